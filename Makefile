@@ -1,0 +1,61 @@
+# Everything a reader or an author runs. Each target sets up what it needs in .venv by itself.
+
+PYTHON ?= python3
+ENGINE = press
+# The environment's own Python, by a relative path: the checkout's may hold spaces.
+RUN = .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lint bench lock clean set-up-book set-up-test
+
+help:
+	@echo 'make book                  render the book into _book/ (HTML and PDF)'
+	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
+	@echo 'make test                  lint, type-check and run every test'
+	@echo 'make lint                  ruff and mypy alone'
+	@echo 'make bench                 the benchmarks'
+	@echo 'make lock                  bring requirements/*.txt in line with pyproject.toml'
+	@echo 'make clean                 remove what was rendered and cached; the environment .venv stays'
+	@echo 'Another Python: make book PYTHON=python3.13'
+
+book: set-up-book
+ifeq ($(ENGINE),press)
+	@$(RUN) -m press render
+else ifeq ($(ENGINE),quarto)
+	@command -v quarto >/dev/null || { echo 'ENGINE=quarto needs the program quarto on PATH; without it: make book' >&2; exit 1; }
+	@QUARTO_PYTHON="$(CURDIR)/$(RUN)" quarto render
+else
+	@echo 'ENGINE is press or quarto, not "$(ENGINE)".' >&2; exit 1
+endif
+
+test: lint
+	@$(RUN) -m pytest -n auto
+
+lint: set-up-test
+	@$(RUN) -m ruff check
+	@$(RUN) -m ruff format --check
+	@$(RUN) -m mypy
+
+bench: set-up-test
+	@$(RUN) -m benchmarks
+
+set-up-book set-up-test: set-up-%:
+	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" on PATH; Python 3.11 or newer is needed.' >&2; exit 1; }
+	@"$(PYTHON)" requirements/install.py $*
+
+# Versions already locked stay as they are; delete requirements/*.txt first to take today's newest.
+# The test lock is made first and the book's from within it, so that both hold the same versions.
+COMPILE = "$$scratch/bin/uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --annotation-style line \
+	--custom-compile-command 'make lock' --group build
+lock:
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \
+	"$(PYTHON)" -m venv "$$scratch" && \
+	"$$scratch/bin/python" -m pip install --quiet --quiet uv && \
+	$(COMPILE) --extra book --extra test -o requirements/test.txt && \
+	$(COMPILE) --extra book --constraint requirements/test.txt -o requirements/book.txt
+
+clean:
+	rm -rf _book .press-cache _freeze .quarto build dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name .venv -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
