@@ -1,0 +1,76 @@
+"""calc: constants, units and laws of machine-learning systems, each with its unit and its source.
+
+    >>> import calc
+    >>> print(calc.hardware.H100.ridge_point("fp16"))
+    295.2 FLOP/byte
+    >>> print(calc.training.training_flops("7B param", "1T token"))
+    4.2e22 FLOP
+
+Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`, `energy` and
+`links` the laws; `derivations` what the book quotes. Each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from calc.errors import InputError
+from calc.records import source
+from calc.units import Quantity, quantity
+
+if TYPE_CHECKING:
+    from calc import (
+        constants as constants,
+    )
+    from calc import (
+        derivations as derivations,
+    )
+    from calc import (
+        energy as energy,
+    )
+    from calc import (
+        hardware as hardware,
+    )
+    from calc import (
+        links as links,
+    )
+    from calc import (
+        queueing as queueing,
+    )
+    from calc import (
+        roofline as roofline,
+    )
+    from calc import (
+        scaling as scaling,
+    )
+    from calc import (
+        training as training,
+    )
+
+__all__ = ["InputError", "Quantity", "laws", "quantity", "source"]
+
+LAW_MODULES = ("roofline", "scaling", "queueing", "training", "energy", "links")
+SUBMODULES = ("constants", "hardware", *LAW_MODULES, "derivations")
+
+
+def laws() -> dict[str, Callable[..., Any]]:
+    """Every law, by the name that it has below calc: {"roofline.attainable": …}."""
+    for module in LAW_MODULES:
+        import_module(f"calc.{module}")
+    from calc.law import LAWS
+
+    return {
+        name.removeprefix("calc."): law for name, law in LAWS.items() if name.startswith("calc.")
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if name in SUBMODULES:
+        return import_module(f"calc.{name}")
+    raise AttributeError(f"module 'calc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *SUBMODULES]

@@ -1,0 +1,55 @@
+"""The constants of `data/constants.toml`: `calc.constants.energy_dram_word`, with `calc.source()` for where it is from."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from pathlib import Path
+
+from calc.errors import InputError
+from calc.records import DATA, Record, read_record, read_toml
+from calc.units import Quantity
+
+
+def load(path: Path) -> dict[str, Record]:
+    """Every constant of a file, checked."""
+    return {name: read_record(table, name, path) for name, table in read_toml(path).items()}
+
+
+@cache
+def _records() -> dict[str, Record]:
+    return load(DATA / "constants.toml")
+
+
+def names() -> tuple[str, ...]:
+    """The names of all constants."""
+    return tuple(_records())
+
+
+def get(name: str) -> Quantity:
+    """The constant of that name.
+
+    >>> print(get("energy_dram_word"))
+    640 pJ
+    """
+    record = _records().get(name)
+    if record is None:
+        close = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.4)
+        raise InputError(
+            f"there is no constant {name!r}"
+            + (f"; the nearest are {', '.join(close)}" if close else "")
+        )
+    return record.quantity
+
+
+def __getattr__(name: str) -> Quantity:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return get(name)
+    except InputError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return ["get", "load", "names", *names()]

@@ -1,0 +1,78 @@
+"""Energy: of arithmetic, of moving data, and of a device at work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from calc.law import NON_NEGATIVE, law
+from calc.units import Quantity, QuantityLike
+
+
+@law
+def arithmetic_energy(
+    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
+    energy_per_operation: Annotated[QuantityLike, "J/FLOP"],
+) -> Annotated[Quantity, "J"]:
+    """Energy of so many operations in the arithmetic units alone; fetching their operands comes on top.
+
+    Equation: E = O · e_op
+
+    Source: horowitz2014computing
+
+    >>> print(arithmetic_energy("14 GFLOP", "1.1 pJ/FLOP"))
+    15.4 mJ
+    """
+    return operations * energy_per_operation
+
+
+@law
+def movement_energy(
+    traffic: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    energy_per_byte: Annotated[QuantityLike, "J/byte"],
+) -> Annotated[Quantity, "J"]:
+    """Energy of moving so many bytes between two levels of memory.
+
+    Equation: E = D_vol · e_byte
+
+    Source: horowitz2014computing
+
+    >>> print(movement_energy("14 GB", "3.97 pJ/bit"))
+    0.4446 J
+    """
+    return traffic * energy_per_byte
+
+
+@law
+def energy_of_run(
+    power: Annotated[QuantityLike, "W"],
+    time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "J"]:
+    """Energy of a device that draws this power for that long.
+
+    Equation: E = P · T
+
+    Assumes constant power; a thermal design power makes this an upper estimate.
+
+    Source: hennessy2019architecture
+
+    >>> print(energy_of_run("700 W", "1 h").to("kWh"))
+    0.7 kWh
+    """
+    return power * time
+
+
+@law
+def energy_efficiency(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    power: Annotated[QuantityLike, "W"],
+) -> Annotated[Quantity, "FLOP/s/W"]:
+    """Operations per joule at peak: rate over power.
+
+    Equation: η_E = R_peak / P
+
+    Source: hennessy2019architecture
+
+    >>> print(energy_efficiency("989 TFLOP/s", "700 W").to("TFLOP/s/W"))
+    1.413 TFLOP/(s·W)
+    """
+    return peak / power

@@ -1,0 +1,126 @@
+"""How a quantity reads: one formatter for str(), format(), notebooks and the book's prose.
+
+A unit that somebody chose is kept: 0.5 GB stays 0.5 GB. A magnitude in a bare base unit that would be long,
+as laws return them, gets a prefix: 3350000000000 byte/s reads 3.35 TB/s, 961538 s reads 11.13 day.
+"""
+
+from __future__ import annotations
+
+import html as html_escapes
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from calc.units import Quantity, Registry
+
+DIGITS = 4
+
+LARGE = [("exa", 1e18), ("peta", 1e15), ("tera", 1e12), ("giga", 1e9), ("mega", 1e6), ("kilo", 1e3)]
+SMALL = [("milli", 1e-3), ("micro", 1e-6), ("nano", 1e-9), ("pico", 1e-12)]
+COUNT_SUFFIXES = [("T", 1e12), ("B", 1e9), ("M", 1e6), ("K", 1e3)]
+DURATIONS = [("year", 365.25 * 86400.0), ("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)]
+
+TAKES_LARGE = frozenset({"byte", "bit", "FLOP", "operation", "watt", "joule", "hertz"})
+TAKES_SMALL = frozenset({"second", "watt", "joule", "meter"})
+COUNTED = frozenset({"parameter", "token", "request", "sample"})
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def text(quantity: Quantity, spec: str = "") -> str:
+    """The text of str() and format(), which the parser reads back; `spec` formats the number (".3g")."""
+    magnitude, suffix, powers = readable(quantity)
+    return f"{_number(magnitude, spec)}{suffix}{_unit_after_number(powers, quantity)}"
+
+
+def html(quantity: Quantity) -> str:
+    return html_escapes.escape(text(quantity))
+
+
+def prose(quantity: Quantity, spec: str = "") -> str:
+    """The same value as printed in a book: grouped digits, powers of ten, spaces that do not break."""
+    magnitude, suffix, powers = readable(quantity)
+    number = printed_number(_number(magnitude, spec)) + suffix
+    return number + _unit_after_number(powers, quantity).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def printed_number(number: str) -> str:
+    """Digits in groups of three, 4.2e22 as 4.2 × 10²², a real minus sign."""
+    mantissa, _, exponent = number.partition("e")
+    whole, point, fraction = mantissa.partition(".")
+    digits = whole.lstrip("-")
+    if len(digits) > 4:
+        digits = f"{int(digits):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    printed = ("\N{MINUS SIGN}" if whole.startswith("-") else "") + digits + point + fraction
+    if exponent:
+        printed += "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10" + str(int(exponent)).translate(
+            SUPERSCRIPTS
+        )
+    return printed
+
+
+def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
+    """FLOP/(param·token) of {"FLOP": 1, "parameter": -1, "token": -1}."""
+    above = [_power_text(name, power, registry) for name, power in powers.items() if power > 0]
+    below = [_power_text(name, -power, registry) for name, power in powers.items() if power < 0]
+    divided = "/" + (below[0] if len(below) == 1 else f"({'·'.join(below)})") if below else ""
+    return ("·".join(above) or ("1" if below else "")) + divided
+
+
+def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
+    """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
+    magnitude, powers = quantity.magnitude, dict(quantity._units)
+    scalar = isinstance(magnitude, int | float) and math.isfinite(magnitude) and magnitude != 0
+    first = next((name for name, power in powers.items() if power > 0), None)
+    if not scalar or first is None or powers[first] != 1:
+        return magnitude, "", powers
+    size = abs(magnitude)
+    if first in COUNTED and size >= 1e4:
+        suffix, factor = next(pair for pair in COUNT_SUFFIXES if size >= pair[1])
+        return magnitude / factor, suffix, powers
+    if powers == {"second": 1} and size >= 120:
+        first_below = next(pair for pair in DURATIONS if size >= 2 * pair[1])
+        return magnitude / first_below[1], "", {first_below[0]: 1}
+    prefix, factor = "", 1.0
+    if first in TAKES_LARGE and 1e4 <= size < 1e21:
+        prefix, factor = next(pair for pair in LARGE if size >= pair[1])
+    elif first == "meter" and size >= 1e4:
+        prefix, factor = "kilo", 1e3
+    elif first in TAKES_SMALL and size < 0.1:
+        prefix, factor = next((pair for pair in SMALL if size >= pair[1]), SMALL[-1])
+    scaled = {(prefix + name if name == first else name): power for name, power in powers.items()}
+    return magnitude / factor, "", scaled
+
+
+def _number(magnitude: Any, spec: str) -> str:
+    if spec or not isinstance(magnitude, int | float):
+        return _tidy(format(magnitude, spec))
+    if not math.isfinite(magnitude):
+        return "∞" if magnitude > 0 else str(magnitude)
+    size = abs(magnitude)
+    if magnitude == 0 or 1e-4 <= size < 1e6:
+        whole_digits = (
+            len(str(int(size))) if size >= 1 else math.ceil(math.log10(size)) if size else 1
+        )
+        number = f"{magnitude:.{max(0, DIGITS - whole_digits)}f}"
+        return number.rstrip("0").rstrip(".") if "." in number else number
+    return _tidy(f"{magnitude:.{DIGITS}g}")
+
+
+def _tidy(number: str) -> str:
+    """1e-05 as 1e-5 and 4.2e+22 as 4.2e22; text without an exponent as it is."""
+    mantissa, e, exponent = number.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e and exponent.lstrip("+-").isdigit() else number
+
+
+def _unit_after_number(powers: Mapping[str, Any], quantity: Quantity) -> str:
+    unit = unit_text(powers, quantity._REGISTRY)
+    if unit.startswith("1/"):
+        return unit[1:]
+    return unit if unit == "%" else f" {unit}" if unit else ""
+
+
+def _power_text(name: str, power: Any, registry: Registry) -> str:
+    symbol = "byte" if name == "byte" else registry.get_symbol(registry.get_name(name))
+    return symbol + ("" if power == 1 else str(power).translate(SUPERSCRIPTS))

@@ -1,0 +1,210 @@
+"""Accelerators, field by field from `data/accelerators.toml`: `calc.hardware.H100.peak("fp16")`.
+
+Peaks are dense rates of the matrix units; sparse peaks and vector peaks are asked for by name. A data type
+that a device does not have is an error that lists those it has, never another type's rate.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from calc.errors import InputError
+from calc.records import DATA, Record, read_record, read_toml
+from calc.units import Quantity
+
+FIELDS = {
+    "memory_bandwidth": "memory bandwidth",
+    "memory_capacity": "memory capacity",
+    "on_chip_memory": "on-chip memory",
+    "link_bandwidth": "link bandwidth, each way",
+    "tdp": "thermal design power",
+}
+PEAKS = {
+    "peak": "dense peak",
+    "sparse_peak": "peak with 2:4 sparsity",
+    "vector_peak": "peak of the vector units",
+}
+INHERITED = ("kind", "source", "checked")
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerator:
+    """One device: what its data file says, and the roofline that follows from it."""
+
+    key: str
+    name: str
+    year: int
+    records: dict[str, Record] = field(repr=False)
+    peaks: dict[str, dict[str, Record]] = field(repr=False)
+
+    @property
+    def memory_bandwidth(self) -> Quantity:
+        """Bandwidth of the device memory (HBM, or what stands in its place)."""
+        return self._read("memory_bandwidth")
+
+    @property
+    def memory_capacity(self) -> Quantity:
+        """Capacity of the device memory, in the unit that is true of it: GB or GiB."""
+        return self._read("memory_capacity")
+
+    @property
+    def on_chip_memory(self) -> Quantity:
+        """The last level of memory on the chip: L2 cache, or software-managed SRAM."""
+        return self._read("on_chip_memory")
+
+    @property
+    def link_bandwidth(self) -> Quantity:
+        """Bandwidth to other devices, one way; what is sold as a sum of both ways is twice this."""
+        return self._read("link_bandwidth")
+
+    @property
+    def tdp(self) -> Quantity:
+        """Thermal design power."""
+        return self._read("tdp")
+
+    def peak(self, dtype: str) -> Quantity:
+        """Dense rate of the matrix units for a data type such as "fp16"."""
+        return self._rate("peak", dtype)
+
+    def sparse_peak(self, dtype: str) -> Quantity:
+        """Advertised rate with 2:4 structured sparsity: half of its operations are on zeros."""
+        return self._rate("sparse_peak", dtype)
+
+    def vector_peak(self, dtype: str) -> Quantity:
+        """Rate of the vector units, which do what no matrix unit does: activations, norms, reductions."""
+        return self._rate("vector_peak", dtype)
+
+    def ridge_point(self, dtype: str) -> Quantity:
+        """Intensity from which the matrix units, not memory, are the bound.
+
+        >>> print(get("h100").ridge_point("fp16"))
+        295.2 FLOP/byte
+        """
+        return (self.peak(dtype) / self.memory_bandwidth).to("FLOP/byte")
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The data types that the matrix units have."""
+        return tuple(self.peaks["peak"])
+
+    def all_records(self) -> list[Record]:
+        """Every record of the device, in the order of its data file."""
+        return [
+            *self.records.values(),
+            *(record for rates in self.peaks.values() for record in rates.values()),
+        ]
+
+    def publishes(self, name: str) -> bool:
+        """Whether a field such as "tdp" has a value."""
+        return name in self.records and self.records[name].published is not None
+
+    def _read(self, name: str) -> Quantity:
+        if name not in self.records:
+            raise InputError(f"{self.name} has no {FIELDS[name]} in calc's data")
+        return self.records[name].quantity
+
+    def _rate(self, table: str, dtype: str) -> Quantity:
+        rates = self.peaks[table]
+        if not isinstance(dtype, str) or dtype.lower() not in rates:
+            has = f"it has {', '.join(rates)}" if rates else "it has none"
+            raise InputError(f"{self.name} has no {PEAKS[table]} for {dtype!r}; {has}")
+        return rates[dtype.lower()].quantity
+
+
+def load(path: Path) -> dict[str, Accelerator]:
+    """Every accelerator of a file, checked."""
+    return {key: _accelerator(key, table, path) for key, table in read_toml(path).items()}
+
+
+def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
+    if (
+        not isinstance(table, dict)
+        or not isinstance(table.get("name"), str)
+        or not isinstance(table.get("year"), int)
+    ):
+        raise InputError(f"{path}: {key} must be a table with a name and a year")
+    unknown = set(table) - {"name", "year", *INHERITED, *FIELDS, *PEAKS}
+    if unknown:
+        raise InputError(
+            f"{path}: {key} has an unknown field {sorted(unknown)[0]}; known are {', '.join(FIELDS | PEAKS)}"
+        )
+    inherited = {name: table[name] for name in INHERITED if name in table}
+
+    def record(path_in_table: str, title: str, value: Any) -> Record:
+        titled = {"title": f"{title} of {table['name']}"} | inherited
+        return read_record(value, f"{key}.{path_in_table}", path, titled)
+
+    if (
+        isinstance(link := table.get("link_bandwidth"), dict)
+        and link.get("direction", "each way") != "each way"
+    ):
+        raise InputError(
+            f"{path}: {key}.link_bandwidth must be given each way; got {link['direction']!r}"
+        )
+    return Accelerator(
+        key=key,
+        name=table["name"],
+        year=table["year"],
+        records={
+            name: record(name, title, table[name])
+            for name, title in FIELDS.items()
+            if name in table
+        },
+        peaks={
+            name: {
+                dtype: record(f"{name}.{dtype}", f"{dtype.upper()} {title}", value)
+                for dtype, value in table.get(name, {}).items()
+            }
+            for name, title in PEAKS.items()
+        },
+    )
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return read_toml(DATA / "accelerators.toml")
+
+
+def names() -> tuple[str, ...]:
+    """The keys of all accelerators."""
+    return tuple(_tables())
+
+
+def get(key: str) -> Accelerator:
+    """The accelerator of that key; case, "-" and "_" do not matter.
+
+    >>> get("TPU_v5p").name
+    'Google TPU v5p'
+    """
+    return _get(str(key).lower().replace("_", "-"))
+
+
+@cache
+def _get(key: str) -> Accelerator:
+    if key not in _tables():
+        close = difflib.get_close_matches(key, names(), n=3, cutoff=0.4) or names()
+        raise InputError(f"there is no accelerator {key!r}; there is {', '.join(close)}")
+    return _accelerator(key, _tables()[key], DATA / "accelerators.toml")
+
+
+def __getattr__(name: str) -> Accelerator:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return get(name)
+    except InputError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return [
+        "Accelerator",
+        "get",
+        "load",
+        "names",
+        *(name.upper().replace("-", "_") for name in names()),
+    ]

@@ -1,0 +1,259 @@
+"""`@law`: what turns an equation into a checked function of quantities.
+
+A law is a plain function whose annotations carry the unit of every argument and of the result, and, after
+the unit, the range that is allowed (positive and finite where nothing is said):
+
+    @law
+    def ridge_point(
+        peak: Annotated[QuantityLike, "FLOP/s"],
+        bandwidth: Annotated[QuantityLike, "byte/s"],
+    ) -> Annotated[Quantity, "FLOP/byte"]:
+        return peak / bandwidth
+
+The decorator converts each argument to the annotated unit, refuses what does not fit with one sentence, runs
+the body on bare magnitudes, and gives the result its unit. The units of one law must be coherent (byte, not
+GB, next to byte/s), so that magnitudes obey the same equation as quantities; a test runs every body on
+quantities too, where an incoherent or dimensionally wrong equation cannot pass.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import (
+    Annotated,
+    Any,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pint.facets.plain import PlainQuantity
+from pint.util import UnitsContainer
+
+from calc.errors import InputError
+from calc.parsing import COUNTED
+from calc.units import Quantity, _restore, quantity, registry
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values an argument may take, and the words that say so."""
+
+    low: float
+    high: float
+    low_included: bool
+    words: str
+
+    def holds(self, low: float, high: float) -> bool:
+        """Whether all values between these two extremes are allowed; never true of NaN."""
+        above = low >= self.low if self.low_included else low > self.low
+        return above and high <= self.high and math.isfinite(low) and math.isfinite(high)
+
+
+POSITIVE = Range(0.0, math.inf, False, "positive and finite")
+NON_NEGATIVE = Range(0.0, math.inf, True, "zero or positive, and finite")
+FRACTION = Range(0.0, 1.0, True, "between 0 and 1")
+POSITIVE_FRACTION = Range(0.0, 1.0, False, "above 0 and at most 1")
+AT_LEAST_ONE = Range(1.0, math.inf, True, "at least 1, and finite")
+
+MAY_BE_INFINITE = "the law's limit may be infinite"
+
+LAWS: dict[str, Callable[..., Any]] = {}
+"""Every law that has been imported, by module and name."""
+
+
+class Argument:
+    """One annotated argument of a law: its unit, its range, and the check that a given value fits."""
+
+    def __init__(self, law_name: str, name: str, unit: str, allowed: Range) -> None:
+        self.law_name, self.name, self.unit, self.allowed = law_name, name, unit, allowed
+        self.units: UnitsContainer = registry._parse_units_as_container(unit)
+        self.is_count = all(base in COUNTED for base in self.units)  # true of a pure number too
+        self.factors: dict[UnitsContainer, float] = {self.units: 1.0}
+
+    def magnitude(self, given: Any) -> Any:
+        """The magnitude in this argument's unit, as a float or a float array, checked."""
+        kind = type(given)
+        if kind is Quantity:
+            value = self._in_unit(given)
+        elif kind is float or kind is int:
+            value = self._count(given)
+        elif isinstance(given, str | PlainQuantity):
+            value = self._in_unit(self._read(given))
+        else:
+            value = self._count(given)
+        if type(value) is not float:
+            value = self._to_float(value, given)
+        if type(value) is float:
+            low = high = value
+        elif value.size:
+            low, high = float(value.min()), float(value.max())
+        else:
+            return value
+        if not self.allowed.holds(low, high):
+            self._refuse_range(given, low, high)
+        return value
+
+    def _in_unit(self, given: Quantity) -> Any:
+        units = given._units
+        factor = self.factors.get(units)
+        if factor is None:
+            found = registry._get_conversion_factor(units, self.units)
+            if isinstance(found, Exception):
+                self._refuse(given, f"got {given}, which is measured in {_unit_words(given)}")
+            factor = self.factors[units] = float(found)
+        return given._magnitude if factor == 1.0 else given._magnitude * factor
+
+    def _read(self, given: Any) -> Quantity:
+        try:
+            return quantity(given)
+        except InputError as error:
+            raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
+
+    def _count(self, given: Any) -> Any:
+        if not self.is_count:
+            self._refuse(given, f"got {_shown(given)} without a unit")
+        return given
+
+    def _to_float(self, value: Any, given: Any) -> Any:
+        if isinstance(value, bool | complex) or value is None:
+            self._refuse(given, f"got {_shown(given)}")
+        try:
+            if isinstance(value, list | tuple) or getattr(value, "ndim", 0):
+                import numpy
+
+                if numpy.iscomplexobj(value) or numpy.asarray(value).dtype == bool:
+                    self._refuse(given, f"got {_shown(given)}")
+                return numpy.asarray(value, dtype=float)
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            self._refuse(given, f"got {_shown(given)}")
+
+    def _refuse_range(self, given: Any, low: float, high: float) -> NoReturn:
+        got = _shown(given)
+        if getattr(given, "ndim", 0):
+            unit = f" {self.unit}" if self.unit else ""
+            outside = (
+                "NaN"
+                if math.isnan(low)
+                else _shown(high if self.allowed.holds(low, low) else low) + unit
+            )
+            got = f"an array that holds {outside}"
+        raise InputError(f"{self.law_name}(): {self.name} must be {self.allowed.words}; got {got}")
+
+    def _refuse(self, given: Any, got: str) -> NoReturn:
+        needs = f"a quantity in {self.unit}" if self.unit else "a pure number"
+        if self.is_count and self.unit:
+            needs = f"a number of {self.unit} (with or without the unit)"
+        example = (
+            ""
+            if self.is_count or isinstance(given, Quantity)
+            else f', as in calc.quantity(1, "{self.unit}")'
+        )
+        raise InputError(f"{self.law_name}(): {self.name} needs {needs}{example}; {got}")
+
+
+class Result:
+    """The annotated result of a law: its unit, and whether infinity is an answer."""
+
+    def __init__(self, law_name: str, unit: str, may_be_infinite: bool) -> None:
+        self.law_name, self.may_be_infinite = law_name, may_be_infinite
+        self.units = registry._parse_units_as_container(unit)
+
+    def wrap(self, value: Any) -> Quantity:
+        if getattr(value, "ndim", 0) == 0:
+            value = float(value)
+            low = high = value
+        elif value.size:
+            low, high = float(value.min()), float(value.max())
+        else:
+            return _restore(value, self.units)
+        finite = math.isfinite(low) and math.isfinite(high)
+        if not finite and (math.isnan(low) or not self.may_be_infinite):
+            raise InputError(
+                f"{self.law_name}(): the result is too large for a floating-point number"
+            )
+        return _restore(value, self.units)
+
+
+def law(function: Callable[P, R]) -> Callable[P, R]:
+    """Check and convert a law's arguments by their annotations, and give its result its unit."""
+    name = function.__name__
+    hints = get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function)
+    arguments = [_argument(name, parameter, hints[parameter]) for parameter in signature.parameters]
+    result = _result(name, hints["return"])
+    count = len(arguments)
+    read_once = _with_defaults_read(signature)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = args
+        if kwargs or len(args) != count:
+            given = _bound(read_once, name, args, kwargs)
+        magnitudes = [
+            argument.magnitude(value) for argument, value in zip(arguments, given, strict=True)
+        ]
+        try:
+            value: Any = function(*magnitudes)  # type: ignore[call-arg]
+        except OverflowError:
+            raise InputError(
+                f"{name}(): the result is too large for a floating-point number"
+            ) from None
+        return result.wrap(value) if result else value
+
+    LAWS[f"{function.__module__}.{name}"] = checked
+    return checked
+
+
+def _with_defaults_read(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with its text defaults ("2 FLOP") as quantities, so that no call has to parse them."""
+    return signature.replace(
+        parameters=[
+            each.replace(default=quantity(each.default)) if isinstance(each.default, str) else each
+            for each in signature.parameters.values()
+        ]
+    )
+
+
+def _bound(signature: inspect.Signature, name: str, args: Any, kwargs: Any) -> list[Any]:
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}(): {error}") from None
+    bound.apply_defaults()
+    return list(bound.arguments.values())
+
+
+def _argument(law_name: str, name: str, hint: Any) -> Argument:
+    unit, *rest = _metadata(hint)
+    return Argument(law_name, name, unit, rest[0] if rest else POSITIVE)
+
+
+def _result(law_name: str, hint: Any) -> Result | None:
+    """None for a law whose answer is not a quantity, such as "compute" or "memory"."""
+    metadata = _metadata(hint)
+    return Result(law_name, metadata[0], MAY_BE_INFINITE in metadata) if metadata else None
+
+
+def _metadata(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+
+
+def _shown(given: Any) -> str:
+    shown = str(given) if isinstance(given, Quantity) else repr(given)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def _unit_words(given: Quantity) -> str:
+    return str(given.units) or "nothing (a pure number)"

@@ -1,0 +1,98 @@
+"""Links: time to move a message, the size at which bandwidth takes over from latency, and how far light gets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from calc import constants
+from calc.law import NON_NEGATIVE, law
+from calc.units import Quantity, QuantityLike
+
+
+@law
+def transfer_time(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until the last byte of a message has arrived: the first byte's latency, then the stream.
+
+    Equation: T = L + n / BW
+
+    Source: hockney1994communication
+
+    >>> print(transfer_time("1 GB", "10 Gbit/s", "10 ms"))
+    0.81 s
+    """
+    return latency + size / bandwidth
+
+
+@law
+def effective_bandwidth(
+    size: Annotated[QuantityLike, "byte"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte/s"]:
+    """Bandwidth that a message of this size sees, its latency included.
+
+    Equation: BW_eff = n / (L + n / BW)
+
+    Source: hockney1994communication
+
+    >>> print(effective_bandwidth("12.5 MB", "10 Gbit/s", "10 ms").to("Gbit/s"))
+    5 Gbit/s
+    """
+    return size / (latency + size / bandwidth)
+
+
+@law
+def half_performance_size(
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Message size that reaches half of the bandwidth: as long on the wire as its latency.
+
+    Equation: n½ = L · BW
+
+    Source: hockney1994communication
+
+    >>> print(half_performance_size("10 Gbit/s", "10 ms"))
+    12.5 MB
+    """
+    return latency * bandwidth
+
+
+@law
+def round_trip_time(
+    distance: Annotated[QuantityLike, "m", NON_NEGATIVE],
+    speed: Annotated[QuantityLike, "m/s"] = constants.get("speed_light_fiber"),
+) -> Annotated[Quantity, "s"]:
+    """Time for light to go there and back; the speed is that of light in optical fibre where none is given.
+
+    Equation: T = 2 · d / v
+
+    Assumes a straight path and nothing on the way: a floor that no engineering lowers.
+
+    Source: corning2021smf28
+
+    >>> print(round_trip_time("6000 km"))
+    60 ms
+    """
+    return 2 * distance / speed
+
+
+@law
+def reach(
+    round_trip: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    speed: Annotated[QuantityLike, "m/s"] = constants.get("speed_light_fiber"),
+) -> Annotated[Quantity, "m"]:
+    """How far away a partner may be for an answer within this round-trip time.
+
+    Equation: d = v · T / 2
+
+    Source: corning2021smf28
+
+    >>> print(reach("1 ms"))
+    100 km
+    """
+    return speed * round_trip / 2

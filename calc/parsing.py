@@ -1,0 +1,427 @@
+"""The one parser for text such as "2 * 10 GB / 2 GB/s": data files, laws and `calc eval` all read with it.
+
+Grammar, loosest binding first:
+
+    expression :  term  (("+" | "-") term)*
+    term       :  factor  (("*" | "/") factor)*
+    factor     :  "-" factor  |  primary ["**" integer]
+    primary    :  number [unit]  |  unit  |  "(" expression ")"
+    unit       :  name ["**" integer]  (("*" | "/") written without spaces, then a name or a group of names)*
+
+So a unit belongs to the number before it: `10 GB / 2 GB/s` divides 10 GB by (2 GB/s). A suffix K, M, B or T
+directly on a number and followed by something counted is a power of a thousand: `7B param`. What could be
+read in two ways is refused, with the spelling to use.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from calc.errors import InputError
+
+if TYPE_CHECKING:
+    from calc.units import Registry
+
+MAX_LENGTH = 1000
+MAX_DEPTH = 40
+MAX_EXPONENT = {"number": 64, "unit": 9}
+
+# Units of things that are counted: they take the suffixes below, and laws accept them as bare numbers.
+COUNTED = frozenset({"parameter", "token", "request", "sample"})
+SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+
+SMALL_PREFIXES = frozenset({"femto", "pico", "nano", "micro", "milli", "centi"})
+BINARY_PREFIXES = frozenset({"kibi", "mebi", "gibi", "tebi", "pebi", "exbi"})
+CONTINUOUS = frozenset({"meter", "second", "gram", "watt", "joule", "hertz", "watt_hour"})
+WITHOUT_LARGE_PREFIX = frozenset({"second", "minute", "hour", "day", "week", "year", "percent"})
+
+# Spellings with more than one reading, and what to write instead.
+AMBIGUOUS = [
+    (r"KB|Kb", "write kB for 1000 bytes or KiB for 1024 bytes"),
+    (r"([kMGTPE]?)b", r"write \1bit for bits or \1B for bytes"),
+    (r"([kMGTPE]i)b", r"write \1bit for bits or \1B for bytes"),
+    (r"([kmgtpe])b", "prefixes are case-sensitive: write kB, MB, GB, TB for bytes"),
+    (r"([kMGTPEZ]?)FLOP[sS]", r"write \1FLOP/s for a rate or \1FLOP for a count"),
+    (r"([kMGTPE]?)flops?", r"write \1FLOP for a count or \1FLOP/s for a rate"),
+    (r"([kMGTPE]?)OP[sS]|([kMGTPE]?)ops", r"write \1\2OP/s for a rate or \1\2OP for a count"),
+    (r"[QqRr][Pp][Ss]", "write request/s"),
+    (r"([kMGT]?)[Bb]ps", "write bit/s or B/s, with its prefix"),
+    (r"[Nn]a[Nn]|[Ii]nf(inity)?", "only finite numbers are read"),
+    (r"usd|dollars?", "write USD"),
+    (
+        r"[KMT]",
+        "K, M, B and T stand directly on a number, before something counted, as in 7B param",
+    ),
+    (r"k", "write K directly on the number, before something counted, as in 8K token"),
+]
+
+TOKEN = re.compile(
+    r"(?P<space>\s*)(?:"
+    r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>(?:(?![⁰¹²³⁴⁵⁶⁷⁸⁹])[^\W\d_])+|%)"
+    r"|(?P<superscript>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
+    r"|(?P<operator>\*\*|[-+*/^()·×])"
+    r"|(?P<end>$))"
+)
+OPERATORS = {"^": "**", "·": "*", "×": "*"}
+SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+Result = TypeVar("Result")
+Powers = dict[str, int]  # canonical unit name → exponent
+
+
+@dataclass(frozen=True)
+class Token:
+    kind: str
+    text: str
+    spaced: bool  # white space before it
+
+
+def parse(text: str, registry: Registry) -> tuple[float, Powers]:
+    """Value and unit of an expression, with units of the same dimension merged (GB/TB is a number)."""
+    parser = _Parser(text, registry)
+    magnitude, powers = parser.whole(parser.expression)
+    return _merge_units(magnitude, powers, registry)
+
+
+def parse_unit(text: str, registry: Registry) -> Powers:
+    """The powers of a unit such as "FLOP/(param·token)"; the empty text and "1" are the unit of a pure number."""
+    if text in ("", "1", "dimensionless"):
+        return {}
+    parser = _Parser(text, registry)
+    if text.startswith("1/"):
+        parser.position = 1
+        return {name: -power for name, power in parser.whole(parser.inverse_unit).items()}
+    return parser.whole(parser.unit)
+
+
+class _Parser:
+    def __init__(self, text: str, registry: Registry) -> None:
+        self.text, self.registry = text, registry
+        if len(text) > MAX_LENGTH:
+            raise InputError(
+                f"cannot read a text of {len(text)} characters: at most {MAX_LENGTH} are read"
+            )
+        self.tokens = self._tokenize()
+        self.position = 0
+        self.depth = 0
+
+    def _tokenize(self) -> list[Token]:
+        if not self.text.strip():
+            raise InputError(
+                "cannot read an empty text: a number with its unit is needed, as in 80 GB"
+            )
+        tokens, start = [], 0
+        while True:
+            match = TOKEN.match(self.text, start)
+            if match is None:
+                self._refuse_character(self.text[start:].lstrip()[0])
+            kind = str(match.lastgroup)
+            word = match[kind]
+            spaced = bool(match["space"])
+            if kind == "superscript":  # m² is m**2
+                tokens += [Token("operator", "**", spaced)]
+                kind, word, spaced = "number", word.translate(SUPERSCRIPTS), False
+            tokens.append(Token(kind, OPERATORS.get(word, word), spaced))
+            if kind == "end":
+                return tokens
+            start = match.end()
+
+    def _refuse_character(self, character: str) -> NoReturn:
+        hint = {
+            ",": "write 1.5 or 1500, without a comma",
+            "$": "write USD",
+            ";": "give one expression at a time",
+        }.get(character, "only numbers, units, + - * / ** and parentheses are read")
+        self.refuse(f"{character!r} has no meaning here; {hint}")
+
+    # --- reading tokens ---
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.position]
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.next
+        self.position += token.kind != "end"
+        return token
+
+    def refuse(self, why: str) -> NoReturn:
+        given = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        raise InputError(f"cannot read {given!r}: {why}")
+
+    def whole(self, rule: Callable[[], Result]) -> Result:
+        result = rule()
+        if self.next.kind != "end":
+            self._refuse_leftover()
+        return result
+
+    def _refuse_leftover(self) -> NoReturn:
+        before, token = self.tokens[self.position - 1], self.next
+        if before.kind == "name" and token.kind == "name":
+            self._refuse_two_units(before.text, token.text)
+        if before.kind == "number" and token.kind == "number":
+            self.refuse(
+                f"two numbers in a row, {before.text} and {token.text}: join them or put an operator between"
+            )
+        self.refuse(f"{token.text!r} cannot follow {before.text!r}; write * or / between them")
+
+    def _refuse_two_units(self, first: str, second: str) -> NoReturn:
+        if first in SUFFIXES:
+            counted = self._resolve(second)[1] in COUNTED
+            self.refuse(
+                f"for a power of a thousand write {first} directly on the number"
+                f" and something counted after it, as in 7B param"
+                + (
+                    ""
+                    if counted
+                    else f"; {second} takes a prefix instead, as in T{second} or G{second}"
+                )
+                + (" (B alone is the byte)" if first == "B" else "")
+            )
+        self.refuse(f"two units in a row, {first} and {second}: write * or / between them")
+
+    # --- grammar ---
+
+    def expression(self) -> tuple[float, Powers]:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.refuse(f"parentheses are nested more than {MAX_DEPTH} deep")
+        value = self.term()
+        while self.next.text in ("+", "-"):
+            sign = 1 if self.take().text == "+" else -1
+            value = self._add(value, self.term(), sign)
+        self.depth -= 1
+        return value
+
+    def term(self) -> tuple[float, Powers]:
+        magnitude, powers = self.factor()
+        divided, spaced = False, False
+        while self.next.text in ("*", "/"):
+            operator, operand = self.take(), self.next
+            spaced = spaced or operator.spaced or operand.spaced
+            chained = operator.text == self.peek().text == "/"
+            if operand.kind == "name" and spaced and (divided or chained):
+                self.refuse(
+                    f"{operator.text} {operand.text} after a division can be read in two ways;"
+                    f" write the unit without spaces (2 GB/s) or use parentheses"
+                )
+            sign = 1 if operator.text == "*" else -1
+            right, right_powers = self.factor()
+            divided = divided or sign < 0
+            if sign < 0 and right == 0:
+                self.refuse("it divides by zero")
+            magnitude = self._finite(magnitude * right if sign > 0 else magnitude / right)
+            powers = _combine(powers, right_powers, sign)
+        return magnitude, powers
+
+    def factor(self) -> tuple[float, Powers]:
+        if self.next.text in ("+", "-"):
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                self.refuse(f"more than {MAX_DEPTH} signs or parentheses are nested")
+            sign = -1 if self.take().text == "-" else 1
+            magnitude, powers = self.factor()
+            self.depth -= 1
+            return sign * magnitude, powers
+        magnitude, powers = self.primary()
+        if self.next.text == "**":
+            exponent = self._exponent("unit" if powers else "number")
+            magnitude, powers = self._power(magnitude, exponent), _scale(powers, exponent)
+        return magnitude, powers
+
+    def primary(self) -> tuple[float, Powers]:
+        token = self.take()
+        if token.text == "(":
+            value = self.expression()
+            if self.take().text != ")":
+                self.refuse("a parenthesis is not closed")
+            return value
+        if token.kind == "name":  # a bare unit, as in 3 * GB: its chain is left to `term`
+            self.position -= 1
+            return 1.0, self._unit_power()
+        if token.kind != "number":
+            self.refuse(
+                f"a number is needed where {token.text!r} stands"
+                if token.text
+                else "it ends too early"
+            )
+        magnitude = self._finite(float(token.text))
+        if self.next.text == "**":
+            magnitude = self._power(magnitude, self._exponent("number"))
+        if self.next.kind != "name":
+            return magnitude, {}
+        magnitude *= self._suffix()
+        return magnitude, self.unit()
+
+    def _suffix(self) -> float:
+        """1e9 for the B of `7B param`, and its like; 1 where there is none."""
+        suffix, unit = self.next, self.peek()
+        if suffix.spaced or suffix.text not in SUFFIXES or unit.kind != "name":
+            return 1.0
+        if self._resolve(unit.text)[1] not in COUNTED:
+            self._refuse_two_units(suffix.text, unit.text)
+        self.take()
+        return SUFFIXES[suffix.text]
+
+    def unit(self) -> Powers:
+        powers = self._unit_power()
+        while (sign := self._joined_sign()) and (
+            self.peek().kind == "name" or self._group_follows()
+        ):
+            self.take()
+            powers = _combine(powers, self._unit_power(), sign)
+        return powers
+
+    def inverse_unit(self) -> Powers:
+        """What stands after the 1 of "1/s" or "1/(param·token)"; more divisions go on dividing."""
+        powers: Powers = {}
+        while self.next.text == "/":
+            self.take()
+            powers = _combine(powers, self._unit_power(), 1)
+        return powers
+
+    def _joined_sign(self) -> int:
+        """+1 or -1 for a `*` or `/` written without spaces, 0 for anything else."""
+        joined = not self.next.spaced and not self.peek().spaced
+        return {"*": 1, "/": -1}.get(self.next.text, 0) if joined else 0
+
+    def _group_follows(self) -> bool:
+        """Whether a parenthesis that holds only unit names follows, as in FLOP/(param·token)."""
+        if self.peek().text != "(":
+            return False
+        for token in self.tokens[self.position + 2 :]:
+            if token.text == ")":
+                return True
+            if token.kind != "name" and token.text not in ("*", "/"):
+                return False
+        return False
+
+    def _unit_power(self) -> Powers:
+        token = self.take()
+        if token.text == "(":
+            powers = self.unit()
+            if self.take().text != ")":
+                self.refuse("a unit in parentheses is not closed or holds more than units")
+        elif token.kind == "name":
+            prefix, name = self._resolve(token.text)
+            powers = {prefix + name: 1}
+        else:
+            self.refuse(
+                f"a unit is needed where {token.text!r} stands"
+                if token.text
+                else "a unit is needed"
+            )
+        if self.next.text == "**":
+            powers = _scale(powers, self._exponent("unit"))
+        return powers
+
+    def _exponent(self, of: str) -> int:
+        self.take()
+        sign = -1 if self.next.text == "-" and self.take() else 1
+        token = self.take()
+        limit = MAX_EXPONENT[of]
+        small = (
+            token.text.lstrip("-").isdigit()
+            and len(token.text) <= 3
+            and abs(int(token.text)) <= limit
+        )
+        if not small or self.next.text == "**":
+            self.refuse(f"the exponent of a {of} must be one whole number up to {limit}")
+        return sign * int(token.text)
+
+    def _resolve(self, name: str) -> tuple[str, str]:
+        """Prefix and unit, by their canonical names, of a name such as GB."""
+        found = self.registry.unit_names.get(name)
+        if found is None:
+            self._refuse_name(name)
+        return found
+
+    def _refuse_name(self, name: str) -> NoReturn:
+        for pattern, hint in AMBIGUOUS:
+            if match := re.fullmatch(pattern, name):
+                self.refuse(f"{name} is not a unit here: {match.expand(hint)}")
+        close = difflib.get_close_matches(name, self.registry.unit_names, n=3, cutoff=0.6)
+        advice = f"; did you mean {' or '.join(close)}?" if close else ""
+        self.refuse(f"{name[:40]} is not a unit here{advice}")
+
+    # --- arithmetic ---
+
+    def _finite(self, magnitude: float) -> float:
+        if not math.isfinite(magnitude):
+            self.refuse("a number in it is too large")
+        return magnitude
+
+    def _power(self, magnitude: float, exponent: int) -> float:
+        try:
+            return self._finite(magnitude**exponent)
+        except ZeroDivisionError:
+            self.refuse("it divides by zero")
+        except OverflowError:
+            self.refuse("a number in it is too large")
+
+    def _add(
+        self, left: tuple[float, Powers], right: tuple[float, Powers], sign: int
+    ) -> tuple[float, Powers]:
+        factor = self.registry.factor_between(right[1], left[1])
+        if factor is None:
+            first, second = (
+                self.registry.unit_text(powers) or "a number" for _, powers in (left, right)
+            )
+            self.refuse(f"{first} and {second} cannot be added: they measure different things")
+        return self._finite(left[0] + sign * right[0] * factor), left[1]
+
+
+def _combine(left: Powers, right: Powers, sign: int) -> Powers:
+    powers = dict(left)
+    for name, power in right.items():
+        powers[name] = powers.get(name, 0) + sign * power
+    return {name: power for name, power in powers.items() if power}
+
+
+def _scale(powers: Powers, exponent: int) -> Powers:
+    return {name: power * exponent for name, power in powers.items() if power * exponent}
+
+
+def _merge_units(magnitude: float, powers: Powers, registry: Registry) -> tuple[float, Powers]:
+    merged: Powers = {}
+    for name, power in powers.items():
+        for other in ("", *merged):  # "" is the pure number: percent merges into it
+            factor = registry.factor_between({name: 1}, {other: 1} if other else {})
+            if factor is not None:
+                magnitude *= factor**power
+                merged = _combine(merged, {other: power} if other else {}, 1)
+                break
+        else:
+            merged[name] = power
+    return magnitude, merged
+
+
+def build_unit_names(registry: Registry) -> dict[str, tuple[str, str]]:
+    """Every spelling that is read, with its canonical (prefix, unit): {"GB": ("giga", "byte"), …}."""
+    units = {alias: unit.name for alias, unit in registry._units.items() if alias}
+    prefixes = {alias: prefix.name for alias, prefix in registry._prefixes.items() if alias}
+    names = {alias: ("", unit) for alias, unit in units.items()}
+    for prefix_alias, prefix in prefixes.items():
+        for alias, unit in units.items():
+            if _takes_prefix(unit, prefix):
+                names.setdefault(prefix_alias + alias, (prefix, unit))
+    return names
+
+
+def _takes_prefix(unit: str, prefix: str) -> bool:
+    if prefix in BINARY_PREFIXES:
+        return unit in ("bit", "byte")
+    if prefix == "centi":
+        return unit == "meter"
+    if prefix in SMALL_PREFIXES:
+        return unit in CONTINUOUS
+    return unit not in WITHOUT_LARGE_PREFIX

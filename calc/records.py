@@ -1,0 +1,135 @@
+"""Data files carry their sources: TOML tables become quantities that know where they come from.
+
+A record is a table with `value`, `unit`, `kind`, `source`, `checked` and, where there is more to say, `year`,
+`title` and `note`. Of an unpublished value only the note exists, and reading it raises that note.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calc import citations
+from calc.errors import InputError
+from calc.units import Quantity, quantity
+
+KINDS = ("definition", "datasheet", "measured", "estimate", "unpublished")
+DATA = Path(__file__).with_name("data")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a value comes from."""
+
+    key: str
+    title: str
+    kind: str
+    source: str
+    year: int | None
+    checked: datetime.date
+    note: str
+
+    def __str__(self) -> str:
+        parts = [f"{self.title}: {self.kind}, {citations.citation(self.source)}"]
+        parts += [f"Checked {self.checked}."]
+        parts += [self.note] if self.note else []
+        return " ".join(part if part.endswith(".") else f"{part}." for part in parts)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One value of a data file; `quantity` raises where the value is unpublished."""
+
+    provenance: Provenance
+    published: Quantity | None
+
+    @property
+    def quantity(self) -> Quantity:
+        if self.published is None:
+            raise InputError(f"{self.provenance.title} is unpublished: {self.provenance.note}")
+        return self.published
+
+
+def source(value: Quantity) -> str:
+    """The citation of a value that was read from a data file.
+
+    >>> import calc
+    >>> print(calc.source(calc.constants.energy_dram_word))  # doctest: +ELLIPSIS
+    DRAM, one 32-bit word: measured, Han et al. (2016), EIE: Efficient Inference Engine...
+    """
+    if not isinstance(value, Quantity):
+        raise InputError(
+            f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got {value!r}"
+        )
+    if value.provenance is None:
+        raise InputError(
+            f"{value} was computed, so it has no source of its own; ask for the source of its inputs"
+        )
+    return str(value.provenance)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a data file; a malformed one is named with the line at fault."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: is not valid TOML: {error}") from None
+
+
+def read_record(
+    table: Any, key: str, path: Path, inherited: dict[str, Any] | None = None
+) -> Record:
+    """One checked record; fields that it does not have come from `inherited`."""
+    if not isinstance(table, dict):
+        raise InputError(
+            f"{path}: {key} must be a table with value, unit and source; got {table!r}"
+        )
+    fields = {**(inherited or {}), **table}
+
+    def field(name: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        found = fields.get(name, default)
+        if found is ...:
+            raise InputError(f"{path}: {key} has no {name}")
+        if found is not default and (not isinstance(found, kind) or isinstance(found, bool)):
+            raise InputError(f"{path}: {key}: {name} = {found!r} is of the wrong type")
+        return found
+
+    provenance = Provenance(
+        key=key,
+        title=field("title", str, key),
+        kind=field("kind", str),
+        source=field("source", str),
+        year=field("year", int, None),
+        checked=field("checked", datetime.date),
+        note=field("note", str, ""),
+    )
+    if provenance.kind not in KINDS:
+        raise InputError(
+            f"{path}: {key}: kind must be one of {', '.join(KINDS)}; got {provenance.kind!r}"
+        )
+    if provenance.kind == "unpublished":
+        if "value" in fields or not provenance.note:
+            raise InputError(
+                f"{path}: {key}: an unpublished field has a note on who was asked, and no value"
+            )
+        return Record(provenance, None)
+    try:
+        value = quantity(float(field("value", (int, float))), field("unit", str))
+    except InputError as error:
+        message = str(error)
+        raise InputError(
+            message if message.startswith(str(path)) else f"{path}: {key}: {error}"
+        ) from None
+    if not value.magnitude - value.magnitude == 0:
+        raise InputError(f"{path}: {key}: value must be a finite number; got {value.magnitude}")
+    value.provenance = provenance
+    return Record(provenance, value)

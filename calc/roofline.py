@@ -1,0 +1,275 @@
+"""The roofline: what bounds a computation, the machine's arithmetic or its memory.
+
+Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; execution_time (the iron law, nothing
+overlaps) and execution_time_overlapped (everything does). Workloads: gemm and elementwise, with the laws for
+their operations and traffic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from calc.elementwise import maximum, minimum, where
+from calc.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.units import Quantity, QuantityLike
+
+
+@law
+def arithmetic_intensity(
+    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
+    traffic: Annotated[QuantityLike, "byte"],
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations done for each byte moved between memory and the chip.
+
+    Equation: I = O / D_vol
+
+    Assumes that `traffic` counts every byte that crosses the memory interface, once per crossing.
+
+    Source: williams2009roofline
+
+    >>> print(arithmetic_intensity("2 GFLOP", "500 MB"))
+    4 FLOP/byte
+    """
+    return operations / traffic
+
+
+@law
+def ridge_point(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """The intensity from which a machine is bound by arithmetic and no longer by memory.
+
+    Equation: I* = R_peak / BW
+
+    Source: williams2009roofline
+
+    >>> print(ridge_point("312 TFLOP/s", "2.039 TB/s"))
+    153 FLOP/byte
+    """
+    return peak / bandwidth
+
+
+@law
+def attainable(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
+) -> Annotated[Quantity, "FLOP/s"]:
+    """The rate that neither roof lets a computation exceed.
+
+    Equation: R = min(R_peak, BW · I)
+
+    Assumes that arithmetic and memory traffic overlap perfectly: an upper bound, not a forecast.
+
+    Source: williams2009roofline
+
+    >>> print(attainable("989 TFLOP/s", "3.35 TB/s", "1 FLOP/byte"))
+    3.35 TFLOP/s
+    """
+    return minimum(peak, bandwidth * intensity)
+
+
+@law
+def bound(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
+) -> str:
+    """Which roof is the lower one: "memory" or "compute" (an array of them for arrays).
+
+    Equation: memory where I < R_peak / BW, else compute
+
+    Source: williams2009roofline
+
+    >>> bound("312 TFLOP/s", "2.039 TB/s", "0.25 FLOP/byte")
+    'memory'
+    """
+    return where(intensity * bandwidth < peak, "memory", "compute")
+
+
+@law
+def utilization(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
+) -> Annotated[Quantity, ""]:
+    """The largest fraction of its peak that a machine can reach at this intensity.
+
+    Equation: U = min(1, BW · I / R_peak)
+
+    Source: williams2009roofline
+
+    >>> print(utilization("312 TFLOP/s", "2.039 TB/s", "0.25 FLOP/byte").to("%"))
+    0.1634%
+    """
+    return minimum(intensity * bandwidth / peak, 1.0)
+
+
+@law
+def execution_time(
+    traffic: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    efficiency: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of a step whose memory traffic, arithmetic and fixed latency follow one another: the iron law.
+
+    Equation: T = D_vol / BW + O / (R_peak · η) + L_lat
+
+    Assumes no overlap at all: an upper bound where hardware overlaps the terms.
+
+    Source: hennessy2019architecture
+
+    >>> print(execution_time("14 GB", "3.35 TB/s", "14 GFLOP", "989 TFLOP/s"))
+    4.193 ms
+    """
+    return traffic / bandwidth + operations / (peak * efficiency) + latency
+
+
+@law
+def execution_time_overlapped(
+    traffic: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    efficiency: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of a step whose memory traffic and arithmetic overlap perfectly; the latency is still paid.
+
+    Equation: T = max(D_vol / BW, O / (R_peak · η)) + L_lat
+
+    Assumes perfect overlap: a lower bound. The truth lies between this and `execution_time`, which is at most
+    twice as long apart from the latency.
+
+    Source: williams2009roofline
+
+    >>> print(execution_time_overlapped("14 GB", "3.35 TB/s", "14 GFLOP", "989 TFLOP/s"))
+    4.179 ms
+    """
+    return maximum(traffic / bandwidth, operations / (peak * efficiency)) + latency
+
+
+@law
+def gemm_operations(
+    m: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    n: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP"]:
+    """Operations of a matrix product (m × k) · (k × n): a multiply and an add for each of its m·n·k terms.
+
+    Equation: O = 2 · m · n · k
+
+    Source: golub2013matrix
+
+    >>> print(gemm_operations(4096, 4096, 4096))
+    137.4 GFLOP
+    """
+    return operations_per_term * m * n * k
+
+
+@law
+def gemm_traffic(
+    m: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    n: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a matrix product must move: each input read once, the output written once.
+
+    Equation: D_vol = (m·k + k·n + m·n) · size
+
+    Assumes on-chip memory large enough that no operand is read twice: a lower bound.
+
+    Source: williams2009roofline
+
+    >>> print(gemm_traffic(4096, 4096, 4096, "2 byte"))
+    100.7 MB
+    """
+    return (m * k + k * n + m * n) * element_size
+
+
+@law
+def elementwise_operations(
+    elements: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    operations_per_element: Annotated[QuantityLike, "FLOP"] = "1 FLOP",
+) -> Annotated[Quantity, "FLOP"]:
+    """Operations of a function applied to every element.
+
+    Equation: O = elements · operations per element
+
+    Source: williams2009roofline
+
+    >>> print(elementwise_operations(4096**2))
+    16.78 MFLOP
+    """
+    return elements * operations_per_element
+
+
+@law
+def elementwise_traffic(
+    elements: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    arrays: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes moved by a function applied to every element: so many arrays read or written in full.
+
+    Equation: D_vol = elements · arrays · size
+
+    Assumes that no array stays on the chip from the kernel before: fusion is what removes an array here.
+
+    Source: williams2009roofline
+
+    >>> print(elementwise_traffic(4096**2, 2, "2 byte"))
+    67.11 MB
+    """
+    return elements * arrays * element_size
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Work to place on a roofline: its operations and the bytes that it must move. Workloads add up."""
+
+    operations: Quantity
+    traffic: Quantity
+
+    @property
+    def intensity(self) -> Quantity:
+        """Arithmetic intensity of the workload."""
+        return arithmetic_intensity(self.operations, self.traffic)
+
+    def __add__(self, other: Workload) -> Workload:
+        return Workload(self.operations + other.operations, self.traffic + other.traffic)
+
+
+def gemm(
+    m: QuantityLike, n: QuantityLike, k: QuantityLike, element_size: QuantityLike = "2 byte"
+) -> Workload:
+    """The matrix product (m × k) · (k × n), elements of two bytes where nothing is said.
+
+    >>> print(gemm(4096, 4096, 4096).intensity)
+    1365 FLOP/byte
+    """
+    return Workload(gemm_operations(m, n, k), gemm_traffic(m, n, k, element_size))
+
+
+def elementwise(
+    elements: QuantityLike,
+    operations_per_element: QuantityLike = "1 FLOP",
+    arrays: QuantityLike = 2,
+    element_size: QuantityLike = "2 byte",
+) -> Workload:
+    """The same operations on every element, with `arrays` elements read or written for each: ReLU as it stands.
+
+    >>> print(elementwise(1e6).intensity)
+    0.25 FLOP/byte
+    """
+    return Workload(
+        elementwise_operations(elements, operations_per_element),
+        elementwise_traffic(elements, arrays, element_size),
+    )
