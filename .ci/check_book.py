@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 from pypdf import PdfReader
+from pypdf.errors import PyPdfError
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_book"
@@ -68,7 +69,10 @@ def pdf_problems(title: str) -> list[str]:
     found = sorted(BOOK.glob("*.pdf"))
     if len(found) != 1:
         return [f"_book must hold one PDF and holds {len(found)}"]
-    pages = [page.extract_text() for page in PdfReader(found[0]).pages]
+    try:
+        pages = [page.extract_text() for page in PdfReader(found[0]).pages]
+    except PyPdfError as error:
+        return [f"{found[0].name} is not a readable PDF: {error}"]
     problems = [
         f"page {number} of {found[0].name} has no text"
         for number, text in enumerate(pages, start=1)

@@ -27,7 +27,7 @@ def main(lock_name: str) -> None:
     wanted = fingerprint(lock, ROOT / "pyproject.toml")
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    print(f"Installing requirements/{lock.name} into .venv (a minute or two) ...", flush=True)
+    print(f"Installing requirements/{lock.name} into .venv (can take a minute) ...", flush=True)
     pip_install("--require-hashes", "-r", str(lock))
     # Then the checkout itself: its build tool came with the lock, so nothing more is fetched.
     pip_install("--no-deps", "--no-build-isolation", "-e", str(ROOT))
