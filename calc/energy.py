@@ -37,7 +37,7 @@ def movement_energy(
     Source: horowitz2014computing
 
     >>> print(movement_energy("14 GB", "3.97 pJ/bit"))
-    0.4446 J
+    444.6 mJ
     """
     return traffic * energy_per_byte
 

@@ -25,6 +25,8 @@ TAKES_LARGE = frozenset({"byte", "bit", "FLOP", "operation", "watt", "joule", "h
 TAKES_SMALL = frozenset({"second", "watt", "joule", "meter"})
 COUNTED = frozenset({"parameter", "token", "request", "sample"})
 
+WORDS = frozenset({"byte", "day", "week", "year", "request", "token", "sample"})  # plural in prose
+
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -38,11 +40,26 @@ def html(quantity: Quantity) -> str:
     return html_escapes.escape(text(quantity))
 
 
-def prose(quantity: Quantity, spec: str = "") -> str:
+def prose(quantity: Quantity, digits: int = DIGITS) -> str:
     """The same value as printed in a book: grouped digits, powers of ten, spaces that do not break."""
     magnitude, suffix, powers = readable(quantity)
-    number = printed_number(_number(magnitude, spec)) + suffix
-    return number + _unit_after_number(powers, quantity).replace(" ", "\N{NO-BREAK SPACE}")
+    number = printed_number(_number(magnitude, digits=digits)) + suffix
+    unit = _unit_after_number(powers, quantity)
+    first = unit.strip().split("/")[0]
+    if first in WORDS and number != "1":
+        unit = unit.replace(first, first + "s", 1)
+    return number + unit.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def tex(quantity: Quantity, digits: int = DIGITS) -> str:
+    """The same value inside a formula."""
+    magnitude, suffix, powers = readable(quantity)
+    mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
+    number = f"{mantissa} \\times 10^{{{int(exponent)}}}" if exponent else mantissa.replace("∞", "\\infty")
+    unit = unit_text(powers, quantity._REGISTRY).replace("%", "\\%").replace("·", "\\cdot ")
+    unit = unit.translate({ord(digit): f"^{plain}" for plain, digit in zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True)})
+    space = "" if unit.startswith("\\%") else "\\,"
+    return number + suffix + (f"{space}\\mathrm{{{unit}}}" if unit else "")
 
 
 def printed_number(number: str) -> str:
@@ -87,25 +104,23 @@ def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
         prefix, factor = next(pair for pair in LARGE if size >= pair[1])
     elif first == "meter" and size >= 1e4:
         prefix, factor = "kilo", 1e3
-    elif first in TAKES_SMALL and size < 0.1:
+    elif first in TAKES_SMALL and size < 1:
         prefix, factor = next((pair for pair in SMALL if size >= pair[1]), SMALL[-1])
     scaled = {(prefix + name if name == first else name): power for name, power in powers.items()}
     return magnitude / factor, "", scaled
 
 
-def _number(magnitude: Any, spec: str) -> str:
+def _number(magnitude: Any, spec: str = "", digits: int = DIGITS) -> str:
     if spec or not isinstance(magnitude, int | float):
         return _tidy(format(magnitude, spec))
     if not math.isfinite(magnitude):
         return "∞" if magnitude > 0 else str(magnitude)
     size = abs(magnitude)
-    if magnitude == 0 or 1e-4 <= size < 1e6:
-        whole_digits = (
-            len(str(int(size))) if size >= 1 else math.ceil(math.log10(size)) if size else 1
-        )
-        number = f"{magnitude:.{max(0, DIGITS - whole_digits)}f}"
-        return number.rstrip("0").rstrip(".") if "." in number else number
-    return _tidy(f"{magnitude:.{DIGITS}g}")
+    if magnitude != 0 and not 1e-4 <= size < 1e6:
+        return _tidy(f"{magnitude:.{digits}g}")
+    whole_digits = math.floor(math.log10(size)) + 1 if size else 1
+    number = f"{magnitude:.{max(0, digits - whole_digits)}f}"
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def _tidy(number: str) -> str:

@@ -84,7 +84,8 @@ class Accelerator:
         >>> print(get("h100").ridge_point("fp16"))
         295.2 FLOP/byte
         """
-        return (self.peak(dtype) / self.memory_bandwidth).to("FLOP/byte")
+        unit = "OP/byte" if dtype.lower().startswith("int") else "FLOP/byte"
+        return (self.peak(dtype) / self.memory_bandwidth).to(unit)
 
     @property
     def dtypes(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def transfer_time(
     Source: hockney1994communication
 
     >>> print(transfer_time("1 GB", "10 Gbit/s", "10 ms"))
-    0.81 s
+    810 ms
     """
     return latency + size / bandwidth
 

@@ -58,7 +58,7 @@ def source(value: Quantity) -> str:
 
     >>> import calc
     >>> print(calc.source(calc.constants.energy_dram_word))  # doctest: +ELLIPSIS
-    DRAM, one 32-bit word: measured, Han et al. (2016), EIE: Efficient Inference Engine...
+    DRAM access, one 32-bit word: measured, Han et al. (2015), Learning...
     """
     if not isinstance(value, Quantity):
         raise InputError(

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from calc.elementwise import maximum, minimum, where
-from calc.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.elementwise import divide_or_infinity, maximum, minimum, where
+from calc.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.units import Quantity, QuantityLike
 
 
@@ -192,6 +192,68 @@ def gemm_traffic(
     100.7 MB
     """
     return (m * k + k * n + m * n) * element_size
+
+
+@law
+def weights_only_intensity(
+    batch: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"],
+    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Intensity of a layer applied to a batch, when only its weights count as traffic.
+
+    Equation: I = 2 · B / size
+
+    Assumes a batch so small that its inputs and outputs weigh nothing beside the weights: an upper bound.
+
+    Source: williams2009roofline
+
+    >>> print(weights_only_intensity(64, "2 byte"))
+    64 FLOP/byte
+    """
+    return operations_per_term * batch / element_size
+
+
+@law
+def critical_batch_by_weights(
+    ridge_point: Annotated[QuantityLike, "FLOP/byte"],
+    element_size: Annotated[QuantityLike, "byte"],
+    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, ""]:
+    """Batch at which a layer reaches the ridge point, when only its weights count as traffic.
+
+    Equation: B* = I* · size / 2
+
+    Source: williams2009roofline
+
+    >>> print(critical_batch_by_weights("153 FLOP/byte", "2 byte"))
+    153
+    """
+    return ridge_point * element_size / operations_per_term
+
+
+@law
+def critical_batch(
+    ridge_point: Annotated[QuantityLike, "FLOP/byte"],
+    inputs: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    outputs: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"],
+    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
+    """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
+
+    Equation: B* = I* · size · i · o / (2 · i · o − I* · size · (i + o)), infinite where that has no positive value
+
+    A layer too narrow for the machine never reaches the ridge point, whatever the batch.
+
+    Source: williams2009roofline
+
+    >>> print(critical_batch("153 FLOP/byte", 4096, 4096, "2 byte"))
+    165.4
+    """
+    reach = ridge_point * element_size
+    margin = operations_per_term * inputs * outputs - reach * (inputs + outputs)
+    return divide_or_infinity(reach * inputs * outputs, maximum(margin, 0 * margin))
 
 
 @law

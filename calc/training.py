@@ -127,24 +127,29 @@ class Recipe:
         """The sum of the parts."""
         return sum(self.parts.values(), quantity(0, "byte/param"))
 
+    @property
+    def breakdown(self) -> str:
+        """"2 weight + 2 gradient + …", in bytes for each parameter."""
+        return " + ".join(f"{size.magnitude:g} {part}" for part, size in self.parts.items())
+
 
 # Each part is a constant, whose source says why it is needed.
 RECIPES = {
     "adam-mixed": {
-        "weights": "size_weight_fp16",
-        "gradients": "size_gradient_fp16",
-        "master weights": "size_master_weight_fp32",
+        "weight": "size_weight_fp16",
+        "gradient": "size_gradient_fp16",
+        "master weight": "size_master_weight_fp32",
         "momentum": "size_momentum_fp32",
         "variance": "size_variance_fp32",
     },
     "adam-fp32": {
-        "weights": "size_weight_fp32",
-        "gradients": "size_gradient_fp32",
+        "weight": "size_weight_fp32",
+        "gradient": "size_gradient_fp32",
         "momentum": "size_momentum_fp32",
         "variance": "size_variance_fp32",
     },
-    "inference-fp16": {"weights": "size_weight_fp16"},
-    "inference-int8": {"weights": "size_weight_int8"},
+    "inference-fp16": {"weight": "size_weight_fp16"},
+    "inference-int8": {"weight": "size_weight_int8"},
 }
 
 

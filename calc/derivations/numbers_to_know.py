@@ -1,0 +1,285 @@
+"""What the chapter "Numbers to know" quotes."""
+
+from __future__ import annotations
+
+from calc import constants, energy, hardware, links, training
+from calc.units import quantity
+
+
+class NumbersToKnow:
+    """Three numbers say most of what a machine will let a model do."""
+
+    energy_dram_word = constants.get("energy_dram_word")
+    energy_fp16_multiply = constants.get("energy_fp16_multiply")
+    recipe = training.recipe("adam-mixed")
+    speed_of_light_in_fibre = constants.get("speed_light_fiber")
+
+    dram_word_per_fp16_multiply = energy_dram_word / energy_fp16_multiply
+    training_bytes_per_parameter = recipe.bytes_per_parameter
+    fibre_delay_per_kilometre = quantity("1 km") / speed_of_light_in_fibre
+
+
+class LightInFibre:
+    """No round trip is faster than light in the fibre of its path."""
+
+    speed_in_vacuum = constants.get("speed_light_vacuum")
+    refractive_index = constants.get("refractive_index_fiber")
+    speed = constants.get("speed_light_fiber")
+    campus_budget = constants.get("latency_budget_same_campus")
+    coast_to_coast = constants.get("length_coast_to_coast")
+    atlantic = constants.get("length_atlantic")
+    pacific = constants.get("length_pacific")
+
+    speed_from_index = (speed_in_vacuum / refractive_index).to("km/s")
+    campus_reach = links.reach(campus_budget)
+    coast_to_coast_round_trip = links.round_trip_time(coast_to_coast)
+    atlantic_round_trip = links.round_trip_time(atlantic)
+    pacific_round_trip = links.round_trip_time(pacific)
+
+    rows = (
+        ("Within one campus (the budget gives the distance)", campus_reach, campus_budget),
+        ("US coast to coast", coast_to_coast, coast_to_coast_round_trip),
+        ("Across the Atlantic", atlantic, atlantic_round_trip),
+        ("Across the Pacific", pacific, pacific_round_trip),
+    )
+
+
+class EnergyOfArithmetic:
+    """Half the bits cost less than half the energy, most of all in a multiplier."""
+
+    fp16_multiply = constants.get("energy_fp16_multiply")
+    fp32_multiply = constants.get("energy_fp32_multiply")
+    int8_multiply = constants.get("energy_int8_multiply")
+
+    fp32_per_int8_multiply = fp32_multiply / int8_multiply
+    fp32_per_fp16_multiply = fp32_multiply / fp16_multiply
+
+    rows = (
+        ("INT8", constants.get("energy_int8_add"), int8_multiply),
+        ("INT32", constants.get("energy_int32_add"), constants.get("energy_int32_multiply")),
+        ("FP16", constants.get("energy_fp16_add"), fp16_multiply),
+        ("FP32", constants.get("energy_fp32_add"), fp32_multiply),
+    )
+
+
+class EnergyOfMovement:
+    """Fetching an operand from DRAM costs hundreds of times the multiply that uses it."""
+
+    register = constants.get("energy_register_word")
+    sram = constants.get("energy_sram_word")
+    dram = constants.get("energy_dram_word")
+    register_estimate = constants.get("energy_register_word_estimate")
+    l1_estimate = constants.get("energy_l1_word_estimate")
+    l2_estimate = constants.get("energy_l2_word_estimate")
+    hbm2_bit = constants.get("energy_hbm2_bit")
+    fp16_multiply = EnergyOfArithmetic.fp16_multiply
+    fp32_multiply = EnergyOfArithmetic.fp32_multiply
+    word = quantity("32 bit")
+    half_word = quantity("16 bit")
+
+    dram_word_per_fp16_multiply = dram / fp16_multiply
+    dram_word_per_fp32_multiply = dram / fp32_multiply
+    dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
+    hbm2_word = energy.movement_energy(word, hbm2_bit).to("pJ")
+    hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply).to("")
+    sram_per_register = sram / register
+    l1_per_register_estimate = l1_estimate / register_estimate
+    register_over_estimate = register / register_estimate
+
+    rows = (
+        ("Register file", register, register_estimate),
+        ("SRAM beside the arithmetic (L1)", sram, l1_estimate),
+        ("Larger SRAM (L2)", None, l2_estimate),
+        ("HBM2", hbm2_word, None),
+        ("DRAM of the DDR3 era", dram, None),
+        ("SSD", None, constants.get("energy_ssd_word_estimate")),
+        ("Data-centre network", None, constants.get("energy_network_word_estimate")),
+    )
+
+
+class AnchorLatencies:
+    """Each level down waits longer, and a GPU's caches are not a CPU's."""
+
+    register = constants.get("latency_register")
+    l1_cpu = constants.get("latency_l1_cpu")
+    l2_cpu = constants.get("latency_l2_cpu")
+    dram = constants.get("latency_dram")
+    hbm3 = constants.get("latency_hbm3")
+    nvlink = constants.get("latency_nvlink")
+    pcie = constants.get("latency_pcie_gen5")
+    infiniband = constants.get("latency_infiniband")
+    ssd = constants.get("latency_nvme_ssd")
+    clock = constants.get("frequency_h800_pcie")
+
+    hopper_shared = (constants.get("cycles_shared_memory_hopper") / clock).to("ns")
+    hopper_l1 = (constants.get("cycles_l1_hopper") / clock).to("ns")
+    hopper_l2 = (constants.get("cycles_l2_hopper") / clock).to("ns")
+    hopper_global = (constants.get("cycles_global_memory_hopper") / clock).to("ns")
+    hopper_l2_near = (constants.get("cycles_l2_near_hopper") / clock).to("ns")
+    hopper_l2_far = (constants.get("cycles_l2_far_hopper") / clock).to("ns")
+    hopper_global_revised = (constants.get("cycles_global_memory_hopper_revised") / clock).to("ns")
+    hbm_per_l1 = hbm3 / l1_cpu
+    ssd_per_l1 = ssd / l1_cpu
+    network_per_hbm = infiniband / hbm3
+
+    rows = (
+        ("Register", register, None),
+        ("L1 cache", l1_cpu, hopper_l1),
+        ("Shared memory", None, hopper_shared),
+        ("L2 cache", l2_cpu, hopper_l2),
+        ("Host DRAM", dram, None),
+        ("Device memory (HBM)", hbm3, hopper_global),
+        ("Another GPU by NVLink", nvlink, None),
+        ("Host by PCIe Gen5", pcie, None),
+        ("Another host by InfiniBand", infiniband, None),
+        ("NVMe SSD", ssd, None),
+    )
+
+
+class AnchorBandwidths:
+    """Bandwidth falls by an order of magnitude each time that data leaves a package, a board, a box."""
+
+    hbm3 = hardware.get("h100").memory_bandwidth
+    nvlink = hardware.get("h100").link_bandwidth
+    pcie_lane = constants.get("bandwidth_pcie5_lane")
+    pcie_lanes = constants.get("lanes_pcie_x16")
+    pcie_payload = constants.get("size_pcie_block_payload")
+    pcie_block = constants.get("size_pcie_block")
+    ddr4_channel = constants.get("bandwidth_ddr4_3200_channel")
+    ddr5_channel = constants.get("bandwidth_ddr5_4800_channel")
+    dram_channels = constants.get("channels_host_dram")
+    infiniband_bits = constants.get("bandwidth_infiniband_ndr")
+    nvme_gen4 = constants.get("bandwidth_nvme_gen4")
+    nvme_gen3 = constants.get("bandwidth_nvme_gen3")
+
+    nvlink_both_ways = 2 * nvlink
+    pcie_raw = (pcie_lane * pcie_lanes).to("GB/s")
+    pcie_coded = pcie_raw * (pcie_payload / pcie_block)
+    host_dram = ddr4_channel * dram_channels
+    infiniband = infiniband_bits.to("GB/s")
+    hbm_per_pcie = (hbm3 / pcie_raw).to("")
+    hbm_per_nvlink = (hbm3 / nvlink).to("")
+
+    rows = (
+        ("Device memory, H100 (HBM3)", hbm3),
+        ("NVLink 4, each way", nvlink),
+        ("PCIe Gen5 x16, each way, raw", pcie_raw),
+        ("PCIe Gen5 x16, each way, after coding", pcie_coded),
+        ("Host DRAM, two channels of DDR4-3200", host_dram),
+        ("InfiniBand NDR, each way", infiniband),
+        ("NVMe SSD, Gen4", nvme_gen4),
+        ("NVMe SSD, Gen3", nvme_gen3),
+    )
+
+
+class MemoryPerParameter:
+    """Training holds eight times the bytes that serving does, for the same model."""
+
+    parameters = quantity("7B param")
+    inference_fp16 = training.recipe("inference-fp16")
+    inference_int8 = training.recipe("inference-int8")
+    adam_mixed = training.recipe("adam-mixed")
+    adam_fp32 = training.recipe("adam-fp32")
+
+    fp16_per_parameter = inference_fp16.bytes_per_parameter
+    int8_per_parameter = inference_int8.bytes_per_parameter
+    mixed_per_parameter = adam_mixed.bytes_per_parameter
+    fp32_per_parameter = adam_fp32.bytes_per_parameter
+    fp16_serving = training.model_memory(parameters, fp16_per_parameter)
+    int8_serving = training.model_memory(parameters, int8_per_parameter)
+    mixed_training = training.model_memory(parameters, mixed_per_parameter)
+    fp32_training = training.model_memory(parameters, fp32_per_parameter)
+    training_per_serving = (mixed_training / fp16_serving).to("")
+    without_gradients = mixed_per_parameter - adam_mixed.parts["gradient"]
+
+    rows = (
+        ("Serve in FP16", inference_fp16.breakdown, fp16_per_parameter, fp16_serving),
+        ("Serve in INT8", inference_int8.breakdown, int8_per_parameter, int8_serving),
+        ("Train with Adam, mixed", adam_mixed.breakdown, mixed_per_parameter, mixed_training),
+        ("Train with Adam, FP32", adam_fp32.breakdown, fp32_per_parameter, fp32_training),
+    )
+
+
+class WorkPerToken:
+    """Two operations for each parameter and token forward, six to train."""
+
+    parameters = MemoryPerParameter.parameters
+    tokens = quantity("1T token")
+
+    inference_per_token = training.inference_flops(parameters)
+    training_run = training.training_flops(parameters, tokens)
+
+
+class DatacentreAgainstPhone:
+    """A data-centre GPU does some tens of times the arithmetic of a phone, and takes its power for it."""
+
+    h100 = hardware.get("h100")
+    phone = hardware.get("phone-npu")
+
+    fp16_against_int8 = (h100.peak("fp16") / phone.peak("int8")).to("")
+    int8_against_int8 = (h100.peak("int8") / phone.peak("int8")).to("")
+    bandwidth_against_bandwidth = (h100.memory_bandwidth / phone.memory_bandwidth).to("")
+    power_against_power = (h100.tdp / phone.tdp).to("")
+
+
+class LatencyBudgets:
+    """What a person, or a car, allows before an answer is late."""
+
+    rows = (
+        ("Emergency braking", constants.get("latency_budget_braking")),
+        ("Answer of a voice assistant", constants.get("latency_budget_voice")),
+        ("Result page of a web search", constants.get("latency_budget_web_search")),
+        ("First words of a streamed answer", constants.get("latency_budget_streaming")),
+        ("Batch training, at the short end", constants.get("latency_budget_batch_training_low")),
+        ("Batch training, at the long end", constants.get("latency_budget_batch_training_high")),
+    )
+
+
+class BrakingDistance:
+    """A car's latency budget is a distance."""
+
+    speed = constants.get("speed_braking")
+    budget = constants.get("latency_budget_braking")
+
+    distance = (speed * budget).to("cm")
+
+
+class AcceleratorTable:
+    """What an accelerator computes, moves and draws, and the ridge point that follows."""
+
+    devices = tuple(hardware.get(key) for key in hardware.names())
+
+    memory_rows = tuple(
+        (
+            device.name,
+            device.memory_capacity,
+            device.memory_bandwidth,
+            device.on_chip_memory if device.publishes("on_chip_memory") else None,
+            device.link_bandwidth if device.publishes("link_bandwidth") else None,
+        )
+        for device in devices
+    )
+    ridge_rows = tuple(
+        (device.name, dtype.upper(), device.peak(dtype), device.ridge_point(dtype))
+        for device in devices
+        for dtype in device.dtypes
+    )
+    efficiency_rows = tuple(
+        (
+            device.name,
+            dtype.upper(),
+            device.peak(dtype),
+            device.tdp if device.publishes("tdp") else None,
+            energy.energy_efficiency(device.peak(dtype), device.tdp).to(unit)
+            if device.publishes("tdp")
+            else None,
+        )
+        for device, dtype, unit in (
+            (hardware.get("h100"), "fp16", "TFLOP/J"),
+            (hardware.get("h100"), "int8", "TOP/J"),
+            (hardware.get("a100"), "fp16", "TFLOP/J"),
+            (hardware.get("a100"), "int8", "TOP/J"),
+            (hardware.get("tpu-v5p"), "bf16", "TFLOP/J"),
+            (hardware.get("phone-npu"), "int8", "TOP/J"),
+        )
+    )

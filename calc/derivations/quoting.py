@@ -1,0 +1,77 @@
+"""How chapters quote numbers: `show()` in text, `math()` between dollar signs, `table()` for rows of them.
+
+What these return reaches Markdown as it is (`_repr_markdown_`), where a plain string would be escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calc import formatting
+from calc.units import Quantity
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """Markdown that a notebook, Quarto and press print without escaping it."""
+
+    markdown: str
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+    def __str__(self) -> str:
+        return self.markdown
+
+
+def show(value: Quantity | float | str, unit: str | None = None, digits: int = 4) -> Quoted:
+    """A value for the middle of a sentence, in this unit and with so many significant digits.
+
+    >>> from calc import quantity
+    >>> str(show(quantity("961538 s"), "min", digits=5)).split()
+    ['16', '026', 'min']
+    """
+    if isinstance(value, str):
+        return Quoted(_escaped(value))
+    quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
+    return Quoted(formatting.prose(quantity.to(unit) if unit else quantity, digits))
+
+
+def math(value: Quantity | float, unit: str | None = None, digits: int = 4) -> Quoted:
+    """The same value as TeX, for formulas.
+
+    >>> from calc import quantity
+    >>> print(math(quantity("312 TFLOP/s")))
+    312\\,\\mathrm{TFLOP/s}
+    """
+    quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
+    return Quoted(formatting.tex(quantity.to(unit) if unit else quantity, digits))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4) -> Quoted:
+    """A Markdown table: quantities are shown and stand to the right, text stands to the left.
+
+    A cell of None is a dash; text may hold Markdown (a citation, a link), so it is not escaped but for its bars.
+    """
+    cells = [[_cell(value, digits) for value in row] for row in rows]
+    numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
+    rule = ["--:" if right else ":--" for right in numeric]
+    return Quoted(
+        "\n".join("| " + " | ".join(line) + " |" for line in [list(header), rule, *cells])
+    )
+
+
+def _cell(value: Any, digits: int) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, Quoted):
+        return value.markdown
+    if isinstance(value, str):
+        return value.replace("|", "\\|")
+    return show(value, digits=digits).markdown
+
+
+def _escaped(text: str) -> str:
+    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~$^@" else c for c in text)

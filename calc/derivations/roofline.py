@@ -1,0 +1,140 @@
+"""What the chapter "The roofline" quotes."""
+
+from __future__ import annotations
+
+from calc import hardware, roofline, training
+from calc.units import Quantity, quantity
+
+
+class A100Roofline:
+    """On an A100 a large matrix product is bound by arithmetic, a ReLU by memory."""
+
+    a100 = hardware.get("a100")
+    peak = a100.peak("fp16")
+    vector_peak = a100.vector_peak("fp16")
+    bandwidth = a100.memory_bandwidth
+    n = 4096
+    element_size = quantity("2 byte")
+
+    ridge_point = roofline.ridge_point(peak, bandwidth)
+    gemm = roofline.gemm(n, n, n, element_size)
+    gemm_intensity = gemm.intensity
+    gemm_bound = roofline.bound(peak, bandwidth, gemm_intensity)
+    gemm_time = roofline.execution_time_overlapped(gemm.traffic, bandwidth, gemm.operations, peak)
+    relu = roofline.elementwise(n**2, element_size=element_size)
+    relu_intensity = relu.intensity
+    relu_bound = roofline.bound(peak, bandwidth, relu_intensity)
+    relu_attainable = roofline.attainable(peak, bandwidth, relu_intensity)
+    relu_share_of_tensor_peak = roofline.utilization(peak, bandwidth, relu_intensity)
+    relu_share_of_vector_peak = roofline.utilization(vector_peak, bandwidth, relu_intensity)
+    relu_time = roofline.execution_time_overlapped(
+        relu.traffic, bandwidth, relu.operations, vector_peak
+    )
+    relu_share_of_operations = (relu.operations / gemm.operations).to("%")
+    relu_share_of_time = (relu_time / (relu_time + gemm_time)).to("%")
+
+
+class FusedMatmulRelu:
+    """Fusing the ReLU into the product before it saves its whole time, which matters where the product is thin."""
+
+    a100 = hardware.get("a100")
+    peak = a100.peak("fp16")
+    vector_peak = a100.vector_peak("fp16")
+    bandwidth = a100.memory_bandwidth
+    n = A100Roofline.n
+    inner = 64
+    element_size = A100Roofline.element_size
+
+    relu_time = A100Roofline.relu_time
+    wide_separate = A100Roofline.gemm_time + relu_time
+    wide_gain = wide_separate / A100Roofline.gemm_time
+    thin = roofline.gemm(n, n, inner, element_size)
+    thin_intensity = thin.intensity
+    thin_time = roofline.execution_time_overlapped(thin.traffic, bandwidth, thin.operations, peak)
+    thin_separate = thin_time + relu_time
+    thin_gain = thin_separate / thin_time
+
+    rows = (
+        (n, A100Roofline.gemm_intensity, A100Roofline.gemm_time, wide_separate, wide_gain),
+        (inner, thin_intensity, thin_time, thin_separate, thin_gain),
+    )
+
+
+class BatchSize:
+    """The batch is what lifts a layer's intensity, until inputs and outputs outweigh the weights."""
+
+    a100 = hardware.get("a100")
+    peak = a100.peak("fp16")
+    bandwidth = a100.memory_bandwidth
+    width = 4096
+    element_size = A100Roofline.element_size
+    batches = (1, 16, 64, 256, 1024, 4096)
+
+    ridge_point = A100Roofline.ridge_point
+    critical_batch_by_weights = roofline.critical_batch_by_weights(ridge_point, element_size)
+    critical_batch = roofline.critical_batch(ridge_point, width, width, element_size)
+
+    @classmethod
+    def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quantity, str]:
+        """Intensity by weights and in full, attainable share of the peak, and what binds."""
+        by_weights = roofline.weights_only_intensity(batch, cls.element_size)
+        exact = roofline.gemm(batch, cls.width, cls.width, cls.element_size).intensity
+        share = roofline.utilization(cls.peak, cls.bandwidth, exact).to("%")
+        return batch, by_weights, exact, share, roofline.bound(cls.peak, cls.bandwidth, exact)
+
+
+class DecodeStep:
+    """One token at a time, every weight is read for two operations: serving at batch 1 is memory-bound."""
+
+    h100 = hardware.get("h100")
+    peak = h100.peak("fp16")
+    bandwidth = h100.memory_bandwidth
+    parameters = quantity("7B param")
+    bytes_per_parameter = training.recipe("inference-fp16").bytes_per_parameter
+    small_batch = 1
+    large_batch = 64
+
+    weights = training.model_memory(parameters, bytes_per_parameter)
+    operations = training.inference_flops(parameters)
+    intensity = roofline.arithmetic_intensity(operations, weights)
+    ridge_point = h100.ridge_point("fp16")
+    attainable = roofline.attainable(peak, bandwidth, intensity)
+    share_of_peak = roofline.utilization(peak, bandwidth, intensity)
+    step_time = roofline.execution_time_overlapped(weights, bandwidth, operations, peak)
+    tokens_per_second = (quantity("1 token") / step_time).to("token/s")
+    large_operations = operations * large_batch
+    large_intensity = roofline.arithmetic_intensity(large_operations, weights)
+    large_step_time = roofline.execution_time_overlapped(weights, bandwidth, large_operations, peak)
+    large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
+
+
+class IronLaw:
+    """Adding the terms and taking the larger of them bound the truth, at most a factor of two apart."""
+
+    peak = DecodeStep.peak
+    bandwidth = DecodeStep.bandwidth
+    weights = DecodeStep.weights
+    batch = 256
+
+    operations = DecodeStep.operations * batch
+    memory_time = (weights / bandwidth).to("ms")
+    arithmetic_time = (operations / peak).to("ms")
+    added = roofline.execution_time(weights, bandwidth, operations, peak)
+    overlapped = roofline.execution_time_overlapped(weights, bandwidth, operations, peak)
+    added_per_overlapped = added / overlapped
+
+
+class ComputeDoubled:
+    """Twice the arithmetic helps only what arithmetic binds."""
+
+    peak = A100Roofline.peak
+    bandwidth = A100Roofline.bandwidth
+    doubled = 2 * peak
+
+    relu_gain = roofline.attainable(
+        doubled, bandwidth, A100Roofline.relu_intensity
+    ) / roofline.attainable(peak, bandwidth, A100Roofline.relu_intensity)
+    gemm_gain = roofline.attainable(
+        doubled, bandwidth, A100Roofline.gemm_intensity
+    ) / roofline.attainable(peak, bandwidth, A100Roofline.gemm_intensity)
+    ridge_point = roofline.ridge_point(doubled, bandwidth)
