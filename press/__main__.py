@@ -1,0 +1,43 @@
+"""The command line: `python -m press render [--to html|pdf] [FOLDER]` and `python -m press audit [FOLDER]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .errors import BookError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="press", description="Renders a Quarto book project.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    render = commands.add_parser("render", help="make the HTML site and the PDF in _book/")
+    render.add_argument("--to", choices=["html", "pdf"], help="make one of the two alone")
+    audit = commands.add_parser("audit", help="list the digits that are typed in prose")
+    for command in (render, audit):
+        command.add_argument("folder", nargs="?", default=".", type=Path, help="the book's folder")
+    chosen = parser.parse_args(arguments)
+    root = chosen.folder.resolve()
+    try:
+        if chosen.command == "render":
+            from .build import render as build
+
+            print(build(root, {"pdf": "typst"}.get(chosen.to, chosen.to)))
+            return 0
+        from .audit import audit as list_digits
+
+        found = list_digits(root)
+        for problem in found:
+            print(problem)
+        return 1 if found else 0
+    except BookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Stopped; the last good book is as it was.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

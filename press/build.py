@@ -1,0 +1,163 @@
+"""One build: reads the book, makes the site and the PDF beside the old ones, and swaps them at the end."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from . import cache
+from .errors import BookError, Problems, stop
+
+NEEDED = ["yaml", "pypandoc", "nbclient", "nbformat", "ipykernel", "jinja2", "typst"]
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What a build says about itself: the commit and its date, or the version outside git."""
+
+    version: str
+    commit: str
+    date: str
+
+
+def render(root: Path, only: str | None = None) -> str:
+    """Renders the book in `root`, or one of its formats; says in one sentence what came of it."""
+    if not (root / "_quarto.yml").is_file():
+        stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
+    try:
+        (root / cache.FOLDER).mkdir(exist_ok=True)
+        with _alone(root / cache.FOLDER / "lock"):
+            stamp = root / cache.FOLDER / "last-build.json"
+            edition = _edition(root)
+            if last := _still_holds(stamp, root, only, edition):
+                return f"Nothing has changed: {last} is up to date."
+            check_parts()
+            return _build(root, only, edition, stamp)
+    except OSError as error:
+        stop(f"press cannot write: {error.strerror}: {error.filename}.")
+
+
+def check_parts() -> None:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        stop(f"press needs {', '.join(missing)}: pip install 'machine-foundations[book]'")
+
+
+def _build(root: Path, only: str | None, edition: Edition, stamp: Path) -> str:
+    # Imported here, so that a book in which nothing has changed does not wait for them.
+    from .check import check_site
+    from .citations import cite
+    from .document import Pandoc
+    from .html import write_site
+    from .pages import read_pages
+    from .pdf import write_pdf
+    from .project import read_book
+    from .references import References
+
+    book = read_book(root)
+    book = replace(book, formats=[only]) if only else book
+    output = book.output
+    new, old = (output.with_name(f".{output.name}.{word}") for word in ("new", "old"))
+    if old.exists() and not output.exists():
+        old.rename(output)  # a build was killed in the middle of the swap
+    _remove(new)
+    _remove(old)
+    for folder in (output, output.parent):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            stop(f"press cannot write into {folder}: it is read-only.")
+    installed = cache.installation()
+    pandoc = Pandoc(root / cache.FOLDER / "pandoc")
+    pages, api = read_pages(book, cache.files_below(root, output), installed, pandoc)
+    references = References(book, pages)
+    references.number()
+    references.resolve()
+    problems = Problems(references.problems)
+    try:
+        cite(book, pages, api, pandoc)
+    except BookError as error:
+        problems += error.problems
+    problems.stop_if_any()
+    try:
+        new.mkdir(parents=True)
+        if "typst" in book.formats:
+            sources = root / cache.FOLDER / "typst"
+            _remove(sources)
+            sources.mkdir()
+            pdf = write_pdf(book, pages, api, pandoc, edition, sources)
+            (new / book.pdf_name).write_bytes(pdf)
+        if "html" in book.formats:
+            write_site(book, pages, api, pandoc, edition, references.files, new)
+            check_site(new)
+        if output.exists():
+            output.rename(old)
+        new.rename(output)
+    finally:
+        _remove(new)
+    _remove(old)
+    pandoc.forget_unused()
+    inputs, outputs = _digests(root, output, only, edition)
+    stamp.write_text(json.dumps([output.name, inputs, outputs]), encoding="utf-8")
+    return f"Rendered {len(pages)} chapters into {output}."
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Waits until no other build of this book runs; the lock ends with its process."""
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Another build of this book is running; waiting for it.", file=sys.stderr)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _digests(root: Path, output: Path, only: str | None, edition: Edition) -> tuple[str, str]:
+    """What a build depends on, and what it gave."""
+    files = cache.files_below(root, output)
+    inputs = cache.digest(files, cache.installation(), only, asdict(edition))
+    return inputs, cache.digest(cache.files_below(output))
+
+
+def _still_holds(stamp: Path, root: Path, only: str | None, edition: Edition) -> str:
+    """The output folder of the last build if doing it again would give the same."""
+    try:
+        name, *last = json.loads(stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return name if list(_digests(root, root / name, only, edition)) == last else ""
+
+
+def _edition(root: Path) -> Edition:
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    version = ""
+    project = root / "pyproject.toml"
+    if project.is_file():
+        with project.open("rb") as file:
+            version = tomllib.load(file).get("project", {}).get("version", "")
+    try:
+        commit, date = git("log", "-1", "--format=%h %cs").split()
+        changed = git("status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return Edition(version, "", "")
+    return Edition(version, commit + (" with changes" if changed else ""), date)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

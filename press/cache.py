@@ -1,0 +1,119 @@
+"""Remembers what each chapter's cells gave, for as long as nothing that they can depend on changes.
+
+A chapter's results are kept under a digest of its cells with their options, its inline values, every
+file of the project (the chapters' prose apart), the installed distributions, the Python and press
+itself; and they count only while the modules that were loaded from elsewhere are unchanged too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+from .errors import BookError, Problem
+from .execute import Result, environment, execute
+from .project import Book
+from .source import Cell, Source
+
+FOLDER = ".press-cache"
+PRESS = Path(__file__).parent
+
+
+def file_digest(path: str | Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
+    """The digest of each file of a folder; not of what is hidden, rendered, compiled or installed."""
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    for here, folders, names in os.walk(root, followlinks=True):
+        if os.path.realpath(here) in seen:
+            folders.clear()
+            continue
+        seen.add(os.path.realpath(here))
+        folders[:] = [
+            name
+            for name in sorted(folders)
+            if not name.startswith(".")
+            and name != "__pycache__"
+            and Path(here, name) != output
+            and not os.path.exists(os.path.join(here, name, "pyvenv.cfg"))
+        ]
+        for name in sorted(names):
+            if not name.startswith("."):
+                path = os.path.join(here, name)
+                found[os.path.relpath(path, root)] = file_digest(path)
+    return found
+
+
+def installation() -> list[str]:
+    """The Python, press, and every installed distribution with the time of its installation."""
+    found = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
+    found += [f"{name} {value}" for name, value in files_below(PRESS).items()]
+    for folder in filter(os.path.isdir, sys.path):
+        for item in sorted(os.scandir(folder), key=lambda item: item.name):
+            if item.name.endswith((".dist-info", ".egg-link", ".pth")):
+                record = os.path.join(item.path, "RECORD")
+                changed = os.stat(record if os.path.exists(record) else item.path).st_mtime_ns
+                found.append(f"{item.name} {changed}")
+    return found
+
+
+def run_changed(
+    book: Book, sources: list[Source], files: dict[str, str], installed: list[str]
+) -> list[Result]:
+    """The results of every source, in order; executes those whose results are not remembered."""
+    folder = book.root / FOLDER / "cells"
+    folder.mkdir(parents=True, exist_ok=True)
+    inputs = {name: value for name, value in files.items() if not name.endswith(".qmd")}
+    kept = {
+        source.file: folder / f"{_key(book, source, inputs, installed)}.json" for source in sources
+    }
+    results = {file: result for file, path in kept.items() if (result := _recall(path))}
+    missing = [source for source in sources if source.file not in results]
+    problems: list[Problem] = []
+    if missing:
+        for file, outcome in execute(missing, book.root, book.execute_in_project).items():
+            if isinstance(outcome, BookError):
+                problems += outcome.problems
+            else:
+                results[file] = outcome
+                modules = {name: file_digest(name) for name in outcome.outside_modules}
+                partial = kept[file].with_suffix(".partial")
+                partial.write_text(json.dumps([outcome.pieces, modules]), encoding="utf-8")
+                partial.replace(kept[file])
+    if problems:
+        raise BookError(problems)
+    for path in set(folder.iterdir()) - set(kept.values()):
+        path.unlink()
+    return [results[source.file] for source in sources]
+
+
+def _key(book: Book, source: Source, inputs: dict[str, str], installed: list[str]) -> str:
+    pieces = [
+        [piece.code, piece.options]
+        if isinstance(piece, Cell)
+        else [expression for _, expression in piece.inline_values()]
+        for piece in source.pieces
+    ]
+    return digest(pieces, source.file, book.execute_in_project, inputs, installed)
+
+
+def _recall(path: Path) -> Result | None:
+    if not path.exists():
+        return None
+    pieces, modules = json.loads(path.read_text(encoding="utf-8"))
+    unchanged = all(file_digest(name) == value for name, value in modules.items())
+    return Result(pieces, list(modules)) if unchanged else None

@@ -1,0 +1,73 @@
+"""Citations and the list of references: one citeproc run over the whole book."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .document import Node, Pandoc, div, link, nodes, walk
+from .errors import Problems
+from .project import Book
+from .references import PAGE, Page
+
+
+def cite(book: Book, pages: list[Page], version: list[int], pandoc: Pandoc) -> None:
+    """Replaces the citations of every page by their text, linked to the list of references."""
+    problems = Problems()
+    home = next((p for p in pages if any(_is_list(node) for node in nodes(p.blocks))), None)
+    cited = [
+        (page, entry["citationId"])
+        for page in pages
+        for node in nodes(page.blocks)
+        if node["t"] == "Cite"
+        for entry in node["c"][0]
+    ]
+    if not cited:
+        return
+
+    def refuse(page: Page, key: str, sentence: str) -> None:
+        line = page.woven.line_of(rf"@\{{?{re.escape(key)}\b")
+        problems.add(page.chapter.file, line, f"the citation @{key} {sentence}")
+
+    if not book.bibliography:
+        for page, key in cited:
+            refuse(page, key, "has no source: `_quarto.yml` names no bibliography.")
+    elif home is None:
+        refuse(*cited[0], "needs a page that holds `::: {#refs}` and `:::` to list it.")
+    problems.stop_if_any()
+
+    arguments = ["-f", "json", "-t", "json", "--citeproc", "-M", "link-citations=true"]
+    arguments += ["-M", f"lang={book.lang}"]
+    arguments += [f"--bibliography={path}" for path in book.bibliography]
+    arguments += [f"--csl={book.csl}"] if book.csl else []
+    whole = {
+        "pandoc-api-version": version,
+        "meta": {},
+        "blocks": [div("", ["press-part"], page.blocks) for page in pages],
+    }
+    files = [*book.bibliography, *([book.csl] if book.csl else [])]
+    output, log = pandoc.with_log(arguments, json.dumps(whole), files)
+    missing = set(re.findall(r"citation (\S+) not found", log))
+    for page, key in cited:
+        if key in missing:
+            names = ", ".join(path.name for path in book.bibliography)
+            refuse(page, key, f"is not in {names}.")
+    problems.stop_if_any()
+
+    assert home is not None
+    place = f"{PAGE}{home.chapter.file}#"
+
+    def linked(node: Node) -> Node | list[Node] | None:
+        if node["t"] == "Cite":
+            words: list[Node] = walk(node["c"][1], linked)
+            return words
+        if node["t"] == "Link" and node["c"][2][0].startswith("#ref-"):
+            return link(place + node["c"][2][0][1:], ["citation"], node["c"][1])
+        return None
+
+    for page, part in zip(pages, json.loads(output)["blocks"], strict=True):
+        page.blocks = walk(part["c"][1], linked)
+
+
+def _is_list(node: Node) -> bool:
+    return bool(node["t"] == "Div" and node["c"][0][0] == "refs")

@@ -1,0 +1,165 @@
+"""Pandoc's JSON document: a call of pandoc, a walk, and constructors for the nodes that press makes.
+
+A node is `{"t": type, "c": content}`; an attribute is `[id, [classes], [[key, value]]]`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Node = dict[str, Any]
+Change = Callable[[Node], "Node | list[Node] | None"]
+
+
+@cache
+def pandoc_path() -> str:
+    import pypandoc
+
+    return str(pypandoc.get_pandoc_path())
+
+
+@cache
+def pandoc_version() -> str:
+    return subprocess.run(
+        [pandoc_path(), "--version"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+class Pandoc:
+    """Runs pandoc, and remembers each answer under the call's arguments, input and files."""
+
+    def __init__(self, memory: Path) -> None:
+        self.memory = memory
+        self.used: set[Path] = set()
+
+    def __call__(self, arguments: list[str], text: str, files: Iterable[Path] = ()) -> str:
+        return self.with_log(arguments, text, files)[0]
+
+    def with_log(
+        self, arguments: list[str], text: str, files: Iterable[Path] = ()
+    ) -> tuple[str, str]:
+        """Pandoc's output and the warnings that it gave."""
+        digest = hashlib.sha256(json.dumps([pandoc_version(), arguments, text]).encode())
+        for file in files:
+            digest.update(file.read_bytes())
+        kept = self.memory / f"{digest.hexdigest()}.json"
+        self.used.add(kept)
+        if kept.exists():
+            output, log = json.loads(kept.read_text(encoding="utf-8"))
+            return output, log
+        done = subprocess.run(
+            [pandoc_path(), *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+        if done.returncode:
+            raise RuntimeError(f"pandoc failed: {done.stderr.strip()}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        partial = kept.with_suffix(".partial")
+        partial.write_text(json.dumps([done.stdout, done.stderr]), encoding="utf-8")
+        partial.replace(kept)
+        return done.stdout, done.stderr
+
+    def forget_unused(self) -> None:
+        for kept in set(self.memory.glob("*")) - self.used:
+            kept.unlink()
+
+
+def walk(item: Any, change: Change) -> Any:
+    """`item` with `change` applied to every node, outermost first.
+
+    `change` returns None to leave a node and go on inside it, or its replacement (one or several),
+    which is not walked again.
+    """
+    if isinstance(item, list):
+        result = []
+        for child in item:
+            new = change(child) if isinstance(child, dict) and "t" in child else None
+            if new is None:
+                result.append(walk(child, change))
+            elif isinstance(new, list):
+                result.extend(new)
+            else:
+                result.append(new)
+        return result
+    if isinstance(item, dict):
+        return {key: walk(child, change) for key, child in item.items()}
+    return item
+
+
+def nodes(item: Any) -> Iterable[Node]:
+    """Every node inside `item`, in document order."""
+    if isinstance(item, list):
+        for child in item:
+            yield from nodes(child)
+    elif isinstance(item, dict):
+        if "t" in item:
+            yield item
+        for child in item.values():
+            yield from nodes(child)
+
+
+def plain_text(item: Any, skip: tuple[str, ...] = ("Note",)) -> str:
+    """The words of inlines or blocks as a reader sees them; math as its TeX."""
+    words: list[str] = []
+
+    def collect(node: Node) -> list[Node] | None:
+        kind = node["t"]
+        if kind in skip or kind in ("RawInline", "RawBlock"):
+            return []
+        if kind == "Str":
+            words.append(node["c"])
+        elif kind in ("Space", "SoftBreak", "LineBreak"):
+            words.append(" ")
+        elif kind in ("Code", "CodeBlock", "Math"):
+            words.append(node["c"][1])
+        elif kind == "Quoted":
+            left, right = "‘’" if node["c"][0]["t"] == "SingleQuote" else "“”"
+            words.append(left)
+            walk(node["c"][1], collect)
+            words.append(right)
+            return []
+        elif words and kind in ("Para", "Plain", "Header", "Table", "Div"):
+            words.append("\n")
+        return None
+
+    walk(item, collect)
+    return "".join(words).strip()
+
+
+def string(text: str) -> Node:
+    return {"t": "Str", "c": text}
+
+
+def plain(*inlines: Node) -> Node:
+    return {"t": "Plain", "c": list(inlines)}
+
+
+def div(identifier: str, classes: list[str], blocks: list[Node], **values: str) -> Node:
+    return {"t": "Div", "c": [[identifier, classes, [[k, v] for k, v in values.items()]], blocks]}
+
+
+def span(classes: list[str], inlines: list[Node]) -> Node:
+    return {"t": "Span", "c": [["", classes, []], inlines]}
+
+
+def link(target: str, classes: list[str], inlines: list[Node]) -> Node:
+    return {"t": "Link", "c": [["", classes, []], inlines, [target, ""]]}
+
+
+def raw(form: str, text: str, kind: str = "RawBlock") -> Node:
+    return {"t": kind, "c": [form, text]}
+
+
+def attribute(node: Node) -> tuple[str, list[str], dict[str, str]]:
+    """Identifier, classes and values of a Div, Span, Header, Figure, Table, Image or Link."""
+    identifier, classes, values = node["c"][1] if node["t"] == "Header" else node["c"][0]
+    return identifier, classes, dict(values)

@@ -1,0 +1,360 @@
+"""The site: every page's document as HTML in the theme's template, its assets, search and previews."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .build import Edition
+from .document import Node, Pandoc, attribute, div, plain, plain_text, raw, span, string, walk
+from .project import Book
+from .references import PAGE, Page
+from .weave import FIGURE
+
+THEME = Path(__file__).parent / "theme"
+INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
+
+
+def write_site(
+    book: Book,
+    pages: list[Page],
+    api: list[int],
+    pandoc: Pandoc,
+    edition: Edition,
+    files: set[str],
+    folder: Path,
+) -> None:
+    import jinja2
+
+    with ThreadPoolExecutor() as pool:
+        bodies = list(pool.map(lambda page: _body(page, api, pandoc, book), pages))
+    template = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(THEME), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    ).get_template("page.html")
+    titles = [_heading(body, 1) for body in bodies]
+    for i, (page, body) in enumerate(zip(pages, bodies, strict=True)):
+        href = page.chapter.href
+        text = template.render(
+            book={
+                "title": book.title,
+                "subtitle": book.subtitle,
+                "authors": book.authors,
+                "description": book.description,
+                "version": edition.version,
+                "commit": edition.commit,
+                "commit_date": edition.date,
+                "pdf": book.pdf_name if "typst" in book.formats else "",
+            },
+            nav=_navigation(book, pages, titles, i),
+            page={
+                "title": plain_text(page.title, skip=("Note", "Cite")),
+                "title_html": titles[i],
+                "number": page.number,
+                "href": href,
+                "lang": book.lang,
+                "toc": _sections(body),
+                "prev": _neighbour(pages, titles, i - 1),
+                "next": _neighbour(pages, titles, i + 1),
+            },
+            root="../" * href.count("/"),
+            body=body,
+        )
+        path = folder / href
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assets = folder / "assets"
+    assets.mkdir()
+    for name in ("style.css", "book.js"):
+        shutil.copyfile(THEME / name, assets / name)
+    shutil.copytree(THEME / "vendor", assets / "vendor")
+    for name in sorted(files):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(book.root / name, folder / name)
+    entries = [entry for page, body in zip(pages, bodies, strict=True) for entry in _search(page)]
+    for i, entry in enumerate(entries):
+        entry["id"] = i
+    _write_script(assets / "search-index.js", "searchIndex", entries)
+    previews = {}
+    for page, body in zip(pages, bodies, strict=True):
+        previews |= {f"{page.chapter.href}#{key}": text for key, text in _previews(body)}
+    _write_script(assets / "previews.js", "previews", previews)
+
+
+def _write_script(path: Path, name: str, value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    path.write_text(f"window.{name}={text};\n", encoding="utf-8")
+
+
+# ---- One page ----
+
+
+def _body(page: Page, api: list[int], pandoc: Pandoc, book: Book) -> str:
+    blocks = walk(page.blocks, lambda node: _dress(node, page))
+    document = {"pandoc-api-version": api, "meta": {}, "blocks": blocks}
+    arguments = ["-f", "json", "-t", "html5", "--katex", "--wrap=none"]
+    body = pandoc(arguments, json.dumps(document))
+    # What a table's first column or a long line of code overflows, keys must be able to scroll.
+    body = re.sub(r"<pre(?= class=\"sourceCode)", '<pre tabindex="0"', body)
+    return re.sub(
+        r"<!--press-figure:(\S+) (.*?)-->", lambda m: _inline_svg(page, book, m[1], m[2]), body
+    )
+
+
+def _dress(node: Node, page: Page) -> Node | list[Node] | None:
+    def inside(blocks: list[Node]) -> list[Node]:
+        dressed: list[Node] = walk(blocks, lambda inner: _dress(inner, page))
+        return dressed
+
+    kind = node["t"]
+    if kind == "Link":
+        node["c"][2][0] = relative(node["c"][2][0], page)
+        return None
+    if kind == "Image":
+        return {"t": "Image", "c": [*node["c"][:2], [relative(node["c"][2][0], page), ""]]}
+    if kind == "Header":
+        return _header(node, inside(node["c"][2]))
+    if kind != "Div":
+        return None
+    identifier, classes, values = attribute(node)
+    blocks = node["c"][1]
+    own = f' id="{identifier}"' if identifier else ""
+    if "press-only-pdf" in classes:
+        return []
+    if "press-only-html" in classes:
+        return inside(blocks)
+    if "press-figure" in classes:
+        image = blocks[1]["c"][0]
+        source = image["c"][2][0]
+        if source.startswith(FIGURE) or source.endswith(".svg"):
+            alt = html.escape(values["alt"])
+            picture = raw("html", f"<!--press-figure:{source} {alt}-->")
+        else:
+            width = [["width", values["width"]]] if "width" in values else []
+            image["c"][0] = ["", [], width]
+            picture = plain(*inside([image]))
+        return [
+            raw("html", f'<figure{own} class="figure"><div class="figure-content">'),
+            picture,
+            raw("html", "</div>"),
+            *_caption(values["label"], inside(blocks[0]["c"][1])),
+            raw("html", "</figure>"),
+        ]
+    if "press-table" in classes:
+        label = plain_text([string(values["label"])]) or "Table"
+        scroll = f'<div class="table-scroll" tabindex="0" role="region" aria-label="{label}">'
+        table = [raw("html", scroll), *inside([blocks[1]]), raw("html", "</div>")]
+        caption = _caption(values["label"], inside(blocks[0]["c"][1]))
+        if not caption and not identifier:
+            return table
+        opening = raw("html", f'<figure{own} class="table">')
+        return [opening, *caption, *table, raw("html", "</figure>")]
+    if "press-equation" in classes:
+        number = f'<span class="equation-number">{values["number"]}</span>' if own else ""
+        opening = raw("html", f'<div{own} class="equation">')
+        return [opening, *blocks, raw("html", f"{number}</div>")]
+    if "press-callout" in classes:
+        return _callout(classes[1], "collapse" in values, *(inside(b["c"][1]) for b in blocks))
+    return None
+
+
+def _header(node: Node, inlines: list[Node]) -> list[Node]:
+    level = node["c"][0]
+    identifier, classes, values = attribute(node)
+    number = values.get("number", "")
+    words = [span(["header-section-number"], [string(number)]), {"t": "Space"}] if number else []
+    if values.get("kind") == "Appendix" and number:
+        name = span(["header-section-number"], [string(f"Appendix\u00a0{number}")])
+        words = [name, string(" — ")]
+    heading = {"t": "Header", "c": [level, [identifier, classes, []], [*words, *inlines]]}
+    if level > 1:
+        return [heading]
+    return [raw("html", '<header class="chapter-title">'), heading, raw("html", "</header>")]
+
+
+def _caption(label: str, blocks: list[Node]) -> list[Node]:
+    inlines = blocks[0]["c"]
+    if not inlines and not label:
+        return []
+    name = [span(["caption-label"], [string(f"{label}:")]), {"t": "Space"}] if label else []
+    return [
+        raw("html", "<figcaption>"),
+        plain(*name, *inlines),
+        raw("html", "</figcaption>"),
+    ]
+
+
+def _callout(kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+    outer, inner = ("details", "summary") if folded else ("div", "div")
+    opening = f'<div class="callout callout-{kind}">' + ("<details>" if folded else "")
+    return [
+        raw(
+            "html",
+            f'{opening}<{inner} class="callout-title">'
+            '<span class="callout-icon" aria-hidden="true"></span><span class="callout-title-text">',
+        ),
+        *title,
+        raw("html", f'</span></{inner}><div class="callout-body">'),
+        *body,
+        raw("html", "</div>" + ("</details>" if folded else "") + "</div>"),
+    ]
+
+
+def relative(target: str, page: Page) -> str:
+    """The address of `press-page:FILE#ID` as seen from a page."""
+    if not target.startswith(PAGE):
+        return target
+    file, mark, anchor = target.removeprefix(PAGE).partition("#")
+    if file == page.chapter.file and anchor:
+        return "#" + anchor
+    place = os.path.relpath(file, os.path.dirname(page.chapter.file) or ".")
+    return re.sub(r"\.qmd$", ".html", place) + mark + anchor
+
+
+def _inline_svg(page: Page, book: Book, source: str, label: str) -> str:
+    """A figure's SVG as part of the page, with ids of its own and the page's colour of text."""
+    if source.startswith(FIGURE):
+        name = source.removeprefix(FIGURE)
+        svg = page.woven.figures[name][0]
+    else:
+        name = re.sub(r"\W+", "-", source.removeprefix(PAGE))
+        svg = (book.root / source.removeprefix(PAGE)).read_text(encoding="utf-8")
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
+    svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
+    return svg.strip().replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+# ---- Around the pages ----
+
+
+def _heading(body: str, level: int) -> str:
+    """The title in a page's body as HTML, without number, links and notes."""
+    match = re.search(rf"<h{level}\b[^>]*>(.*?)</h{level}>", body, re.DOTALL)
+    return _bare(match[1] if match else "")
+
+
+def _bare(title: str) -> str:
+    title = re.sub(r'<span class="header-section-number">.*?</span>(?: — )?', "", title)
+    title = re.sub(r'<a [^>]*class="footnote-ref".*?</a>', "", title)
+    return re.sub(r"</?a\b[^>]*>", "", title).strip()
+
+
+def _sections(body: str) -> list[dict[str, Any]]:
+    found = re.finditer(r'<h([23])\b[^>]*? id="([^"]+)"[^>]*>(.*?)</h\1>', body, re.DOTALL)
+    return [
+        {
+            "id": match[2],
+            "level": int(match[1]),
+            "number": _number(match[3]),
+            "title_html": _bare(match[3]),
+        }
+        for match in found
+    ]
+
+
+def _number(title: str) -> str:
+    match = re.search(r'<span class="header-section-number">(.*?)</span>', title)
+    return match[1] if match else ""
+
+
+def _neighbour(pages: list[Page], titles: list[str], i: int) -> dict[str, str] | None:
+    if not 0 <= i < len(pages):
+        return None
+    return {"number": pages[i].number, "title_html": titles[i], "href": pages[i].chapter.href}
+
+
+def _navigation(
+    book: Book, pages: list[Page], titles: list[str], current: int
+) -> list[dict[str, Any]]:
+    tree: list[dict[str, Any]] = []
+    groups: dict[object, list[dict[str, Any]]] = {}
+
+    def group(key: object, kind: str, title: str) -> list[dict[str, Any]]:
+        if key not in groups:
+            groups[key] = []
+            number = "" if kind == "appendix-part" else roman(int(str(key)) + 1)
+            tree.append(
+                {
+                    "kind": kind,
+                    "number": number,
+                    "title": html.escape(title),
+                    "href": "",
+                    "current": False,
+                    "children": groups[key],
+                }
+            )
+        return groups[key]
+
+    for i, page in enumerate(pages):
+        place = tree
+        if page.chapter.appendix:
+            place = group("appendices", "appendix-part", "Appendices")
+        elif page.chapter.part >= 0:
+            place = group(page.chapter.part, "part", book.parts[page.chapter.part])
+        place.append(
+            {
+                "kind": "chapter",
+                "number": page.number,
+                "title": titles[i],
+                "href": page.chapter.href,
+                "current": i == current,
+                "children": [],
+            }
+        )
+    return tree
+
+
+def roman(number: int) -> str:
+    text = ""
+    for value, sign in ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
+        text += sign * (number // value)
+        number %= value
+    return text
+
+
+def _search(page: Page) -> list[dict[str, Any]]:
+    """One entry a section: what the search box looks through. Math is left out."""
+    skip = ("Note", "Math", "RawInline", "RawBlock")
+    title = plain_text(page.title, skip)
+    entries: list[dict[str, Any]] = []
+    here: list[Node] = []
+
+    def close(href: str, section: str) -> None:
+        text = " ".join(plain_text(here, skip).split())
+        entries.append({"id": 0, "title": title, "section": section, "href": href, "text": text})
+        here.clear()
+
+    href, section = page.chapter.href, ""
+    for block in page.blocks[1:]:
+        if block["t"] == "Div" and "press-only-pdf" in block["c"][0][1]:
+            continue
+        if block["t"] == "Header":
+            close(href, section)
+            href = f"{page.chapter.href}#{block['c'][1][0]}"
+            section = plain_text(block["c"][2], skip)
+        else:
+            here.append(block)
+    close(href, section)
+    return entries
+
+
+def _previews(body: str) -> list[tuple[str, str]]:
+    """What a reference shows when it is pointed at: a caption, an equation, a source."""
+    patterns = (
+        r'<figure id="([^"]+)"[^>]*>(?:(?!</figure>).)*?<figcaption>(.*?)</figcaption>',
+        r'<div id="(eq-[^"]+)" class="equation">(.*?)</div>',
+        r'<div id="(ref-[^"]+)" class="csl-entry"[^>]*>(.*?)</div>',
+    )
+    return [
+        (match[1], match[2].strip())
+        for pattern in patterns
+        for match in re.finditer(pattern, body, re.DOTALL)
+    ]

@@ -1,0 +1,78 @@
+"""Every chapter split, executed, woven and parsed: the pages that a build works on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from . import cache
+from .document import Node, Pandoc
+from .errors import BookError, Problems
+from .project import Book
+from .references import Page
+from .source import Source, read_source
+from .weave import Woven, weave
+
+T = TypeVar("T")
+# Pandoc turns tables with rows longer than a line into ones with widths in percent.
+PARSE = ["-f", "markdown", "-t", "json", "--columns=100000"]
+
+
+def read_pages(
+    book: Book, files: dict[str, str], installed: list[str], pandoc: Pandoc
+) -> tuple[list[Page], list[int]]:
+    """The pages, and the version of pandoc's document that they are in."""
+    sources = read_sources(book)
+    results = cache.run_changed(book, sources, files, installed)
+    woven = collect(weave, zip(sources, results, strict=True))
+    return parse_pages(book, woven, pandoc)
+
+
+def read_sources(book: Book) -> list[Source]:
+    def read(file: str) -> Source:
+        try:
+            text = (book.root / file).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise BookError.of(file, 0, "this file is not UTF-8 text.") from None
+        return read_source(file, text, book.execute)
+
+    return collect(read, [(chapter.file,) for chapter in book.chapters])
+
+
+def parse_pages(book: Book, woven: list[Woven], pandoc: Pandoc) -> tuple[list[Page], list[int]]:
+    with ThreadPoolExecutor() as pool:
+        parsed = list(pool.map(lambda text: json.loads(pandoc(PARSE, text.text)), woven))
+    pages = [
+        Page(
+            chapter,
+            text,
+            document["blocks"],
+            {label: _inlines(value) for label, value in document["meta"]["captions"]["c"].items()},
+            _inlines(document["meta"]["title"]),
+        )
+        for chapter, text, document in zip(book.chapters, woven, parsed, strict=True)
+    ]
+    return pages, parsed[0]["pandoc-api-version"]
+
+
+def collect(do: Callable[..., T], items: Iterable[tuple[Any, ...]]) -> list[T]:
+    """`do` on every item; the problems of all of them at once."""
+    problems = Problems()
+    results: list[T] = []
+    for item in items:
+        try:
+            results.append(do(*item))
+        except BookError as error:
+            problems += error.problems
+    problems.stop_if_any()
+    return results
+
+
+def _inlines(value: Node) -> list[Node]:
+    """What pandoc made of one text of the metadata."""
+    if value["t"] == "MetaBlocks":
+        return [inline for block in value["c"] for inline in block["c"]]
+    inlines: list[Node] = value["c"]
+    return inlines if value["t"] == "MetaInlines" else []

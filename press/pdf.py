@@ -1,0 +1,235 @@
+"""The PDF: the whole book as one typst document, set with the theme's `book.typ`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from .build import Edition
+from .document import Node, Pandoc, attribute, nodes, plain, plain_text, raw, span, string, walk
+from .errors import Problems, stop
+from .html import THEME, roman
+from .project import Book
+from .references import PAGE, Page
+from .weave import FIGURE
+
+# Pandoc's typst for these is wrong or too wide.
+TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
+
+
+def write_pdf(
+    book: Book, pages: list[Page], api: list[int], pandoc: Pandoc, edition: Edition, folder: Path
+) -> bytes:
+    """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
+    import typst
+
+    blocks: list[Node] = []
+    part = -2
+    for page in pages:
+        chapter = page.chapter
+        if chapter.part != part and chapter.part >= 0:
+            title = _text(book.parts[chapter.part])
+            blocks.append(raw("typst", f'#part("{roman(chapter.part + 1)}", [{title}])'))
+        part = chapter.part
+        blocks += Dresser(book, page, folder).dress(page.blocks)
+    document = {"pandoc-api-version": api, "meta": {}, "blocks": blocks}
+    arguments = ["-f", "json", "-t", "typst-citations", "--wrap=none"]
+    arguments += ["--syntax-highlighting=idiomatic"]
+    body, log = pandoc.with_log(arguments, json.dumps(document))
+    _check_math(log, pages)
+    opening = (
+        '#import "book.typ": *\n'
+        f"#show: book.with(title: [{_text(book.title)}], "
+        f"subtitle: {f'[{_text(book.subtitle)}]' if book.subtitle else 'none'}, "
+        f"authors: ({''.join(json.dumps(a, ensure_ascii=False) + ', ' for a in book.authors)}), "
+        f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}")\n\n'
+    )
+    (folder / "main.typ").write_text(opening + body, encoding="utf-8")
+    shutil.copyfile(THEME / "book.typ", folder / "book.typ")
+    when = datetime.fromisoformat((edition.date or "1980-01-01") + "T00:00:00+00:00")
+    try:
+        pdf: bytes = typst.compile(
+            folder / "main.typ",
+            root=folder,
+            font_paths=[THEME / "fonts"],
+            ignore_system_fonts=True,
+            timestamp=int(when.timestamp()),
+        )
+    except RuntimeError as error:
+        stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
+    return pdf
+
+
+def _built(edition: Edition) -> str:
+    if edition.commit:
+        return f"Built from commit {edition.commit}"
+    return f"Version {edition.version}" if edition.version else ""
+
+
+def _text(words: str) -> str:
+    return re.sub(r"([\\#$*_`<>@\[\]~/=+\-])", r"\\\1", words)
+
+
+def _check_math(log: str, pages: list[Page]) -> None:
+    problems = Problems()
+    for tex in re.findall(r"Could not convert TeX math (.*?), rendering as TeX", log, re.DOTALL):
+        for page in pages:
+            if any(
+                n["t"] == "Math" and n["c"][1].strip() == tex.strip() for n in nodes(page.blocks)
+            ):
+                line = page.woven.line_of(
+                    re.escape(tex.strip()), re.escape(tex.strip().split("\n")[0])
+                )
+                sentence = f"the PDF cannot set this math: `{' '.join(tex.split())[:60]}`."
+                problems.add(page.chapter.file, line, sentence)
+    problems.stop_if_any()
+
+
+def _label(file: str, anchor: str) -> str:
+    name = re.sub(r"[^\w]+", "-", file.removesuffix(".qmd"))
+    return f"{name}--{anchor}" if anchor else f"{name}--start"
+
+
+class Dresser:
+    """Turns one page's nodes into calls of the functions of `book.typ`."""
+
+    def __init__(self, book: Book, page: Page, folder: Path) -> None:
+        self.book = book
+        self.page = page
+        self.folder = folder
+
+    def dress(self, blocks: list[Node]) -> list[Node]:
+        dressed: list[Node] = walk(blocks, self.change)
+        return dressed
+
+    def anchor(self, identifier: str) -> str:
+        return f"<{_label(self.page.chapter.file, identifier)}>" if identifier else "none"
+
+    def change(self, node: Node) -> Node | list[Node] | None:
+        kind = node["t"]
+        if kind == "Header":
+            return self.header(node)
+        if kind == "Math":
+            form, tex = node["c"]
+            for pattern, new in TEX_FIXES:
+                tex = re.sub(pattern, new, tex)
+            return {"t": "Math", "c": [form, tex]}
+        if kind == "Link":
+            return self.link(node)
+        if kind == "Image":
+            path = self.picture(node["c"][2][0])
+            return raw("typst", f"#box(image({path}, alt: {_quoted(_alt(node))}))", "RawInline")
+        if kind == "Div":
+            return self.div(node)
+        if kind == "Span":
+            identifier, _, _ = attribute(node)
+            mark = [raw("typst", f"#metadata(none){self.anchor(identifier)}", "RawInline")]
+            return [*(mark if identifier else []), *self.dress(node["c"][1])]
+        return None
+
+    def header(self, node: Node) -> list[Node]:
+        level = node["c"][0]
+        identifier, _, values = attribute(node)
+        number = values.get("number", "")
+        if level == 1:
+            inside = "true" if self.page.chapter.part >= 0 else "false"
+            opening = f'#chapter("{number}", ['
+            closing = f"], {self.anchor('start')}, in-part: {inside})"
+            if identifier:
+                closing += f"#metadata(none){self.anchor(identifier)}"
+        else:
+            opening = f'#section({level}, "{number}", ['
+            closing = f"], {self.anchor(identifier)})"
+        return [_wrapped(opening, self.dress(node["c"][2]), closing)]
+
+    def link(self, node: Node) -> Node | list[Node] | None:
+        target = node["c"][2][0]
+        if not target.startswith(PAGE):
+            return None
+        file, _, anchor = target.removeprefix(PAGE).partition("#")
+        words = self.dress(node["c"][1])
+        if not file.endswith(".qmd"):
+            return words  # a file that only the site carries
+        label = _label(file, anchor)
+        return [
+            raw("typst", f"#link(<{label}>)[", "RawInline"),
+            *words,
+            raw("typst", "]", "RawInline"),
+        ]
+
+    def picture(self, source: str) -> str:
+        """Puts a picture where typst can read it; its path as a typst string."""
+        if source.startswith(FIGURE):
+            name = source.removeprefix(FIGURE)
+            (self.folder / f"{name}.svg").write_text(self.page.woven.figures[name][0], "utf-8")
+            return _quoted(f"{name}.svg")
+        file = source.removeprefix(PAGE)
+        name = re.sub(r"[^\w.]+", "-", file)
+        shutil.copyfile(self.book.root / file, self.folder / name)
+        return _quoted(name)
+
+    def div(self, node: Node) -> Node | list[Node]:
+        identifier, classes, values = attribute(node)
+        blocks = node["c"][1]
+        if "press-only-html" in classes:
+            return []
+        if "press-figure" in classes:
+            path = self.picture(blocks[1]["c"][0]["c"][2][0])
+            alt = _quoted(values["alt"])
+            width = f", width: {values['width']}" if "width" in values else ""
+            opening, closing = self.captioned("figure", identifier, values, f", alt: {alt}")
+            body = raw("typst", f"#image({path}, alt: {alt}{width})")
+            if not values["label"]:
+                return [raw("typst", "#align(center)["), body, raw("typst", "]")]
+            return [opening, *self.caption(blocks), closing, body, raw("typst", "]")]
+        if "press-table" in classes:
+            opening, closing = self.captioned("table", identifier, values, "")
+            table = self.dress([blocks[1]])
+            if not values["label"]:
+                return table
+            return [opening, *self.caption(blocks), closing, *table, raw("typst", "]")]
+        if "press-equation" in classes:
+            inlines = self.dress(blocks[0]["c"])
+            if not identifier:
+                return [plain(*inlines)]
+            opening = f'#numbered-equation("{values["number"]}", {self.anchor(identifier)})['
+            return [_wrapped(opening, inlines, "]")]
+        if "press-callout" in classes:
+            title, body = (self.dress(block["c"][1]) for block in blocks)
+            return [
+                _wrapped(f'#callout("{classes[1]}", [', title[0]["c"], "])["),
+                *body,
+                raw("typst", "]"),
+            ]
+        inner = self.dress(blocks)
+        if "cell-output" in classes:
+            return [raw("typst", "#cell-output["), *inner, raw("typst", "]")]
+        if "csl-entry" in classes:
+            opening = f"#reference-entry({self.anchor(identifier)})["
+            return [raw("typst", opening), *inner, raw("typst", "]")]
+        return inner
+
+    def captioned(
+        self, kind: str, identifier: str, values: dict[str, str], more: str
+    ) -> tuple[Node, Node]:
+        opening = f"#numbered-{kind}([{values['label']}:], ["
+        closing = f"]{more}, anchor: {self.anchor(identifier)})["
+        return raw("typst", opening), raw("typst", closing)
+
+    def caption(self, blocks: list[Node]) -> list[Node]:
+        return self.dress(blocks[0]["c"][1])
+
+
+def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
+    return plain(raw("typst", opening, "RawInline"), *inlines, raw("typst", closing, "RawInline"))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _alt(image: Node) -> str:
+    return attribute(image)[2].get("fig-alt", "") or plain_text(image["c"][1])

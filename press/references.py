@@ -1,0 +1,435 @@
+"""Numbers chapters, sections, figures, tables and equations, and resolves references between them.
+
+It works once on pandoc's document, for both outputs, and leaves behind nodes that each output only has
+to dress: Divs of class `press-figure`, `press-table`, `press-equation` and `press-callout`, Headers with
+a `number`, and Links to `press-page:FILE#ID`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from .document import (
+    Node,
+    attribute,
+    div,
+    link,
+    nodes,
+    plain,
+    plain_text,
+    string,
+    walk,
+)
+from .errors import Problems
+from .project import Book, Chapter
+from .source import CALLOUTS
+from .weave import FIGURE, Woven
+
+PAGE = "press-page:"
+WORDS = {"fig": "Figure", "tbl": "Table", "eq": "Equation", "sec": "Section"}
+REFERENCE = re.compile(r"(fig|tbl|eq|sec)-")
+# TeX that pandoc cannot turn into typst, or turns into something else without a word.
+TEX_GAPS = re.compile(
+    r"\\(?:xrightarrow|xleftarrow|color|textcolor|tag|label|substack)(?![A-Za-z])"
+    r"|\\operatorname\*|\\(?:left|right)\s*(?:\.|\\\||\\[lr][Vv]ert)"
+)
+
+
+@dataclass
+class Page:
+    """A chapter on its way through the build."""
+
+    chapter: Chapter
+    woven: Woven
+    blocks: list[Node]  # the first is the Header with the title
+    captions: dict[str, list[Node]]
+    given_title: list[Node]  # the front matter's, empty if there is none
+    number: str = ""
+    identifiers: set[str] = field(default_factory=set)
+
+    @property
+    def title(self) -> list[Node]:
+        title: list[Node] = self.blocks[0]["c"][2]
+        return title
+
+
+@dataclass(frozen=True)
+class Target:
+    page: Page
+    word: str  # "Figure", "Chapter", …
+    number: str  # "" for what has none
+
+
+class References:
+    def __init__(self, book: Book, pages: list[Page]) -> None:
+        self.book = book
+        self.pages = pages
+        self.problems = Problems()
+        self.targets: dict[str, Target] = {}
+        self.files: set[str] = set()  # project files that the pages show or link to
+
+    def number(self) -> None:
+        chapters = appendices = 0
+        for page in self.pages:
+            self.find_title(page)
+            if "unnumbered" not in attribute(page.blocks[0])[1]:
+                if page.chapter.appendix:
+                    appendices += 1
+                    page.number = chr(ord("A") + appendices - 1)
+                else:
+                    chapters += 1
+                    page.number = str(chapters)
+            Numbering(self, page).run()
+        for page in self.pages:
+            page.identifiers = {
+                attribute(node)[0]
+                for node in nodes(page.blocks)
+                if node["t"] in ("Header", "Div", "Span", "Code", "CodeBlock", "Link", "Table")
+            } - {""}
+
+    def find_title(self, page: Page) -> None:
+        first = page.blocks[0] if page.blocks else None
+        if page.given_title:
+            page.blocks.insert(0, {"t": "Header", "c": [1, ["", [], []], page.given_title]})
+        elif first is None or first["t"] != "Header" or first["c"][0] != 1:
+            sentence = "a chapter starts with its title: a `#` heading, or `title` in front matter."
+            self.problems.add(page.chapter.file, 1, sentence)
+            page.blocks.insert(0, {"t": "Header", "c": [1, ["", [], []], [string("?")]]})
+
+    def define(self, page: Page, label: str, word: str, number: str) -> None:
+        if label in self.targets:
+            line = page.woven.line_of(
+                rf"label: *{label}\b(?!-)(?s:.*)(?<![\w@])#{label}\b(?!-)", *definition(label)
+            )
+            first = self.targets[label].page
+            where = f"{first.chapter.file}:{first.woven.line_of(*definition(label))}"
+            self.problems.add(
+                page.chapter.file, line, f"the label `{label}` is already taken at {where}."
+            )
+        self.targets[label] = Target(page, word, number)
+
+    def resolve(self) -> None:
+        for page in self.pages:
+            page.blocks = walk(page.blocks, lambda node, page=page: self.resolved(page, node))
+
+    def resolved(self, page: Page, node: Node) -> Node | list[Node] | None:
+        if node["t"] == "Cite":
+            cites, words = node["c"]
+            labels = [cite["citationId"] for cite in cites]
+            found = [bool(REFERENCE.match(label[:1].lower() + label[1:])) for label in labels]
+            if any(found) and not all(found):
+                line = page.woven.line_of(rf"@{labels[0]}\b")
+                sentence = "one pair of brackets holds references and citations; split it."
+                self.problems.add(page.chapter.file, line, sentence)
+            elif any(found):
+                return self.reference(page, cites)
+            return None
+        if node["t"] in ("Link", "Image"):
+            self.address(page, node)
+        return None
+
+    def reference(self, page: Page, cites: list[Node]) -> list[Node]:
+        result: list[Node] = []
+        for cite in cites:
+            label = cite["citationId"][:1].lower() + cite["citationId"][1:]
+            target = self.targets.get(label)
+            if target is None or not target.number:
+                why = "nothing has that label" if target is None else "what it names has no number"
+                line = page.woven.line_of(rf"@(?i:{label[0]}){re.escape(label[1:])}\b")
+                self.problems.add(
+                    page.chapter.file, line, f"the reference @{label} cannot be resolved: {why}."
+                )
+                continue
+            prefix = cite["citationPrefix"]
+            if not prefix and cite["citationMode"]["t"] != "SuppressAuthor":
+                prefix = [string(target.word)]
+            words = [*prefix[:-1], string(_last_word(prefix) + "\u00a0")] if prefix else []
+            place = f"{PAGE}{target.page.chapter.file}#{label}"
+            if result:
+                result += [string(","), {"t": "Space"}]
+            result.append(link(place, ["crossref"], [*words, string(target.number)]))
+            result += [{"t": "Space"}, *suffix] if (suffix := cite["citationSuffix"]) else []
+        return result
+
+    def address(self, page: Page, node: Node) -> None:
+        """Checks where a link or image leads, and spells its place from the project's root."""
+        target = node["c"][2][0]
+        if target.startswith((PAGE, FIGURE)):
+            return
+        if re.match(r"[a-zA-Z][\w+.-]*:|//", target):
+            if node["t"] == "Image":
+                self.dead(page, target, "an image must be a file of the project")
+            return
+        path, _, anchor = unquote(target).partition("#")
+        folder = os.path.dirname(page.chapter.file)
+        file = os.path.normpath(os.path.join(folder, path)) if path else page.chapter.file
+        other = next((p for p in self.pages if p.chapter.file == file), None)
+        if other is not None:
+            if anchor and anchor not in other.identifiers:
+                self.dead(page, target, f"{file} has no anchor #{anchor}")
+            node["c"][2][0] = f"{PAGE}{file}{'#' if anchor else ''}{anchor}"
+        elif file.startswith("..") or not (self.book.root / file).is_file():
+            what = "image" if node["t"] == "Image" else "link"
+            self.dead(page, target, f"the {what} leads to a file that does not exist")
+        elif file.endswith(".qmd"):
+            self.dead(page, target, "_quarto.yml does not list that chapter")
+        else:
+            self.files.add(file)
+            node["c"][2][0] = f"{PAGE}{file}"
+
+    def dead(self, page: Page, target: str, why: str) -> None:
+        line = page.woven.line_of(re.escape(target), re.escape(unquote(target)))
+        self.problems.add(page.chapter.file, line, f"`{target}`: {why}.")
+
+
+class Numbering:
+    """One chapter's walk from top to bottom."""
+
+    def __init__(self, references: References, page: Page) -> None:
+        self.references = references
+        self.page = page
+        self.sections: list[int] = []
+        self.counts = dict.fromkeys(WORDS, 0)
+        self.format_only = False  # inside a block that one of the outputs leaves out
+
+    def run(self) -> None:
+        title = self.page.blocks[0]
+        identifier, classes, _ = attribute(title)
+        kind = "Appendix" if self.page.chapter.appendix else "Chapter"
+        if identifier:
+            self.references.define(self.page, identifier, kind, self.page.number)
+        title["c"][1] = [identifier, classes, [["number", self.page.number], ["kind", kind]]]
+        title["c"][2] = walk(title["c"][2], self.change)
+        self.page.blocks[1:] = walk(self.page.blocks[1:], self.change)
+
+    def refuse(self, sentence: str, *patterns: str) -> None:
+        line = self.page.woven.line_of(*patterns)
+        self.references.problems.add(self.page.chapter.file, line, sentence)
+
+    def change(self, node: Node) -> Node | list[Node] | None:
+        kind = node["t"]
+        if kind == "Header":
+            return self.header(node)
+        if kind == "Figure":
+            return self.figure(node)
+        if kind == "Table":
+            return self.table(node, *self.table_caption(node))
+        if kind == "Div":
+            return self.div(node)
+        if kind == "Para":
+            return self.paragraph(node)
+        if kind in ("RawBlock", "RawInline"):
+            form, text = node["c"]
+            if form == "html" and text.startswith("<!--"):
+                return []
+            start = re.escape(text.strip().split("\n")[0])
+            self.refuse(f"press does not pass on raw {form}: `{text.strip()[:40]}`.", start)
+        elif kind == "Image":
+            if not (attribute(node)[2].get("fig-alt") or plain_text(node["c"][1])):
+                self.refuse("this image needs alt text.", re.escape(node["c"][2][0]))
+        elif kind == "Math" and (gap := TEX_GAPS.search(node["c"][1])):
+            self.refuse(f"the PDF cannot set `{gap[0]}` in math.", re.escape(gap[0]))
+        elif kind == "Code" and node["c"][1].startswith("{{python}}"):
+            node["c"][1] = "{python}" + node["c"][1].removeprefix("{{python}}")
+        return None
+
+    def header(self, node: Node) -> Node:
+        level, (identifier, classes, _), inlines = node["c"]
+        if level == 1:
+            self.refuse("a chapter has one `#` heading.", rf"^# +{_start(inlines)}", r"(?m)^# ")
+        if set(classes) - {"unnumbered", "unlisted"}:
+            self.refuse(f"press does not read the class `{classes[0]}` here.", rf"\.{classes[0]}\b")
+        number = ""
+        if self.page.number and "unnumbered" not in classes:
+            depth = level - 1
+            self.sections = self.sections[:depth] + [0] * (depth - len(self.sections))
+            self.sections[-1] += 1
+            number = ".".join([self.page.number, *map(str, self.sections)])
+        if identifier.startswith("sec-"):
+            self.references.define(self.page, identifier, WORDS["sec"], number)
+        values = [["number", number]] if number else []
+        inlines = walk(inlines, self.change)
+        return {"t": "Header", "c": [level, [identifier, classes, values], inlines]}
+
+    def label(self, label: str) -> str:
+        """Numbers what has this label and returns its "Figure 1.1", or "" without a label."""
+        if not label:
+            return ""
+        kind = label.split("-")[0]
+        if self.format_only:
+            self.refuse(
+                f"`{label}` stands in one format only, so numbers would differ.", *definition(label)
+            )
+        self.counts[kind] += 1
+        number = f"{self.page.number}.{self.counts[kind]}".lstrip(".")
+        self.references.define(self.page, label, WORDS[kind], number)
+        return f"({number})" if kind == "eq" else f"{WORDS[kind]}\u00a0{number}"
+
+    def figure(self, node: Node) -> Node:
+        identifier, _, _ = attribute(node)
+        caption = [i for block in node["c"][1][1] for i in block["c"]]
+        image = node["c"][2][0]["c"][0]
+        return self.drawing(image, identifier, caption)
+
+    def drawing(self, image: Node, identifier: str, caption: list[Node], alt: str = "") -> Node:
+        own, classes, values = attribute(image)
+        where = re.escape(image["c"][2][0])
+        for key in values.keys() - {"fig-alt", "width"} | set(classes):
+            self.refuse(f"press does not read `{key}` on an image.", where)
+        identifier = identifier or own
+        if identifier and not identifier.startswith("fig-"):
+            self.refuse(f"a figure's label begins `fig-`, unlike `{identifier}`.", where)
+            identifier = ""
+        name = image["c"][2][0].removeprefix(FIGURE)
+        alt = alt or values.get("fig-alt", "") or self.page.woven.figures.get(name, ("", ""))[1]
+        if not alt and not (name in self.page.woven.figures):
+            self.refuse("this image needs alt text: give it `fig-alt`.", where)
+        label = self.label(identifier)
+        inlines = walk(caption, self.change)
+        width = {"width": values["width"]} if "width" in values else {}
+        picture = {"t": "Image", "c": [["", [], []], [string(alt)], image["c"][2]]}
+        blocks = [div("", ["caption"], [plain(*inlines)]), plain(picture)]
+        return div(identifier, ["press-figure"], blocks, label=label, alt=alt, **width)
+
+    def table_caption(self, node: Node) -> tuple[str, list[Node]]:
+        identifier, classes, values = attribute(node)
+        caption = [i for block in node["c"][1][1] for i in block["c"]]
+        for key in [*classes, *values]:
+            self.refuse(f"press does not read `{key}` on a table.", rf"\{{.*{key}")
+        if identifier and not identifier.startswith("tbl-"):
+            self.refuse(
+                f"a table's label begins `tbl-`, unlike `{identifier}`.", *definition(identifier)
+            )
+            identifier = ""
+        if identifier and not caption:
+            self.refuse(f"the table `{identifier}` needs a caption.", *definition(identifier))
+        return identifier, caption
+
+    def table(self, node: Node, identifier: str, caption: list[Node]) -> Node:
+        node["c"][0] = ["", [], []]
+        node["c"][1] = [None, []]
+        label = self.label(identifier)
+        blocks = [div("", ["caption"], [plain(*walk(caption, self.change))])]
+        node["c"] = walk(node["c"], self.change)
+        return div(identifier, ["press-table"], [*blocks, node], label=label)
+
+    def div(self, node: Node) -> Node | list[Node]:
+        identifier, classes, values = attribute(node)
+        blocks = node["c"][1]
+        callout = next((c for c in classes if c.removeprefix("callout-") in CALLOUTS), "")
+        if callout:
+            return self.callout(callout.removeprefix("callout-"), values, blocks)
+        if identifier.startswith(("fig-", "tbl-")):
+            return self.float(identifier, values, classes, blocks)
+        if classes == ["content-visible"]:
+            self.format_only = True
+            node = div(
+                identifier, [f"press-only-{values['when-format']}"], walk(blocks, self.change)
+            )
+            self.format_only = False
+            return node
+        inner: list[Node] = walk(blocks, self.change)
+        return inner if classes == ["press-output"] else div(identifier, classes, inner)
+
+    def float(
+        self, identifier: str, values: dict[str, str], classes: list[str], blocks: list[Node]
+    ) -> Node | list[Node]:
+        """A labelled cell's output, or a `::: {#fig-…}` block that ends with its caption."""
+        if "press-output" in classes:
+            caption = self.page.captions[identifier]
+        else:
+            if len(blocks) < 2 or blocks[-1]["t"] != "Para":
+                self.refuse(
+                    f"the last paragraph of `{identifier}` must be its caption.",
+                    *definition(identifier),
+                )
+                return []
+            caption = blocks[-1]["c"]
+            blocks = blocks[:-1]
+            if len(blocks) == 1 and blocks[0]["t"] == "Div":
+                blocks = blocks[0]["c"][1]
+        if len(blocks) == 1 and identifier.startswith("tbl-") and blocks[0]["t"] == "Table":
+            if self.table_caption(blocks[0])[1]:
+                self.refuse(f"`{identifier}` has two captions.", *definition(identifier))
+            return self.table(blocks[0], identifier, caption)
+        if len(blocks) == 1 and identifier.startswith("fig-"):
+            images = [node for node in nodes(blocks) if node["t"] == "Image"]
+            if len(images) == 1 and blocks[0]["t"] in ("Para", "Figure"):
+                return self.drawing(images[0], identifier, caption, values.get("fig-alt", ""))
+        what = "figure" if identifier.startswith("fig-") else "table"
+        self.refuse(
+            f"`{identifier}` must hold one {what} and nothing else.", *definition(identifier)
+        )
+        return []
+
+    def callout(self, kind: str, values: dict[str, str], blocks: list[Node]) -> Node:
+        title: list[Node] = [string(kind.capitalize())]
+        if blocks and blocks[0]["t"] == "Header":
+            title = walk(blocks[0]["c"][2], self.change)
+            blocks = blocks[1:]
+        fold = {} if values.get("collapse", "false") == "false" else {"collapse": "true"}
+        body = walk([_unnumbered(block) for block in blocks], self.change)
+        inner = [div("", ["title"], [plain(*title)]), div("", ["body"], body)]
+        return div("", ["press-callout", kind], inner, **fold)
+
+    def paragraph(self, node: Node) -> Node | list[Node] | None:
+        """Takes display equations out of their paragraph, with their `{#eq-…}`, and lone images."""
+        inlines = node["c"]
+        if len(inlines) == 1 and inlines[0]["t"] == "Image":
+            return self.drawing(inlines[0], "", [])
+        if not any(_is_display(inline) for inline in inlines):
+            return None
+        result: list[Node] = []
+        text: list[Node] = []
+        rest = list(inlines)
+        while rest:
+            inline = rest.pop(0)
+            if not _is_display(inline):
+                text.append(inline)
+                continue
+            self.change(inline)
+            label = ""
+            after = rest[1:] if rest and rest[0]["t"] in ("Space", "SoftBreak") else rest
+            if after and (
+                found := re.match(
+                    r"\{#(eq-[^}\s]+)\}(.*)", str(after[0]["c"] if "c" in after[0] else "")
+                )
+            ):
+                label = found[1]
+                rest = ([string(found[2])] if found[2] else []) + after[1:]
+            if any(i["t"] not in ("Space", "SoftBreak") for i in text):
+                result.append({"t": "Para", "c": walk(text, self.change)})
+            number = self.label(label)
+            result.append(div(label, ["press-equation"], [plain(inline)], number=number))
+            text = []
+        if any(i["t"] not in ("Space", "SoftBreak") for i in text):
+            result.append({"t": "Para", "c": walk(text, self.change)})
+        return result
+
+
+def definition(label: str) -> list[str]:
+    """Patterns for the place where a label is given."""
+    name = re.escape(label)
+    return [rf"(?<![\w.)])#{name}(?=[\s}}])", rf"label: *{name}\b", rf'"{name}":', rf"#{name}\b"]
+
+
+def _is_display(node: Node) -> bool:
+    return bool(node["t"] == "Math" and node["c"][0]["t"] == "DisplayMath")
+
+
+def _unnumbered(block: Node) -> Node:
+    """A heading inside a callout is not a section."""
+    if block["t"] == "Header":
+        return {"t": "Para", "c": [{"t": "Strong", "c": block["c"][2]}]}
+    return block
+
+
+def _last_word(inlines: list[Node]) -> str:
+    return plain_text(inlines[-1:])
+
+
+def _start(inlines: list[Node]) -> str:
+    return re.escape(plain_text(inlines)[:12])

@@ -1,0 +1,50 @@
+"""YAML with line numbers: for `_quarto.yml`, front matter and the `#|` options of cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from .errors import BookError, Problem
+
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Lines = dict[tuple[str | int, ...], int]
+
+
+def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any], Lines]:
+    """The mapping in `text`, and the line of each key and list item by its path."""
+    lines: Lines = {}
+
+    def fail(line: int, sentence: str) -> BookError:
+        return BookError([Problem(file, first_line + line, sentence)])
+
+    def value(node: yaml.Node, path: tuple[str | int, ...]) -> Any:
+        lines[path] = first_line + node.start_mark.line
+        if isinstance(node, yaml.SequenceNode):
+            return [value(item, (*path, i)) for i, item in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            found: dict[str, Any] = {}
+            for key, item in node.value:
+                name = str(key.value)
+                if name in found:
+                    raise fail(key.start_mark.line, f"the key `{name}` is given twice.")
+                found[name] = value(item, (*path, name))
+                lines[*path, name] = first_line + key.start_mark.line
+            return found
+        return loader.construct_object(node)
+
+    loader = Loader(text)
+    try:
+        node = loader.get_single_node()
+        result = {} if node is None else value(node, ())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise fail(mark.line if mark else 0, f"this is not valid YAML: {error.problem}.") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise fail(0, f"this is not valid YAML: {error}.") from None
+    finally:
+        loader.dispose()
+    if not isinstance(result, dict):
+        raise fail(0, "a mapping of keys to values is needed here.")
+    return result, lines
