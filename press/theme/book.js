@@ -195,7 +195,9 @@
     await load("previews.js");
     const base = new URL(root || "./", location.href).href;
     const html = (window.previews || {})[`${path.slice(base.length)}#${id}`];
-    return html ? [element("div", { innerHTML: html })] : [];
+    const content = element("div", { innerHTML: html || "" });
+    for (const inner of all("a[href]", content)) inner.href = new URL(inner.getAttribute("href"), path).href;
+    return html ? [content] : [];
   }
 
   async function showPreview(link) {

@@ -1,0 +1,443 @@
+"""The rendered sample book in a real browser: what a reader sees, clicks, types and prints.
+
+The pages are opened as files, as a reader who was handed the folder would. Every page that a test
+opens is watched: a message on the console, or a request for anything but a file, fails it.
+The browser is Chromium from PATH; where there is none the tests are skipped, unless the
+environment says BROWSER_REQUIRED=1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+HERE = Path(__file__).parent
+SAMPLE = HERE / "books" / "everything"
+AXE = HERE / "vendor" / "axe-core" / "axe.min.js"
+THEMES = ("light", "dark")
+PHONE = {"width": 360, "height": 740}
+
+# Headless, and without the start-up look-ups that the browser itself would make.
+CHROMIUM_SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = shutil.which("chromium")
+    if executable is None:
+        missing = "no `chromium` on PATH; install it to try the pages in a browser"
+        if os.environ.get("BROWSER_REQUIRED") == "1":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_SWITCHES)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample book, rendered to HTML from a copy."""
+    book = tmp_path_factory.mktemp("browser") / "everything"
+    shutil.copytree(SAMPLE, book, ignore=shutil.ignore_patterns("_book", ".press-cache"))
+    command = [sys.executable, "-m", "press", "render", "--to", "html", str(book)]
+    run = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return book / "_book"
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A reader who has never been here; whatever the pages complain about or ask for is told."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    complaints: list[str] = []
+    requests: list[str] = []
+    context.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on("requestfailed", lambda request: complaints.append(f"not found: {request.url}"))
+    context.on("request", lambda request: requests.append(request.url))
+    yield context
+    context.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.fixture
+def open_page(context: BrowserContext, site: Path) -> Open:
+    page = context.new_page()
+
+    def open_page(href: str = "index.html") -> Page:
+        page.goto((site / href).as_uri())
+        page.locator("html.math-ready").wait_for()
+        return page
+
+    return open_page
+
+
+def pages_of(site: Path) -> list[str]:
+    found = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
+    assert len(found) >= 3, "the sample book should have several pages"
+    return found
+
+
+def open_with(open_page: Open, site: Path, selector: str) -> Page:
+    """Open the first page of the sample that has what a test needs."""
+    for href in pages_of(site):
+        page = open_page(href)
+        if page.locator(selector).count():
+            return page
+    pytest.fail(f"no page of the sample book has {selector}")
+
+
+def background(page: Page) -> str:
+    return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+
+def axe_violations(page: Page) -> list[str]:
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=AXE)
+    report = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    return [
+        f"{found['id']} ({found['impact']}): {node['html'][:160]}"
+        for found in report["violations"]
+        if found["impact"] in ("serious", "critical")
+        for node in found["nodes"]
+    ]
+
+
+# ---- Reading
+
+
+def test_next_leads_through_every_page_of_the_contents_and_previous_back(
+    open_page: Open, site: Path
+) -> None:
+    page = open_page()
+    contents = page.eval_on_selector_all(
+        "#contents a[href]:not(.downloads a, .sections a)", "links => links.map(a => a.href)"
+    )
+    visited = [page.url]
+    while page.locator(".turn a[rel=next]").count():
+        page.locator(".turn a[rel=next]").click()
+        page.wait_for_load_state()
+        visited.append(page.url)
+    assert visited == contents
+    assert {Path(url).name for url in visited} == {Path(href).name for href in pages_of(site)}
+    page.locator(".turn a[rel=prev]").click()
+    page.wait_for_url(visited[-2])
+
+
+def test_the_contents_and_the_outline_say_where_the_reader_is(open_page: Open, site: Path) -> None:
+    page = open_with(open_page, site, ".outline .level-2 + .level-2")
+    assert page.locator("#contents a[aria-current=page]").evaluate("a => a.href") == page.url
+    last = page.locator(".outline a").last
+    last.click()
+    expect(last).to_have_attribute("aria-current", "location")
+
+
+def test_every_reference_lands_where_it_points(open_page: Open, site: Path) -> None:
+    page = open_page()
+    targets = set()
+    for href in pages_of(site):
+        open_page(href)
+        targets |= set(
+            page.eval_on_selector_all(
+                "article a[href*='#'], .outline a, .sections a",
+                "links => links.map(a => a.href).filter(href => href.startsWith('file:'))",
+            )
+        )
+    assert len(targets) > 10
+    lost = []
+    for target in sorted(targets):
+        page.goto(target)
+        id_ = target.split("#", 1)[1]
+        if page.locator(f'[id="{id_}"]').count() != 1:
+            lost.append(target)
+    assert lost == []
+
+
+def test_a_cross_reference_scrolls_its_target_into_view(open_page: Open, site: Path) -> None:
+    elsewhere = 'article a.crossref:is([href*="html#fig-"], [href*="html#tbl-"])'
+    page = open_with(open_page, site, elsewhere)
+    link = page.locator(elsewhere).first
+    id_ = link.evaluate("a => a.hash.slice(1)")
+    link.click()
+    expect(page.locator(f'[id="{id_}"]')).to_be_in_viewport()
+
+
+def test_mathematics_is_set_and_every_drawing_has_words(open_page: Open, site: Path) -> None:
+    page = open_page()
+    formulas = drawings = 0
+    for href in pages_of(site):
+        open_page(href)
+        formulas += page.locator("article .math").count()
+        assert page.locator("article .math:not(:has(.katex))").count() == 0, href
+        assert page.locator(".katex-error").count() == 0, href
+        drawings += page.locator(".figure-content :is(svg, img)").count()
+        silent = page.locator(
+            ".figure-content :is(svg:not([aria-label]), svg[aria-label=''], img:not([alt]))"
+        )
+        assert silent.count() == 0, href
+    assert formulas > 0
+    assert drawings > 0
+
+
+def test_a_fold_opens_by_click_and_by_key(open_page: Open, site: Path) -> None:
+    page = open_with(open_page, site, "details")
+    fold = page.locator("details").first
+    body = fold.locator(".callout-body")
+    expect(body).to_be_hidden()
+    fold.locator("summary").click()
+    expect(body).to_be_visible()
+    fold.locator("summary").press("Enter")
+    expect(body).to_be_hidden()
+
+
+def test_code_is_copied_as_it_was_written(open_page: Open, site: Path) -> None:
+    page = open_with(open_page, site, "div.sourceCode")
+    block = page.locator("div.sourceCode").first
+    block.hover()
+    block.get_by_role("button", name="Copy").click()
+    expect(block.get_by_role("button")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == block.locator("code").inner_text().rstrip("\n")
+    assert copied
+
+
+# ---- Previews
+
+
+@pytest.mark.parametrize("by", ["pointer", "keyboard"])
+def test_a_footnote_is_previewed_and_escape_closes_it(open_page: Open, site: Path, by: str) -> None:
+    page = open_with(open_page, site, "a.footnote-ref")
+    link = page.locator("a.footnote-ref").first
+    if by == "pointer":
+        link.hover()
+    else:
+        page.keyboard.press("Tab")
+        for _ in range(200):
+            if page.evaluate("document.activeElement.matches('a.footnote-ref')"):
+                break
+            page.keyboard.press("Tab")
+        else:
+            pytest.fail("no footnote can be reached with the Tab key")
+    preview = page.get_by_role("tooltip")
+    expect(preview).to_be_visible()
+    note = page.locator(".footnotes li").first.evaluate(
+        "li => { const twin = li.cloneNode(true);"
+        " twin.querySelectorAll('.footnote-back').forEach(a => a.remove());"
+        " return twin.textContent.trim(); }"
+    )
+    assert preview.text_content().strip() == note
+    page.keyboard.press("Escape")
+    expect(preview).to_be_hidden()
+
+
+def test_what_stands_on_another_page_is_previewed_too(open_page: Open, site: Path) -> None:
+    """A citation shows its entry of the bibliography, which is a page of its own."""
+    page = open_with(open_page, site, "a.citation")
+    link = page.locator("a.citation").first
+    target = link.evaluate("a => a.href")
+    link.hover()
+    preview = page.get_by_role("tooltip")
+    expect(preview).to_be_visible()
+    shown = " ".join(preview.text_content().split())
+    page.goto(target)
+    entry = page.locator(f'[id="{target.split("#")[1]}"]').text_content()
+    assert shown == " ".join(entry.split())
+
+
+# ---- Search
+
+
+def rare_word(site: Path, home: str) -> tuple[str, str]:
+    """A word of the body of some page, and the one page (not `home`) that has it."""
+    texts = {}
+    for href in pages_of(site):
+        html = (site / href).read_text(encoding="utf-8")
+        article = html[html.index("<article>") : html.index("</article>")]
+        article = re.sub(r'(?s)<(svg|pre|code).*?</\1>|<span class="math.*?</span>', " ", article)
+        texts[href] = set(re.findall(r"[a-z]{8,}", re.sub(r"<[^>]*>", " ", article)))
+    for href, words in texts.items():
+        others = set().union(*(texts[other] for other in texts if other != href))
+        stems = {word for word in words if not any(word in o or o in word for o in others)}
+        if href != home and "references" not in href and stems:
+            return max(sorted(stems), key=len), href
+    pytest.fail("every word of the sample book is on two pages")
+
+
+def test_search_finds_a_word_of_another_page_by_keyboard_alone(open_page: Open, site: Path) -> None:
+    word, href = rare_word(site, "index.html")
+    page = open_page("index.html")
+    page.keyboard.press("/")
+    box = page.get_by_role("combobox")
+    expect(box).to_be_focused()
+    page.keyboard.type(word)
+    options = page.get_by_role("option")
+    expect(options.first).to_be_visible()
+    assert options.first.evaluate("a => a.href").split("#")[0] == (site / href).as_uri()
+    expect(options.first.locator("mark").first).to_have_text(re.compile(word, re.IGNORECASE))
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(re.escape((site / href).as_uri())))
+
+
+def test_arrows_choose_a_result_and_escape_gives_the_page_back(open_page: Open, site: Path) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Search").click()
+    page.keyboard.type("the")
+    options = page.get_by_role("option")
+    expect(options.nth(1)).to_be_visible()
+    expect(options.nth(0)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    chosen = options.nth(1).get_attribute("id")
+    expect(page.get_by_role("combobox")).to_have_attribute("aria-activedescendant", chosen)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("combobox")).to_be_hidden()
+
+
+def test_search_says_when_it_finds_nothing_and_takes_any_text(open_page: Open) -> None:
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type("<b>(xqzzyw[")
+    expect(page.get_by_role("status")).to_have_text("Nothing found for “<b>(xqzzyw[”.")
+    expect(page.get_by_role("option")).to_have_count(0)
+
+
+# ---- Themes, widths, paper
+
+
+def test_the_theme_follows_the_system_until_the_reader_chooses_and_then_persists(
+    open_page: Open, site: Path
+) -> None:
+    page = open_page()
+    toggle = page.get_by_role("button", name="Dark theme")
+    light = background(page)
+    page.emulate_media(color_scheme="dark")
+    dark = background(page)
+    assert dark != light
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    page.emulate_media(color_scheme="light")
+    assert background(page) == light
+    toggle.click()
+    assert background(page) == dark
+    for href in pages_of(site):
+        open_page(href)
+        assert background(page) == dark, href
+    toggle.click()
+    page.reload()
+    assert background(page) == light
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_page_is_hard_to_use_by_the_rules_of_axe(
+    open_page: Open, site: Path, theme: str
+) -> None:
+    page = open_page()
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    problems = {}
+    for href in pages_of(site):
+        open_page(href)
+        for fold in page.locator("details > summary").all():
+            fold.click()
+        if found := axe_violations(page):
+            problems[href] = found
+    assert problems == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_search_previews_and_drawer_pass_the_same_rules(
+    open_page: Open, site: Path, theme: str
+) -> None:
+    page = open_with(open_page, site, "a.footnote-ref")
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.locator("a.footnote-ref").first.hover()
+    expect(page.get_by_role("tooltip")).to_be_visible()
+    assert axe_violations(page) == []
+    page.keyboard.press("/")
+    page.keyboard.type("the")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert axe_violations(page) == []
+    page.keyboard.press("Escape")
+    page.set_viewport_size(PHONE)
+    page.get_by_role("button", name="Contents").click()
+    assert axe_violations(page) == []
+
+
+@pytest.mark.parametrize("width", [320, 360, 390, 768, 1100, 1440])
+def test_no_page_scrolls_sideways(open_page: Open, site: Path, width: int) -> None:
+    page = open_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    too_wide = {}
+    for href in pages_of(site):
+        open_page(href)
+        needed = page.evaluate("document.documentElement.scrollWidth")
+        if needed > width:
+            too_wide[href] = needed
+    assert too_wide == {}
+
+
+def test_the_drawer_of_a_phone_opens_and_closes_by_keyboard(open_page: Open) -> None:
+    page = open_page()
+    page.set_viewport_size(PHONE)
+    contents = page.get_by_role("navigation", name="Contents")
+    button = page.get_by_role("button", name="Contents")
+    expect(contents).to_be_hidden()
+    button.press("Enter")
+    expect(contents).to_be_visible()
+    assert page.evaluate("document.activeElement.closest('#contents') !== null")
+    page.keyboard.press("Escape")
+    expect(contents).to_be_hidden()
+    expect(button).to_be_focused()
+
+
+def test_a_drawing_on_a_phone_is_not_shrunk_below_the_size_it_was_drawn_at(
+    open_page: Open, site: Path
+) -> None:
+    page = open_with(open_page, site, ".figure-content svg")
+    page.set_viewport_size(PHONE)
+    page.reload()
+    for drawing in page.locator(".figure-content svg").all():
+        drawn, shown = drawing.evaluate(
+            "svg => [svg.width.baseVal.value, svg.getBoundingClientRect().width]"
+        )
+        assert shown >= drawn - 1
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_paper_is_white_and_shows_the_text_alone(open_page: Open, site: Path, theme: str) -> None:
+    page = open_with(open_page, site, "details")
+    page.emulate_media(media="print", color_scheme=theme)
+    assert background(page) == "rgb(255, 255, 255)"
+    for gone in ("#contents", ".outline", ".turn"):
+        for part in page.locator(gone).all():
+            expect(part).to_be_hidden()
+    expect(page.locator("article h1")).to_be_visible()
+    expect(page.locator("details .callout-body").first).to_be_visible()
+
+
+def test_the_page_reads_without_scripts(browser: Browser, site: Path) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport=PHONE)
+    page = context.new_page()
+    page.goto((site / "index.html").as_uri())
+    expect(page.locator("article h1")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Contents")).to_be_visible()
+    expect(page.get_by_role("button", name="Search")).to_be_hidden()
+    context.close()
