@@ -1,4 +1,4 @@
-"""The command line: `python -m press render [--to html|pdf] [FOLDER]` and `python -m press audit [FOLDER]`."""
+"""The command line: `python -m press render` and `python -m press audit`, in or with a FOLDER."""
 
 from __future__ import annotations
 

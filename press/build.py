@@ -1,4 +1,4 @@
-"""One build: reads the book, makes the site and the PDF beside the old ones, and swaps them at the end."""
+"""One build: makes the site and the PDF beside the old ones, and swaps them at the end."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from . import cache
 from .errors import BookError, Problems, stop
+
+if TYPE_CHECKING:
+    from .project import Book
 
 NEEDED = ["yaml", "pypandoc", "nbclient", "nbformat", "ipykernel", "jinja2", "typst"]
 
@@ -38,11 +42,16 @@ def render(root: Path, only: str | None = None) -> str:
         (root / cache.FOLDER).mkdir(exist_ok=True)
         with _alone(root / cache.FOLDER / "lock"):
             stamp = root / cache.FOLDER / "last-build.json"
-            edition = _edition(root)
-            if last := _still_holds(stamp, root, only, edition):
+            installed, edition = cache.installation(), _edition(root)
+            setting: list[Any] = [installed, only, asdict(edition)]
+            if last := _still_holds(stamp, root, setting):
                 return f"Nothing has changed: {last} is up to date."
             check_parts()
-            return _build(root, only, edition, stamp)
+            book, files, count = _build(root, only, edition, installed)
+            outputs = cache.digest(cache.files_below(book.output))
+            inputs = cache.digest(files, *setting)
+            stamp.write_text(json.dumps([book.output.name, inputs, outputs]), encoding="utf-8")
+            return f"Rendered {count} chapters into {book.output}."
     except OSError as error:
         stop(f"press cannot write: {error.strerror}: {error.filename}.")
 
@@ -53,7 +62,10 @@ def check_parts() -> None:
         stop(f"press needs {', '.join(missing)}: pip install 'machine-foundations[book]'")
 
 
-def _build(root: Path, only: str | None, edition: Edition, stamp: Path) -> str:
+def _build(
+    root: Path, only: str | None, edition: Edition, installed: list[str]
+) -> tuple[Book, dict[str, str], int]:
+    """The book, the digests of the files that it was made from, and its number of chapters."""
     # Imported here, so that a book in which nothing has changed does not wait for them.
     from .check import check_site
     from .citations import cite
@@ -75,9 +87,9 @@ def _build(root: Path, only: str | None, edition: Edition, stamp: Path) -> str:
     for folder in (output, output.parent):
         if folder.exists() and not os.access(folder, os.W_OK):
             stop(f"press cannot write into {folder}: it is read-only.")
-    installed = cache.installation()
+    files = cache.files_below(root, output)  # before anything is read, so never newer than it
     pandoc = Pandoc(root / cache.FOLDER / "pandoc")
-    pages, api = read_pages(book, cache.files_below(root, output), installed, pandoc)
+    pages, api = read_pages(book, files, installed, pandoc)
     references = References(book, pages)
     references.number()
     references.resolve()
@@ -96,7 +108,7 @@ def _build(root: Path, only: str | None, edition: Edition, stamp: Path) -> str:
             pdf = write_pdf(book, pages, api, pandoc, edition, sources)
             (new / book.pdf_name).write_bytes(pdf)
         if "html" in book.formats:
-            write_site(book, pages, api, pandoc, edition, references.files, new)
+            write_site(book, pages, api, pandoc, edition, new)
             check_site(new)
         if output.exists():
             output.rename(old)
@@ -105,9 +117,7 @@ def _build(root: Path, only: str | None, edition: Edition, stamp: Path) -> str:
         _remove(new)
     _remove(old)
     pandoc.forget_unused()
-    inputs, outputs = _digests(root, output, only, edition)
-    stamp.write_text(json.dumps([output.name, inputs, outputs]), encoding="utf-8")
-    return f"Rendered {len(pages)} chapters into {output}."
+    return book, files, len(pages)
 
 
 @contextmanager
@@ -122,20 +132,14 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _digests(root: Path, output: Path, only: str | None, edition: Edition) -> tuple[str, str]:
-    """What a build depends on, and what it gave."""
-    files = cache.files_below(root, output)
-    inputs = cache.digest(files, cache.installation(), only, asdict(edition))
-    return inputs, cache.digest(cache.files_below(output))
-
-
-def _still_holds(stamp: Path, root: Path, only: str | None, edition: Edition) -> str:
-    """The output folder of the last build if doing it again would give the same."""
+def _still_holds(stamp: Path, root: Path, setting: list[Any]) -> str:
+    """The output folder of the last build, if doing it again would give the same."""
     try:
-        name, *last = json.loads(stamp.read_text(encoding="utf-8"))
+        name, inputs, outputs = json.loads(stamp.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
-    return name if list(_digests(root, root / name, only, edition)) == last else ""
+    same = inputs == cache.digest(cache.files_below(root, root / name), *setting)
+    return name if same and outputs == cache.digest(cache.files_below(root / name)) else ""
 
 
 def _edition(root: Path) -> Edition:
@@ -152,7 +156,7 @@ def _edition(root: Path) -> Edition:
             version = tomllib.load(file).get("project", {}).get("version", "")
     try:
         commit, date = git("log", "-1", "--format=%h %cs").split()
-        changed = git("status", "--porcelain", "--untracked-files=no")
+        changed = git("status", "--porcelain", "--", ".")
     except (OSError, subprocess.CalledProcessError, ValueError):
         return Edition(version, "", "")
     return Edition(version, commit + (" with changes" if changed else ""), date)

@@ -1,8 +1,8 @@
 """Remembers what each chapter's cells gave, for as long as nothing that they can depend on changes.
 
-A chapter's results are kept under a digest of its cells with their options, its inline values, every
-file of the project (the chapters' prose apart), the installed distributions, the Python and press
-itself; and they count only while the modules that were loaded from elsewhere are unchanged too.
+A chapter's results are kept under a digest of its cells with their options, its inline values,
+every file of the project (the chapters' prose apart), the installed distributions, the Python and
+press itself; and they count only while the modules loaded from elsewhere are unchanged too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 
-from .errors import BookError, Problem
+from .errors import BookError, Problems
 from .execute import Result, environment, execute
 from .project import Book
 from .source import Cell, Source
@@ -35,7 +35,7 @@ def digest(*parts: object) -> str:
 
 
 def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
-    """The digest of each file of a folder; not of what is hidden, rendered, compiled or installed."""
+    """The digest of each file of a folder, but for what is hidden, rendered or installed."""
     found: dict[str, str] = {}
     seen: set[str] = set()
     for here, folders, names in os.walk(root, followlinks=True):
@@ -83,7 +83,7 @@ def run_changed(
     }
     results = {file: result for file, path in kept.items() if (result := _recall(path))}
     missing = [source for source in sources if source.file not in results]
-    problems: list[Problem] = []
+    problems = Problems()
     if missing:
         for file, outcome in execute(missing, book.root, book.execute_in_project).items():
             if isinstance(outcome, BookError):
@@ -91,11 +91,12 @@ def run_changed(
             else:
                 results[file] = outcome
                 modules = {name: file_digest(name) for name in outcome.outside_modules}
+                if files_below(book.root, book.output) != files:
+                    continue  # something changed meanwhile: nobody can say what the cells saw
                 partial = kept[file].with_suffix(".partial")
                 partial.write_text(json.dumps([outcome.pieces, modules]), encoding="utf-8")
                 partial.replace(kept[file])
-    if problems:
-        raise BookError(problems)
+    problems.stop_if_any()
     for path in set(folder.iterdir()) - set(kept.values()):
         path.unlink()
     return [results[source.file] for source in sources]

@@ -1,4 +1,4 @@
-"""Pandoc's JSON document: a call of pandoc, a walk, and constructors for the nodes that press makes.
+"""Pandoc's JSON document: the call of pandoc, a walk, and constructors of nodes.
 
 A node is `{"t": type, "c": content}`; an attribute is `[id, [classes], [[key, value]]]`.
 """

@@ -35,7 +35,7 @@ def environment() -> dict[str, str]:
 
 
 def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Result | BookError]:
-    """Runs every source, at most one a core; each chapter's result or its first failure, by file."""
+    """Runs every source, one a core at most; each chapter's result or first failure, by file."""
     return asyncio.run(_execute_all(sources, root, in_project))
 
 

@@ -1,4 +1,4 @@
-"""The site: every page's document as HTML in the theme's template, its assets, search and previews."""
+"""The site: every page as HTML in the theme's template, with its assets, search and previews."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from .build import Edition
-from .document import Node, Pandoc, attribute, div, plain, plain_text, raw, span, string, walk
+from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, string, walk
 from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
@@ -27,7 +28,6 @@ def write_site(
     api: list[int],
     pandoc: Pandoc,
     edition: Edition,
-    files: set[str],
     folder: Path,
 ) -> None:
     import jinja2
@@ -73,17 +73,26 @@ def write_site(
     for name in ("style.css", "book.js"):
         shutil.copyfile(THEME / name, assets / name)
     shutil.copytree(THEME / "vendor", assets / "vendor")
-    for name in sorted(files):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(book.root / name, folder / name)
+    for page, body in zip(pages, bodies, strict=True):
+        _copy_files(book, page, body, folder)
     entries = [entry for page, body in zip(pages, bodies, strict=True) for entry in _search(page)]
     for i, entry in enumerate(entries):
         entry["id"] = i
     _write_script(assets / "search-index.js", "searchIndex", entries)
-    previews = {}
+    previews: dict[str, str] = {}
     for page, body in zip(pages, bodies, strict=True):
         previews |= {f"{page.chapter.href}#{key}": text for key, text in _previews(body)}
     _write_script(assets / "previews.js", "previews", previews)
+
+
+def _copy_files(book: Book, page: Page, body: str, folder: Path) -> None:
+    """Copies what a page shows or links to: images, data files."""
+    for address in re.findall(r'(?:href|src)="([^"#:]+)"', body):
+        here = os.path.dirname(page.chapter.href)
+        name = os.path.normpath(os.path.join(here, unquote(html.unescape(address))))
+        if not name.endswith(".html") and (book.root / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(book.root / name, folder / name)
 
 
 def _write_script(path: Path, name: str, value: Any) -> None:
@@ -169,8 +178,7 @@ def _header(node: Node, inlines: list[Node]) -> list[Node]:
     number = values.get("number", "")
     words = [span(["header-section-number"], [string(number)]), {"t": "Space"}] if number else []
     if values.get("kind") == "Appendix" and number:
-        name = span(["header-section-number"], [string(f"Appendix\u00a0{number}")])
-        words = [name, string(" — ")]
+        words = [span(["appendix-number"], [string(f"Appendix\u00a0{number}")]), string(" — ")]
     heading = {"t": "Header", "c": [level, [identifier, classes, []], [*words, *inlines]]}
     if level > 1:
         return [heading]
@@ -190,13 +198,13 @@ def _caption(label: str, blocks: list[Node]) -> list[Node]:
 
 
 def _callout(kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
-    outer, inner = ("details", "summary") if folded else ("div", "div")
+    inner = "summary" if folded else "div"
     opening = f'<div class="callout callout-{kind}">' + ("<details>" if folded else "")
     return [
         raw(
             "html",
-            f'{opening}<{inner} class="callout-title">'
-            '<span class="callout-icon" aria-hidden="true"></span><span class="callout-title-text">',
+            f'{opening}<{inner} class="callout-title"><span class="callout-icon" '
+            'aria-hidden="true"></span><span class="callout-title-text">',
         ),
         *title,
         raw("html", f'</span></{inner}><div class="callout-body">'),
@@ -242,7 +250,7 @@ def _heading(body: str, level: int) -> str:
 
 
 def _bare(title: str) -> str:
-    title = re.sub(r'<span class="header-section-number">.*?</span>(?: — )?', "", title)
+    title = re.sub(r'<span class="(header-section|appendix)-number">.*?</span>(?: — )?', "", title)
     title = re.sub(r'<a [^>]*class="footnote-ref".*?</a>', "", title)
     return re.sub(r"</?a\b[^>]*>", "", title).strip()
 

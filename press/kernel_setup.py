@@ -1,52 +1,55 @@
-# ruff: noqa: F821
-"""Runs first in every chapter's kernel: figures become stable SVG, and press gets its two questions."""
+"""Runs first in every chapter's kernel: stable figures, and the two questions that press asks.
+
+Quarto's own set-up likewise reaches into the kernel; a chapter sees one name of it, `__press__`.
+"""
 
 
 class __press__:  # noqa: N801
     @staticmethod
-    def values(expressions: list[str]) -> None:
-        """Evaluates inline expressions as Quarto does: with the kernel's `user_expressions`."""
+    def tell(value: object) -> None:
         from IPython.display import display
 
-        found = get_ipython().user_expressions(dict(enumerate(expressions)))
-        display({"application/json": [found[i] for i in range(len(expressions))]}, raw=True)
+        display({"application/json": value}, raw=True)
 
-    @staticmethod
-    def outside_modules(root: str) -> None:
+    @classmethod
+    def values(cls, expressions: list[str]) -> None:
+        """Evaluates inline expressions as Quarto does: with the kernel's `user_expressions`."""
+        from IPython import get_ipython
+
+        found = get_ipython().user_expressions(dict(enumerate(expressions)))
+        cls.tell([found[i] for i in range(len(expressions))])
+
+    @classmethod
+    def outside_modules(cls, root: str) -> None:
         """The files of loaded modules that neither the project nor an installation holds."""
         import sys
         import sysconfig
         from pathlib import Path
 
-        from IPython.display import display
-
-        kept = [Path(root), *map(Path, sysconfig.get_paths().values()), Path(sys.prefix)]
-        kept = [str(folder.resolve()) for folder in kept]
-        files = {
-            str(Path(module.__file__).resolve())
-            for module in list(sys.modules.values())
-            if isinstance(getattr(module, "__file__", None), str)
-        }
-        outside = [f for f in sorted(files) if not any(Path(f).is_relative_to(k) for k in kept)]
-        display({"application/json": outside}, raw=True)
+        homes = [
+            Path(home).resolve() for home in (root, sys.prefix, *sysconfig.get_paths().values())
+        ]
+        files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        paths = sorted(Path(file).resolve() for file in files if isinstance(file, str))
+        cls.tell([str(p) for p in paths if not any(p.is_relative_to(home) for home in homes)])
 
     @staticmethod
-    def draw_svg(figure: object) -> str:
+    def draw_svg(figure: object) -> object:
         from IPython.core.pylabtools import print_figure
 
         return print_figure(figure, "svg", bbox_inches="tight", metadata={"Date": None})
 
     @classmethod
     def set_up(cls) -> None:
+        from IPython import get_ipython
+
         shell = get_ipython()
         svg = shell.display_formatter.formatters["image/svg+xml"]
         svg.for_type_by_name("matplotlib.figure", "Figure", cls.draw_svg)
         # The inline backend, once a chapter imports pyplot, sets its own printer from these.
-        shell.config.InlineBackend.figure_formats = {"svg"}
-        shell.config.InlineBackend.print_figure_kwargs = {
-            "bbox_inches": "tight",
-            "metadata": {"Date": None},
-        }
+        backend = shell.config.InlineBackend
+        backend.figure_formats = {"svg"}
+        backend.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Date": None}}
 
 
 __press__.set_up()

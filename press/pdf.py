@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from .build import Edition
-from .document import Node, Pandoc, attribute, nodes, plain, plain_text, raw, span, string, walk
+from .document import Node, Pandoc, attribute, nodes, plain, plain_text, raw, walk
 from .errors import Problems, stop
 from .html import THEME, roman
 from .project import Book
@@ -180,47 +180,47 @@ class Dresser:
             path = self.picture(blocks[1]["c"][0]["c"][2][0])
             alt = _quoted(values["alt"])
             width = f", width: {values['width']}" if "width" in values else ""
-            opening, closing = self.captioned("figure", identifier, values, f", alt: {alt}")
             body = raw("typst", f"#image({path}, alt: {alt}{width})")
-            if not values["label"]:
+            if not blocks[0]["c"][1][0]["c"] and not identifier:
                 return [raw("typst", "#align(center)["), body, raw("typst", "]")]
-            return [opening, *self.caption(blocks), closing, body, raw("typst", "]")]
+            return self.captioned("figure", node, [body], f", alt: {alt}")
         if "press-table" in classes:
-            opening, closing = self.captioned("table", identifier, values, "")
             table = self.dress([blocks[1]])
-            if not values["label"]:
+            if not blocks[0]["c"][1][0]["c"] and not identifier:
                 return table
-            return [opening, *self.caption(blocks), closing, *table, raw("typst", "]")]
+            return self.captioned("table", node, table)
         if "press-equation" in classes:
             inlines = self.dress(blocks[0]["c"])
             if not identifier:
                 return [plain(*inlines)]
-            opening = f'#numbered-equation("{values["number"]}", {self.anchor(identifier)})['
-            return [_wrapped(opening, inlines, "]")]
+            call = f'#numbered-equation("{values["number"]}", {self.anchor(identifier)})['
+            return [_wrapped(call, inlines, "]")]
         if "press-callout" in classes:
-            title, body = (self.dress(block["c"][1]) for block in blocks)
+            title, inner = (self.dress(block["c"][1]) for block in blocks)
             return [
                 _wrapped(f'#callout("{classes[1]}", [', title[0]["c"], "])["),
-                *body,
+                *inner,
                 raw("typst", "]"),
             ]
         inner = self.dress(blocks)
         if "cell-output" in classes:
             return [raw("typst", "#cell-output["), *inner, raw("typst", "]")]
         if "csl-entry" in classes:
-            opening = f"#reference-entry({self.anchor(identifier)})["
-            return [raw("typst", opening), *inner, raw("typst", "]")]
+            opening = raw("typst", f"#reference-entry({self.anchor(identifier)})[")
+            return [opening, *inner, raw("typst", "]")]
         return inner
 
-    def captioned(
-        self, kind: str, identifier: str, values: dict[str, str], more: str
-    ) -> tuple[Node, Node]:
-        opening = f"#numbered-{kind}([{values['label']}:], ["
-        closing = f"]{more}, anchor: {self.anchor(identifier)})["
-        return raw("typst", opening), raw("typst", closing)
-
-    def caption(self, blocks: list[Node]) -> list[Node]:
-        return self.dress(blocks[0]["c"][1])
+    def captioned(self, kind: str, node: Node, body: list[Node], more: str = "") -> list[Node]:
+        identifier, _, values = attribute(node)
+        label = f"{values['label']}:" if values["label"] else ""
+        caption = self.dress(node["c"][1][0]["c"][1])
+        return [
+            raw("typst", f"#numbered-{kind}([{label}], ["),
+            *caption,
+            raw("typst", f"]{more}, anchor: {self.anchor(identifier)})["),
+            *body,
+            raw("typst", "]"),
+        ]
 
 
 def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:

@@ -12,9 +12,8 @@ from .settings import read_yaml
 
 # Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.
 LOOK = dict.fromkeys(
-    """theme css toc toc-depth html-math-method fig-format code-copy papersize margin mainfont
-    fontsize number-depth embed-resources link-external-icon grid keep-typ citeproc columns
-    section-numbering monofont code-overflow highlight-style syntax-highlighting""".split()
+    "theme css toc toc-depth number-depth html-math-method fig-format code-copy papersize margin "
+    "mainfont monofont fontsize keep-typ".split()  # noqa: SIM905
 )
 EXECUTE: dict[str, type] = {"echo": bool, "eval": bool, "output": bool, "warning": bool}
 KNOWN: dict[str, Any] = {

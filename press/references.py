@@ -1,8 +1,8 @@
-"""Numbers chapters, sections, figures, tables and equations, and resolves references between them.
+"""Numbers chapters, sections, figures, tables and equations; resolves references between them.
 
-It works once on pandoc's document, for both outputs, and leaves behind nodes that each output only has
-to dress: Divs of class `press-figure`, `press-table`, `press-equation` and `press-callout`, Headers with
-a `number`, and Links to `press-page:FILE#ID`.
+It works once on pandoc's document, for both outputs, and leaves behind nodes that each output only
+has to dress: Divs of class `press-figure`, `press-table`, `press-equation` and `press-callout`,
+Headers with a `number`, and Links to `press-page:FILE#ID`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import unquote
 
 from .document import (
@@ -69,7 +70,6 @@ class References:
         self.pages = pages
         self.problems = Problems()
         self.targets: dict[str, Target] = {}
-        self.files: set[str] = set()  # project files that the pages show or link to
 
     def number(self) -> None:
         chapters = appendices = 0
@@ -113,11 +113,11 @@ class References:
 
     def resolve(self) -> None:
         for page in self.pages:
-            page.blocks = walk(page.blocks, lambda node, page=page: self.resolved(page, node))
+            page.blocks = walk(page.blocks, partial(self.resolved, page))
 
     def resolved(self, page: Page, node: Node) -> Node | list[Node] | None:
         if node["t"] == "Cite":
-            cites, words = node["c"]
+            cites = node["c"][0]
             labels = [cite["citationId"] for cite in cites]
             found = [bool(REFERENCE.match(label[:1].lower() + label[1:])) for label in labels]
             if any(found) and not all(found):
@@ -177,7 +177,6 @@ class References:
         elif file.endswith(".qmd"):
             self.dead(page, target, "_quarto.yml does not list that chapter")
         else:
-            self.files.add(file)
             node["c"][2][0] = f"{PAGE}{file}"
 
     def dead(self, page: Page, target: str, why: str) -> None:
@@ -232,8 +231,8 @@ class Numbering:
                 self.refuse("this image needs alt text.", re.escape(node["c"][2][0]))
         elif kind == "Math" and (gap := TEX_GAPS.search(node["c"][1])):
             self.refuse(f"the PDF cannot set `{gap[0]}` in math.", re.escape(gap[0]))
-        elif kind == "Code" and node["c"][1].startswith("{{python}}"):
-            node["c"][1] = "{python}" + node["c"][1].removeprefix("{{python}}")
+        elif kind == "Code":  # Quarto's way to show what an inline value looks like
+            node["c"][1] = node["c"][1].replace("{{python}}", "{python}")
         return None
 
     def header(self, node: Node) -> Node:
@@ -285,7 +284,7 @@ class Numbering:
             identifier = ""
         name = image["c"][2][0].removeprefix(FIGURE)
         alt = alt or values.get("fig-alt", "") or self.page.woven.figures.get(name, ("", ""))[1]
-        if not alt and not (name in self.page.woven.figures):
+        if not alt and name not in self.page.woven.figures:
             self.refuse("this image needs alt text: give it `fig-alt`.", where)
         label = self.label(identifier)
         inlines = walk(caption, self.change)
@@ -393,11 +392,7 @@ class Numbering:
             self.change(inline)
             label = ""
             after = rest[1:] if rest and rest[0]["t"] in ("Space", "SoftBreak") else rest
-            if after and (
-                found := re.match(
-                    r"\{#(eq-[^}\s]+)\}(.*)", str(after[0]["c"] if "c" in after[0] else "")
-                )
-            ):
+            if after and (found := re.match(r"\{#(eq-[^}\s]+)\}(.*)", str(after[0].get("c", "")))):
                 label = found[1]
                 rest = ([string(found[2])] if found[2] else []) + after[1:]
             if any(i["t"] not in ("Space", "SoftBreak") for i in text):

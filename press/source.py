@@ -1,4 +1,7 @@
-"""One .qmd file split into prose and cells, each line with its number; refuses what press cannot render."""
+"""One .qmd file split into prose and cells, each line with its number.
+
+What press cannot render is refused here, where its line is known.
+"""
 
 from __future__ import annotations
 

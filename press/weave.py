@@ -169,13 +169,10 @@ def _cell(cell: Cell, outputs: Outputs, woven: Woven, problems: Problems) -> Non
                 "figures and plain text.",
             )
     for prefix, count, what in (("fig-", figures, "figure"), ("tbl-", tables, "Markdown table")):
-        if cell.label.startswith(prefix) and cell.options["output"] and cell.options["eval"]:
-            if count != 1 or len(shown) + len(printed) != 1:
-                problems.add(
-                    woven.file,
-                    cell.line,
-                    f"the cell `{cell.label}` must give one {what}, not {len(shown) + len(printed)} outputs.",
-                )
+        given = len(shown) + len(printed)
+        if cell.options["eval"] and cell.label.startswith(prefix) and (count != 1 or given != 1):
+            sentence = f"the cell `{cell.label}` must give one {what}, not {given} outputs."
+            problems.add(woven.file, cell.line, sentence)
     if cell.options["echo"] and cell.code:
         woven.add(cell.line, "", "::: {.code-cell}", _fenced(cell.code, " {.python}"), ":::")
     for text in printed:
