@@ -6,8 +6,9 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`, `energy` and
-`links` the laws; `derivations` what the book quotes. Each is imported when it is first used.
+Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`,
+`energy` and `links` the laws; `derivations` what the book quotes. Each is imported when it is first
+used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `calc`: look up devices and constants, place work on a roofline, evaluate an expression.
+"""The command `calc`: look up devices, constants and laws, use the roofline, evaluate text.
 
 Built on argparse, which starts in a few milliseconds and is always there.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, get_args, get_type_hints
@@ -23,15 +25,18 @@ from calc.units import Quantity, quantity
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; a user's mistake is one sentence on stderr and exit code 1."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without µ gets its escape
+            stream.reconfigure(errors="backslashreplace")
     try:
         for line in options.run(options):
             print(line)
+        sys.stdout.flush()
     except (InputError, DimensionalityError) as error:
         print(f"calc: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
-        sys.stderr.close()
-        return 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -87,7 +92,7 @@ def _list(options: argparse.Namespace) -> list[str]:
     lists = {"devices": _device_lines, "constants": _constant_lines, "laws": _law_lines}
     if options.what:
         return lists[options.what]()
-    lines = []
+    lines: list[str] = []
     for title, make in lists.items():
         lines += [*([""] if lines else []), f"{title}:", *(f"  {line}" for line in make())]
     return lines
@@ -173,6 +178,7 @@ def _roofline(options: argparse.Namespace) -> list[str]:
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
     intensity = roofline.arithmetic_intensity(operations, traffic)
     reached = roofline.attainable(peak, bandwidth, intensity)
+    share = roofline.utilization(peak, bandwidth, intensity).to("%")
     return _columns(
         [
             ("device", f"{device.name}, {options.dtype}: {peak}, {bandwidth}"),
@@ -181,7 +187,7 @@ def _roofline(options: argparse.Namespace) -> list[str]:
             ("bound by", roofline.bound(peak, bandwidth, intensity)),
             (
                 "attainable",
-                f"{reached} ({roofline.utilization(peak, bandwidth, intensity).to('%')} of the dense peak)",
+                f"{reached} ({share} of the dense peak)",
             ),
             (
                 "time, perfect overlap",

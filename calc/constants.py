@@ -1,4 +1,4 @@
-"""The constants of `data/constants.toml`: `calc.constants.energy_dram_word`, with `calc.source()` for where it is from."""
+"""The constants of `data/constants.toml`, by name: `calc.constants.energy_dram_word`."""
 
 from __future__ import annotations
 

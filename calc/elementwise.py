@@ -1,9 +1,14 @@
-"""Functions that laws need on numbers, numpy arrays and quantities alike, without needing numpy for numbers."""
+"""What laws do with numbers, numpy arrays and quantities alike; numbers do not need numpy."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from calc.errors import InputError
+
+TOO_LARGE = "the result is too large for a floating-point number"
 
 
 def minimum(first: Any, second: Any) -> Any:
@@ -32,23 +37,53 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 
 def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
     """The quotient, and infinity where the denominator is zero: the limit of laws that have one."""
-    if _is_array(denominator):
-        import numpy
-
-        with numpy.errstate(divide="ignore"):
-            return numerator / denominator
-    return numerator / denominator if denominator != 0 else math.inf
+    if _is_array(denominator) or denominator != 0:
+        return numerator / denominator
+    return math.inf
 
 
 def floor(value: Any) -> Any:
-    """The whole number below; what rounding error has put just under a whole number is that number."""
-    nudged = value * (1 + 1e-12)
+    """The whole number below; rounding error that left a whole number just short is forgiven."""
+    if hasattr(value, "units"):
+        return floor(value.magnitude) * value.units
     if _is_array(value):
         import numpy
 
-        return numpy.floor(nudged)
-    return math.floor(nudged)
+        nearest = numpy.round(value)
+        return numpy.where(_reaches(value, nearest), nearest, numpy.floor(value))
+    nearest = round(value)
+    return nearest if _reaches(value, nearest) else math.floor(value)
+
+
+def _reaches(value: Any, whole: Any) -> Any:
+    return value * (1 + 1e-12) >= whole
+
+
+def scale(magnitude: Any, factor: float) -> Any:
+    """The product, infinite where it is too large."""
+    if type(magnitude) is float:
+        return magnitude * factor
+    import numpy
+
+    with numpy.errstate(over="ignore"):
+        return magnitude * factor
+
+
+def evaluate(body: Callable[..., Any], magnitudes: Sequence[Any]) -> Any:
+    """The value of an equation; what overflows in an array is left in it as infinity or NaN."""
+    try:
+        if all(type(magnitude) is float for magnitude in magnitudes):
+            return body(*magnitudes)
+        import numpy
+
+        with numpy.errstate(all="ignore"):
+            return body(*magnitudes)
+    except (OverflowError, ZeroDivisionError):  # a product of checked divisors may still be zero
+        raise InputError(TOO_LARGE) from None
+    except ValueError:
+        shapes = " and ".join(str(each.shape) for each in magnitudes if _is_array(each))
+        raise InputError(f"arrays of shapes {shapes} do not broadcast") from None
 
 
 def _is_array(value: Any) -> bool:
-    return getattr(value, "ndim", 0) > 0
+    return bool(getattr(value, "ndim", 0) > 0)

@@ -13,7 +13,7 @@ def arithmetic_energy(
     operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
     energy_per_operation: Annotated[QuantityLike, "J/FLOP"],
 ) -> Annotated[Quantity, "J"]:
-    """Energy of so many operations in the arithmetic units alone; fetching their operands comes on top.
+    """Energy of operations in the arithmetic units alone; fetching operands comes on top.
 
     Equation: E = O · e_op
 

@@ -1,7 +1,8 @@
 """How a quantity reads: one formatter for str(), format(), notebooks and the book's prose.
 
-A unit that somebody chose is kept: 0.5 GB stays 0.5 GB. A magnitude in a bare base unit that would be long,
-as laws return them, gets a prefix: 3350000000000 byte/s reads 3.35 TB/s, 961538 s reads 11.13 day.
+A unit that somebody chose is kept: 0.5 GB stays 0.5 GB. A magnitude in a bare base unit that would
+be long, as laws return them, gets a prefix: 3350000000000 byte/s reads 3.35 TB/s, 961538 s reads
+11.13 day.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def text(quantity: Quantity, spec: str = "") -> str:
-    """The text of str() and format(), which the parser reads back; `spec` formats the number (".3g")."""
+    """What str() and format() give and the parser reads back; `spec` is the number's (".3g")."""
     magnitude, suffix, powers = readable(quantity)
     return f"{_number(magnitude, spec)}{suffix}{_unit_after_number(powers, quantity)}"
 
@@ -41,7 +42,7 @@ def html(quantity: Quantity) -> str:
 
 
 def prose(quantity: Quantity, digits: int = DIGITS) -> str:
-    """The same value as printed in a book: grouped digits, powers of ten, spaces that do not break."""
+    """The same value as a book prints it: grouped digits, powers of ten, unbroken spaces."""
     magnitude, suffix, powers = readable(quantity)
     number = printed_number(_number(magnitude, digits=digits)) + suffix
     unit = _unit_after_number(powers, quantity)
@@ -55,9 +56,15 @@ def tex(quantity: Quantity, digits: int = DIGITS) -> str:
     """The same value inside a formula."""
     magnitude, suffix, powers = readable(quantity)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
-    number = f"{mantissa} \\times 10^{{{int(exponent)}}}" if exponent else mantissa.replace("∞", "\\infty")
+    number = (
+        f"{mantissa} \\times 10^{{{int(exponent)}}}"
+        if exponent
+        else mantissa.replace("∞", "\\infty")
+    )
     unit = unit_text(powers, quantity._REGISTRY).replace("%", "\\%").replace("·", "\\cdot ")
-    unit = unit.translate({ord(digit): f"^{plain}" for plain, digit in zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True)})
+    unit = unit.translate(
+        {ord(digit): f"^{plain}" for plain, digit in zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True)}
+    )
     space = "" if unit.startswith("\\%") else "\\,"
     return number + suffix + (f"{space}\\mathrm{{{unit}}}" if unit else "")
 
@@ -87,7 +94,8 @@ def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
 
 def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
-    magnitude, powers = quantity.magnitude, dict(quantity._units)
+    powers: dict[str, Any] = dict(quantity._units)
+    magnitude = quantity.magnitude
     scalar = isinstance(magnitude, int | float) and math.isfinite(magnitude) and magnitude != 0
     first = next((name for name, power in powers.items() if power > 0), None)
     if not scalar or first is None or powers[first] != 1:

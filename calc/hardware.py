@@ -1,7 +1,8 @@
 """Accelerators, field by field from `data/accelerators.toml`: `calc.hardware.H100.peak("fp16")`.
 
-Peaks are dense rates of the matrix units; sparse peaks and vector peaks are asked for by name. A data type
-that a device does not have is an error that lists those it has, never another type's rate.
+Peaks are dense rates of the matrix units; sparse peaks and vector peaks are asked for by name. A
+data type that a device does not have is an error that lists those it has, never another type's
+rate.
 """
 
 from __future__ import annotations
@@ -27,6 +28,16 @@ PEAKS = {
     "peak": "dense peak",
     "sparse_peak": "peak with 2:4 sparsity",
     "vector_peak": "peak of the vector units",
+}
+UNITS = {  # what each is measured in: the data file's own unit may be any of the same dimension
+    "memory_bandwidth": "byte/s",
+    "memory_capacity": "byte",
+    "on_chip_memory": "byte",
+    "link_bandwidth": "byte/s",
+    "tdp": "W",
+    "peak": "FLOP/s",
+    "sparse_peak": "FLOP/s",
+    "vector_peak": "FLOP/s",
 }
 INHERITED = ("kind", "source", "checked")
 
@@ -75,7 +86,7 @@ class Accelerator:
         return self._rate("sparse_peak", dtype)
 
     def vector_peak(self, dtype: str) -> Quantity:
-        """Rate of the vector units, which do what no matrix unit does: activations, norms, reductions."""
+        """Rate of the vector units, which do the rest: activations, norms, reductions."""
         return self._rate("vector_peak", dtype)
 
     def ridge_point(self, dtype: str) -> Quantity:
@@ -85,7 +96,8 @@ class Accelerator:
         295.2 FLOP/byte
         """
         unit = "OP/byte" if dtype.lower().startswith("int") else "FLOP/byte"
-        return (self.peak(dtype) / self.memory_bandwidth).to(unit)
+        ridge: Quantity = self.peak(dtype) / self.memory_bandwidth
+        return ridge.to(unit)
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -128,24 +140,36 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
         or not isinstance(table.get("year"), int)
     ):
         raise InputError(f"{path}: {key} must be a table with a name and a year")
-    unknown = set(table) - {"name", "year", *INHERITED, *FIELDS, *PEAKS}
-    if unknown:
+    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS]
+    if unknown := [name for name in table if name not in known]:
         raise InputError(
-            f"{path}: {key} has an unknown field {sorted(unknown)[0]}; known are {', '.join(FIELDS | PEAKS)}"
+            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
         )
     inherited = {name: table[name] for name in INHERITED if name in table}
 
-    def record(path_in_table: str, title: str, value: Any) -> Record:
-        titled = {"title": f"{title} of {table['name']}"} | inherited
-        return read_record(value, f"{key}.{path_in_table}", path, titled)
-
-    if (
-        isinstance(link := table.get("link_bandwidth"), dict)
-        and link.get("direction", "each way") != "each way"
-    ):
-        raise InputError(
-            f"{path}: {key}.link_bandwidth must be given each way; got {link['direction']!r}"
+    def record(name: str, title: str, value: Any, dtype: str = "") -> Record:
+        title = f"{dtype.upper()} {title}".strip()
+        place = f"{key}.{name}.{dtype}".strip(".")
+        found = read_record(
+            value, place, path, {"title": f"{title} of {table['name']}"} | inherited
         )
+        if found.published is not None and not _is_positive(found.published, UNITS[name]):
+            raise InputError(
+                f"{path}: {place} must be positive and measured in {UNITS[name]}"
+                f" or its like; got {found.published}"
+            )
+        if name == "link_bandwidth" and value.get("direction") != "each way":
+            raise InputError(
+                f'{path}: {place} must be given for one way and say so: direction = "each way"'
+            )
+        return found
+
+    def rates(name: str, title: str) -> dict[str, Record]:
+        values = table.get(name, {})
+        if not isinstance(values, dict):
+            raise InputError(f"{path}: {key}.{name} must be a table of data types; got {values!r}")
+        return {dtype: record(name, title, value, dtype) for dtype, value in values.items()}
+
     return Accelerator(
         key=key,
         name=table["name"],
@@ -155,14 +179,12 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
             for name, title in FIELDS.items()
             if name in table
         },
-        peaks={
-            name: {
-                dtype: record(f"{name}.{dtype}", f"{dtype.upper()} {title}", value)
-                for dtype, value in table.get(name, {}).items()
-            }
-            for name, title in PEAKS.items()
-        },
+        peaks={name: rates(name, title) for name, title in PEAKS.items()},
     )
+
+
+def _is_positive(value: Quantity, unit: str) -> bool:
+    return value.is_compatible_with(unit) and value.magnitude > 0
 
 
 @cache

@@ -1,7 +1,7 @@
 """`@law`: what turns an equation into a checked function of quantities.
 
-A law is a plain function whose annotations carry the unit of every argument and of the result, and, after
-the unit, the range that is allowed (positive and finite where nothing is said):
+A law is a plain function whose annotations carry the unit of every argument and of the result, and,
+after the unit, the range that is allowed (positive and finite where nothing is said):
 
     @law
     def ridge_point(
@@ -10,10 +10,11 @@ the unit, the range that is allowed (positive and finite where nothing is said):
     ) -> Annotated[Quantity, "FLOP/byte"]:
         return peak / bandwidth
 
-The decorator converts each argument to the annotated unit, refuses what does not fit with one sentence, runs
-the body on bare magnitudes, and gives the result its unit. The units of one law must be coherent (byte, not
-GB, next to byte/s), so that magnitudes obey the same equation as quantities; a test runs every body on
-quantities too, where an incoherent or dimensionally wrong equation cannot pass.
+The decorator converts each argument to the annotated unit, refuses what does not fit with one
+sentence, runs the body on bare magnitudes, and gives the result its unit. The units of one law must
+be coherent (byte, not GB, next to byte/s), so that magnitudes obey the same equation as quantities;
+a test runs every body on quantities too, where an incoherent or dimensionally wrong equation cannot
+pass.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ from typing import (
 from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
-from calc.errors import InputError
+from calc.elementwise import TOO_LARGE, evaluate, scale
+from calc.errors import InputError, shown
 from calc.parsing import COUNTED
-from calc.units import Quantity, _restore, quantity, registry
+from calc.units import Quantity, checked_magnitude, from_parts, quantity, registry
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,7 +75,7 @@ LAWS: dict[str, Callable[..., Any]] = {}
 
 
 class Argument:
-    """One annotated argument of a law: its unit, its range, and the check that a given value fits."""
+    """One annotated argument of a law: its unit, its range, and the check of what is given."""
 
     def __init__(self, law_name: str, name: str, unit: str, allowed: Range) -> None:
         self.law_name, self.name, self.unit, self.allowed = law_name, name, unit, allowed
@@ -83,17 +85,12 @@ class Argument:
 
     def magnitude(self, given: Any) -> Any:
         """The magnitude in this argument's unit, as a float or a float array, checked."""
-        kind = type(given)
-        if kind is Quantity:
+        if type(given) is Quantity:
             value = self._in_unit(given)
-        elif kind is float or kind is int:
-            value = self._count(given)
         elif isinstance(given, str | PlainQuantity):
             value = self._in_unit(self._read(given))
         else:
             value = self._count(given)
-        if type(value) is not float:
-            value = self._to_float(value, given)
         if type(value) is float:
             low = high = value
         elif value.size:
@@ -108,11 +105,11 @@ class Argument:
         units = given._units
         factor = self.factors.get(units)
         if factor is None:
-            found = registry._get_conversion_factor(units, self.units)
-            if isinstance(found, Exception):
+            factor = registry.factor_between(units, self.units)
+            if factor is None:
                 self._refuse(given, f"got {given}, which is measured in {_unit_words(given)}")
-            factor = self.factors[units] = float(found)
-        return given._magnitude if factor == 1.0 else given._magnitude * factor
+            self.factors[units] = factor
+        return given._magnitude if factor == 1.0 else scale(given._magnitude, factor)
 
     def _read(self, given: Any) -> Quantity:
         try:
@@ -122,33 +119,18 @@ class Argument:
 
     def _count(self, given: Any) -> Any:
         if not self.is_count:
-            self._refuse(given, f"got {_shown(given)} without a unit")
-        return given
-
-    def _to_float(self, value: Any, given: Any) -> Any:
-        if isinstance(value, bool | complex) or value is None:
-            self._refuse(given, f"got {_shown(given)}")
+            self._refuse(given, f"got {shown(given)} without a unit")
         try:
-            if isinstance(value, list | tuple) or getattr(value, "ndim", 0):
-                import numpy
-
-                if numpy.iscomplexobj(value) or numpy.asarray(value).dtype == bool:
-                    self._refuse(given, f"got {_shown(given)}")
-                return numpy.asarray(value, dtype=float)
-            return float(value)
-        except (TypeError, ValueError, OverflowError):
-            self._refuse(given, f"got {_shown(given)}")
+            return checked_magnitude(given)
+        except InputError:
+            self._refuse(given, f"got {shown(given)}")
 
     def _refuse_range(self, given: Any, low: float, high: float) -> NoReturn:
-        got = _shown(given)
-        if getattr(given, "ndim", 0):
+        got = str(given) if isinstance(given, Quantity) else shown(given)
+        if getattr(given, "ndim", False):
+            outside = high if self.allowed.holds(low, low) else low
             unit = f" {self.unit}" if self.unit else ""
-            outside = (
-                "NaN"
-                if math.isnan(low)
-                else _shown(high if self.allowed.holds(low, low) else low) + unit
-            )
-            got = f"an array that holds {outside}"
+            got = f"an array that holds {'NaN' if math.isnan(low) else f'{outside}{unit}'}"
         raise InputError(f"{self.law_name}(): {self.name} must be {self.allowed.words}; got {got}")
 
     def _refuse(self, given: Any, got: str) -> NoReturn:
@@ -177,13 +159,11 @@ class Result:
         elif value.size:
             low, high = float(value.min()), float(value.max())
         else:
-            return _restore(value, self.units)
+            return from_parts(value, self.units)
         finite = math.isfinite(low) and math.isfinite(high)
         if not finite and (math.isnan(low) or not self.may_be_infinite):
-            raise InputError(
-                f"{self.law_name}(): the result is too large for a floating-point number"
-            )
-        return _restore(value, self.units)
+            raise InputError(f"{self.law_name}(): {TOO_LARGE}")
+        return from_parts(value, self.units)
 
 
 def law(function: Callable[P, R]) -> Callable[P, R]:
@@ -195,9 +175,10 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     result = _result(name, hints["return"])
     count = len(arguments)
     read_once = _with_defaults_read(signature)
+    body: Callable[..., Any] = function
 
     @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
         given: Any = args
         if kwargs or len(args) != count:
             given = _bound(read_once, name, args, kwargs)
@@ -205,11 +186,9 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
             argument.magnitude(value) for argument, value in zip(arguments, given, strict=True)
         ]
         try:
-            value: Any = function(*magnitudes)  # type: ignore[call-arg]
-        except OverflowError:
-            raise InputError(
-                f"{name}(): the result is too large for a floating-point number"
-            ) from None
+            value = evaluate(body, magnitudes)
+        except InputError as error:
+            raise InputError(f"{name}(): {error}") from None
         return result.wrap(value) if result else value
 
     LAWS[f"{function.__module__}.{name}"] = checked
@@ -217,7 +196,7 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _with_defaults_read(signature: inspect.Signature) -> inspect.Signature:
-    """The signature with its text defaults ("2 FLOP") as quantities, so that no call has to parse them."""
+    """The signature with its text defaults ("2 FLOP") read, so that no call has to parse them."""
     return signature.replace(
         parameters=[
             each.replace(default=quantity(each.default)) if isinstance(each.default, str) else each
@@ -248,11 +227,6 @@ def _result(law_name: str, hint: Any) -> Result | None:
 
 def _metadata(hint: Any) -> tuple[Any, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-
-
-def _shown(given: Any) -> str:
-    shown = str(given) if isinstance(given, Quantity) else repr(given)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def _unit_words(given: Quantity) -> str:

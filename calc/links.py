@@ -1,4 +1,4 @@
-"""Links: time to move a message, the size at which bandwidth takes over from latency, and how far light gets."""
+"""Links: time to move a message, where bandwidth takes over from latency, how far light gets."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def round_trip_time(
     distance: Annotated[QuantityLike, "m", NON_NEGATIVE],
     speed: Annotated[QuantityLike, "m/s"] = constants.get("speed_light_fiber"),
 ) -> Annotated[Quantity, "s"]:
-    """Time for light to go there and back; the speed is that of light in optical fibre where none is given.
+    """Time for light to go there and back, in optical fibre where no speed is given.
 
     Equation: T = 2 · d / v
 

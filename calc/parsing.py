@@ -1,16 +1,15 @@
-"""The one parser for text such as "2 * 10 GB / 2 GB/s": data files, laws and `calc eval` all read with it.
+"""The one parser, for text such as "2 * 10 GB / 2 GB/s" in data files, laws and `calc eval`.
 
 Grammar, loosest binding first:
 
-    expression :  term  (("+" | "-") term)*
-    term       :  factor  (("*" | "/") factor)*
-    factor     :  "-" factor  |  primary ["**" integer]
-    primary    :  number [unit]  |  unit  |  "(" expression ")"
-    unit       :  name ["**" integer]  (("*" | "/") written without spaces, then a name or a group of names)*
+    expression :  term  (("+" | "-") term)* term       :  factor  (("*" | "/") factor)* factor     :
+    "-" factor  |  primary ["**" integer] primary    :  number [unit]  |  unit  |  "(" expression
+    ")" unit       :  name ["**" integer]  (("*" | "/") written without spaces, then a name or a
+    group of names)*
 
-So a unit belongs to the number before it: `10 GB / 2 GB/s` divides 10 GB by (2 GB/s). A suffix K, M, B or T
-directly on a number and followed by something counted is a power of a thousand: `7B param`. What could be
-read in two ways is refused, with the spelling to use.
+So a unit belongs to the number before it: `10 GB / 2 GB/s` divides 10 GB by (2 GB/s). A suffix K,
+M, B or T directly on a number and followed by something counted is a power of a thousand: `7B
+param`. What could be read in two ways is refused, with the spelling to use.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MAX_LENGTH = 1000
 MAX_DEPTH = 40
 MAX_EXPONENT = {"number": 64, "unit": 9}
 
-# Units of things that are counted: they take the suffixes below, and laws accept them as bare numbers.
+# Units of what is counted: they take the suffixes below, and laws accept bare numbers of them.
 COUNTED = frozenset({"parameter", "token", "request", "sample"})
 SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
@@ -46,12 +45,11 @@ AMBIGUOUS = [
     (r"([kMGTPE]?)b", r"write \1bit for bits or \1B for bytes"),
     (r"([kMGTPE]i)b", r"write \1bit for bits or \1B for bytes"),
     (r"([kmgtpe])b", "prefixes are case-sensitive: write kB, MB, GB, TB for bytes"),
-    (r"([kMGTPEZ]?)FLOP[sS]", r"write \1FLOP/s for a rate or \1FLOP for a count"),
-    (r"([kMGTPE]?)flops?", r"write \1FLOP for a count or \1FLOP/s for a rate"),
-    (r"([kMGTPE]?)OP[sS]|([kMGTPE]?)ops", r"write \1\2OP/s for a rate or \1\2OP for a count"),
+    (r"([kMGTPEZ]?)(?i:flops?)", r"write \1FLOP/s for a rate or \1FLOP for a count"),
+    (r"([kMGTPE]?)(?i:ops)", r"write \1OP/s for a rate or \1OP for a count"),
     (r"[QqRr][Pp][Ss]", "write request/s"),
     (r"([kMGT]?)[Bb]ps", "write bit/s or B/s, with its prefix"),
-    (r"[Nn]a[Nn]|[Ii]nf(inity)?", "only finite numbers are read"),
+    (r"(?i:nan|inf|infinity)", "only finite numbers are read"),
     (r"usd|dollars?", "write USD"),
     (
         r"[KMT]",
@@ -83,14 +81,14 @@ class Token:
 
 
 def parse(text: str, registry: Registry) -> tuple[float, Powers]:
-    """Value and unit of an expression, with units of the same dimension merged (GB/TB is a number)."""
+    """Value and unit of an expression, with one unit for each dimension (GB/TB is a number)."""
     parser = _Parser(text, registry)
     magnitude, powers = parser.whole(parser.expression)
-    return _merge_units(magnitude, powers, registry)
+    return parser.merge_units(magnitude, powers)
 
 
 def parse_unit(text: str, registry: Registry) -> Powers:
-    """The powers of a unit such as "FLOP/(param·token)"; the empty text and "1" are the unit of a pure number."""
+    """The powers of a unit such as "FLOP/(param·token)"; "" and "1" are that of a pure number."""
     if text in ("", "1", "dimensionless"):
         return {}
     parser = _Parser(text, registry)
@@ -170,21 +168,20 @@ class _Parser:
             self._refuse_two_units(before.text, token.text)
         if before.kind == "number" and token.kind == "number":
             self.refuse(
-                f"two numbers in a row, {before.text} and {token.text}: join them or put an operator between"
+                f"two numbers in a row, {before.text} and {token.text}:"
+                f" join them or put an operator between"
             )
         self.refuse(f"{token.text!r} cannot follow {before.text!r}; write * or / between them")
 
     def _refuse_two_units(self, first: str, second: str) -> NoReturn:
         if first in SUFFIXES:
+            prefixed = {"K": "k", "B": "G"}.get(first, first) + second
+            takes_prefix = prefixed in self.registry.unit_names
             counted = self._resolve(second)[1] in COUNTED
             self.refuse(
-                f"for a power of a thousand write {first} directly on the number"
-                f" and something counted after it, as in 7B param"
-                + (
-                    ""
-                    if counted
-                    else f"; {second} takes a prefix instead, as in T{second} or G{second}"
-                )
+                f"for a power of a thousand write {first} directly on the number and something"
+                f" counted after it, as in 7B param"
+                + (f"; here write {prefixed}" if takes_prefix and not counted else "")
                 + (" (B alone is the byte)" if first == "B" else "")
             )
         self.refuse(f"two units in a row, {first} and {second}: write * or / between them")
@@ -192,15 +189,18 @@ class _Parser:
     # --- grammar ---
 
     def expression(self) -> tuple[float, Powers]:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.refuse(f"parentheses are nested more than {MAX_DEPTH} deep")
+        self._deeper()
         value = self.term()
         while self.next.text in ("+", "-"):
             sign = 1 if self.take().text == "+" else -1
             value = self._add(value, self.term(), sign)
         self.depth -= 1
         return value
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.refuse(f"more than {MAX_DEPTH} signs or parentheses are nested")
 
     def term(self) -> tuple[float, Powers]:
         magnitude, powers = self.factor()
@@ -220,14 +220,12 @@ class _Parser:
             if sign < 0 and right == 0:
                 self.refuse("it divides by zero")
             magnitude = self._finite(magnitude * right if sign > 0 else magnitude / right)
-            powers = _combine(powers, right_powers, sign)
+            powers = self._combine(powers, right_powers, sign)
         return magnitude, powers
 
     def factor(self) -> tuple[float, Powers]:
         if self.next.text in ("+", "-"):
-            self.depth += 1
-            if self.depth > MAX_DEPTH:
-                self.refuse(f"more than {MAX_DEPTH} signs or parentheses are nested")
+            self._deeper()
             sign = -1 if self.take().text == "-" else 1
             magnitude, powers = self.factor()
             self.depth -= 1
@@ -235,7 +233,7 @@ class _Parser:
         magnitude, powers = self.primary()
         if self.next.text == "**":
             exponent = self._exponent("unit" if powers else "number")
-            magnitude, powers = self._power(magnitude, exponent), _scale(powers, exponent)
+            magnitude, powers = self._power(magnitude, exponent), self._scale(powers, exponent)
         return magnitude, powers
 
     def primary(self) -> tuple[float, Powers]:
@@ -259,8 +257,7 @@ class _Parser:
             magnitude = self._power(magnitude, self._exponent("number"))
         if self.next.kind != "name":
             return magnitude, {}
-        magnitude *= self._suffix()
-        return magnitude, self.unit()
+        return self._finite(magnitude * self._suffix()), self.unit()
 
     def _suffix(self) -> float:
         """1e9 for the B of `7B param`, and its like; 1 where there is none."""
@@ -278,7 +275,7 @@ class _Parser:
             self.peek().kind == "name" or self._group_follows()
         ):
             self.take()
-            powers = _combine(powers, self._unit_power(), sign)
+            powers = self._combine(powers, self._unit_power(), sign)
         return powers
 
     def inverse_unit(self) -> Powers:
@@ -286,7 +283,7 @@ class _Parser:
         powers: Powers = {}
         while self.next.text == "/":
             self.take()
-            powers = _combine(powers, self._unit_power(), 1)
+            powers = self._combine(powers, self._unit_power(), 1)
         return powers
 
     def _joined_sign(self) -> int:
@@ -308,7 +305,9 @@ class _Parser:
     def _unit_power(self) -> Powers:
         token = self.take()
         if token.text == "(":
+            self._deeper()
             powers = self.unit()
+            self.depth -= 1
             if self.take().text != ")":
                 self.refuse("a unit in parentheses is not closed or holds more than units")
         elif token.kind == "name":
@@ -321,7 +320,7 @@ class _Parser:
                 else "a unit is needed"
             )
         if self.next.text == "**":
-            powers = _scale(powers, self._exponent("unit"))
+            powers = self._scale(powers, self._exponent("unit"))
         return powers
 
     def _exponent(self, of: str) -> int:
@@ -329,11 +328,7 @@ class _Parser:
         sign = -1 if self.next.text == "-" and self.take() else 1
         token = self.take()
         limit = MAX_EXPONENT[of]
-        small = (
-            token.text.lstrip("-").isdigit()
-            and len(token.text) <= 3
-            and abs(int(token.text)) <= limit
-        )
+        small = re.fullmatch("-?[0-9]{1,2}", token.text) and abs(int(token.text)) <= limit
         if not small or self.next.text == "**":
             self.refuse(f"the exponent of a {of} must be one whole number up to {limit}")
         return sign * int(token.text)
@@ -379,40 +374,43 @@ class _Parser:
             self.refuse(f"{first} and {second} cannot be added: they measure different things")
         return self._finite(left[0] + sign * right[0] * factor), left[1]
 
+    def merge_units(self, magnitude: float, powers: Powers) -> tuple[float, Powers]:
+        """The same with one unit for each dimension: GB/TB is a number, and so is a percentage."""
+        merged: Powers = {}
+        for name, power in powers.items():
+            for other in ("", *merged):
+                factor = self.registry.factor_between({name: 1}, {other: 1} if other else {})
+                if factor is not None:
+                    magnitude = self._finite(magnitude * self._power(factor, power))
+                    merged = self._combine(merged, {other: power} if other else {}, 1)
+                    break
+            else:
+                merged[name] = power
+        return magnitude, merged
 
-def _combine(left: Powers, right: Powers, sign: int) -> Powers:
-    powers = dict(left)
-    for name, power in right.items():
-        powers[name] = powers.get(name, 0) + sign * power
-    return {name: power for name, power in powers.items() if power}
+    def _combine(self, left: Powers, right: Powers, sign: int) -> Powers:
+        names = [*left, *(name for name in right if name not in left)]
+        return self._checked({n: left.get(n, 0) + sign * right.get(n, 0) for n in names})
 
+    def _scale(self, powers: Powers, exponent: int) -> Powers:
+        return self._checked({name: power * exponent for name, power in powers.items()})
 
-def _scale(powers: Powers, exponent: int) -> Powers:
-    return {name: power * exponent for name, power in powers.items() if power * exponent}
-
-
-def _merge_units(magnitude: float, powers: Powers, registry: Registry) -> tuple[float, Powers]:
-    merged: Powers = {}
-    for name, power in powers.items():
-        for other in ("", *merged):  # "" is the pure number: percent merges into it
-            factor = registry.factor_between({name: 1}, {other: 1} if other else {})
-            if factor is not None:
-                magnitude *= factor**power
-                merged = _combine(merged, {other: power} if other else {}, 1)
-                break
-        else:
-            merged[name] = power
-    return magnitude, merged
+    def _checked(self, powers: Powers) -> Powers:
+        limit = MAX_EXPONENT["unit"]
+        if any(abs(power) > limit for power in powers.values()):
+            self.refuse(f"the exponent of a unit grows beyond {limit}")
+        return {name: power for name, power in powers.items() if power}
 
 
 def build_unit_names(registry: Registry) -> dict[str, tuple[str, str]]:
-    """Every spelling that is read, with its canonical (prefix, unit): {"GB": ("giga", "byte"), …}."""
+    """Every spelling that is read, with its canonical (prefix, unit): {"GB": ("giga", "byte")}."""
     units = {alias: unit.name for alias, unit in registry._units.items() if alias}
     prefixes = {alias: prefix.name for alias, prefix in registry._prefixes.items() if alias}
     names = {alias: ("", unit) for alias, unit in units.items()}
     for prefix_alias, prefix in prefixes.items():
         for alias, unit in units.items():
-            if _takes_prefix(unit, prefix):
+            written_out = prefix_alias == prefix
+            if _takes_prefix(unit, prefix) and not (written_out and len(alias) < 3):  # no gigaB
                 names.setdefault(prefix_alias + alias, (prefix, unit))
     return names
 

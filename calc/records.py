@@ -1,12 +1,15 @@
 """Data files carry their sources: TOML tables become quantities that know where they come from.
 
-A record is a table with `value`, `unit`, `kind`, `source`, `checked` and, where there is more to say, `year`,
-`title` and `note`. Of an unpublished value only the note exists, and reading it raises that note.
+A record is a table with `value`, `unit`, `kind`, `source`, `checked` and, where there is more to
+say, `year`, `title` and `note`. Of an unpublished value only the note exists, and reading it raises
+that note.
 """
 
 from __future__ import annotations
 
+import copy
 import datetime
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,7 @@ from calc.errors import InputError
 from calc.units import Quantity, quantity
 
 KINDS = ("definition", "datasheet", "measured", "estimate", "unpublished")
+FIELDS = ("title", "value", "unit", "kind", "source", "year", "checked", "note", "direction")
 DATA = Path(__file__).with_name("data")
 
 
@@ -50,7 +54,7 @@ class Record:
     def quantity(self) -> Quantity:
         if self.published is None:
             raise InputError(f"{self.provenance.title} is unpublished: {self.provenance.note}")
-        return self.published
+        return copy.copy(self.published)  # what a reader does to theirs does not reach the data
 
 
 def source(value: Quantity) -> str:
@@ -65,9 +69,7 @@ def source(value: Quantity) -> str:
             f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got {value!r}"
         )
     if value.provenance is None:
-        raise InputError(
-            f"{value} was computed, so it has no source of its own; ask for the source of its inputs"
-        )
+        raise InputError(f"{value} was computed, so it has no source; ask for that of its inputs")
     return str(value.provenance)
 
 
@@ -92,6 +94,10 @@ def read_record(
     if not isinstance(table, dict):
         raise InputError(
             f"{path}: {key} must be a table with value, unit and source; got {table!r}"
+        )
+    if unknown := [name for name in table if name not in FIELDS]:
+        raise InputError(
+            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(FIELDS)}"
         )
     fields = {**(inherited or {}), **table}
 
@@ -122,14 +128,12 @@ def read_record(
                 f"{path}: {key}: an unpublished field has a note on who was asked, and no value"
             )
         return Record(provenance, None)
+    number, unit = field("value", (int, float)), field("unit", str)
     try:
-        value = quantity(float(field("value", (int, float))), field("unit", str))
+        value = quantity(number, unit)
     except InputError as error:
-        message = str(error)
-        raise InputError(
-            message if message.startswith(str(path)) else f"{path}: {key}: {error}"
-        ) from None
-    if not value.magnitude - value.magnitude == 0:
-        raise InputError(f"{path}: {key}: value must be a finite number; got {value.magnitude}")
+        raise InputError(f"{path}: {key}: {error}") from None
+    if not math.isfinite(value.magnitude):
+        raise InputError(f"{path}: {key}: value must be a finite number; got {number}")
     value.provenance = provenance
     return Record(provenance, value)

@@ -1,8 +1,8 @@
 """The roofline: what bounds a computation, the machine's arithmetic or its memory.
 
-Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; execution_time (the iron law, nothing
-overlaps) and execution_time_overlapped (everything does). Workloads: gemm and elementwise, with the laws for
-their operations and traffic.
+Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; execution_time (the iron
+law, nothing overlaps) and execution_time_overlapped (everything does). Workloads: gemm and
+elementwise, with the laws for their operations and traffic.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def execution_time(
     efficiency: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
     latency: Annotated[QuantityLike, "s", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
-    """Time of a step whose memory traffic, arithmetic and fixed latency follow one another: the iron law.
+    """Time of a step whose traffic, arithmetic and latency follow one another: the iron law.
 
     Equation: T = D_vol / BW + O / (R_peak · η) + L_lat
 
@@ -139,12 +139,12 @@ def execution_time_overlapped(
     efficiency: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
     latency: Annotated[QuantityLike, "s", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
-    """Time of a step whose memory traffic and arithmetic overlap perfectly; the latency is still paid.
+    """Time of a step whose traffic and arithmetic overlap perfectly; latency is still paid.
 
     Equation: T = max(D_vol / BW, O / (R_peak · η)) + L_lat
 
-    Assumes perfect overlap: a lower bound. The truth lies between this and `execution_time`, which is at most
-    twice as long apart from the latency.
+    Assumes perfect overlap: a lower bound. The truth lies between this and `execution_time`, which
+    is at most twice as long apart from the latency.
 
     Source: williams2009roofline
 
@@ -161,7 +161,7 @@ def gemm_operations(
     k: Annotated[QuantityLike, "", AT_LEAST_ONE],
     operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP"]:
-    """Operations of a matrix product (m × k) · (k × n): a multiply and an add for each of its m·n·k terms.
+    """Operations of a matrix product (m × k) · (k × n): a multiply and an add for each term.
 
     Equation: O = 2 · m · n · k
 
@@ -204,7 +204,8 @@ def weights_only_intensity(
 
     Equation: I = 2 · B / size
 
-    Assumes a batch so small that its inputs and outputs weigh nothing beside the weights: an upper bound.
+    Assumes a batch so small that its inputs and outputs weigh nothing beside the weights: an upper
+    bound.
 
     Source: williams2009roofline
 
@@ -242,9 +243,10 @@ def critical_batch(
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
 
-    Equation: B* = I* · size · i · o / (2 · i · o − I* · size · (i + o)), infinite where that has no positive value
+    Equation: B* = I* · size · i · o / (2 · i · o − I* · size · (i + o))
 
-    A layer too narrow for the machine never reaches the ridge point, whatever the batch.
+    Infinite where that is not positive: a layer too narrow for the machine never reaches the ridge
+    point, whatever the batch.
 
     Source: williams2009roofline
 
@@ -283,7 +285,8 @@ def elementwise_traffic(
 
     Equation: D_vol = elements · arrays · size
 
-    Assumes that no array stays on the chip from the kernel before: fusion is what removes an array here.
+    Assumes that no array stays on the chip from the kernel before: fusion is what removes an array
+    here.
 
     Source: williams2009roofline
 
@@ -295,7 +298,7 @@ def elementwise_traffic(
 
 @dataclass(frozen=True)
 class Workload:
-    """Work to place on a roofline: its operations and the bytes that it must move. Workloads add up."""
+    """Work to place on a roofline: operations, and the bytes to move for them. Workloads add up."""
 
     operations: Quantity
     traffic: Quantity
@@ -326,7 +329,7 @@ def elementwise(
     arrays: QuantityLike = 2,
     element_size: QuantityLike = "2 byte",
 ) -> Workload:
-    """The same operations on every element, with `arrays` elements read or written for each: ReLU as it stands.
+    """The same on every element, `arrays` elements read or written for each: ReLU as it stands.
 
     >>> print(elementwise(1e6).intensity)
     0.25 FLOP/byte

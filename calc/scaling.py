@@ -1,7 +1,7 @@
 """Parallel speedup: what a serial part leaves of it.
 
-Laws: amdahl and amdahl_limit (a fixed problem), gustafson (a problem that grows with the machine), and the
-conversion between their two serial fractions, which are not the same number.
+Laws: amdahl and amdahl_limit (a fixed problem), gustafson (a problem that grows with the machine),
+and the conversion between their two serial fractions, which are not the same number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def amdahl(
 
     Equation: S(n) = 1 / (s + (1 − s) / n)
 
-    Assumes that s is measured on the serial run, that the rest divides evenly, and that talking costs nothing.
+    Assumes that s is measured on the serial run, that the rest divides evenly, and that talking
+    costs nothing.
 
     Source: amdahl1967validity
 
@@ -53,7 +54,7 @@ def gustafson(
     serial_fraction: Annotated[QuantityLike, "", FRACTION],
     processors: Annotated[QuantityLike, "", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
-    """Scaled speedup on n processors: how much longer one processor would take for the larger problem.
+    """Scaled speedup on n processors: how much longer one would take for the larger problem.
 
     Equation: S(n) = n − s · (n − 1)
 

@@ -1,4 +1,4 @@
-"""Training and inference of dense models: work, time, utilisation, and the bytes that each parameter needs."""
+"""Training and inference of dense models: work, time, utilisation, bytes per parameter."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def training_flops(
 
     Equation: C = 6 · P · D
 
-    Assumes that matrix products with the parameters are all the work; attention over long sequences comes on
-    top. A mixture of experts counts its active parameters.
+    Assumes that matrix products with the parameters are all the work; attention over long sequences
+    comes on top. A mixture of experts counts its active parameters.
 
     Source: kaplan2020scaling
 
@@ -65,7 +65,8 @@ def training_time(
 
     Equation: T = 6 · P · D / (N · R_peak · U)
 
-    Assumes that the utilisation (MFU) is the same from the first step to the last, and no time is lost.
+    Assumes that the utilisation (MFU) is the same from the first step to the last, and no time is
+    lost.
 
     Source: kaplan2020scaling
 
@@ -88,7 +89,8 @@ def mfu(
 
     Equation: U = 6 · P · D / (N · R_peak · T)
 
-    Above 1 the inputs contradict each other: a sparse peak taken for a dense one, or a time without restarts.
+    Above 1 the inputs contradict each other: a sparse peak taken for a dense one, or a time without
+    restarts.
 
     Source: chowdhery2023palm
 
@@ -129,7 +131,7 @@ class Recipe:
 
     @property
     def breakdown(self) -> str:
-        """"2 weight + 2 gradient + …", in bytes for each parameter."""
+        """ "2 weight + 2 gradient + …", in bytes for each parameter."""
         return " + ".join(f"{size.magnitude:g} {part}" for part, size in self.parts.items())
 
 

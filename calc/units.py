@@ -1,17 +1,23 @@
-"""Units are types: the one registry, the Quantity that calls it home, and `quantity()` that makes one.
+"""Units are types: the one registry, the Quantity that calls it home, and `quantity()` to make one.
 
-The registry knows the units of `units.txt` and no others. Text is read by `parsing.py`, never by pint's
-expression evaluator, and printed by `formatting.py`. pint's application registry is left alone.
+The registry knows the units of `units.txt` and no others. Text is read by `parsing.py`, never by
+pint's expression evaluator, and printed by `formatting.py`. pint's application registry is left
+alone.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+import html
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, cast
 
+from pint import DimensionalityError
 from pint.facets.numpy.quantity import NumpyQuantity
 from pint.facets.numpy.registry import GenericNumpyRegistry
 from pint.facets.numpy.unit import NumpyUnit
@@ -19,16 +25,31 @@ from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
 from calc import formatting, parsing
-from calc.errors import InputError
+from calc.errors import InputError, shown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from calc.records import Provenance
 
 
-class Unit(NumpyUnit):
+class _NotebookText:
+    """Notebooks show the text that print() shows."""
+
+    def _repr_html_(self) -> str:
+        return html.escape(str(self))
+
+    def _repr_latex_(self) -> None:
+        """pint has one, and notebooks would prefer it."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
+class Unit(_NotebookText, NumpyUnit):  # type: ignore[misc]  # pint's LaTeX is a str
     """A unit of calc's registry, such as FLOP/byte."""
 
-    _REGISTRY: ClassVar[Registry]  # type: ignore[misc,assignment]
+    _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return formatting.unit_text(self._units, self._REGISTRY)
@@ -43,32 +64,37 @@ class Unit(NumpyUnit):
         return Unit, (self._units,)
 
 
-class Quantity(NumpyQuantity[Any]):
-    """A number, or a numpy array, with its unit: `Quantity(3.35, "TB/s")`, `Quantity("3.35 TB/s")`.
+class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as above
+    """A float, or a numpy array of them, with its unit: `Quantity(3.35, "TB/s")`.
 
-    Arithmetic between quantities checks dimensions; `.to("GB/s")` changes the unit; `.magnitude` is the bare
-    number. A quantity read from a data file knows its `provenance`; a computed one has none.
+    Arithmetic between quantities checks dimensions; `.to("GB/s")` changes the unit; `.magnitude` is
+    the bare number. A quantity read from a data file knows its `provenance`; a computed one has
+    none.
     """
 
-    _REGISTRY: ClassVar[Registry]  # type: ignore[misc,assignment]
+    _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
     provenance: Provenance | None = None
 
     def __new__(cls, value: Any, units: Any = None) -> Quantity:
+        given: Any = value
         if isinstance(value, str):
-            value = cls._REGISTRY.parse_expression(value)
-        elif isinstance(value, PlainQuantity) and not isinstance(value, Quantity):
-            value = _from_other_registry(value)
-        made: Quantity = super().__new__(cls, value, units)
-        return made
+            given = cls._REGISTRY.parse_expression(value)
+        elif not isinstance(value, PlainQuantity):
+            given = checked_magnitude(value)
+            if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
+                return from_parts(given, units)
+        elif not isinstance(value, Quantity):
+            given = _from_other_registry(value)
+        return cast(Quantity, super().__new__(cls, given, units))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._magnitude, dict(self._units), self.provenance)
+        return from_parts, (self._magnitude, dict(self._units), self.provenance)
 
     def __copy__(self) -> Quantity:
-        return _restore(copy.copy(self._magnitude), dict(self._units), self.provenance)
+        return from_parts(copy.copy(self._magnitude), self._units, self.provenance)
 
     def __deepcopy__(self, memo: Any) -> Quantity:
-        return _restore(copy.deepcopy(self._magnitude, memo), dict(self._units), self.provenance)
+        return from_parts(copy.deepcopy(self._magnitude, memo), self._units, self.provenance)
 
     def to(self, other: Any = None, *contexts: Any, **context_arguments: Any) -> Quantity:
         converted: Quantity = super().to(other, *contexts, **context_arguments)
@@ -77,24 +103,39 @@ class Quantity(NumpyQuantity[Any]):
         return converted
 
     def _comparable(self) -> tuple[Any, UnitsContainer]:
-        """Magnitude in root units, rounded where floating point differs with the unit it came from."""
+        """Magnitude in root units, less the last digits that depend on the unit it came from."""
         factor, root = self._REGISTRY._get_root_units(self._units)
         value = self._magnitude * factor
-        return (float(f"{value:.12g}") if isinstance(value, int | float) else value), root
+        return (float(f"{value:.12g}") if isinstance(value, float) else value), root
+
+    def _comparable_with(self, other: object) -> tuple[Any, Any] | None:
+        """This and the other magnitude, to compare; None where their dimensions differ."""
+        if isinstance(other, int | float):
+            other = Quantity(float(other), "")
+        if not isinstance(other, Quantity):
+            return None
+        (mine, my_root), (theirs, their_root) = self._comparable(), other._comparable()
+        return (mine, theirs) if my_root == their_root else None
 
     def __eq__(self, other: object) -> Any:
-        if isinstance(other, int | float):
-            other = Quantity(other, "")
-        if not isinstance(other, Quantity):
+        if pair := self._comparable_with(other):
+            return pair[0] == pair[1]
+        if not isinstance(other, Quantity | int | float):
             return super().__eq__(other)
-        (mine, my_root), (theirs, their_root) = self._comparable(), other._comparable()
-        if my_root == their_root:
-            return mine == theirs
-        return False if isinstance(mine, float) else mine != mine  # an array compares elementwise
+        # Of other dimensions, so unequal; an array says so element by element.
+        return self._magnitude != self._magnitude if self.ndim else False
 
     def __ne__(self, other: object) -> Any:
         equal = self == other
         return not equal if isinstance(equal, bool) else ~equal
+
+    def compare(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+        """What <, <=, > and >= call: as exact as ==, and any quantity may be held against zero."""
+        if pair := self._comparable_with(other):
+            return op(*pair)
+        if isinstance(other, int | float) and other != 0:
+            raise DimensionalityError(str(self.units), "a number", str(self.dimensionality))
+        return super().compare(other, op)
 
     def __hash__(self) -> int:
         magnitude, root = self._comparable()
@@ -109,33 +150,34 @@ class Quantity(NumpyQuantity[Any]):
     def __repr__(self) -> str:
         return f"Quantity({self._magnitude!r}, {str(self.units)!r})"
 
-    def _repr_html_(self) -> str:
-        return formatting.html(self)
 
-    def _repr_latex_(self) -> None:  # notebooks would prefer it to the HTML
-        return None
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
-
-
-QuantityLike = Union[Quantity, str, float, Iterable[float]]
-"""What laws accept: a quantity, its text ("80 GB"), or a bare number (or array) where the unit is a count."""
+if TYPE_CHECKING:
+    QuantityLike: TypeAlias = Quantity | str | float | Sequence[float] | NDArray[Any]
+else:  # numpy need not be there
+    QuantityLike = Quantity | str | float | Sequence
+"""What laws accept: a quantity, its text ("80 GB"), or bare numbers where the unit is a count."""
 
 
 class Registry(GenericNumpyRegistry[Quantity, Unit]):
     """pint's registry, with every text handed to calc's parser."""
 
-    Quantity = Quantity
-    Unit = Unit
+    _active_ctx = ()  # pint asks for its contexts, of which calc has none
 
     def _init_dynamic_classes(self) -> None:
-        # One registry, so the classes themselves belong to it: they pickle and are named like any other.
+        # One registry, so the classes belong to it: they pickle and are named like any other.
+        self.Quantity, self.Unit = Quantity, Unit
         Quantity._REGISTRY = Unit._REGISTRY = self
+
+    def __getattr__(self, name: str) -> Any:
+        """A unit by its name, as pint has it."""
+        try:
+            return super().__getattr__(name)
+        except InputError as error:
+            raise AttributeError(str(error)) from None
 
     def parse_expression(self, input_string: str, *_: Any, **__: Any) -> Quantity:
         magnitude, powers = parsing.parse(input_string, self)
-        return _restore(magnitude, powers)
+        return from_parts(magnitude, powers)
 
     def _parse_units_as_container(self, input_string: str, *_: Any, **__: Any) -> UnitsContainer:
         cache = self._cache.parse_unit
@@ -143,89 +185,120 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
             cache[input_string] = UnitsContainer(parsing.parse_unit(input_string, self))
         return cache[input_string]
 
+    def _get_base_units(self, units: UnitsContainer) -> tuple[Any, UnitsContainer]:
+        """The units that `units.txt` defines the others by; calc has no other system."""
+        return self._get_root_units(units)
+
     @cached_property
     def unit_names(self) -> dict[str, tuple[str, str]]:
         return parsing.build_unit_names(self)
 
-    def factor_between(self, source: parsing.Powers, target: parsing.Powers) -> float | None:
-        """The number that converts a magnitude from one unit to another; None where dimensions differ."""
-        factor = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
+    def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
+        """What converts a magnitude from one unit to another; None where dimensions differ."""
+        factor: Any = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
         return None if isinstance(factor, Exception) else float(factor)
 
     def unit_text(self, powers: parsing.Powers) -> str:
         return formatting.unit_text(powers, self)
 
 
-def _restore(
-    magnitude: Any, powers: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
+def from_parts(
+    magnitude: Any,
+    units: parsing.Powers | UnitsContainer,
+    provenance: Provenance | None = None,
 ) -> Quantity:
-    """A Quantity of known parts, past pint's constructor: pickling, parsing and laws make theirs here."""
+    """A Quantity of parts known to be sound, as parsing, laws, copies and pickles have them."""
     made = object.__new__(Quantity)
     made._magnitude = magnitude
-    made._units = powers if isinstance(powers, UnitsContainer) else UnitsContainer(powers)
+    made._units = units if isinstance(units, UnitsContainer) else UnitsContainer(units)
     if provenance is not None:
         made.provenance = provenance
     return made
 
 
+def checked_magnitude(value: Any) -> Any:
+    """The number as a float, or the numbers as an array of floats; what is no number is refused."""
+    if type(value) is float:
+        return value
+    if isinstance(value, numbers.Real | Decimal) and value is not True and value is not False:
+        try:
+            return float(value)
+        except OverflowError:
+            raise InputError("a number is too large for floating point") from None
+    if isinstance(value, list | tuple | range) or hasattr(value, "__array__"):
+        return _checked_array(value)
+    return _refuse_magnitude(value)
+
+
+def _checked_array(value: Any) -> Any:
+    import numpy
+
+    try:
+        array = numpy.asarray(value)
+    except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
+        _refuse_magnitude(value)
+    if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
+        _refuse_magnitude(value)
+    array = numpy.asarray(array, dtype=float)
+    return array if array.ndim else float(array)
+
+
+def _refuse_magnitude(value: Any) -> NoReturn:
+    raise InputError(f"a number, or a list or array of numbers, is needed; got {shown(value)}")
+
+
 def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) -> Quantity:
-    """Make a Quantity of text, of a number or array and its unit, or of another pint registry's Quantity.
+    """Make a Quantity of text, of numbers and their unit, or of another pint registry's Quantity.
 
     >>> print(quantity("2 * 10 GB / 4 GB/s"))
     5 s
     >>> print(quantity(3350, "GB/s").to("TB/s"))
     3.35 TB/s
-    >>> quantity("10 GB") + quantity("5 USD")
+    >>> quantity("10 GB") + quantity("5 USD")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    pint.errors.DimensionalityError: Cannot convert from 'gigabyte' ([information]) to 'USD' ([currency])
+    pint.errors.DimensionalityError: Cannot convert from 'gigabyte' ([information]) to 'USD' ...
     """
-    if isinstance(value, list | tuple):
-        import numpy
-
-        value = numpy.asarray(value, dtype=float)
-    made = Quantity(value)
     if unit is None:
-        return made
+        return Quantity(value)
     if isinstance(value, str | PlainQuantity):
-        return made.to(unit)
+        return Quantity(value).to(unit)
     return Quantity(value, unit)
 
 
 def _from_other_registry(foreign: PlainQuantity[Any]) -> Quantity:
     """The same quantity here: each unit must exist in both registries with the same meaning."""
     powers: parsing.Powers = {}
-    for name, power in foreign.unit_items():
-        if (
-            name.endswith(("bit", "byte", "octet"))
-            and foreign._REGISTRY.Quantity(1, name).dimensionless
-        ):
+    foreign_powers: Any = foreign.unit_items()
+    for name, power in foreign_powers:
+        pure_number = foreign._REGISTRY.Quantity(1, name).dimensionless
+        if pure_number and name.endswith(("bit", "byte", "octet")):
             raise InputError(
-                f"{foreign} comes from a registry where {name} is a pure number, so its unit cannot be trusted;"
-                f' write calc.quantity({foreign.magnitude}, "{foreign.units:~}") with calc\'s own units'
+                f"{foreign} comes from a registry where {name} is a pure number, so its unit cannot"
+                f" be trusted; write calc.quantity({foreign.magnitude}, "
+                f'"{foreign.units:~}") with calc\'s own units'
             )
-        if (
-            name not in registry.unit_names
-            or power != int(power)
-            or not _agrees(name, foreign._REGISTRY)
-        ):
+        if power != int(power) or not _agrees(name, foreign._REGISTRY):
             raise InputError(
                 f"{foreign} cannot be used: calc's registry has no {name} of the same meaning;"
                 f" convert it to units of calc first"
             )
-        prefix, unit = registry.unit_names[name]
-        powers[prefix + unit] = int(power)
-    return _restore(foreign.magnitude, powers)
+        powers["".join(registry.unit_names[name])] = int(power)
+    return from_parts(checked_magnitude(foreign.magnitude), powers)
 
 
 def _agrees(name: str, foreign_registry: Any) -> bool:
-    """Whether a unit name has the same factor to its root units, of the same names, in both registries."""
+    """Whether a unit of that name is here too, made of the same root units by the same factor."""
+    if name not in registry.unit_names:
+        return False
+    ours: Any
     ours, our_root = registry._get_root_units(
         UnitsContainer({"".join(registry.unit_names[name]): 1})
     )
     theirs, their_root = foreign_registry._get_root_units(
         foreign_registry.UnitsContainer({name: 1})
     )
-    return abs(float(theirs) / ours - 1) < 1e-9 and dict(our_root) == dict(their_root)
+    same_size = math.isclose(theirs, float(ours), rel_tol=1e-9)
+    return same_size and dict(our_root) == dict(their_root)
 
 
 registry = Registry(Path(__file__).with_name("units.txt"))
