@@ -27,12 +27,23 @@
 
   /* ---- Mathematics */
 
+  /* A formula is a box, and a line may break after a box even where a comma follows: the comma moves in. */
+  function keepPunctuation(span) {
+    const after = span.nextSibling;
+    const mark = after && after.nodeType === Node.TEXT_NODE && /^[.,;:!?)\]’”]+/.exec(after.data);
+    const last = mark && all(".base", span).at(-1);
+    if (!last) return;
+    last.append(element("span", { className: "punctuation" }, mark[0]));
+    after.data = after.data.slice(mark[0].length);
+  }
+
   function renderMath(within) {
     if (!window.katex) return;
     for (const span of all(".math", within)) {
       if (span.querySelector(".katex")) continue;
       const displayMode = span.classList.contains("display");
       window.katex.render(span.textContent, span, { displayMode, throwOnError: false });
+      keepPunctuation(span);
     }
   }
   renderMath(document);
@@ -98,6 +109,7 @@
 
   /* ---- Outline: the section being read */
 
+  const outline = document.querySelector(".outline");
   const outlineLinks = new Map(all(".outline a").map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
   const headings = [...outlineLinks.keys()].map((id) => document.getElementById(id)).filter(Boolean);
   function markSection() {
@@ -110,6 +122,7 @@
       if (heading === current) link.setAttribute("aria-current", "location");
       else link.removeAttribute("aria-current");
     }
+    if (current) outline.scrollTop = outlineLinks.get(current.id).offsetTop - outline.clientHeight / 2;
   }
   if (headings.length) {
     let waiting = false;
