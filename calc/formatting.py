@@ -26,7 +26,18 @@ TAKES_LARGE = frozenset({"byte", "bit", "FLOP", "operation", "watt", "joule", "h
 TAKES_SMALL = frozenset({"second", "watt", "joule", "meter"})
 COUNTED = frozenset({"parameter", "token", "request", "sample"})
 
-WORDS = frozenset({"byte", "day", "week", "year", "request", "token", "sample"})  # plural in prose
+SUFFIX_WORDS = {"M": "million", "B": "billion", "T": "trillion"}
+WORDS = {  # units that prose spells as words, and counts in the plural
+    "bit": "bit",
+    "byte": "byte",
+    "day": "day",
+    "week": "week",
+    "year": "year",
+    "param": "parameter",
+    "token": "token",
+    "request": "request",
+    "sample": "sample",
+}
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -41,18 +52,22 @@ def html(quantity: Quantity) -> str:
     return html_escapes.escape(text(quantity))
 
 
-def prose(quantity: Quantity, digits: int = DIGITS) -> str:
-    """The same value as a book prints it: grouped digits, powers of ten, unbroken spaces."""
+def prose(quantity: Quantity, digits: int | None = None) -> str:
+    """The same value as a book prints it: 16 026 min, 4.2 × 10²² FLOP, 7 billion parameters."""
     magnitude, suffix, powers = readable(quantity)
-    number = printed_number(_number(magnitude, digits=digits)) + suffix
+    if suffix == "K":
+        magnitude, suffix = quantity.magnitude, ""
+    number = printed_number(_number(magnitude, digits=digits))
     unit = _unit_after_number(powers, quantity)
     first = unit.strip().split("/")[0]
-    if first in WORDS and number != "1":
-        unit = unit.replace(first, first + "s", 1)
-    return number + unit.replace(" ", "\N{NO-BREAK SPACE}")
+    if first in WORDS:
+        word = WORDS[first] + ("s" if number != "1" or suffix else "")
+        unit = unit.replace(first, word, 1)
+    words = f" {SUFFIX_WORDS[suffix]}" if suffix else ""
+    return (number + words + unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def tex(quantity: Quantity, digits: int = DIGITS) -> str:
+def tex(quantity: Quantity, digits: int | None = None) -> str:
     """The same value inside a formula."""
     magnitude, suffix, powers = readable(quantity)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
@@ -118,16 +133,20 @@ def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
     return magnitude / factor, "", scaled
 
 
-def _number(magnitude: Any, spec: str = "", digits: int = DIGITS) -> str:
+def _number(magnitude: Any, spec: str = "", digits: int | None = None) -> str:
+    """Four significant digits and no whole digit lost (81559 MiB), or just as many as are asked for."""
     if spec or not isinstance(magnitude, int | float):
         return _tidy(format(magnitude, spec))
     if not math.isfinite(magnitude):
         return "∞" if magnitude > 0 else str(magnitude)
+    if digits is not None:
+        magnitude = float(f"{magnitude:.{digits}g}")
+    shown = digits or DIGITS
     size = abs(magnitude)
     if magnitude != 0 and not 1e-4 <= size < 1e6:
-        return _tidy(f"{magnitude:.{digits}g}")
+        return _tidy(f"{magnitude:.{shown}g}")
     whole_digits = math.floor(math.log10(size)) + 1 if size else 1
-    number = f"{magnitude:.{max(0, digits - whole_digits)}f}"
+    number = f"{magnitude:.{max(0, shown - whole_digits)}f}"
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 

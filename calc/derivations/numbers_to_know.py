@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from calc import constants, energy, hardware, links, training
-from calc.units import quantity
+from calc.units import Quantity, quantity
 
 
 class NumbersToKnow:
@@ -50,15 +52,47 @@ class EnergyOfArithmetic:
     fp16_multiply = constants.get("energy_fp16_multiply")
     fp32_multiply = constants.get("energy_fp32_multiply")
     int8_multiply = constants.get("energy_int8_multiply")
+    fp16_multiply_7nm = constants.get("energy_7nm_fp16_multiply")
 
     fp32_per_int8_multiply = fp32_multiply / int8_multiply
     fp32_per_fp16_multiply = fp32_multiply / fp16_multiply
 
     rows = (
-        ("INT8", constants.get("energy_int8_add"), int8_multiply),
-        ("INT32", constants.get("energy_int32_add"), constants.get("energy_int32_multiply")),
-        ("FP16", constants.get("energy_fp16_add"), fp16_multiply),
-        ("FP32", constants.get("energy_fp32_add"), fp32_multiply),
+        (
+            "INT8",
+            constants.get("energy_int8_add"),
+            int8_multiply,
+            constants.get("energy_7nm_int8_add"),
+            constants.get("energy_7nm_int8_multiply"),
+        ),
+        (
+            "INT32",
+            constants.get("energy_int32_add"),
+            constants.get("energy_int32_multiply"),
+            constants.get("energy_7nm_int32_add"),
+            constants.get("energy_7nm_int32_multiply"),
+        ),
+        (
+            "BF16",
+            None,
+            None,
+            constants.get("energy_7nm_bf16_add"),
+            constants.get("energy_7nm_bf16_multiply"),
+        ),
+        (
+            "FP16",
+            constants.get("energy_fp16_add"),
+            fp16_multiply,
+            constants.get("energy_7nm_fp16_add"),
+            fp16_multiply_7nm,
+        ),
+        (
+            "FP32",
+            constants.get("energy_fp32_add"),
+            fp32_multiply,
+            constants.get("energy_7nm_fp32_add"),
+            constants.get("energy_7nm_fp32_multiply"),
+        ),
     )
 
 
@@ -74,6 +108,10 @@ class EnergyOfMovement:
     hbm2_bit = constants.get("energy_hbm2_bit")
     fp16_multiply = EnergyOfArithmetic.fp16_multiply
     fp32_multiply = EnergyOfArithmetic.fp32_multiply
+    fp16_multiply_7nm = EnergyOfArithmetic.fp16_multiply_7nm
+    a100_l1_bit = constants.get("energy_a100_l1_bit")
+    a100_l2_bit = constants.get("energy_a100_l2_bit")
+    a100_hbm_bit = constants.get("energy_a100_hbm_bit")
     word = quantity("32 bit")
     half_word = quantity("16 bit")
 
@@ -86,14 +124,19 @@ class EnergyOfMovement:
     l1_per_register_estimate = l1_estimate / register_estimate
     register_over_estimate = register / register_estimate
 
+    a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
+    a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
+    a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
+    a100_hbm_word_per_fp16_multiply = (a100_hbm_word / fp16_multiply_7nm).to("")
+
     rows = (
-        ("Register file", register, register_estimate),
-        ("SRAM beside the arithmetic (L1)", sram, l1_estimate),
-        ("Larger SRAM (L2)", None, l2_estimate),
-        ("HBM2", hbm2_word, None),
-        ("DRAM of the DDR3 era", dram, None),
-        ("SSD", None, constants.get("energy_ssd_word_estimate")),
-        ("Data-centre network", None, constants.get("energy_network_word_estimate")),
+        ("Register file", register, None, register_estimate),
+        ("SRAM beside the arithmetic (L1)", sram, a100_l1_word, l1_estimate),
+        ("Larger SRAM (L2)", None, a100_l2_word, l2_estimate),
+        ("HBM2", hbm2_word, a100_hbm_word, None),
+        ("DRAM of the DDR era", dram, None, None),
+        ("SSD", None, None, constants.get("energy_ssd_word_estimate")),
+        ("Data-centre network", None, None, constants.get("energy_network_word_estimate")),
     )
 
 
@@ -283,3 +326,73 @@ class AcceleratorTable:
             (hardware.get("phone-npu"), "int8", "TOP/J"),
         )
     )
+
+
+class Level(NamedTuple):
+    """One level of a memory hierarchy; None where nobody has published or measured a value."""
+
+    name: str
+    capacity: Quantity
+    latency: Quantity | None
+    bandwidth: Quantity | None
+    energy_per_word: Quantity | None
+
+
+class MemoryHierarchy:
+    """Away from the arithmetic, memory gets larger, and everything else about it gets worse."""
+
+    sms = constants.get("count_sm_h100")
+    registers_of_sm = constants.get("size_register_file_sm_h100")
+    l1_of_sm = constants.get("size_l1_sm_h100")
+    l1_bytes_per_clock = constants.get("bandwidth_shared_memory_sm")
+    clock = constants.get("frequency_h100_boost")
+    l2_bandwidth = constants.get("bandwidth_l2_h100")
+    h100 = hardware.get("h100")
+    host_memory = constants.get("size_host_memory_dgx_h100")
+    drives = constants.get("size_nvme_dgx_h100")
+
+    registers = (sms * registers_of_sm).to("MiB")
+    l1 = (sms * l1_of_sm).to("MiB")
+    l1_bandwidth = (l1_bytes_per_clock * sms * clock).to("TB/s")
+    levels = (
+        Level("Registers", registers, None, None, None),
+        Level(
+            "L1 and shared memory",
+            l1,
+            AnchorLatencies.hopper_l1,
+            l1_bandwidth,
+            EnergyOfMovement.a100_l1_word,
+        ),
+        Level(
+            "L2 cache",
+            h100.on_chip_memory,
+            AnchorLatencies.hopper_l2,
+            l2_bandwidth,
+            EnergyOfMovement.a100_l2_word,
+        ),
+        Level(
+            "HBM",
+            h100.memory_capacity,
+            AnchorLatencies.hopper_global,
+            h100.memory_bandwidth,
+            EnergyOfMovement.a100_hbm_word,
+        ),
+        Level(
+            "Host DRAM",
+            host_memory,
+            AnchorLatencies.pcie,
+            AnchorBandwidths.pcie_raw,
+            None,
+        ),
+        Level(
+            "NVMe SSD",
+            drives,
+            AnchorLatencies.ssd,
+            AnchorBandwidths.nvme_gen4,
+            constants.get("energy_ssd_word_estimate"),
+        ),
+    )
+    capacity_span = (drives / registers).to("")
+    latency_span = (AnchorLatencies.ssd / AnchorLatencies.hopper_l1).to("")
+    bandwidth_span = (l1_bandwidth / AnchorBandwidths.nvme_gen4).to("")
+    energy_span = (constants.get("energy_ssd_word_estimate") / EnergyOfMovement.a100_l1_word).to("")

@@ -26,8 +26,12 @@ class Quoted:
         return self.markdown
 
 
-def show(value: Quantity | float | str, unit: str | None = None, digits: int = 4) -> Quoted:
+def show(
+    value: Quantity | float | str, unit: str | None = None, digits: int | None = None
+) -> Quoted:
     """A value for the middle of a sentence, in this unit and with so many significant digits.
+
+    Where no digits are asked for there are four, but no whole digit is rounded away.
 
     >>> from calc import quantity
     >>> str(show(quantity("961538 s"), "min", digits=5)).split()
@@ -39,7 +43,7 @@ def show(value: Quantity | float | str, unit: str | None = None, digits: int = 4
     return Quoted(formatting.prose(quantity.to(unit) if unit else quantity, digits))
 
 
-def math(value: Quantity | float, unit: str | None = None, digits: int = 4) -> Quoted:
+def math(value: Quantity | float, unit: str | None = None, digits: int | None = None) -> Quoted:
     """The same value as TeX, for formulas.
 
     >>> from calc import quantity
@@ -50,7 +54,9 @@ def math(value: Quantity | float, unit: str | None = None, digits: int = 4) -> Q
     return Quoted(formatting.tex(quantity.to(unit) if unit else quantity, digits))
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4) -> Quoted:
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int | None = None
+) -> Quoted:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
     A cell of None is a dash; text may hold Markdown (a citation, a link), so it is not escaped but for its bars.
@@ -63,7 +69,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4)
     )
 
 
-def _cell(value: Any, digits: int) -> str:
+def _cell(value: Any, digits: int | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, Quoted):
