@@ -21,7 +21,7 @@ from .pages import parse_pages, read_sources
 from .project import Book, read_book
 from .references import Page
 from .source import Cell, Prose, Source
-from .weave import weave
+from .weave import math_spans, weave
 
 NAMES = "chapters/names-with-digits.txt"
 YEAR = r"(?<![\w.,])(?:19|20)\d\d(?![\w%]|[.,]\d)"
@@ -31,7 +31,7 @@ UNIT = (
     r"accelerator|device|layer)s?|USD|QPS)(?![\w])"
 )
 MATH_TYPED = re.compile(
-    r"\d[.,]\d|\d\{[.,]\}\d|\d{4,}|\d+\s*\\%|"
+    r"\d+[.,]\d+|\d+\{[.,]\}\d+|\d{4,}|\d+\s*\\%|"
     r"\d+(?:\\[,;:! ]|~|\s)*\\(?:text|textrm|mathrm|mathsf|operatorname)\{\s*" + UNIT
 )
 
@@ -104,7 +104,11 @@ class Places:
         self.page = page
         self.allowed = allowed
         self.seen: Counter[str] = Counter()
-        self.source = _blanked(page.woven.text)
+        self.math = _blanked(page.woven.text)
+        self.prose = re.sub(r"(?m)^[ \t]*\d+[.)] ", _blank, self.math)
+        for start, end in math_spans(self.prose):
+            blank = re.sub(r"[^\n]", " ", self.prose[start:end])
+            self.prose = self.prose[:start] + blank + self.prose[end:]
 
     def problems(self) -> list[Problem]:
         captions = [{"t": "Plain", "c": inlines} for inlines in self.page.captions.values()]
@@ -131,14 +135,15 @@ class Places:
 
     def problem(self, word: str, excerpt: str) -> Problem:
         """The n-th time that a word is found is its n-th place in the source."""
-        core = word.strip("()[]“”‘’\"',;:.!?*…")
-        spots = list(re.finditer(rf"(?<!\w){re.escape(core)}(?!\w)", self.source))
+        source = self.math if excerpt.startswith("$") else self.prose
+        core = re.escape(word.strip("()[]“”‘’\"',;:.!?*…")).replace("’", "['’]")
+        spots = list(re.finditer(rf"(?<!\w){core}(?!\w)", source))
         nth = min(self.seen[core], len(spots) - 1)
         self.seen[core] += 1
         line = 1
         if spots:
             lines = self.page.woven.lines
-            line = lines[self.source.count("\n", 0, spots[nth].start())][0]
+            line = lines[source.count("\n", 0, spots[nth].start())][0]
         return Problem(self.page.chapter.file, line, excerpt)
 
 
@@ -157,7 +162,11 @@ def _read(inlines: list[Node]) -> list[Node]:
 def _blanked(text: str) -> str:
     """A source with code, attributes, link targets and citation keys blanked, its lines unmoved."""
     pattern = (
-        r"(?ms)^(`{3,})[^\n]*\n.*?^\1`*|(`+)(?!`).*?(?<!`)\2(?!`)|\{(?:[#.]|[\w-]+=)[^{}\n]*\}"
+        r"(?ms)^(`{3,})[^\n]*\n.*?^\1`*|(`+)(?!`).*?(?<!`)\2(?!`)|[{ ][#.][A-Za-z][\w:.-]*"
         r"|\]\([^)\n]*\)|@[\w:.-]+|<https?:[^>]*>"
     )
-    return re.sub(pattern, lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return re.sub(pattern, _blank, text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])

@@ -43,14 +43,15 @@ def render(root: Path, only: str | None = None) -> str:
         with _alone(root / cache.FOLDER / "lock"):
             stamp = root / cache.FOLDER / "last-build.json"
             installed, edition = cache.installation(), _edition(root)
-            setting: list[Any] = [installed, only, asdict(edition)]
+            setting: list[Any] = [installed, cache.files_below(cache.THEME), only, asdict(edition)]
             if last := _still_holds(stamp, root, setting):
                 return f"Nothing has changed: {last} is up to date."
             check_parts()
             book, files, count = _build(root, only, edition, installed)
             outputs = cache.digest(cache.files_below(book.output))
-            inputs = cache.digest(files, *setting)
-            stamp.write_text(json.dumps([book.output.name, inputs, outputs]), encoding="utf-8")
+            inputs = cache.digest(files, cache.outside_modules(root), setting)
+            name = book.output.relative_to(root).as_posix()
+            stamp.write_text(json.dumps([name, inputs, outputs]), encoding="utf-8")
             return f"Rendered {count} chapters into {book.output}."
     except OSError as error:
         stop(f"press cannot write: {error.strerror}: {error.filename}.")
@@ -138,7 +139,8 @@ def _still_holds(stamp: Path, root: Path, setting: list[Any]) -> str:
         name, inputs, outputs = json.loads(stamp.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
-    same = inputs == cache.digest(cache.files_below(root, root / name), *setting)
+    files = cache.files_below(root, root / name)
+    same = inputs == cache.digest(files, cache.outside_modules(root), setting)
     return name if same and outputs == cache.digest(cache.files_below(root / name)) else ""
 
 

@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 
 from .errors import BookError, Problems
-from .execute import Result, environment, execute
+from .execute import Outputs, Result, environment, execute
 from .project import Book
 from .source import Cell, Source
 
 FOLDER = ".press-cache"
 PRESS = Path(__file__).parent
+THEME = PRESS / "theme"
 
 
 def file_digest(path: str | Path) -> str:
@@ -61,7 +62,7 @@ def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
 def installation() -> list[str]:
     """The Python, press, and every installed distribution with the time of its installation."""
     found = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
-    found += [f"{name} {value}" for name, value in files_below(PRESS).items()]
+    found += [f"{name} {value}" for name, value in files_below(PRESS, THEME).items()]
     for folder in filter(os.path.isdir, sys.path):
         for item in sorted(os.scandir(folder), key=lambda item: item.name):
             if item.name.endswith((".dist-info", ".egg-link", ".pth")):
@@ -102,6 +103,12 @@ def run_changed(
     return [results[source.file] for source in sources]
 
 
+def outside_modules(root: Path) -> dict[str, str]:
+    """The digest of each module that the chapters took from outside project and installation."""
+    kept = [_read(path)[1] for path in (root / FOLDER / "cells").glob("*.json")]
+    return {name: file_digest(name) for modules in kept for name in modules}
+
+
 def _key(book: Book, source: Source, inputs: dict[str, str], installed: list[str]) -> str:
     pieces = [
         [piece.code, piece.options]
@@ -115,6 +122,11 @@ def _key(book: Book, source: Source, inputs: dict[str, str], installed: list[str
 def _recall(path: Path) -> Result | None:
     if not path.exists():
         return None
-    pieces, modules = json.loads(path.read_text(encoding="utf-8"))
+    pieces, modules = _read(path)
     unchanged = all(file_digest(name) == value for name, value in modules.items())
     return Result(pieces, list(modules)) if unchanged else None
+
+
+def _read(path: Path) -> tuple[list[Outputs], dict[str, str]]:
+    pieces, modules = json.loads(path.read_text(encoding="utf-8"))
+    return pieces, modules

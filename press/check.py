@@ -10,6 +10,23 @@ from urllib.parse import unquote
 
 from .errors import Problems
 
+LEFT_OUT = {"svg", "script", "style", "nav", "footer"}
+NEW_LINE = {
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "tr",
+    "li",
+    "dt",
+    "dd",
+    "div",
+    "figcaption",
+    "pre",
+    "table",
+}
+
 
 @dataclass
 class Reader(HTMLParser):
@@ -30,18 +47,18 @@ class Reader(HTMLParser):
         for name in ("href", "src"):
             if found.get(name) and not (tag == "a" and (found[name] or "").startswith("http")):
                 self.links.append((self.getpos()[0], str(found[name])))
-        if tag in ("main", "svg", "script", "style", "nav", "footer", "dialog"):
+        if tag == "main" or tag in LEFT_OUT or tag == "pre":
             self.inside.append(tag)
-        if tag in ("p", "h1", "h2", "h3", "h4", "tr", "li", "div", "figcaption", "td", "th", "pre"):
-            self.words.append(" " if tag in ("td", "th") else "\n")
+        if tag in NEW_LINE:
+            self.words.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         if self.inside and self.inside[-1] == tag:
             self.inside.pop()
 
     def handle_data(self, data: str) -> None:
-        if self.inside == ["main"]:
-            self.words.append(data)
+        if self.inside[:1] == ["main"] and not LEFT_OUT & set(self.inside):
+            self.words.append(data if self.inside[-1] == "pre" else data.replace("\n", " "))
 
 
 def read_page(path: Path) -> Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,8 +106,14 @@ async def _execute(source: Source, root: Path, folder: Path) -> Result:
         return found
 
     async with client.async_setup_kernel(
-        env=environment(), stderr=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL
+        cleanup_kc=True,
+        env=environment(),
+        stderr=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
     ):
+        # nbclient would take a Ctrl-C for the kernel alone; it means the build.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
         await run(KERNEL_SETUP.read_text(encoding="utf-8"), 1)
         pieces: list[Outputs] = []
         for piece in source.pieces:

@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from .build import Edition
+from .cache import THEME
 from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, string, walk
 from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
 
-THEME = Path(__file__).parent / "theme"
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 

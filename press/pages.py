@@ -17,7 +17,7 @@ from .weave import Woven, weave
 
 T = TypeVar("T")
 # Pandoc turns tables with rows longer than a line into ones with widths in percent.
-PARSE = ["-f", "markdown", "-t", "json", "--columns=100000"]
+PARSE = ["-f", "markdown-native_divs-native_spans", "-t", "json", "--columns=100000"]
 
 
 def read_pages(

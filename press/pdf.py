@@ -9,9 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from .build import Edition
+from .cache import THEME
 from .document import Node, Pandoc, attribute, nodes, plain, plain_text, raw, walk
 from .errors import Problems, stop
-from .html import THEME, roman
+from .html import roman
 from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE

@@ -12,9 +12,9 @@ from .settings import read_yaml
 
 # Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.
 LOOK = dict.fromkeys(
-    "theme css toc toc-depth number-depth html-math-method fig-format code-copy papersize margin "
-    "mainfont monofont fontsize keep-typ".split()  # noqa: SIM905
+    ["theme", "css", "toc", "toc-depth", "number-depth", "html-math-method", "fig-format"]
 )
+LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont", "fontsize"])
 EXECUTE: dict[str, type] = {"echo": bool, "eval": bool, "output": bool, "warning": bool}
 KNOWN: dict[str, Any] = {
     "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),

@@ -101,14 +101,11 @@ class References:
 
     def define(self, page: Page, label: str, word: str, number: str) -> None:
         if label in self.targets:
-            line = page.woven.line_of(
-                rf"label: *{label}\b(?!-)(?s:.*)(?<![\w@])#{label}\b(?!-)", *definition(label)
-            )
             first = self.targets[label].page
-            where = f"{first.chapter.file}:{first.woven.line_of(*definition(label))}"
-            self.problems.add(
-                page.chapter.file, line, f"the label `{label}` is already taken at {where}."
-            )
+            where = f"{first.chapter.file}:{first.woven.line_of(definition(label))}"
+            line = page.woven.line_of(definition(label), occurrence=1 if first is page else 0)
+            sentence = f"the label `{label}` is already taken at {where}."
+            self.problems.add(page.chapter.file, line, sentence)
         self.targets[label] = Target(page, word, number)
 
     def resolve(self) -> None:
@@ -238,7 +235,9 @@ class Numbering:
     def header(self, node: Node) -> Node:
         level, (identifier, classes, _), inlines = node["c"]
         if level == 1:
-            self.refuse("a chapter has one `#` heading.", rf"^# +{_start(inlines)}", r"(?m)^# ")
+            start = re.escape(plain_text(inlines)[:12])
+            self.refuse("a chapter has one `#` heading.", rf"(?m)^# +{start}", r"(?m)^# ")
+            return node
         if set(classes) - {"unnumbered", "unlisted"}:
             self.refuse(f"press does not read the class `{classes[0]}` here.", rf"\.{classes[0]}\b")
         number = ""
@@ -260,7 +259,7 @@ class Numbering:
         kind = label.split("-")[0]
         if self.format_only:
             self.refuse(
-                f"`{label}` stands in one format only, so numbers would differ.", *definition(label)
+                f"`{label}` stands in one format only, so numbers would differ.", definition(label)
             )
         self.counts[kind] += 1
         number = f"{self.page.number}.{self.counts[kind]}".lstrip(".")
@@ -300,11 +299,11 @@ class Numbering:
             self.refuse(f"press does not read `{key}` on a table.", rf"\{{.*{key}")
         if identifier and not identifier.startswith("tbl-"):
             self.refuse(
-                f"a table's label begins `tbl-`, unlike `{identifier}`.", *definition(identifier)
+                f"a table's label begins `tbl-`, unlike `{identifier}`.", definition(identifier)
             )
             identifier = ""
         if identifier and not caption:
-            self.refuse(f"the table `{identifier}` needs a caption.", *definition(identifier))
+            self.refuse(f"the table `{identifier}` needs a caption.", definition(identifier))
         return identifier, caption
 
     def table(self, node: Node, identifier: str, caption: list[Node]) -> Node:
@@ -343,7 +342,7 @@ class Numbering:
             if len(blocks) < 2 or blocks[-1]["t"] != "Para":
                 self.refuse(
                     f"the last paragraph of `{identifier}` must be its caption.",
-                    *definition(identifier),
+                    definition(identifier),
                 )
                 return []
             caption = blocks[-1]["c"]
@@ -352,7 +351,7 @@ class Numbering:
                 blocks = blocks[0]["c"][1]
         if len(blocks) == 1 and identifier.startswith("tbl-") and blocks[0]["t"] == "Table":
             if self.table_caption(blocks[0])[1]:
-                self.refuse(f"`{identifier}` has two captions.", *definition(identifier))
+                self.refuse(f"`{identifier}` has two captions.", definition(identifier))
             return self.table(blocks[0], identifier, caption)
         if len(blocks) == 1 and identifier.startswith("fig-"):
             images = [node for node in nodes(blocks) if node["t"] == "Image"]
@@ -360,7 +359,7 @@ class Numbering:
                 return self.drawing(images[0], identifier, caption, values.get("fig-alt", ""))
         what = "figure" if identifier.startswith("fig-") else "table"
         self.refuse(
-            f"`{identifier}` must hold one {what} and nothing else.", *definition(identifier)
+            f"`{identifier}` must hold one {what} and nothing else.", definition(identifier)
         )
         return []
 
@@ -405,10 +404,9 @@ class Numbering:
         return result
 
 
-def definition(label: str) -> list[str]:
-    """Patterns for the place where a label is given."""
-    name = re.escape(label)
-    return [rf"(?<![\w.)])#{name}(?=[\s}}])", rf"label: *{name}\b", rf'"{name}":', rf"#{name}\b"]
+def definition(label: str) -> str:
+    """The pattern of a place where a label is given, in a chapter that is woven."""
+    return rf"#{re.escape(label)}(?=[\s}}])"
 
 
 def _is_display(node: Node) -> bool:
@@ -424,7 +422,3 @@ def _unnumbered(block: Node) -> Node:
 
 def _last_word(inlines: list[Node]) -> str:
     return plain_text(inlines[-1:])
-
-
-def _start(inlines: list[Node]) -> str:
-    return re.escape(plain_text(inlines)[:12])

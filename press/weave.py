@@ -31,11 +31,12 @@ class Woven:
     def add(self, line: int, *texts: str) -> None:
         self.lines += [(line, part) for text in texts for part in text.split("\n")]
 
-    def line_of(self, *patterns: str) -> int:
-        """The source line of the first match of the first pattern that matches at all."""
+    def line_of(self, *patterns: str, occurrence: int = 0) -> int:
+        """The source line where the first of the patterns that occurs does so (or does again)."""
         text = self.text
         for pattern in patterns:
-            if match := re.search(pattern, text):
+            if found := list(re.finditer(pattern, text)):
+                match = found[min(occurrence, len(found) - 1)]
                 return self.lines[text.count("\n", 0, match.start())][0]
         return 1
 
@@ -71,7 +72,7 @@ def weave(source: Source, result: Result) -> Woven:
 
 def _prose(prose: Prose, values: Outputs, woven: Woven, problems: Problems) -> None:
     text = prose.text
-    in_math = _math_spans(text)
+    in_math = math_spans(text)
     parts: list[str] = []
     end = 0
     for match, (line, expression), value in zip(
@@ -128,7 +129,7 @@ def escaped(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
-def _math_spans(text: str) -> list[tuple[int, int]]:
+def math_spans(text: str) -> list[tuple[int, int]]:
     blank = INLINE.sub(lambda m: "x" * len(m[0]), text)
     blank = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda m: "x" * len(m[0]), blank)
     pattern = r"(?<!\\)\$\$.+?\$\$|(?<![\\$])\$(?=\S)(?:[^$\\\n]|\\.|\n(?!\n))+?(?<=\S)\$(?!\d)"

@@ -1,0 +1,294 @@
+"""When press works and when it does not: caches, identical builds, and books that stay whole."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from press import build
+from press.build import render
+from press.cache import files_below
+from press.check import page_texts
+from press.errors import BookError
+from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press
+
+IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
+
+
+def runs(root: Path) -> int:
+    """How often the chapter ran: it counts in a file outside the project."""
+    counter = root.parent / "runs"
+    return len(counter.read_text()) if counter.exists() else 0
+
+
+COUNTING = """\
+# A
+
+```{{python}}
+#| echo: false
+with open({counter!r}, "a") as file:
+    file.write("x")
+{code}
+```
+
+It is `{{python}} value`.
+"""
+
+
+def counting(tmp_path: Path, code: str) -> str:
+    return COUNTING.format(counter=str(tmp_path / "runs"), code=code)
+
+
+def text(root: Path) -> str:
+    return page_texts(root / "_book")["index.html"]
+
+
+def test_two_cold_builds_are_the_same_byte_for_byte(everything: Path) -> None:
+    render(everything)
+    first = {
+        name: (everything / "_book" / name).read_bytes()
+        for name in files_below(everything / "_book")
+    }
+    assert "Everything-at-Once.pdf" in first
+    shutil.rmtree(everything / "_book")
+    shutil.rmtree(everything / ".press-cache")
+    render(everything)
+    for name in first | files_below(everything / "_book"):
+        assert first[name] == (everything / "_book" / name).read_bytes(), name
+
+
+def test_nothing_changed_is_said_and_costs_no_imports(everything: Path) -> None:
+    render(everything)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "press", "render", str(everything)],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "Nothing has changed: _book is up to date.\n"
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert not imported & {"pypandoc", "nbclient", "nbformat", "typst", "jinja2", "matplotlib"}
+
+
+def test_a_change_of_prose_runs_no_cell_and_is_published(tmp_path: Path, write_book: Write) -> None:
+    root = write_book(counting(tmp_path, "value = 1"))
+    render(root)
+    index = root / "index.qmd"
+    index.write_text(index.read_text().replace("# A", "# B\n\nNew line."))
+    render(root)
+    assert "New line." in text(root)
+    assert "It is 1." in text(root)
+    assert runs(root) == 1
+
+
+CHANGES = {
+    "a cell": ("index.qmd", "value = 1", "value = 2"),
+    "an inline value": ("index.qmd", "`{python} value`", "`{python} value + 1`"),
+    "a cell option": ("index.qmd", "echo: false", "echo: true"),
+    "a module of the project": ("ours/numbers.py", "N = 1", "N = 2"),
+    "a data file": ("ours/data.toml", "n = 1", "n = 2"),
+    "a new file": ("extra.csv", "", "1"),
+    "a module from elsewhere": ("../elsewhere/borrowed.py", "M = 1", "M = 2"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_a_chapter_depends_on_makes_it_run_again(
+    what: str, tmp_path: Path, write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
+    code = "from ours.numbers import N\nfrom borrowed import M\nvalue = 1"
+    files = {
+        "ours/numbers.py": "N = 1\n",
+        "ours/data.toml": "n = 1\n",
+        "../elsewhere/borrowed.py": "M = 1\n",
+    }
+    root = write_book(counting(tmp_path, code), files, IN_PROJECT)
+    render(root)
+    render(root)
+    assert runs(root) == 1
+    name, old, new = CHANGES[what]
+    path = root / name
+    path.write_text(path.read_text().replace(old, new) if path.exists() else new)
+    render(root)
+    assert runs(root) == 2
+
+
+def test_a_chapter_does_not_see_the_shell_of_its_author(
+    write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_SETTING", "7")
+    root = write_book(
+        "# A\n\n```{python}\nimport os\n```\n\n`{python} os.getenv('SECRET_SETTING')`\n"
+    )
+    render(root)
+    assert "None" in text(root)
+
+
+def test_cells_run_in_the_folder_that_the_project_says(write_book: Write) -> None:
+    chapter = "# B\n\nHere: `{python} __import__('os').path.basename(__import__('os').getcwd())`.\n"
+    for settings, folder in ((SETTINGS, "b"), (IN_PROJECT, "book")):
+        settings = settings.replace("- index.qmd", "- index.qmd\n    - b/two.qmd")
+        root = write_book("# A\n", {"b/two.qmd": chapter}, settings)
+        render(root)
+        assert f"Here: {folder}." in page_texts(root / "_book")["b/two.html"]
+
+
+def test_a_failing_build_leaves_the_last_good_book(write_book: Write) -> None:
+    root = write_book("# A\n\nGood.\n")
+    render(root)
+    before = files_below(root / "_book")
+    write_book("# A\n\nSee @fig-none.\n")
+    with pytest.raises(BookError):
+        render(root)
+    assert files_below(root / "_book") == before
+    assert "Good." in text(root)
+
+
+def test_a_build_that_fails_late_leaves_the_last_good_book(
+    write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_book("# A\n\nGood.\n")
+    render(root)
+    before = files_below(root / "_book")
+    write_book("# A\n\nBetter.\n")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "x.html")
+
+    monkeypatch.setattr("press.html.write_site", full)
+    with pytest.raises(BookError, match=r"^press cannot write: No space left on device: x.html\.$"):
+        render(root)
+    assert files_below(root / "_book") == before
+    assert not list(root.glob("._book*"))
+
+
+def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(write_book: Write) -> None:
+    root = write_book("# A\n\nGood.\n")
+    render(root)
+    before = files_below(root / "_book")
+    write_book(
+        "# A\n\n```{python}\nimport time\nprint('started', flush=True)\ntime.sleep(600)\n```\n"
+    )
+    building = subprocess.Popen([sys.executable, "-m", "press", "render", root], cwd=REPOSITORY)
+    (root / "._book.new").mkdir()  # as if it had been killed while it wrote
+    time.sleep(2.5)
+    building.send_signal(signal.SIGKILL)
+    building.wait()
+    assert files_below(root / "_book") == before
+    write_book("# A\n\nBetter.\n")
+    render(root)
+    assert "Better." in text(root)
+    assert not list(root.glob("._book*"))
+
+
+def test_a_build_killed_in_the_middle_of_the_swap_is_mended(write_book: Write) -> None:
+    root = write_book("# A\n\nGood.\n")
+    render(root)
+    (root / "_book").rename(root / "._book.old")
+    write_book("# A\n\nSee @fig-none.\n")
+    with pytest.raises(BookError):
+        render(root)
+    assert "Good." in text(root)
+
+
+def test_the_second_of_two_builds_waits_and_says_so(write_book: Write) -> None:
+    root = write_book("# A\n\n```{python}\nimport time\ntime.sleep(2)\n```\n")
+    command = [sys.executable, "-m", "press", "render", str(root)]
+    first = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+    lock = root / ".press-cache" / "lock"
+    while not lock.exists():
+        time.sleep(0.02)
+    time.sleep(0.2)
+    second = press("render", root)
+    assert first.wait() == 0
+    assert second.returncode == 0
+    assert second.stderr == "Another build of this book is running; waiting for it.\n"
+    assert second.stdout == "Nothing has changed: _book is up to date.\n"
+
+
+def without_root_power() -> None:
+    """Makes file permissions count for this process's child even where tests run as root."""
+    drop_from_bounding_set, override, read_search = 24, 1, 2
+    for capability in (override, read_search):
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, capability, 0, 0, 0)
+
+
+@pytest.mark.parametrize("which", ["_book", "."])
+def test_a_read_only_folder_is_one_sentence(which: str, write_book: Write) -> None:
+    root = write_book("# A\n\nGood.\n")
+    render(root)
+    before = files_below(root / "_book")
+    write_book("# A\n\nBetter.\n")
+    (root / which).chmod(0o555)
+    done = subprocess.run(
+        [sys.executable, "-m", "press", "render", root],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+        preexec_fn=without_root_power if os.getuid() == 0 else None,
+    )  # fmt: skip
+    (root / which).chmod(0o755)
+    assert done.returncode == 1
+    assert done.stderr == f"press cannot write into {(root / which).resolve()}: it is read-only.\n"
+    assert files_below(root / "_book") == before
+
+
+def test_a_missing_part_of_press_is_one_sentence(
+    write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "NEEDED", ["json", "no_such_part"])
+    with pytest.raises(BookError) as caught:
+        render(write_book("# A\n"))
+    sentence = "press needs no_such_part: pip install 'machine-foundations[book]'"
+    assert str(caught.value) == sentence
+
+
+def test_a_commit_is_named_and_so_are_changes_since(write_book: Write) -> None:
+    root = write_book("# A\n", {".gitignore": "_book/\n.press-cache/\n"})
+    git = ["git", "-c", "user.name=T", "-c", "user.email=t@t", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    when = {"GIT_COMMITTER_DATE": "2024-05-06T07:08:09Z", "GIT_AUTHOR_DATE": "2024-05-06T07:08:09Z"}
+    subprocess.run([*git, "commit", "-qm", "Begin"], check=True, env={**os.environ, **when})
+    commit = subprocess.run(
+        [*git, "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    render(root)
+    page = (root / "_book/index.html").read_text()
+    assert commit in page
+    assert "2024-05-06" in page
+    assert "with changes" not in page
+    write_book("# A\n\nNew.\n", {".gitignore": "_book/\n.press-cache/\n"})
+    render(root)
+    assert f"{commit} with changes" in (root / "_book/index.html").read_text()
+
+
+def test_outside_git_the_version_stands_for_the_commit(write_book: Write) -> None:
+    root = write_book("# A\n", {"pyproject.toml": '[project]\nversion = "7.8.9"\n'})
+    render(root)
+    assert "Version 7.8.9" in (root / "_book/index.html").read_text()
+
+
+def test_one_format_alone(write_book: Write) -> None:
+    root = write_book("# A\n")
+    assert press("render", "--to", "pdf", root).returncode == 0
+    assert [p.name for p in (root / "_book").iterdir()] == ["A-tiny-book.pdf"]
+    assert press("render", "--to", "html", root).returncode == 0
+    assert not list((root / "_book").glob("*.pdf"))
+    assert ".pdf" not in (root / "_book/index.html").read_text()
+
+
+def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Write) -> None:
+    root = write_book(counting(tmp_path, "value = 1"))
+    render(root)
+    write_book(counting(tmp_path, "value = 2"))
+    render(root)
+    assert len(list((root / ".press-cache/cells").iterdir())) == 1
+    name, inputs, outputs = json.loads((root / ".press-cache/last-build.json").read_text())
+    assert (name, len(inputs), len(outputs)) == ("_book", 64, 64)

@@ -1,0 +1,214 @@
+"""Every mistake of an author stops the build with `file:line: sentence`, and nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from press.build import render
+from press.errors import BookError
+from tests.press.tiny_book import SETTINGS, Write, press
+
+
+def refusal(root: Path) -> list[str]:
+    with pytest.raises(BookError) as caught:
+        render(root)
+    assert not (root / "_book").exists()
+    assert not list(root.glob("._book*"))
+    return [str(problem) for problem in caught.value.problems]
+
+
+# What a chapter holds, the line of the fault, and words of the sentence.
+CHAPTERS = {
+    "unclosed code fence": ("# A\n\n```python\nx\n", 3, "never closed"),
+    "unclosed cell": ("# A\n\n```{python}\nx\n", 3, "never closed"),
+    "unclosed block": ("# A\n\n::: {.callout-note}\nx\n", 3, "never closed"),
+    "unclosed math": ("# A\n\n$$\nx = 1\n", 3, "never closed"),
+    "unclosed front matter": ("---\ntitle: A\n\ntext\n", 1, "never closed"),
+    "stray end of block": ("# A\n\n:::\n", 3, "closes nothing"),
+    "shortcode": ("# A\n\n{{< pagebreak >}}\n", 3, "shortcodes"),
+    "cell of another language": ("# A\n\n```{r}\n1\n```\n", 3, "not with `{r}`"),
+    "indented cell": ("# A\n\n- x\n\n  ```{python}\n  1\n  ```\n", 5, "left margin"),
+    "inline value of another language": ("# A\n\nIt is `{r} x`.\n", 3, "not in r"),
+    "inline value in a code block": ("# A\n\n```\n`{python} x`\n```\n", 4, "would compute"),
+    "raw HTML block": ("# A\n\ntext\n\n<div>\nx\n</div>\n", 5, "raw html"),
+    "raw HTML in a line": ("# A\n\na <b>c</b>\n", 3, "raw html"),
+    "raw TeX": ("# A\n\na \\emph{c}\n", 3, "raw tex"),
+    "raw block": ("# A\n\n```{=html}\n<hr>\n```\n", 3, "raw blocks"),
+    "unknown block": ("# A\n\n::: {.column-margin}\nx\n:::\n", 3, "column-margin"),
+    "unknown callout attribute": ("# A\n\n::: {.callout-tip icon=false}\nx\n:::\n", 3, "`icon`"),
+    "unknown cell option": ("# A\n\n```{python}\n#| colour: red\n1\n```\n", 4, "`colour`"),
+    "option of the wrong kind": (
+        "# A\n\n```{python}\n#| echo: maybe\n1\n```\n",
+        4,
+        "true or false",
+    ),
+    "malformed cell option": ("# A\n\n```{python}\n#| echo: [\n1\n```\n", 5, "not valid YAML"),
+    "option given twice": ("# A\n\n```{python}\n#| echo: true\n#| echo: true\n```\n", 5, "twice"),
+    "figure without caption": ("# A\n\n```{python}\n#| label: fig-a\n1\n```\n", 4, "`fig-cap`"),
+    "caption without label": ("# A\n\n```{python}\n#| tbl-cap: A\n1\n```\n", 4, "begins `tbl-`"),
+    "inline value in an option": (
+        '# A\n\n```{python}\n#| label: tbl-a\n#| tbl-cap: "`{python} 1`"\n1\n```\n',
+        5,
+        "no inline value in a cell option",
+    ),
+    "unknown front matter": ("---\ntitle: A\nlayout: wide\n---\n", 3, "`layout`"),
+    "no title": ("text\n", 1, "starts with its title"),
+    "two titles": ("# A\n\ntext\n\n# B\n", 5, "one `#` heading"),
+    "unresolved figure": ("# A\n\ntext\n\nSee @fig-none.\n", 5, "@fig-none"),
+    "unresolved section": ("# A\n\nSee @sec-none.\n", 3, "@sec-none"),
+    "unresolved in a caption": (
+        "# A\n\n| a |\n|---|\n| b |\n\n: As in @eq-none {#tbl-a}\n",
+        7,
+        "@eq-none",
+    ),
+    "reference to a title without number": (
+        "# A {#sec-a .unnumbered}\n\nSee @sec-a.\n",
+        3,
+        "has no number",
+    ),
+    "duplicate label": (
+        "# A\n\n$$\nx\n$$ {#eq-a}\n\n$$\ny\n$$ {#eq-a}\n",
+        9,
+        "already taken at index.qmd:5",
+    ),
+    "references mixed with citations": (
+        "# A {#sec-a}\n\ntext [@sec-a; @knuth]\n",
+        3,
+        "references and citations",
+    ),
+    "citation without bibliography": ("# A\n\ntext [@knuth]\n", 3, "no bibliography"),
+    "link to a missing file": ("# A\n\n[x](none.qmd)\n", 3, "does not exist"),
+    "link to a missing anchor": ("# A\n\n[x](#none)\n", 3, "no anchor #none"),
+    "missing image": ('# A\n\ntext\n\n![c](no.png){fig-alt="x"}\n', 5, "does not exist"),
+    "image from elsewhere": (
+        "# A\n\n![c](https://a.b/c.png){fig-alt=x}\n",
+        3,
+        "file of the project",
+    ),
+    "figure without alt text": ("# A\n\n![caption](no.png){#fig-a}\n", 3, "needs alt text"),
+    "image without alt text": ("# A\n\nline ![](no.png) line\n", 3, "needs alt text"),
+    "float without caption": (
+        '# A\n\n::: {#fig-a}\n![](no.png){fig-alt="x"}\n:::\n',
+        3,
+        "must be its caption",
+    ),
+    "label in one format only": (
+        '# A\n\n::: {.content-visible when-format="html"}\n$$\nx\n$$ {#eq-a}\n:::\n',
+        6,
+        "one format only",
+    ),
+    "math that the PDF drops": ("# A\n\nand $\\textcolor{red}{x}$\n", 3, "\\textcolor"),
+    "class on a heading": ("# A\n\n## B {.wide}\n", 3, "`wide`"),
+    "table attribute": ("# A\n\n| a |\n|---|\n| b |\n\n: C {#tbl-a .striped}\n", 7, "striped"),
+}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_fault_in_a_chapter_is_named_by_its_line(name: str, write_book: Write) -> None:
+    text, line, words = CHAPTERS[name]
+    problems = refusal(write_book(text))
+    assert any(p.startswith(f"index.qmd:{line}: ") and words in p for p in problems), problems
+
+
+# Text that the tiny book's settings hold, its replacement, the line of the fault, and words.
+SETTINGS_FAULTS = {
+    "missing chapter": ("- index.qmd", "- index.qmd\n    - none.qmd", 8, "none.qmd does not exist"),
+    "chapter listed twice": ("- index.qmd", "- index.qmd\n    - index.qmd", 8, "listed twice"),
+    "chapter outside": ("- index.qmd", "- index.qmd\n    - ../x.qmd", 8, "outside the project"),
+    "unknown key": ("author: A. Tester", "colour: red", 5, "`book.colour`"),
+    "unknown format": ("typst: default", "epub: default", 10, "`format.epub`"),
+    "malformed": ("title: A tiny book", "title: [", 6, "not valid YAML"),
+    "no title": ("title: A tiny book", "subtitle: B", 3, "`book.title`"),
+    "another type": ("type: book", "type: website", 1, "must be `book`"),
+    "missing bibliography": ("format:", "bibliography: no.bib\nformat:", 8, "no.bib"),
+    "output over the project": ("type: book", "type: book\n  output-dir: .", 3, "`output-dir`"),
+    "part from a file": (
+        "- index.qmd",
+        "- index.qmd\n    - part: p.qmd\n      chapters: [index.qmd]",
+        8,
+        "a part is a title",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS_FAULTS)
+def test_a_fault_in_the_settings_is_named_by_its_line(name: str, write_book: Write) -> None:
+    old, new, line, words = SETTINGS_FAULTS[name]
+    assert old in SETTINGS
+    problems = refusal(write_book("# A\n", settings=SETTINGS.replace(old, new, 1)))
+    assert any(p.startswith(f"_quarto.yml:{line}: ") and words in p for p in problems), problems
+
+
+def test_a_missing_citation_key_is_named(write_book: Write) -> None:
+    root = write_book(
+        "# A\n\ntext [@nobody]\n\n::: {#refs}\n:::\n",
+        {"s.bib": "@book{knuth, title={T}, author={Knuth, D.}, year={1984}}"},
+        SETTINGS + "bibliography: s.bib\n",
+    )
+    assert refusal(root) == ["index.qmd:3: the citation @nobody is not in s.bib."]
+
+
+def test_a_duplicate_label_in_another_chapter_is_named(write_book: Write) -> None:
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - b/two.qmd")
+    root = write_book("# A {#sec-a}\n", {"b/two.qmd": "# B\n\n## C {#sec-a}\n"}, settings)
+    assert refusal(root) == ["b/two.qmd:3: the label `sec-a` is already taken at index.qmd:1."]
+
+
+def test_all_problems_of_a_run_come_at_once(write_book: Write) -> None:
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
+    root = write_book("# A\n\n@fig-x\n\n[y](z.csv)\n", {"two.qmd": "# B\n\n@tbl-x\n"}, settings)
+    places = [problem.split(": ")[0] for problem in refusal(root)]
+    assert places == ["index.qmd:3", "index.qmd:5", "two.qmd:3"]
+
+
+FAILING = {
+    "cell": ("# A\n\ntext\n\n```{python}\nx = 1\n1 / 0\n```\n", 5, "ZeroDivisionError: division"),
+    "inline value": ("# A\n\nIt is `{python} nothing`.\n", 3, "NameError: name 'nothing'"),
+    "end of the process": ("# A\n\n```{python}\nimport os\nos._exit(3)\n```\n", 3, "ended its"),
+    "figure without alt text": (
+        "# A\n\n```{python}\nfrom matplotlib.figure import Figure\n"
+        "f = Figure()\nf.subplots()\nf\n```\n",
+        3,
+        "needs `fig-alt`",
+    ),
+    "two outputs under one label": (
+        "# A\n\n```{python}\n#| label: tbl-a\n#| tbl-cap: C\n"
+        "from IPython.display import Markdown, display\n"
+        "display(Markdown('a'))\nMarkdown('b')\n```\n",
+        3,
+        "must give one Markdown table",
+    ),
+    "HTML": (
+        "# A\n\n```{python}\nfrom IPython.display import HTML\nHTML('<b>')\n```\n",
+        3,
+        "text/html",
+    ),
+    "plain text in math": ("# A\n\n$x = `{python} '2,039.4'`$\n", 3, "escapes inside math"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_fault_in_what_a_cell_gives_is_named_by_the_line_of_the_cell(
+    name: str, write_book: Write
+) -> None:
+    text, line, words = FAILING[name]
+    problems = refusal(write_book(text))
+    assert any(p.startswith(f"index.qmd:{line}: ") and words in p for p in problems), problems
+
+
+def test_the_command_line_says_it_in_sentences_and_exits_with_one(write_book: Write) -> None:
+    done = press("render", write_book("# A\n\n@fig-x\n"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        "index.qmd:3: the reference @fig-x cannot be resolved: nothing has that label.\n"
+    )
+
+
+def test_a_folder_that_is_no_book_is_one_sentence(tmp_path: Path) -> None:
+    done = press("render", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "there is no _quarto.yml" in done.stderr

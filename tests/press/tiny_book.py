@@ -1,0 +1,43 @@
+"""A tiny book's settings, a copy of the book of everything, and press as an author runs it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+EVERYTHING = Path(__file__).parent / "books" / "everything"
+
+SETTINGS = """\
+project:
+  type: book
+book:
+  title: A tiny book
+  author: A. Tester
+  chapters:
+    - index.qmd
+format:
+  html: default
+  typst: default
+"""
+
+Write = Callable[..., Path]
+
+
+def copy_of_everything(folder: Path) -> Path:
+    hidden = shutil.ignore_patterns("_book", ".*")
+    return Path(shutil.copytree(EVERYTHING, folder / "everything", ignore=hidden))
+
+
+def press(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs press as an author does, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "press", *map(str, arguments)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
