@@ -4,8 +4,9 @@
     >>> print(A100Roofline.ridge_point)
     153 FLOP/byte
 
-A class reads like the lines of a worked example. Chapters compute nothing: they quote with `show()`, `math()`
-and `table()`. To add a derivation, write a class in the chapter's module and list it here.
+A class reads like the lines of a worked example. Chapters compute nothing: they quote with
+`show()`, `math()` and `table()`. To add a derivation, write a class in the chapter's module and
+list it here.
 """
 
 from calc.derivations.numbers_to_know import (

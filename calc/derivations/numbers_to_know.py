@@ -180,7 +180,7 @@ class AnchorLatencies:
 
 
 class AnchorBandwidths:
-    """Bandwidth falls by an order of magnitude each time that data leaves a package, a board, a box."""
+    """Bandwidth falls by an order of magnitude when data leaves a package, a board, a box."""
 
     hbm3 = hardware.get("h100").memory_bandwidth
     nvlink = hardware.get("h100").link_bandwidth
@@ -254,7 +254,7 @@ class WorkPerToken:
 
 
 class DatacentreAgainstPhone:
-    """A data-centre GPU does some tens of times the arithmetic of a phone, and takes its power for it."""
+    """A data-centre GPU does tens of times a phone's arithmetic, at hundreds of times its power."""
 
     h100 = hardware.get("h100")
     phone = hardware.get("phone-npu")

@@ -1,6 +1,6 @@
-"""How chapters quote numbers: `show()` in text, `math()` between dollar signs, `table()` for rows of them.
+"""How chapters quote numbers: `show()` in text, `math()` between dollar signs, `table()` for rows.
 
-What these return reaches Markdown as it is (`_repr_markdown_`), where a plain string would be escaped.
+What these return reaches Markdown as it is (`_repr_markdown_`); a plain string would be escaped.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def table(
 ) -> Quoted:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
-    A cell of None is a dash; text may hold Markdown (a citation, a link), so it is not escaped but for its bars.
+    A cell of None is a dash; text may hold Markdown (a citation, a link), so only its bars are
+    escaped.
     """
     cells = [[_cell(value, digits) for value in row] for row in rows]
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]

@@ -35,7 +35,7 @@ class A100Roofline:
 
 
 class FusedMatmulRelu:
-    """Fusing the ReLU into the product before it saves its whole time, which matters where the product is thin."""
+    """Fusing the ReLU into the product saves all of its time, which matters to a thin product."""
 
     a100 = hardware.get("a100")
     peak = a100.peak("fp16")
@@ -61,7 +61,7 @@ class FusedMatmulRelu:
 
 
 class BatchSize:
-    """The batch is what lifts a layer's intensity, until inputs and outputs outweigh the weights."""
+    """The batch lifts a layer's intensity, until inputs and outputs outweigh the weights."""
 
     a100 = hardware.get("a100")
     peak = a100.peak("fp16")
@@ -84,7 +84,7 @@ class BatchSize:
 
 
 class DecodeStep:
-    """One token at a time, every weight is read for two operations: serving at batch 1 is memory-bound."""
+    """At batch 1 every weight is read for two operations, so that decoding is memory-bound."""
 
     h100 = hardware.get("h100")
     peak = h100.peak("fp16")
@@ -109,7 +109,7 @@ class DecodeStep:
 
 
 class IronLaw:
-    """Adding the terms and taking the larger of them bound the truth, at most a factor of two apart."""
+    """The sum and the larger of the terms bound the truth, at most a factor of two apart."""
 
     peak = DecodeStep.peak
     bandwidth = DecodeStep.bandwidth

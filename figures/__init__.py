@@ -1,0 +1,1 @@
+"""The book's figures: a module each, `draw()` gives a matplotlib Figure, calc all its numbers."""

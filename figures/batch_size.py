@@ -1,0 +1,62 @@
+"""What a larger batch does to a layer: its intensity rises to the ridge, and only then its time."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import roofline
+from calc.derivations import BatchSize
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=2.9)
+    left, right = figure.subplots(1, 2)
+    batch = numpy.geomspace(1, 4096, 300)
+    layer = roofline.gemm(batch, BatchSize.width, BatchSize.width, BatchSize.element_size)
+    by_weights = roofline.weights_only_intensity(batch, BatchSize.element_size)
+    time = roofline.execution_time_overlapped(
+        layer.traffic, BatchSize.bandwidth, layer.operations, BatchSize.peak
+    )
+
+    style.log_axis(left, "x", "Batch size")
+    style.log_axis(left, "y", "Intensity (FLOP/byte)")
+    left.plot(batch, by_weights.magnitude, color=style.INK, linewidth=1, linestyle=(0, (4, 3)))
+    left.plot(batch, layer.intensity.magnitude, color=style.DEVICES["a100"])
+    ridge = BatchSize.ridge_point.magnitude
+    left.axhline(ridge, color=style.INK, linewidth=0.8)
+    _note(left, 1.1, ridge, f"ridge point of an A100: {ridge:.0f}", (0, 3))
+    _note(left, 900, 1500, "by weights\nalone", (-2, 2), "right")
+    _note(left, 2500, 1020, "in full", (0, -12), "center", style.DEVICES["a100"])
+
+    style.log_axis(right, "x", "Batch size")
+    style.log_axis(right, "y", "Time of a step (µs)")
+    right.plot(batch, time.m_as("µs"), color=style.DEVICES["a100"])
+    critical = BatchSize.critical_batch.magnitude
+    right.axvline(critical, color=style.INK, linewidth=0.8)
+    right.set_ylim(5, 1000)
+    _note(right, critical, 600, f"critical batch: {critical:.0f}", (-4, 0), "right")
+    _note(right, 1.1, time.m_as("µs")[0], "time to read\nthe weights", (0, -24))
+    return figure
+
+
+def _note(
+    axes: Axes,
+    x: float,
+    y: float,
+    text: str,
+    offset: tuple[float, float],
+    side: str = "left",
+    colour: str = style.INK,
+) -> None:
+    axes.annotate(
+        text,
+        (x, y),
+        xytext=offset,
+        textcoords="offset points",
+        ha=side,
+        color=colour,
+        size=style.SMALL,
+    )

@@ -1,0 +1,110 @@
+"""The roofline: three accelerators, and four pieces of work that their roofs treat very differently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import hardware, quantity, roofline
+from calc.derivations import A100Roofline, DecodeStep
+from calc.hardware import Accelerator
+from calc.units import Quantity
+from figures import style
+
+RATE = "TFLOP/s"
+INTENSITY = "FLOP/byte"
+DEVICES = {"h100": "fp16", "tpu-v5p": "bf16", "a100": "fp16"}
+SHORT_NAMES = {"h100": "H100 SXM", "tpu-v5p": "TPU v5p", "a100": "A100 SXM"}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=4.3)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", f"Arithmetic intensity ({INTENSITY})")
+    style.log_axis(axes, "y", f"Attainable rate ({RATE})")
+    axes.set_xlim(0.02, 1e4)
+    axes.set_ylim(0.06, 2e3)
+    for line, (key, dtype) in enumerate(DEVICES.items()):
+        _roof(axes, hardware.get(key), dtype, line)
+    _workloads(axes)
+    _gap(axes)
+    axes.text(9, 5.6, "memory is the roof", rotation=45, rotation_mode="anchor", alpha=0.8)
+    axes.text(330, 190, "arithmetic is the roof", alpha=0.8)
+    return figure
+
+
+def _roof(axes: Axes, device: Accelerator, dtype: str, line: int) -> None:
+    colour = style.DEVICES[device.key]
+    peak, ridge = device.peak(dtype), device.ridge_point(dtype)
+    intensity = quantity(numpy.geomspace(*axes.get_xlim(), 400), INTENSITY)
+    rate = roofline.attainable(peak, device.memory_bandwidth, intensity)
+    axes.plot(intensity.magnitude, rate.m_as(RATE), color=colour)
+    axes.plot(
+        [ridge.magnitude] * 2,
+        [axes.get_ylim()[0], peak.m_as(RATE)],
+        ":",
+        color=colour,
+        linewidth=0.9,
+    )
+    axes.plot(ridge.magnitude, peak.m_as(RATE), "o", color=colour, markersize=4.5)
+    labels: dict[str, Any] = {
+        "color": colour,
+        "weight": "bold",
+        "size": style.SMALL,
+        "va": "center",
+    }
+    axes.annotate(
+        f"{SHORT_NAMES[device.key]}\N{NO-BREAK SPACE} {peak:.4g}",
+        (1e4, peak.m_as(RATE)),
+        xytext=(5, 0),
+        textcoords="offset points",
+        **labels,
+    )
+    axes.text(360, 0.6 * 0.5**line, f"ridge at {ridge.magnitude:.0f}", **labels)
+
+
+def _workloads(axes: Axes) -> None:
+    h100 = hardware.H100
+    marks = [
+        ("ReLU", A100Roofline.relu_intensity, (-7, 3), "right"),
+        ("decode, batch 1", DecodeStep.intensity, (-7, 3), "right"),
+        (f"decode, batch {DecodeStep.large_batch}", DecodeStep.large_intensity, (-7, 3), "right"),
+        (f"GEMM {A100Roofline.n}³", A100Roofline.gemm_intensity, (0, 7), "center"),
+    ]
+    for name, intensity, offset, side in marks:
+        reached = roofline.attainable(h100.peak("fp16"), h100.memory_bandwidth, intensity)
+        axes.plot(
+            intensity.magnitude, reached.m_as(RATE), "o", color=style.INK, markersize=6, zorder=5
+        )
+        axes.annotate(
+            name,
+            (intensity.magnitude, reached.m_as(RATE)),
+            xytext=offset,
+            textcoords="offset points",
+            ha=side,
+            weight="bold",
+            size=style.SMALL,
+        )
+
+
+def _gap(axes: Axes) -> None:
+    """How far the flat roof is above decoding at batch 1."""
+    intensity: Quantity = DecodeStep.intensity
+    low, high = DecodeStep.attainable.m_as(RATE), DecodeStep.peak.m_as(RATE)
+    axes.annotate(
+        "",
+        (intensity.magnitude, high),
+        xytext=(intensity.magnitude, low * 1.35),
+        arrowprops={"arrowstyle": "->", "color": style.INK, "linewidth": 0.8},
+    )
+    axes.annotate(
+        f"the peak is\n{high / low:.0f}× higher",
+        (intensity.magnitude, (low * high) ** 0.5),
+        xytext=(-6, 8),
+        textcoords="offset points",
+        ha="right",
+        size=style.SMALL,
+    )

@@ -1,0 +1,64 @@
+"""The one look of all figures: type, ink, colours, axes.
+
+Figures are transparent, their text stays text, and everything neutral is drawn in INK, which a
+page replaces by the colour of its own text: one drawing serves light and dark. A device has the
+same colour in every figure.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Literal
+
+import matplotlib.style
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+FONTS = Path(__file__).parent.parent / "press" / "theme" / "fonts"
+STYLE = Path(__file__).with_name("book.mplstyle")
+WIDTH = 6.3  # inches: the measure of a page
+
+INK = "#1f2328"
+BLUE = "#2f7dc0"
+ORANGE = "#cf6a1c"
+GREEN = "#1d9070"
+PURPLE = "#9a62b8"
+
+RED = "#c4513a"  # what is no device
+
+DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
+
+SMALL = 8.0
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+for _font in FONTS.glob("Inter-*.ttf"):
+    font_manager.fontManager.addfont(_font)
+
+
+def figure(height: float) -> Figure:
+    """An empty figure as wide as the page, in the book's style."""
+    matplotlib.style.use(STYLE)
+    return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1) -> None:
+    """A logarithmic axis with a faint line and a plain number for so many powers of ten each."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    axis.set_major_locator(LogLocator(base=10**decades, numticks=20))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    axis.set_label_text(label)
+    axes.grid(axis=which, color=INK, alpha=0.12, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def plain(value: float) -> str:
+    """0.1, 100, 10 000, 10⁶: a tick as a reader would write it."""
+    if value >= 1e5:
+        return f"10{str(round(math.log10(value))).translate(SUPERSCRIPTS)}"
+    return (
+        f"{value:g}" if value < 1e4 else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    )
