@@ -140,11 +140,11 @@
 
   /* ---- Boxes that scroll sideways can be reached by keyboard while they do */
 
-  const boxes = all(".table-scroll, .figure-content, .equation > .math, div.sourceCode > pre, .cell-output pre");
+  const boxes = all(".table-scroll, .figure-content, .math.display, article pre");
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const scrolls = target.scrollWidth > target.clientWidth + 1;
-      target.classList.toggle("scrolls", scrolls);
+      target.toggleAttribute("data-scrolls", scrolls);
       if (scrolls) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
@@ -276,7 +276,6 @@
       searchOptions: {
         boost: { section: 4, title: 2 },
         prefix: (term) => term.length > 1,
-        fuzzy: (term) => (term.length > 4 ? 0.2 : false),
       },
     });
     index.addAll(window.searchIndex);
@@ -308,7 +307,8 @@
   function search() {
     const query = input.value.trim();
     const hits = !index || !query ? [] : index.search(query, { combineWith: "AND" });
-    const found = hits.length || !index || !query ? hits : index.search(query);
+    const misspelt = (term) => (term.length > 4 ? 0.2 : false);
+    const found = hits.length || !index || !query ? hits : index.search(query, { fuzzy: misspelt });
     const pages = Map.groupBy ? Map.groupBy(found, (hit) => hit.title) : new Map();
     if (!Map.groupBy) for (const hit of found) pages.set(hit.title, [...(pages.get(hit.title) || []), hit]);
     let number = 0;
