@@ -122,11 +122,12 @@ def _show(options: argparse.Namespace) -> list[str]:
             *(inspect.getdoc(law) or "").splitlines(),
         ]
     try:
-        return _device(hardware.get(name))
+        device = hardware.get(name)
     except InputError:
         raise InputError(
             f"there is no device, constant or law {name!r}; `calc list` prints their names"
         ) from None
+    return _device(device)
 
 
 def _argument_words(law: Callable[..., Any]) -> list[str]:
@@ -150,7 +151,8 @@ def _device(device: hardware.Accelerator) -> list[str]:
         rows += [
             (f"{title}, {dtype}", _value(record)) for dtype, record in device.peaks[table].items()
         ]
-    rows += [(f"ridge point, {dtype}", str(device.ridge_point(dtype))) for dtype in device.dtypes]
+    if device.publishes("memory_bandwidth"):
+        rows += [(f"ridge point, {each}", str(device.ridge_point(each))) for each in device.dtypes]
     sources = {record.provenance.source for record in device.all_records()}
     notes = [
         f"{r.provenance.title}: {r.provenance.note}"

@@ -111,7 +111,7 @@ def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
     powers: dict[str, Any] = dict(quantity._units)
     magnitude = quantity.magnitude
-    scalar = isinstance(magnitude, int | float) and math.isfinite(magnitude) and magnitude != 0
+    scalar = isinstance(magnitude, float) and math.isfinite(magnitude) and magnitude != 0
     first = next((name for name, power in powers.items() if power > 0), None)
     if not scalar or first is None or powers[first] != 1:
         return magnitude, "", powers
@@ -134,8 +134,10 @@ def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
 
 
 def _number(magnitude: Any, spec: str = "", digits: int | None = None) -> str:
-    """Four significant digits and no whole digit lost (81559 MiB), or just as many as are asked for."""
-    if spec or not isinstance(magnitude, int | float):
+    """Four significant digits and no whole digit lost (81559 MiB), or as many as are asked for."""
+    if not isinstance(magnitude, float):
+        return _array(magnitude, spec)
+    if spec:
         return _tidy(format(magnitude, spec))
     if not math.isfinite(magnitude):
         return "∞" if magnitude > 0 else str(magnitude)
@@ -148,6 +150,13 @@ def _number(magnitude: Any, spec: str = "", digits: int | None = None) -> str:
     whole_digits = math.floor(math.log10(size)) + 1 if size else 1
     number = f"{magnitude:.{max(0, shown - whole_digits)}f}"
     return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+def _array(magnitudes: Any, spec: str) -> str:
+    import numpy
+
+    each: Any = {"float_kind": lambda magnitude: _tidy(format(magnitude, spec))}
+    return numpy.array2string(magnitudes, formatter=each if spec else None)
 
 
 def _tidy(number: str) -> str:
@@ -165,4 +174,4 @@ def _unit_after_number(powers: Mapping[str, Any], quantity: Quantity) -> str:
 
 def _power_text(name: str, power: Any, registry: Registry) -> str:
     symbol = "byte" if name == "byte" else registry.get_symbol(registry.get_name(name))
-    return symbol + ("" if power == 1 else str(power).translate(SUPERSCRIPTS))
+    return symbol + ("" if power == 1 else f"{power:g}".translate(SUPERSCRIPTS))

@@ -1,0 +1,156 @@
+"""How quantities read: by people, by the parser again, and in notebooks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import formatting, hardware, quantity
+
+UNITS = [
+    "",
+    "%",
+    "byte",
+    "GB",
+    "GiB",
+    "TB/s",
+    "bit/s",
+    "FLOP",
+    "TFLOP/s",
+    "TOP/s",
+    "FLOP/byte",
+    "FLOP/(param·token)",
+    "param",
+    "token",
+    "request/s",
+    "sample",
+    "USD/token",
+    "s",
+    "µs",
+    "h",
+    "year",
+    "m",
+    "km/s",
+    "m²",
+    "pJ/bit",
+    "J",
+    "W",
+    "kWh",
+    "g",
+    "GHz",
+    "1/s",
+    "1/(s·m)",
+]
+numbers = st.one_of(
+    st.floats(-1e20, 1e20).filter(lambda number: number == 0 or abs(number) > 1e-15),
+    st.floats(-1e4, 1e4).filter(lambda number: number == 0 or abs(number) > 1e-15),
+    st.integers(-(10**6), 10**6),
+)
+
+
+@given(numbers, st.sampled_from(UNITS))
+def test_the_parser_reads_what_is_printed(number: float, unit: str) -> None:
+    original = quantity(number, unit)
+    again = quantity(str(original)).to(original.units)
+    assert math.isclose(again.magnitude, original.magnitude, rel_tol=0.6e-3)  # four digits
+
+
+@given(numbers, st.sampled_from(UNITS))
+def test_a_format_for_the_number_is_read_too(number: float, unit: str) -> None:
+    original = quantity(number, unit)
+    again = quantity(f"{original:.13g}").to(original.units)
+    assert math.isclose(again.magnitude, original.magnitude, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        (quantity("3.35 TB/s"), "3.35 TB/s"),
+        (quantity(3.35e12, "byte/s"), "3.35 TB/s"),
+        (quantity("989 TFLOP/s") / quantity("3.35 TB/s"), "295.2 TFLOP/TB"),
+        (hardware.H100.ridge_point("fp16"), "295.2 FLOP/byte"),
+        (quantity("0.5 GB"), "0.5 GB"),
+        (quantity(0.81, "s"), "810 ms"),
+        (quantity(0.05, "s"), "50 ms"),
+        (quantity(961538, "s"), "11.13 day"),
+        (quantity(7e9, "param"), "7B param"),
+        (quantity("7B param"), "7B param"),
+        (quantity(4.2e22, "FLOP"), "4.2e22 FLOP"),
+        (quantity("40%"), "0.4"),
+        (quantity(40, "%"), "40%"),
+        (quantity(5, "1/s"), "5/s"),
+        (quantity(0, "GB"), "0 GB"),
+        (quantity(-3, "GB"), "-3 GB"),
+        (quantity(math.inf, ""), "∞"),
+        (quantity([1.5, 2], "GB"), "[1.5 2. ] GB"),
+        (quantity("9 m**2") ** 0.5, "3 m"),
+        (quantity("81 m**4") ** 0.5, "9 m²"),
+    ],
+)
+def test_str(given: object, printed: str) -> None:
+    assert str(given) == printed
+    assert f"{given}" == printed
+
+
+def test_format() -> None:
+    assert f"{quantity('3.14159 GB'):.3g}" == "3.14 GB"
+    assert f"{quantity(123456, 'GB'):.2g}" == "1.2e5 GB"
+    assert f"{quantity([1.234, 2], 'GB'):.1f}" == "[1.2 2.0] GB"
+    with pytest.raises(ValueError, match="format specifier"):
+        f"{quantity('3 GB'):nonsense}"
+
+
+def test_repr_can_be_read_by_people_and_by_python() -> None:
+    original = quantity("3.35 TB/s")
+    assert repr(original) == "Quantity(3.35, 'TB/s')"
+    assert repr(original.units) == "Unit('TB/s')"
+
+
+def test_notebooks_show_the_same_text() -> None:
+    shown = quantity("295.2 FLOP/byte")
+    assert shown._repr_html_() == str(shown)
+    assert shown._repr_latex_() is None
+    assert shown.units._repr_html_() == "FLOP/byte"
+    assert shown.units._repr_latex_() is None
+
+    class Printer:
+        text_seen = ""
+
+        def text(self, text: str) -> None:
+            self.text_seen += text
+
+    printer = Printer()
+    shown._repr_pretty_(printer, cycle=False)
+    assert printer.text_seen == str(shown)
+
+
+def test_html_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formatting, "text", lambda quantity, spec="": "<3 & more")
+    assert quantity("3 GB")._repr_html_() == "&lt;3 &amp; more"
+
+
+@pytest.mark.parametrize(
+    ("number", "printed"),
+    [
+        ("4.2e22", "4.2\u00a0×\u00a010²²"),
+        ("-1e-5", "−1\u00a0×\u00a010⁻⁵"),
+        ("16026", "16\u202f026"),
+        ("1365", "1365"),
+        ("-0.25", "−0.25"),
+    ],
+)
+def test_printed_number(number: str, printed: str) -> None:
+    assert formatting.printed_number(number) == printed
+
+
+def test_prose_does_not_break_between_number_and_unit() -> None:
+    assert formatting.prose(quantity("3.35 TB/s")) == "3.35\u00a0TB/s"
+    assert formatting.prose(quantity("4.2e22 FLOP")) == "4.2\u00a0×\u00a010²²\u00a0FLOP"
+
+
+def test_long_arrays_stay_short() -> None:
+    assert len(str(quantity(np.arange(1e6), "GB"))) < 200
