@@ -309,8 +309,8 @@
     const hits = !index || !query ? [] : index.search(query, { combineWith: "AND" });
     const misspelt = (term) => (term.length > 4 ? 0.2 : false);
     const found = hits.length || !index || !query ? hits : index.search(query, { fuzzy: misspelt });
-    const pages = Map.groupBy ? Map.groupBy(found, (hit) => hit.title) : new Map();
-    if (!Map.groupBy) for (const hit of found) pages.set(hit.title, [...(pages.get(hit.title) || []), hit]);
+    const pages = new Map();
+    for (const hit of found) pages.set(hit.title, [...(pages.get(hit.title) || []), hit]);
     let number = 0;
     results.replaceChildren(...[...pages].slice(0, 8).map(([title, group], i) => {
       const head = element("p", { className: "result-page", id: `result-page-${i}` }, title);
