@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from . import build
 from .errors import BookError
 
 
@@ -21,10 +22,9 @@ def main(arguments: list[str] | None = None) -> int:
     root = chosen.folder.resolve()
     try:
         if chosen.command == "render":
-            from .build import render as build
-
-            print(build(root, {"pdf": "typst"}.get(chosen.to, chosen.to)))
+            print(build.render(root, {"pdf": "typst"}.get(chosen.to, chosen.to)))
             return 0
+        build.check_parts()
         from .audit import audit as list_digits
 
         found = list_digits(root)

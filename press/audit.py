@@ -18,7 +18,7 @@ from .document import Node, Pandoc, attribute, nodes, plain_text, walk
 from .errors import Problem
 from .execute import Result
 from .pages import parse_pages, read_sources
-from .project import Book, read_book
+from .project import Book, Key, read_book
 from .references import Page
 from .source import Cell, Prose, Source
 from .weave import math_spans, weave
@@ -75,13 +75,13 @@ def typed_numbers(text: str, allowed: re.Pattern[str]) -> Iterator[tuple[str, st
         yield match[0], f"{before} {match[0]} {after}".strip()
 
 
-def _titles(book: Book) -> list[tuple[str, str]]:
+def _titles(book: Book) -> list[tuple[str, Key]]:
     own = [(book.title, "title"), (book.subtitle, "subtitle"), (book.description, "description")]
-    parts = [key for key in book.lines if re.fullmatch(r"book\.chapters\.\d+\.part", key)]
-    return [(text, f"book.{key}") for text, key in own] + list(zip(book.parts, parts, strict=True))
+    parts = [key for key in book.lines if key[:2] == ("book", "chapters") and key[-1] == "part"]
+    return [(text, ("book", key)) for text, key in own] + list(zip(book.parts, parts, strict=True))
 
 
-def _typed(book: Book, text: str, key: str, allowed: re.Pattern[str]) -> list[Problem]:
+def _typed(book: Book, text: str, key: Key, allowed: re.Pattern[str]) -> list[Problem]:
     line = book.lines.get(key, 1)
     return [Problem("_quarto.yml", line, excerpt) for _, excerpt in typed_numbers(text, allowed)]
 

@@ -7,16 +7,15 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import cache
+from .edition import Edition, read_edition
 from .errors import BookError, Problems, stop
 
 if TYPE_CHECKING:
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
 NEEDED = ["yaml", "pypandoc", "nbclient", "nbformat", "ipykernel", "jinja2", "typst"]
 
 
-@dataclass(frozen=True)
-class Edition:
-    """What a build says about itself: the commit and its date, or the version outside git."""
-
-    version: str
-    commit: str
-    date: str
+def check_parts() -> None:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        stop(f"press needs {', '.join(missing)}: pip install 'machine-foundations[book]'")
 
 
 def render(root: Path, only: str | None = None) -> str:
@@ -42,31 +38,25 @@ def render(root: Path, only: str | None = None) -> str:
         (root / cache.FOLDER).mkdir(exist_ok=True)
         with _alone(root / cache.FOLDER / "lock"):
             stamp = root / cache.FOLDER / "last-build.json"
-            installed, edition = cache.installation(), _edition(root)
+            installed, edition = cache.installation(), read_edition(root)
             setting: list[Any] = [installed, cache.files_below(cache.THEME), only, asdict(edition)]
             if last := _still_holds(stamp, root, setting):
                 return f"Nothing has changed: {last} is up to date."
             check_parts()
-            book, files, count = _build(root, only, edition, installed)
+            book, files = _build(root, only, edition, installed)
             outputs = cache.digest(cache.files_below(book.output))
             inputs = cache.digest(files, cache.outside_modules(root), setting)
             name = book.output.relative_to(root).as_posix()
             stamp.write_text(json.dumps([name, inputs, outputs]), encoding="utf-8")
-            return f"Rendered {count} chapters into {book.output}."
+            return f"Rendered {len(book.chapters)} chapters into {book.output}."
     except OSError as error:
         stop(f"press cannot write: {error.strerror}: {error.filename}.")
 
 
-def check_parts() -> None:
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        stop(f"press needs {', '.join(missing)}: pip install 'machine-foundations[book]'")
-
-
 def _build(
     root: Path, only: str | None, edition: Edition, installed: list[str]
-) -> tuple[Book, dict[str, str], int]:
-    """The book, the digests of the files that it was made from, and its number of chapters."""
+) -> tuple[Book, dict[str, str]]:
+    """The book, and the digests of the files that it was made from."""
     # Imported here, so that a book in which nothing has changed does not wait for them.
     from .check import check_site
     from .citations import cite
@@ -91,7 +81,7 @@ def _build(
     files = cache.files_below(root, output)  # before anything is read, so never newer than it
     pandoc = Pandoc(root / cache.FOLDER / "pandoc")
     pages, api = read_pages(book, files, installed, pandoc)
-    references = References(book, pages)
+    references = References(pages, root)
     references.number()
     references.resolve()
     problems = Problems(references.problems)
@@ -118,7 +108,7 @@ def _build(
         _remove(new)
     _remove(old)
     pandoc.forget_unused()
-    return book, files, len(pages)
+    return book, files
 
 
 @contextmanager
@@ -142,26 +132,6 @@ def _still_holds(stamp: Path, root: Path, setting: list[Any]) -> str:
     files = cache.files_below(root, root / name)
     same = inputs == cache.digest(files, cache.outside_modules(root), setting)
     return name if same and outputs == cache.digest(cache.files_below(root / name)) else ""
-
-
-def _edition(root: Path) -> Edition:
-    def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
-    version = ""
-    project = root / "pyproject.toml"
-    if project.is_file():
-        with project.open("rb") as file:
-            version = tomllib.load(file).get("project", {}).get("version", "")
-    try:
-        commit, date = git("log", "-1", "--format=%h %cs").split()
-        changed = git("status", "--porcelain", "--", ".")
-    except (OSError, subprocess.CalledProcessError, ValueError):
-        return Edition(version, "", "")
-    return Edition(version, commit + (" with changes" if changed else ""), date)
 
 
 def _remove(folder: Path) -> None:

@@ -18,6 +18,8 @@ KERNEL_SETUP = Path(__file__).with_name("kernel_setup.py")
 # What a chapter may see of the author's shell. Nothing else can change a result.
 ENVIRONMENT = ["PATH", "HOME", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"]
 
+CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
 Outputs = list[dict[str, Any]]
 
 
@@ -43,7 +45,7 @@ def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Re
 async def _execute_all(
     sources: list[Source], root: Path, in_project: bool
 ) -> dict[str, Result | BookError]:
-    places = asyncio.Semaphore(len(os.sched_getaffinity(0)))
+    places = asyncio.Semaphore(CORES)
 
     async def run(source: Source) -> Result | BookError:
         if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):

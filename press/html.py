@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from .build import Edition
 from .cache import THEME
 from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, string, walk
+from .edition import Edition
 from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
@@ -133,7 +134,7 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
     identifier, classes, values = attribute(node)
     blocks = node["c"][1]
     own = f' id="{identifier}"' if identifier else ""
-    if "press-only-pdf" in classes:
+    if "press-only-typst" in classes:
         return []
     if "press-only-html" in classes:
         return inside(blocks)
@@ -282,41 +283,29 @@ def _neighbour(pages: list[Page], titles: list[str], i: int) -> dict[str, str] |
 def _navigation(
     book: Book, pages: list[Page], titles: list[str], current: int
 ) -> list[dict[str, Any]]:
+    entries = [
+        {
+            "kind": "chapter",
+            "number": page.number,
+            "title": titles[i],
+            "href": page.chapter.href,
+            "current": i == current,
+            "children": [],
+        }
+        for i, page in enumerate(pages)
+    ]
     tree: list[dict[str, Any]] = []
-    groups: dict[object, list[dict[str, Any]]] = {}
-
-    def group(key: object, kind: str, title: str) -> list[dict[str, Any]]:
-        if key not in groups:
-            groups[key] = []
-            number = "" if kind == "appendix-part" else roman(int(str(key)) + 1)
-            tree.append(
-                {
-                    "kind": kind,
-                    "number": number,
-                    "title": html.escape(title),
-                    "href": "",
-                    "current": False,
-                    "children": groups[key],
-                }
-            )
-        return groups[key]
-
-    for i, page in enumerate(pages):
-        place = tree
-        if page.chapter.appendix:
-            place = group("appendices", "appendix-part", "Appendices")
-        elif page.chapter.part >= 0:
-            place = group(page.chapter.part, "part", book.parts[page.chapter.part])
-        place.append(
-            {
-                "kind": "chapter",
-                "number": page.number,
-                "title": titles[i],
-                "href": page.chapter.href,
-                "current": i == current,
-                "children": [],
-            }
-        )
+    chapters = [page.chapter for page in pages]
+    together = groupby(zip(chapters, entries, strict=True), lambda c: (c[0].part, c[0].appendix))
+    for (part, appendix), group in together:
+        children = [entry for _, entry in group]
+        if part < 0 and not appendix:
+            tree += children
+            continue
+        title = "Appendices" if appendix else book.parts[part]
+        heading = {"title": html.escape(title), "href": "", "current": False, "children": children}
+        kind = {"kind": "appendix-part", "number": ""} if appendix else {"kind": "part"}
+        tree.append({"number": roman(part + 1), **kind, **heading})
     return tree
 
 
@@ -342,7 +331,7 @@ def _search(page: Page) -> list[dict[str, Any]]:
 
     href, section = page.chapter.href, ""
     for block in page.blocks[1:]:
-        if block["t"] == "Div" and "press-only-pdf" in block["c"][0][1]:
+        if block["t"] == "Div" and "press-only-typst" in block["c"][0][1]:
             continue
         if block["t"] == "Header":
             close(href, section)

@@ -8,9 +8,9 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from .build import Edition
 from .cache import THEME
 from .document import Node, Pandoc, attribute, nodes, plain, plain_text, raw, walk
+from .edition import Edition
 from .errors import Problems, stop
 from .html import roman
 from .project import Book

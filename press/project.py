@@ -15,16 +15,17 @@ LOOK = dict.fromkeys(
     ["theme", "css", "toc", "toc-depth", "number-depth", "html-math-method", "fig-format"]
 )
 LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont", "fontsize"])
-EXECUTE: dict[str, type] = {"echo": bool, "eval": bool, "output": bool, "warning": bool}
+EXECUTE = ["echo", "eval", "output", "warning"]
+BOOK = ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
 KNOWN: dict[str, Any] = {
     "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),
-    "book": dict.fromkeys(
-        ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
-    ),
+    "book": dict.fromkeys(BOOK),
     "format": {"html": LOOK, "typst": LOOK},
     "execute": dict.fromkeys(EXECUTE),
     **dict.fromkeys(["bibliography", "csl", "lang", "jupyter", "number-sections"]),
 }
+
+Key = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -55,142 +56,129 @@ class Book:
     execute_in_project: bool
     output: Path
     pdf_name: str
-    lines: dict[str, int] = field(repr=False)  # where `_quarto.yml` names each title and file
+    lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
 
 
 def read_book(root: Path) -> Book:
     path = root / "_quarto.yml"
     if not path.is_file():
         stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
-    text = path.read_text(encoding="utf-8")
-    settings, lines = read_yaml(text, path.name)
-    problems = Problems()
+    return _Reader(root, *read_yaml(path.read_text(encoding="utf-8"), path.name)).book()
 
-    def line(*keys: str | int) -> int:
-        return lines.get(keys, 1)
 
-    def check(found: Any, known: dict[str, Any], keys: tuple[str, ...]) -> None:
-        for key, value in (found or {}).items():
-            here = (*keys, key)
-            if key not in known:
-                problems.add(
-                    path.name,
-                    line(*here),
-                    f"press does not read the key `{'.'.join(here)}`;"
-                    f" here it knows {', '.join(known)}.",
-                )
-            elif isinstance(known[key], dict) and not isinstance(value, str | None):
-                if isinstance(value, dict):
-                    check(value, known[key], here)
-                else:
-                    problems.add(path.name, line(*here), f"`{'.'.join(here)}` needs keys below it.")
+class _Reader:
+    def __init__(self, root: Path, settings: dict[str, Any], lines: dict[Key, int]) -> None:
+        self.root = root
+        self.settings = settings
+        self.lines = lines
+        self.problems = Problems()
+        self.chapters: list[Chapter] = []
+        self.parts: list[str] = []
 
-    if isinstance(settings.get("format"), str):
-        settings["format"] = {settings["format"]: None}
-    check(settings, KNOWN, ())
-    problems.stop_if_any()
+    def refuse(self, key: Key, sentence: str) -> None:
+        self.problems.add("_quarto.yml", self.lines.get(key, 1), sentence)
 
-    book = settings.get("book") or {}
-    project = settings.get("project") or {}
-    if project.get("type") != "book":
-        stop("`project.type` must be `book`.", path.name, line("project"))
-    if not isinstance(book.get("title"), str):
-        stop("`book.title` is needed, as text.", path.name, line("book"))
-    for key, kind in EXECUTE.items():
-        value = (settings.get("execute") or {}).get(key)
-        if value is not None and not isinstance(value, kind):
-            problems.add(
-                path.name, line("execute", key), f"`execute.{key}` is true or false, not {value!r}."
-            )
-    if settings.get("jupyter", "python3") != "python3":
-        problems.add(
-            path.name, line("jupyter"), "press runs chapters with `jupyter: python3` only."
+    def book(self) -> Book:
+        settings = self.settings
+        if isinstance(settings.get("format"), str):
+            settings["format"] = {settings["format"]: None}
+        self.check_keys(settings, KNOWN, ())
+        self.problems.stop_if_any()
+
+        book = settings.get("book") or {}
+        project = settings.get("project") or {}
+        execute = settings.get("execute") or {}
+        where = project.get("execute-dir", "file")
+        output = self.root / project.get("output-dir", "_book")
+        bibliography = settings.get("bibliography") or []
+        bibliography = [bibliography] if isinstance(bibliography, str) else bibliography
+        authors = book.get("author") or []
+        authors = authors if isinstance(authors, list) else [authors]
+
+        if project.get("type") != "book":
+            self.refuse(("project",), "`project.type` must be `book`.")
+        if not isinstance(book.get("title"), str):
+            self.refuse(("book",), "`book.title` is needed, as text.")
+        for key, value in execute.items():
+            if not isinstance(value, bool):
+                self.refuse(("execute", key), f"`execute.{key}` is true or false, not {value!r}.")
+        if settings.get("jupyter", "python3") != "python3":
+            self.refuse(("jupyter",), "press runs chapters with `jupyter: python3` only.")
+        if settings.get("number-sections", True) is not True:
+            self.refuse(("number-sections",), "press always numbers sections.")
+        if where not in ("file", "project"):
+            self.refuse(("project", "execute-dir"), "`execute-dir` is `file` or `project`.")
+        if self.root.resolve() not in output.resolve().parents:
+            self.refuse(("project", "output-dir"), "`output-dir` must be a folder in the project.")
+        for key, name in [("bibliography", name) for name in bibliography] + [
+            ("csl", settings.get("csl"))
+        ]:
+            if name and not (self.root / name).is_file():
+                self.refuse((key,), f"the file {name}, given as {key}, does not exist.")
+        self.add_chapters(book.get("chapters"), ("book", "chapters"), False)
+        if "appendices" in book:
+            self.add_chapters(book["appendices"], ("book", "appendices"), True)
+        if self.chapters and self.chapters[0].file != "index.qmd":
+            self.refuse(("book", "chapters"), "the first chapter must be index.qmd.")
+        self.problems.stop_if_any()
+        return Book(
+            root=self.root,
+            title=book["title"],
+            subtitle=str(book.get("subtitle") or ""),
+            authors=[str(a["name"]) if isinstance(a, dict) else str(a) for a in authors],
+            description=str(book.get("description") or ""),
+            lang=str(settings.get("lang") or "en"),
+            chapters=self.chapters,
+            parts=self.parts,
+            formats=list(settings.get("format") or ["html"]),
+            bibliography=[self.root / name for name in bibliography],
+            csl=self.root / settings["csl"] if settings.get("csl") else None,
+            execute=dict.fromkeys(EXECUTE, True) | execute,
+            execute_in_project=where == "project",
+            output=output,
+            # Quarto's rule for the name of a book's file.
+            pdf_name=re.sub(r"[ <>()|:&;#?*'\\/]", "-", book.get("output-file") or book["title"])
+            + ".pdf",
+            lines=self.lines,
         )
-    if settings.get("number-sections", True) is not True:
-        problems.add(path.name, line("number-sections"), "press always numbers sections.")
-    where = project.get("execute-dir", "file")
-    if where not in ("file", "project"):
-        problems.add(
-            path.name, line("project", "execute-dir"), "`execute-dir` is `file` or `project`."
-        )
 
-    chapters: list[Chapter] = []
-    parts: list[str] = []
+    def check_keys(self, found: dict[str, Any], known: dict[str, Any], key: Key) -> None:
+        for name, value in found.items():
+            here = (*key, name)
+            dotted = ".".join(map(str, here))
+            if name not in known:
+                sentence = f"press does not read the key `{dotted}`; here it knows"
+                self.refuse(here, f"{sentence} {', '.join(known)}.")
+            elif isinstance(known[name], dict) and isinstance(value, dict):
+                self.check_keys(value, known[name], here)
+            elif isinstance(known[name], dict) and value not in (None, "default"):
+                self.refuse(here, f"`{dotted}` needs keys below it.")
 
-    def add(name: Any, at: tuple[str | int, ...], part: int, appendix: bool) -> None:
-        if not isinstance(name, str) or not name.endswith(".qmd"):
-            problems.add(
-                path.name, line(*at), f"a chapter is the name of a .qmd file, not {name!r}."
-            )
-        elif Path(name).is_absolute() or ".." in Path(name).parts:
-            problems.add(path.name, line(*at), f"the chapter {name} lies outside the project.")
-        elif not (root / name).is_file():
-            problems.add(path.name, line(*at), f"the chapter {name} does not exist.")
-        elif any(name == chapter.file for chapter in chapters):
-            problems.add(path.name, line(*at), f"the chapter {name} is listed twice.")
-        else:
-            chapters.append(Chapter(name, part, appendix))
-
-    def add_all(items: Any, at: tuple[str | int, ...], appendix: bool) -> None:
+    def add_chapters(self, items: Any, key: Key, appendix: bool) -> None:
         if not isinstance(items, list) or not items:
-            problems.add(path.name, line(*at), f"`{at[-1]}` must be a list of .qmd files.")
+            self.refuse(key, f"`{key[-1]}` must be a list of .qmd files.")
             return
         for i, item in enumerate(items):
+            here = (*key, i)
             if not isinstance(item, dict):
-                add(item, (*at, i), -1, appendix)
-            elif set(item) == {"part", "chapters"} and not appendix and len(at) == 2:
-                if not isinstance(item["part"], str) or item["part"].endswith(".qmd"):
-                    problems.add(path.name, line(*at, i), "a part is a title, in press not a file.")
-                parts.append(str(item["part"]))
-                for j, name in enumerate(item["chapters"] or []):
-                    add(name, (*at, i, "chapters", j), len(parts) - 1, appendix)
+                self.add_chapter(item, here, -1, appendix)
+            elif set(item) != {"part", "chapters"} or appendix:
+                self.refuse(here, "an entry is the name of a .qmd file, or `part` and `chapters`.")
+            elif str(item["part"]).endswith(".qmd"):
+                self.refuse(here, "a part is a title, in press not a file.")
             else:
-                problems.add(
-                    path.name,
-                    line(*at, i),
-                    "an entry is the name of a .qmd file, or `part` with `chapters`.",
-                )
+                self.parts.append(str(item["part"]))
+                for j, name in enumerate(item["chapters"] or []):
+                    self.add_chapter(name, (*here, "chapters", j), len(self.parts) - 1, False)
 
-    add_all(book.get("chapters"), ("book", "chapters"), False)
-    if "appendices" in book:
-        add_all(book["appendices"], ("book", "appendices"), True)
-    if chapters and chapters[0].file != "index.qmd":
-        problems.add(path.name, line("book", "chapters"), "the first chapter must be index.qmd.")
-
-    bibliography = settings.get("bibliography") or []
-    names = [bibliography] if isinstance(bibliography, str) else bibliography
-    for key, name in [("bibliography", n) for n in names] + [("csl", settings.get("csl"))]:
-        if name and not (root / name).is_file():
-            problems.add(path.name, line(key), f"the file {name}, given as {key}, does not exist.")
-    output = root / project.get("output-dir", "_book")
-    if output.resolve() == root.resolve() or root.resolve() not in output.resolve().parents:
-        problems.add(
-            path.name,
-            line("project", "output-dir"),
-            "`output-dir` must be a folder in the project.",
-        )
-    problems.stop_if_any()
-
-    authors = book.get("author") or []
-    authors = authors if isinstance(authors, list) else [authors]
-    return Book(
-        root=root,
-        title=book["title"],
-        subtitle=str(book.get("subtitle") or ""),
-        authors=[a["name"] if isinstance(a, dict) and "name" in a else str(a) for a in authors],
-        description=str(book.get("description") or ""),
-        lang=str(settings.get("lang") or "en"),
-        chapters=chapters,
-        parts=parts,
-        formats=list(settings.get("format") or {"html": None}),
-        bibliography=[root / name for name in names],
-        csl=root / settings["csl"] if settings.get("csl") else None,
-        execute={"echo": True, "eval": True, "output": True, "warning": True}
-        | (settings.get("execute") or {}),
-        execute_in_project=where == "project",
-        output=output,
-        # Quarto's rule for the name of a book's file.
-        pdf_name=re.sub(r"[ <>()|:&;#?*'\\/]", "-", book.get("output-file") or book["title"])
-        + ".pdf",
-        lines={".".join(map(str, at)): number for at, number in lines.items()},
-    )
+    def add_chapter(self, name: Any, key: Key, part: int, appendix: bool) -> None:
+        if not isinstance(name, str) or not name.endswith(".qmd"):
+            self.refuse(key, f"a chapter is the name of a .qmd file, not {name!r}.")
+        elif Path(name).is_absolute() or ".." in Path(name).parts:
+            self.refuse(key, f"the chapter {name} lies outside the project.")
+        elif not (self.root / name).is_file():
+            self.refuse(key, f"the chapter {name} does not exist.")
+        elif any(name == chapter.file for chapter in self.chapters):
+            self.refuse(key, f"the chapter {name} is listed twice.")
+        else:
+            self.chapters.append(Chapter(name, part, appendix))

@@ -11,6 +11,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from urllib.parse import unquote
 
 from .document import (
@@ -25,7 +26,7 @@ from .document import (
     walk,
 )
 from .errors import Problems
-from .project import Book, Chapter
+from .project import Chapter
 from .source import CALLOUTS
 from .weave import FIGURE, Woven
 
@@ -37,6 +38,13 @@ TEX_GAPS = re.compile(
     r"\\(?:xrightarrow|xleftarrow|color|textcolor|tag|label|substack)(?![A-Za-z])"
     r"|\\operatorname\*|\\(?:left|right)\s*(?:\.|\\\||\\[lr][Vv]ert)"
 )
+# What pandoc prints as it stands, because it did not take it for what it was meant to be.
+STRAY = re.compile(r"(?P<block>:::)|(?P<label>\{#[^}]*\}?)|(?P<note>\[\^[^]]*\])")
+STRAY_SENTENCES = {
+    "block": "this `:::` needs an empty line before it.",
+    "label": "this label does not follow a heading, an equation, a caption or an image.",
+    "note": "this footnote has no text.",
+}
 
 
 @dataclass
@@ -65,9 +73,9 @@ class Target:
 
 
 class References:
-    def __init__(self, book: Book, pages: list[Page]) -> None:
-        self.book = book
+    def __init__(self, pages: list[Page], root: Path) -> None:
         self.pages = pages
+        self.root = root
         self.problems = Problems()
         self.targets: dict[str, Target] = {}
 
@@ -168,7 +176,7 @@ class References:
             if anchor and anchor not in other.identifiers:
                 self.dead(page, target, f"{file} has no anchor #{anchor}")
             node["c"][2][0] = f"{PAGE}{file}{'#' if anchor else ''}{anchor}"
-        elif file.startswith("..") or not (self.book.root / file).is_file():
+        elif file.startswith("..") or not (self.root / file).is_file():
             what = "image" if node["t"] == "Image" else "link"
             self.dead(page, target, f"the {what} leads to a file that does not exist")
         elif file.endswith(".qmd"):
@@ -228,6 +236,9 @@ class Numbering:
                 self.refuse("this image needs alt text.", re.escape(node["c"][2][0]))
         elif kind == "Math" and (gap := TEX_GAPS.search(node["c"][1])):
             self.refuse(f"the PDF cannot set `{gap[0]}` in math.", re.escape(gap[0]))
+        elif kind == "Str" and (stray := STRAY.search(node["c"])):
+            if stray[0] in self.page.woven.text:  # else it is escaped there, and meant
+                self.refuse(STRAY_SENTENCES[stray.lastgroup or ""], re.escape(stray[0]))
         elif kind == "Code":  # Quarto's way to show what an inline value looks like
             node["c"][1] = node["c"][1].replace("{{python}}", "{python}")
         return None

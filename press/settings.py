@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from .errors import BookError, Problem
 
-Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+if TYPE_CHECKING:
+    import yaml
+
 Lines = dict[tuple[str | int, ...], int]
 
 
 def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any], Lines]:
     """The mapping in `text`, and the line of each key and list item by its path."""
+    import yaml
+
     lines: Lines = {}
 
     def fail(line: int, sentence: str) -> BookError:
@@ -34,7 +36,7 @@ def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any]
             return found
         return loader.construct_object(node)
 
-    loader = Loader(text)
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         node = loader.get_single_node()
         result = {} if node is None else value(node, ())

@@ -236,8 +236,11 @@ class Reader:
                   for m in found if m["key"]}  # fmt: skip
         if identifier == "" and classes in [[f"callout-{kind}"] for kind in CALLOUTS]:
             allowed = ["title", "collapse"]
-        elif classes == ["content-visible"] and values.get("when-format") in ("html", "pdf"):
+        elif classes == ["content-visible"] and values.get("when-format") in ("html", "typst"):
             allowed = ["when-format"]
+        elif classes == ["content-visible"] and values.get("when-format") == "pdf":
+            self.refuse(number, 'to Quarto "pdf" is LaTeX; this PDF\'s format is "typst".')
+            return line
         elif not classes and identifier.startswith("fig-"):
             allowed = ["fig-alt"]
         elif not classes and (identifier == "refs" or identifier.startswith("tbl-")):

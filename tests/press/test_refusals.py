@@ -100,6 +100,18 @@ CHAPTERS = {
         "one format only",
     ),
     "math that the PDF drops": ("# A\n\nand $\\textcolor{red}{x}$\n", 3, "\\textcolor"),
+    "block without an empty line": (
+        "# A\n\ntext\n::: {.callout-tip}\nx\n:::\n",
+        4,
+        "an empty line",
+    ),
+    "label on nothing": ("# A\n\nSome text. {#eq-a}\n", 3, "does not follow"),
+    "footnote without text": ("# A\n\nSome text.[^a]\n", 3, "has no text"),
+    "format that Quarto takes for another": (
+        '# A\n\n::: {.content-visible when-format="pdf"}\nx\n:::\n',
+        3,
+        '"typst"',
+    ),
     "class on a heading": ("# A\n\n## B {.wide}\n", 3, "`wide`"),
     "table attribute": ("# A\n\n| a |\n|---|\n| b |\n\n: C {#tbl-a .striped}\n", 7, "striped"),
 }
