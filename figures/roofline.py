@@ -1,4 +1,4 @@
-"""The roofline: three accelerators, and four pieces of work that their roofs treat very differently."""
+"""The roofline: three accelerators, and four pieces of work that meet different roofs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,68 @@
+"""The book as a whole: no number typed, each figure from calc and fit for both grounds."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+import figures
+from figures import style
+from tests.book.rendered import REPOSITORY, chapters
+
+FIGURES = sorted(
+    path.stem
+    for path in Path(figures.__path__[0]).glob("*.py")
+    if path.stem not in ("__init__", "style")
+)
+
+
+def test_no_chapter_types_a_number() -> None:
+    audit = subprocess.run(
+        [sys.executable, "-m", "press", "audit", "."],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (audit.returncode, audit.stdout + audit.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_keep_their_text_and_take_the_page_s_ink(name: str, tmp_path: Path) -> None:
+    drawn = importlib.import_module(f"figures.{name}").draw()
+    path = tmp_path / f"{name}.svg"
+    drawn.savefig(path, metadata={"Date": None})
+    svg = path.read_text(encoding="utf-8")
+    assert len(re.findall(r"<text\b", svg)) >= 10
+    assert "Inter" in svg
+    assert style.INK in svg
+    assert "#000000" not in svg, "neutral ink must be style.INK, which the page recolours"
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", svg)]
+    assert min(sizes) >= 7.5
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_hold_no_numbers_of_their_own(name: str) -> None:
+    """A measured or published value would need decimals or a unit; layout numbers stay small."""
+    source = (REPOSITORY / "figures" / f"{name}.py").read_text(encoding="utf-8")
+    text = re.findall(r"\"[^\"]*\d+(?:\.\d+)?\s*(?:TB|GB|TFLOP|ns|pJ|W)\b[^\"]*\"", source)
+    assert not text
+    assert "from calc" in source
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_used(name: str) -> None:
+    assert any(f"figures.{name}.draw()" in path.read_text(encoding="utf-8") for path in chapters())
+
+
+def test_the_pdf_has_text_on_every_page_and_bookmarks(book: Path) -> None:
+    (path,) = book.glob("*.pdf")
+    reader = PdfReader(path)
+    assert all(re.search(r"[A-Za-z]{3}", page.extract_text()) for page in reader.pages)
+    assert reader.outline

@@ -1,0 +1,155 @@
+"""Every published number: `calc` gives it, an independent origin agrees, the page prints it."""
+
+from __future__ import annotations
+
+import ast
+import html
+import inspect
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calc import derivations
+from calc.derivations import math, numbers_to_know, roofline, show
+from calc.units import Quantity
+from press.check import page_texts
+from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
+
+PUBLISHED: dict[str, Any] = tomllib.loads(
+    (REPOSITORY / "tests" / "published.toml").read_text(encoding="utf-8")
+)
+TABLES = PUBLISHED.pop("table")
+
+
+def value_of(name: str) -> Any:
+    owner, attribute = name.split(".")
+    return getattr(getattr(derivations, owner), attribute)
+
+
+def printed(quote: Quote) -> str:
+    """What the inline expression must put on the page."""
+    return str(eval(quote.expression, {**vars(derivations), "show": show, "math": math}))
+
+
+# --- the numbers themselves ---
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_calc_agrees_with_the_independent_origin(name: str) -> None:
+    entry, value = PUBLISHED[name], value_of(name)
+    assert entry["origin"].strip()
+    if "text" in entry:
+        assert value == entry["text"]
+        return
+    magnitude = value.m_as(entry.get("unit", "")) if isinstance(value, Quantity) else value
+    assert magnitude == pytest.approx(entry["value"], rel=1e-5)
+
+
+# --- nothing quoted without an entry ---
+
+
+def inputs() -> set[str]:
+    """Attributes of derivations that are given, not computed: literals, data, and their names."""
+    found: set[str] = set()
+    for module in (numbers_to_know, roofline):
+        for cls in ast.parse(inspect.getsource(module)).body:
+            if isinstance(cls, ast.ClassDef):
+                for line in cls.body:
+                    match line:
+                        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                            if is_given(value, cls.name, found):
+                                found.add(f"{cls.name}.{name}")
+    return found
+
+
+def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
+    """Whether an expression only names, reads or states something."""
+    match expression:
+        case ast.Constant():
+            return True
+        case ast.Call(func=ast.Name(id="quantity"), args=arguments):
+            return all(isinstance(argument, ast.Constant) for argument in arguments)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="constants" | "hardware"), attr="get")):
+            return True
+        case ast.Name(id=name):
+            return f"{owner}.{name}" in given
+        case ast.Attribute(value=ast.Name(id=other), attr=name) if other[0].isupper():
+            return f"{other}.{name}" in given
+        case ast.Attribute(value=ast.Name(id=device)):  # h100.memory_bandwidth
+            return f"{owner}.{device}" in given
+        case ast.Attribute(value=ast.Call() as call):  # hardware.get("h100").memory_bandwidth
+            return is_given(call, owner, given)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=device), attr="peak" | "vector_peak")):
+            return f"{owner}.{device}" in given
+    return False
+
+
+def test_every_quoted_result_is_published() -> None:
+    given = inputs()
+    missing = {
+        f"{quote.chapter.name}: {name}"
+        for quote in quotes()
+        for name in quote.names
+        if name not in PUBLISHED and name not in given
+    }
+    assert not missing, "quoted results without an entry in tests/published.toml"
+
+
+def test_the_coverage_test_tells_results_from_inputs() -> None:
+    given = inputs()
+    assert {"A100Roofline.n", "A100Roofline.peak", "DecodeStep.parameters"} <= given
+    assert {"LightInFibre.speed", "BatchSize.element_size", "AnchorBandwidths.nvlink"} <= given
+    assert not given & {"A100Roofline.ridge_point", "IronLaw.added", "BatchSize.ridge_point"}
+    assert not given & {"DecodeStep.ridge_point", "MemoryPerParameter.fp16_per_parameter"}
+
+
+def test_every_entry_is_quoted() -> None:
+    quoted = {name for quote in quotes() for name in quote.names}
+    assert set(PUBLISHED) <= quoted, "entries of tests/published.toml that no chapter quotes"
+
+
+def test_chapters_quote_and_do_not_compute() -> None:
+    form = re.compile(r"(show|math)\([A-Z]\w*\.\w+(, (\"[^\"]*\"|digits=\d|\d))*\)")
+    computed = [quote.expression for quote in quotes() if not form.fullmatch(quote.expression)]
+    assert not computed
+
+
+# --- the rendered pages ---
+
+
+def test_pages_print_what_they_quote(book: Path) -> None:
+    texts = page_texts(book)
+    for quote in quotes():
+        if quote.expression.startswith("show"):
+            wanted = " ".join(printed(quote).split())
+            assert wanted in texts[quote.page], (quote.page, quote.expression)
+        else:
+            source = html.unescape((book / quote.page).read_text(encoding="utf-8"))
+            assert printed(quote) in source, (quote.page, quote.expression)
+
+
+@pytest.mark.parametrize("label", TABLES)
+def test_a_hand_checked_row_of_each_table(label: str, book: Path) -> None:
+    pages = [path.read_text(encoding="utf-8") for path in (book / "chapters").glob("*.html")]
+    page = next(page for page in pages if f'id="{label}"' in page)
+    table = page[page.index(f'id="{label}"') :].split("</table>")[0]
+    rows = [
+        " ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).split())
+        for row in table.split("<tr")[1:]
+    ]
+    entry = TABLES[label]
+    assert any(
+        entry["row"] in row and row.endswith(" ".join(entry["cells"].split())) for row in rows
+    ), rows
+
+
+def test_each_computed_table_has_a_hand_checked_row() -> None:
+    labels = {
+        label
+        for chapter in chapters()
+        for label in re.findall(r"#\| label: (tbl-[\w-]+)", chapter.read_text(encoding="utf-8"))
+    }
+    assert set(TABLES) == labels
