@@ -194,8 +194,7 @@
   function sanitized(original) {
     const twin = original.cloneNode(true);
     for (const odd of all(".footnote-back, .anchor, .copy-button", twin)) odd.remove();
-    for (const part of [twin, ...all("[id]", twin)]) if (!part.closest("defs")) part.removeAttribute("id");
-    for (const part of [twin, ...all("[tabindex]", twin)]) part.removeAttribute("tabindex");
+    for (const name of ["id", "tabindex"]) for (const part of [twin, ...all(`[${name}]`, twin)]) part.removeAttribute(name);
     return [twin];
   }
 

@@ -210,6 +210,14 @@ def test_a_fold_opens_by_click_and_by_key(open_page: Open, site: Path) -> None:
     expect(body).to_be_hidden()
 
 
+def test_a_link_into_a_closed_fold_opens_it(open_page: Open, site: Path) -> None:
+    page = open_with(open_page, site, "details")
+    body = page.locator("details .callout-body").first
+    expect(body).to_be_hidden()
+    body.evaluate("body => { body.id = 'inside'; location.hash = '#inside'; }")
+    expect(body).to_be_visible()
+
+
 def test_code_is_copied_as_it_was_written(open_page: Open, site: Path) -> None:
     page = open_with(open_page, site, "div.sourceCode")
     block = page.locator("div.sourceCode").first
