@@ -203,7 +203,7 @@ class Numbering:
         title = self.page.blocks[0]
         identifier, classes, _ = attribute(title)
         kind = "Appendix" if self.page.chapter.appendix else "Chapter"
-        if identifier:
+        if identifier.startswith("sec-"):
             self.references.define(self.page, identifier, kind, self.page.number)
         title["c"][1] = [identifier, classes, [["number", self.page.number], ["kind", kind]]]
         title["c"][2] = walk(title["c"][2], self.change)
@@ -218,7 +218,8 @@ class Numbering:
         if kind == "Header":
             return self.header(node)
         if kind == "Figure":
-            return self.figure(node)
+            caption = [inline for block in node["c"][1][1] for inline in block["c"]]
+            return self.drawing(node["c"][2][0]["c"][0], attribute(node)[0], caption)
         if kind == "Table":
             return self.table(node, *self.table_caption(node))
         if kind == "Div":
@@ -276,12 +277,6 @@ class Numbering:
         number = f"{self.page.number}.{self.counts[kind]}".lstrip(".")
         self.references.define(self.page, label, WORDS[kind], number)
         return f"({number})" if kind == "eq" else f"{WORDS[kind]}\u00a0{number}"
-
-    def figure(self, node: Node) -> Node:
-        identifier, _, _ = attribute(node)
-        caption = [i for block in node["c"][1][1] for i in block["c"]]
-        image = node["c"][2][0]["c"][0]
-        return self.drawing(image, identifier, caption)
 
     def drawing(self, image: Node, identifier: str, caption: list[Node], alt: str = "") -> Node:
         own, classes, values = attribute(image)

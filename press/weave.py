@@ -42,71 +42,121 @@ class Woven:
 
 
 def weave(source: Source, result: Result) -> Woven:
-    woven = Woven(source.file)
-    problems = Problems()
-    captions = {
-        cell.label: (cell.option_lines.get(key, cell.line), cell.options[key])
-        for cell in source.pieces
-        if isinstance(cell, Cell)
-        for key in ("fig-cap", "tbl-cap")
-        if key in cell.options
-    }
-    # Pandoc reads the text of metadata as Markdown: captions and the title go there.
-    woven.add(0, "---", "{")
-    woven.add(
-        source.title_line,
-        f'"title": {json.dumps(source.title, ensure_ascii=False)}, "captions": {{',
-    )
-    for i, (label, (line, caption)) in enumerate(captions.items()):
-        quoted = json.dumps(caption.strip(), ensure_ascii=False)
-        woven.add(line, f"{',' if i else ''}{json.dumps(label)}: {quoted}")
-    woven.add(0, "}}", "---", "")
+    weaver = _Weaver(source)
     for piece, outputs in zip(source.pieces, result.pieces, strict=True):
         if isinstance(piece, Prose):
-            _prose(piece, outputs, woven, problems)
+            weaver.prose(piece, outputs)
         else:
-            _cell(piece, outputs, woven, problems)
-    problems.stop_if_any()
-    return woven
+            weaver.cell(piece, outputs)
+    weaver.problems.stop_if_any()
+    return weaver.woven
 
 
-def _prose(prose: Prose, values: Outputs, woven: Woven, problems: Problems) -> None:
-    text = prose.text
-    in_math = math_spans(text)
-    parts: list[str] = []
-    end = 0
-    for match, (line, expression), value in zip(
-        INLINE.finditer(text), prose.inline_values(), values, strict=True
-    ):
-        start_of_line = text.rfind("\n", 0, match.start()) + 1
-        shown, verbatim = shown_value(value["data"])
-        if any(a < match.start() < b for a, b in in_math):
-            if not verbatim and shown != escaped(shown):
-                problems.add(
-                    woven.file,
-                    line,
-                    f"`{expression}` is plain text, which Quarto escapes inside math; "
-                    "show it through an object with `_repr_markdown_`.",
-                )
-        elif not verbatim:
+class _Weaver:
+    def __init__(self, source: Source) -> None:
+        self.woven = Woven(source.file)
+        self.problems = Problems()
+        captions = {
+            cell.label: (cell.option_lines.get(key, cell.line), cell.options[key])
+            for cell in source.pieces
+            if isinstance(cell, Cell)
+            for key in ("fig-cap", "tbl-cap")
+            if key in cell.options
+        }
+        # Pandoc reads the text of metadata as Markdown: the title and the captions go there.
+        self.woven.add(0, "---", "{")
+        self.woven.add(source.title_line, f'"title": {_quoted(source.title)}, "captions": {{')
+        for i, (label, (line, caption)) in enumerate(captions.items()):
+            comma = "," if i else ""
+            self.woven.add(line, f"{comma}{_quoted(label)}: {_quoted(caption.strip())}")
+        self.woven.add(0, "}}", "---", "")
+
+    def refuse(self, line: int, sentence: str) -> None:
+        self.problems.add(self.woven.file, line, sentence)
+
+    def prose(self, prose: Prose, values: Outputs) -> None:
+        text = prose.text
+        in_math = math_spans(text)
+        numbers = [number for number, _ in prose.lines]
+        parts: list[str] = []
+        end = 0
+        matches = list(INLINE.finditer(text))
+        for match, expression, value in zip(matches, prose.inline_values(), values, strict=True):
+            row = text[text.rfind("\n", 0, match.start()) + 1 :].lstrip().startswith("|")
+            math = any(a < match.start() < b for a, b in in_math)
+            parts += [text[end : match.start()], self.value(*expression, value["data"], math, row)]
+            end = match.end()
+        # An expression may span lines; its value never does, so the lines after it move up.
+        for match in reversed(matches):
+            first = text.count("\n", 0, match.start()) + 1
+            del numbers[first : first + match[0].count("\n")]
+        lines = "".join([*parts, text[end:]]).split("\n")
+        self.woven.lines += zip(numbers, lines, strict=True)
+        self.woven.add(numbers[-1] if numbers else 0, "")
+
+    def value(self, line: int, expression: str, data: dict[str, Any], math: bool, row: bool) -> str:
+        """An inline value as the Markdown that goes in its place."""
+        shown, verbatim = shown_value(data)
+        if "text/html" in data:
+            self.refuse(line, f"`{expression}` gives HTML, which Quarto would print in its stead.")
+        if math and not verbatim and shown != escaped(shown):
+            sentence = f"`{expression}` is plain text, which Quarto escapes inside math;"
+            self.refuse(line, f"{sentence} show it through an object with `_repr_markdown_`.")
+        if not math and not verbatim:
             shown = escaped(shown)
         shown = shown.strip().replace("\n", " ")
-        if text[start_of_line:].lstrip().startswith("|"):
-            shown = re.sub(r"(?<!\\)\|", r"\\|", shown)
-        parts += [text[end : match.start()], shown]
-        end = match.end()
-    woven_text = "".join([*parts, text[end:]])
-    # An expression may span lines; its value never does, so the lines after it move up.
-    numbers = [number for number, _ in prose.lines]
-    spans = {
-        text.count("\n", 0, m.start()): m[0].count("\n")
-        for m in INLINE.finditer(text)
-        if "\n" in m[0]
-    }
-    for index in sorted(spans, reverse=True):
-        del numbers[index + 1 : index + 1 + spans[index]]
-    woven.lines += zip(numbers, woven_text.split("\n"), strict=True)
-    woven.add(numbers[-1] if numbers else 0, "")
+        return re.sub(r"(?<!\\)\|", r"\\|", shown) if row else shown
+
+    def cell(self, cell: Cell, outputs: Outputs) -> None:
+        shown: list[str] = []  # Markdown
+        printed: list[str] = []  # plain text
+        figures: list[str] = []
+        for output in outputs if cell.options["output"] else []:
+            data = output.get("data", {})
+            if output["output_type"] == "stream":
+                if output["name"] == "stdout" or cell.options["warning"]:
+                    printed.append(output["text"])
+            elif "text/html" in data:
+                self.refuse(cell.line, "this cell gives text/html, which no PDF can show.")
+            elif "text/markdown" in data:
+                shown.append(str(data["text/markdown"]))
+                if re.search(r"^[ \t]*:::", shown[-1], re.MULTILINE):
+                    self.refuse(cell.line, "the Markdown of this cell holds a `:::` line.")
+            elif "image/svg+xml" in data:
+                figures.append(self.figure(cell, data["image/svg+xml"], len(figures) + 1))
+                shown.append(figures[-1])
+            elif set(data) != {"text/plain"}:
+                self.refuse(cell.line, f"press cannot print {', '.join(sorted(data))}.")
+            elif not any("image/svg+xml" in other.get("data", {}) for other in outputs):
+                printed.append(str(data["text/plain"]))  # beside a figure: what a call returned
+        if cell.options["eval"]:
+            self.check_label(cell, len(figures), len(shown), len(printed))
+        if cell.options["echo"] and cell.code:
+            code = _fenced(cell.code, " {.python}")
+            self.woven.add(cell.line, "", "::: {.code-cell}", code, ":::")
+        for text in printed:
+            self.woven.add(cell.line, "", "::: {.cell-output}", _fenced(text), ":::")
+        mark = f"#{cell.label} " if cell.label.startswith(("fig-", "tbl-")) else ""
+        for text in shown:
+            opening = f"::: {{{mark}.press-output}}"
+            self.woven.add(cell.line, "", opening, "", text.strip("\n"), "", ":::")
+        self.woven.add(cell.line, "")
+
+    def figure(self, cell: Cell, svg: str, number: int) -> str:
+        name = re.sub(r"\W+", "-", f"{self.woven.file}-{cell.label or cell.line}-{number}")
+        alt = " ".join(str(cell.options.get("fig-alt", "")).split())
+        if not alt:
+            self.refuse(cell.line, "this cell draws a figure and needs `fig-alt`.")
+        self.woven.figures[name] = (svg, alt)
+        return f"![]({FIGURE}{name})"
+
+    def check_label(self, cell: Cell, figures: int, shown: int, printed: int) -> None:
+        kind = cell.label[:4]
+        wanted = {"fig-": figures, "tbl-": shown - figures}.get(kind, 1)
+        if kind in ("fig-", "tbl-") and (wanted, shown + printed) != (1, 1):
+            what = "figure" if kind == "fig-" else "Markdown table"
+            sentence = f"the cell `{cell.label}` must give one {what}, not"
+            self.refuse(cell.line, f"{sentence} {shown + printed} outputs.")
 
 
 def shown_value(data: dict[str, Any]) -> tuple[str, bool]:
@@ -130,59 +180,15 @@ def escaped(text: str) -> str:
 
 
 def math_spans(text: str) -> list[tuple[int, int]]:
-    blank = INLINE.sub(lambda m: "x" * len(m[0]), text)
-    blank = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda m: "x" * len(m[0]), blank)
+    """Where the math of a text stands; dollars in code and inline values open none."""
+    blank = INLINE.sub(lambda match: "x" * len(match[0]), text)
+    blank = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda match: "x" * len(match[0]), blank)
     pattern = r"(?<!\\)\$\$.+?\$\$|(?<![\\$])\$(?=\S)(?:[^$\\\n]|\\.|\n(?!\n))+?(?<=\S)\$(?!\d)"
     return [match.span() for match in re.finditer(pattern, blank, re.DOTALL)]
 
 
-def _cell(cell: Cell, outputs: Outputs, woven: Woven, problems: Problems) -> None:
-    shown: list[str] = []  # Markdown
-    printed: list[str] = []  # plain text
-    figures = tables = 0
-    for output in outputs if cell.options["output"] else []:
-        if output["output_type"] == "stream":
-            if output["name"] == "stdout" or cell.options["warning"]:
-                printed.append(output["text"])
-            continue
-        data = output["data"]
-        if "text/markdown" in data:
-            shown.append(str(data["text/markdown"]))
-            tables += 1
-            if re.search(r"^[ \t]*:::", shown[-1], re.MULTILINE):
-                problems.add(woven.file, cell.line, "the Markdown of this cell holds a `:::` line.")
-        elif "image/svg+xml" in data:
-            figures += 1
-            name = re.sub(r"\W+", "-", f"{woven.file}-{cell.label or cell.line}-{figures}")
-            alt = " ".join(str(cell.options.get("fig-alt", "")).split())
-            woven.figures[name] = (data["image/svg+xml"], alt)
-            if "fig-alt" not in cell.options:
-                problems.add(woven.file, cell.line, "this cell draws a figure and needs `fig-alt`.")
-            shown.append(f"![]({FIGURE}{name})")
-        elif set(data) == {"text/plain"}:
-            if not (figures or any("image/svg+xml" in o.get("data", {}) for o in outputs)):
-                printed.append(str(data["text/plain"]))
-        else:
-            problems.add(
-                woven.file,
-                cell.line,
-                f"this cell gives {', '.join(sorted(data))}; press prints Markdown, matplotlib "
-                "figures and plain text.",
-            )
-    for prefix, count, what in (("fig-", figures, "figure"), ("tbl-", tables, "Markdown table")):
-        given = len(shown) + len(printed)
-        if cell.options["eval"] and cell.label.startswith(prefix) and (count != 1 or given != 1):
-            sentence = f"the cell `{cell.label}` must give one {what}, not {given} outputs."
-            problems.add(woven.file, cell.line, sentence)
-    if cell.options["echo"] and cell.code:
-        woven.add(cell.line, "", "::: {.code-cell}", _fenced(cell.code, " {.python}"), ":::")
-    for text in printed:
-        woven.add(cell.line, "", "::: {.cell-output}", _fenced(text), ":::")
-    numbered = cell.label.startswith(("fig-", "tbl-"))
-    for text in shown:
-        mark = f"#{cell.label} " if numbered else ""
-        woven.add(cell.line, "", f"::: {{{mark}.press-output}}", "", text.strip("\n"), "", ":::")
-    woven.add(cell.line, "")
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _fenced(text: str, attributes: str = "") -> str:

@@ -275,6 +275,15 @@ def test_outside_git_the_version_stands_for_the_commit(write_book: Write) -> Non
     assert "Version 7.8.9" in (root / "_book/index.html").read_text()
 
 
+def test_chapters_may_share_a_title(write_book: Write) -> None:
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
+    root = write_book(
+        "# Summary\n", {"two.qmd": "# Summary\n\n[up](index.qmd#summary)\n"}, settings
+    )
+    render(root)
+    assert set(page_texts(root / "_book")) == {"index.html", "two.html"}
+
+
 def test_one_format_alone(write_book: Write) -> None:
     root = write_book("# A\n")
     assert press("render", "--to", "pdf", root).returncode == 0

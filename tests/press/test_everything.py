@@ -95,6 +95,13 @@ def test_a_page_says(page: str, line: str, texts: dict[str, str]) -> None:
     assert line in texts[page].split("\n")
 
 
+def test_references_with_capitals_and_prefixes_print_as_quarto_prints_them(
+    texts: dict[str, str],
+) -> None:
+    line = "Figure 2.1, Table 1.1, Fig. 2.1 and 2.1 are four ways; Chapter 1 is a fifth."
+    assert line in texts["chapters/cells.html"].split("\n")
+
+
 def test_what_is_for_the_pdf_is_not_on_the_page(texts: dict[str, str], pdf_text: str) -> None:
     assert "Only in the PDF." not in texts["chapters/callouts.html"]
     assert "Only in the PDF." in pdf_text

@@ -197,6 +197,11 @@ FAILING = {
         3,
         "text/html",
     ),
+    "HTML in a line": (
+        "# A\n\nIt is `{python} __import__('IPython').display.HTML('b')`.\n",
+        3,
+        "gives HTML",
+    ),
     "plain text in math": ("# A\n\n$x = `{python} '2,039.4'`$\n", 3, "escapes inside math"),
 }  # fmt: skip
 
