@@ -37,9 +37,9 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 
 def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
     """The quotient, and infinity where the denominator is zero: the limit of laws that have one."""
-    if _is_array(denominator) or denominator != 0:
-        return numerator / denominator
-    return math.inf
+    if _is_array(denominator):
+        return numerator / (denominator + 0.0)  # of a negative zero makes zero
+    return numerator / denominator if denominator else math.inf
 
 
 def floor(value: Any) -> Any:

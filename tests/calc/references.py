@@ -1,0 +1,89 @@
+"""Every law once more, by hand: in exact fractions of magnitudes in the laws' own units.
+
+A new law gets a line here; test_law.py holds each law against its line and fails where one lacks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+Exact = Fraction
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "roofline.arithmetic_intensity": lambda operations, traffic: operations / traffic,
+    "roofline.ridge_point": lambda peak, bandwidth: peak / bandwidth,
+    "roofline.attainable": lambda peak, bandwidth, intensity: (
+        peak if bandwidth * intensity > peak else bandwidth * intensity
+    ),
+    "roofline.bound": lambda peak, bandwidth, intensity: (
+        "memory" if intensity < peak / bandwidth else "compute"
+    ),
+    "roofline.utilization": lambda peak, bandwidth, intensity: (
+        1 if intensity > peak / bandwidth else intensity / (peak / bandwidth)
+    ),
+    "roofline.execution_time": lambda traffic, bandwidth, operations, peak, efficiency, latency: (
+        latency + operations / peak / efficiency + traffic / bandwidth
+    ),
+    "roofline.execution_time_overlapped": (
+        lambda traffic, bandwidth, operations, peak, efficiency, latency: (
+            latency + sorted([operations / peak / efficiency, traffic / bandwidth])[-1]
+        )
+    ),
+    "roofline.gemm_operations": lambda m, n, k, per_term: m * n * k * per_term,
+    "roofline.gemm_traffic": lambda m, n, k, size: m * k * size + k * n * size + m * n * size,
+    "roofline.weights_only_intensity": lambda batch, size, per_term: per_term * batch / size,
+    "roofline.critical_batch_by_weights": lambda ridge, size, per_term: ridge / (per_term / size),
+    "roofline.critical_batch": lambda ridge, inputs, outputs, size, per_term: _critical_batch(
+        ridge, inputs, outputs, size, per_term
+    ),
+    "roofline.elementwise_operations": lambda elements, per_element: per_element * elements,
+    "roofline.elementwise_traffic": lambda elements, arrays, size: size * arrays * elements,
+    "scaling.amdahl": lambda serial, processors: processors / (processors * serial + 1 - serial),
+    "scaling.amdahl_limit": lambda serial: 1 / serial if serial else math.inf,
+    "scaling.gustafson": lambda serial, processors: serial + (1 - serial) * processors,
+    # Times of the run on n processors: s and 1 - s; on one processor: s and (1 - s) n.
+    "scaling.serial_fraction_of_serial_run": lambda serial, processors: (
+        serial / (serial + (1 - serial) * processors)
+    ),
+    # Times of the serial run: s and 1 - s; on n processors: s and (1 - s) / n.
+    "scaling.serial_fraction_of_parallel_run": lambda serial, processors: (
+        serial * processors / (serial * processors + 1 - serial)
+    ),
+    "queueing.requests_in_flight": lambda rate, time: rate * time,
+    "queueing.arrival_rate": lambda requests, time: requests / time,
+    "queueing.time_in_system": lambda requests, rate: requests / rate,
+    "queueing.memory_in_flight": lambda requests, each: requests * each,
+    "queueing.max_requests_in_flight": lambda memory, each: memory // each,
+    "queueing.max_throughput": lambda memory, each, time: (memory // each) / time,
+    "training.training_flops": lambda parameters, tokens, work: parameters * tokens * work,
+    "training.inference_flops": lambda parameters, tokens, work: parameters * tokens * work,
+    "training.training_time": lambda parameters, tokens, devices, peak, mfu, work: (
+        parameters * tokens * work / peak / devices / mfu
+    ),
+    "training.mfu": lambda parameters, tokens, devices, peak, time, work: (
+        parameters * tokens * work / time / peak / devices
+    ),
+    "training.model_memory": lambda parameters, each: each * parameters,
+    "energy.arithmetic_energy": lambda operations, each: each * operations,
+    "energy.movement_energy": lambda traffic, each: each * traffic,
+    "energy.energy_of_run": lambda power, time: time * power,
+    "energy.energy_efficiency": lambda peak, power: 1 / (power / peak),
+    "links.transfer_time": lambda size, bandwidth, latency: size / bandwidth + latency,
+    "links.effective_bandwidth": lambda size, bandwidth, latency: (
+        bandwidth * size / (latency * bandwidth + size)
+    ),
+    "links.half_performance_size": lambda bandwidth, latency: bandwidth * latency,
+    "links.round_trip_time": lambda distance, speed: distance / speed + distance / speed,
+    "links.reach": lambda round_trip, speed: round_trip * speed / 2,
+}
+
+
+def _critical_batch(
+    ridge: Exact, inputs: Exact, outputs: Exact, size: Exact, per_term: Exact
+) -> Any:
+    """Solves B · i · o · per_term = ridge · size · (i · o + B · (i + o)) for B."""
+    slope = inputs * outputs * per_term - ridge * size * (inputs + outputs)
+    return ridge * size * inputs * outputs / slope if slope > 0 else math.inf

@@ -1,0 +1,188 @@
+"""The command `calc`: what it prints, and that a mistake is one sentence and an exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import calc
+from calc import constants, hardware
+from calc.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("calc: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "calc", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | environment,
+    )
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    everything = run(capsys, "list")
+    for name in (*hardware.names(), *constants.names(), *calc.laws()):
+        assert f"\n  {name} " in everything
+    assert run(capsys, "list", "devices").startswith("h100 ")
+    assert "Speedup of a fixed problem on n processors." in run(capsys, "list", "laws")
+    assert "640 pJ" in run(capsys, "list", "constants")
+
+
+def test_show_everything_that_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (*hardware.names(), *constants.names(), *calc.laws()):
+        assert run(capsys, "show", name)
+
+
+def test_show_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "show", "H100")
+    assert shown.startswith("NVIDIA H100 SXM5 80 GB (2022)\n")
+    for line in ("989 TFLOP/s", "80 GiB", "450 GB/s", "700 W", "295.2 FLOP/byte", "Source: NVIDIA"):
+        assert line in shown
+    assert "unpublished" in run(capsys, "show", "tpu-v5p")
+    assert "4 W (estimate)" in run(capsys, "show", "phone-npu")
+
+
+def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
+    constant = constants.get("energy_dram_word")
+    assert run(capsys, "show", "energy_dram_word") == f"640 pJ\n{calc.source(constant)}\n"
+    shown = run(capsys, "show", "scaling.amdahl")
+    assert shown.startswith("calc.scaling.amdahl(serial_fraction, processors)\n")
+    assert "Equation: S(n) = 1 / (s + (1 − s) / n)" in shown
+    assert "ridge_point(peak: FLOP/s, bandwidth: byte/s)" in run(
+        capsys, "show", "roofline.ridge_point"
+    )
+
+
+def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = run(capsys, "roofline", "h100", "--flops", "14 GFLOP", "--bytes", "14 GB")
+    rows = dict(line.split("  ", 1) for line in printed.splitlines())
+    assert {title: row.strip() for title, row in rows.items()} == {
+        "device": "NVIDIA H100 SXM5 80 GB, fp16: 989 TFLOP/s, 3.35 TB/s",
+        "arithmetic intensity": "1 FLOP/byte",
+        "ridge point": "295.2 FLOP/byte",
+        "bound by": "memory",
+        "attainable": "3.35 TFLOP/s (0.3387% of the dense peak)",
+        "time, perfect overlap": "4.179 ms",
+        "time, no overlap": "4.193 ms",
+    }
+    assert run(capsys, "roofline", "h100", "--flops", "14e9", "--bytes", "14e9") == printed
+    assert "int8" in run(
+        capsys, "roofline", "h100", "--flops", "1e9", "--bytes", "1", "--dtype", "int8"
+    )
+
+
+def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+    work = ("--flops", "1e9", "--bytes", "1e9")
+    assert "no accelerator 'h101'" in refused(capsys, "roofline", "h101", *work)
+    assert "no dense peak for 'fp4'" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
+    assert "traffic must be positive" in refused(
+        capsys, "roofline", "h100", "--flops", "1", "--bytes", "0"
+    )
+    assert "measured in GB" in refused(
+        capsys, "roofline", "h100", "--flops", "1 GB", "--bytes", "1"
+    )
+
+
+def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
+    expression = "6 FLOP/param/token * 7B param * 1T token / (1024 * 989 TFLOP/s * 40%)"
+    assert run(capsys, "eval", expression) == "28.8 h\n"
+    assert run(capsys, "eval", expression, "--to", "day") == "1.2 day\n"
+    assert run(capsys, "eval", "10 GB / 2 GB/s") == "5 s\n"
+    assert run(capsys, "eval", "-5 GB") == "-5 GB\n"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "9**9**9",
+        "__import__('os')",
+        "calc.__class__.__mro__",
+        "",
+        "1e999",
+        "x" * 1_000_000,
+        "(" * 1000,
+        "1 GB + 5 USD",
+        "1/0",
+    ],
+    ids=lambda expression: expression[:20],
+)
+def test_eval_refuses_at_once(capsys: pytest.CaptureFixture[str], expression: str) -> None:
+    start = time.perf_counter()
+    assert len(refused(capsys, "eval", expression)) < 300
+    assert time.perf_counter() - start < 5  # at once, on a machine however busy; no hang
+
+
+def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Cannot convert" in refused(capsys, "eval", "3 GB", "--to", "s")
+    assert "furlong is not a unit" in refused(capsys, "eval", "3 GB", "--to", "furlong")
+
+
+def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no device, constant or law 'nothing'" in refused(capsys, "show", "nothing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "calc: the following arguments are required: COMMAND; see calc --help"),
+        (["roofline", "h100"], "calc roofline: the following arguments are required: --flops"),
+        (["list", "devils"], "calc list: argument what: invalid choice: 'devils'"),
+        (["frobnicate"], "calc: argument COMMAND: invalid choice: 'frobnicate'"),
+    ],
+)
+def test_wrong_usage(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    message = capsys.readouterr().err
+    assert message.startswith(sentence)
+    assert message.count("\n") == 1
+
+
+def test_as_a_program() -> None:
+    done = command("eval", "10 GB / 2 GB/s")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5 s\n", "")
+    failed = command("eval", "1,5 GB")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("calc: cannot read '1,5 GB'")
+
+
+def test_a_terminal_without_our_letters() -> None:
+    done = command("eval", "3 us", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3 \\xb5s\n", "")
+
+
+def test_a_reader_that_stops_early() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "calc", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert isinstance(process.stdout, io.BufferedReader)
+    assert process.stderr is not None
+    process.stdout.close()  # before anything is printed
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0

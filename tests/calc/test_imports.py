@@ -1,0 +1,166 @@
+"""Who imports whom, what is loaded for a first answer, and life without numpy."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import calc
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Each module of the library may import modules of its own layer and of those before it.
+LAYERS = [
+    {"errors"},
+    {"units", "parsing", "formatting"},
+    {"citations", "records"},
+    {"constants", "hardware"},
+    {"law", "elementwise"},
+    set(calc.LAW_MODULES),
+    {"derivations", "simulation", "codesign", "measure"},
+    {"cli", "__main__"},
+]
+LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
+# What the arrows between the parts of the repository allow beside a part itself.
+PARTS = {"calc": set(), "figures": {"calc"}, "press": set()}
+HEAVY = {"matplotlib", "pandas", "scipy", "torch", "IPython"}
+
+
+def python(code: str, *options: str) -> str:
+    """What a fresh interpreter in the checkout prints."""
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def imported(path: Path) -> Iterator[tuple[str, bool]]:
+    """The modules a file imports, in full, and whether it does so on being imported itself."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    at_once = {id(each) for each in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((each.name, id(node) in at_once) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = path.relative_to(ROOT).parent.parts
+            base = [*package[: len(package) - node.level + 1]] if node.level else []
+            base += [node.module] if node.module else []
+            for each in node.names:  # `from calc import roofline` and `from calc.units import x`
+                yield ".".join([*base, each.name]), id(node) in at_once
+
+
+def module_files(part: str) -> list[Path]:
+    return sorted((ROOT / part).rglob("*.py"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_arrows_between_the_parts(part: str) -> None:
+    for path in module_files(part):
+        for name, _ in imported(path):
+            top = name.split(".")[0]
+            assert top not in {*PARTS, "tests", "benchmarks"} - PARTS[part] - {part}, path
+
+
+def test_arrows_within_the_library() -> None:
+    for path in module_files("calc"):
+        own = path.relative_to(ROOT / "calc").parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue  # the front door: it names every module and imports each when it is used
+        for name, at_once in imported(path):
+            top, _, rest = name.partition(".")
+            other = rest.split(".")[0]
+            if top == "calc" and other in LAYER and at_once:
+                assert LAYER[other] <= LAYER[own], f"{path} imports calc.{other}"
+
+
+def test_every_module_of_the_library_has_its_layer() -> None:
+    modules = {path.stem for path in (ROOT / "calc").glob("*.py")} - {"__init__"}
+    packages = {path.parent.name for path in (ROOT / "calc").glob("*/__init__.py")}
+    assert modules | packages <= set(LAYER)
+
+
+def test_the_library_imports_pint_and_the_standard_library_alone() -> None:
+    for path in (ROOT / "calc").glob("*.py"):
+        for name, at_once in imported(path):
+            top = name.split(".")[0]
+            assert not at_once or top in {"calc", "pint", "__future__"} | sys.stdlib_module_names
+
+
+def test_a_first_answer_loads_no_more_than_it_needs() -> None:
+    code = """if True:
+        import sys, calc
+        assert str(calc.hardware.H100.ridge_point("fp16")) == "295.2 FLOP/byte"
+        print(*{name.split(".")[0] for name in sys.modules})
+    """
+    loaded = set(python(code).split())
+    before = set(python("import sys, pint; print(*{n.split('.')[0] for n in sys.modules})").split())
+    unwanted = HEAVY | {"click", "rich", "typer", "yaml", "pydantic", "argparse"}
+    assert not loaded & unwanted - before
+    third_party = loaded - before - set(sys.stdlib_module_names)
+    assert {name for name in third_party if not name.startswith("_")} <= {"calc"}
+
+
+def test_without_numpy_numbers_still_work() -> None:
+    code = """if True:
+        import sys
+        class NoNumpy:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] == "numpy":
+                    raise ImportError("there is no numpy here")
+        sys.meta_path.insert(0, NoNumpy())
+        import copy, pickle
+        import calc
+        from calc import quantity
+        assert "numpy" not in sys.modules
+        print(calc.hardware.H100.ridge_point("fp16"))
+        print(calc.roofline.attainable("989 TFLOP/s", "3.35 TB/s", "1 FLOP/byte"))
+        print(calc.roofline.bound("989 TFLOP/s", "3.35 TB/s", "1 FLOP/byte"))
+        print(calc.scaling.amdahl_limit(0), calc.scaling.amdahl(0.05, 8))
+        print(calc.queueing.max_throughput("24 GB", "1 GB/request", "50 ms"))
+        print(calc.links.round_trip_time("6000 km"), calc.training.inference_flops("7B param"))
+        print(pickle.loads(pickle.dumps(copy.copy(quantity("3 GB")))) + quantity("1 GB"))
+        print(quantity("3 GB") == quantity("3000 MB"), f"{round(quantity('3.4 GB')):.1f}")
+        for name, law in calc.laws().items():
+            assert law.__doc__
+        try:
+            calc.scaling.amdahl(None, 8)
+        except calc.InputError as refusal:
+            print(refusal)
+        assert "numpy" not in sys.modules
+    """
+    assert python(code).splitlines() == [
+        "295.2 FLOP/byte",
+        "3.35 TFLOP/s",
+        "memory",
+        "∞ 5.926",
+        "480 request/s",
+        "60 ms 14 GFLOP",
+        "4 GB",
+        "True 3.0 GB",
+        "amdahl(): serial_fraction needs a pure number; got None",
+    ]
+
+
+@pytest.mark.parametrize("name", calc.SUBMODULES)
+def test_every_way_to_a_module(name: str) -> None:
+    fresh = "import sys; import calc; "
+    python(fresh + f"assert calc.{name} is sys.modules['calc.{name}']")
+    python(f"from calc import {name}")
+    assert importlib.import_module(f"calc.{name}") is getattr(calc, name)
+    assert name in dir(calc)
+
+
+def test_the_front_door() -> None:
+    for name in calc.__all__:
+        assert getattr(calc, name)
+        assert name in dir(calc)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        calc.nothing  # noqa: B018
+    assert python("from calc import *; print(quantity('3 GB'))") == "3 GB\n"

@@ -1,0 +1,335 @@
+"""What holds of every law: its value, its dimensions, its checks, its documentation."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import math
+import random
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+
+import numpy as np
+import pint
+import pytest
+
+import calc
+from calc import InputError, Quantity, quantity
+from calc.citations import bibliography
+from calc.law import MAY_BE_INFINITE, Range, law
+from calc.units import QuantityLike
+from tests.calc.references import REFERENCES
+
+LAWS = calc.laws()
+every_law = pytest.mark.parametrize("name", LAWS)
+
+
+class Argument(NamedTuple):
+    """What an annotation promises, read without calc's own reading of it."""
+
+    unit: str
+    low: float
+    low_included: bool
+    high: float
+
+    def draw(self, source: random.Random) -> float:
+        """A magnitude within the range, over many powers of ten where there is no upper end."""
+        if self.high < math.inf:
+            return source.uniform(self.low, self.high)
+        return self.low + 10 ** source.uniform(-3, 6)
+
+
+def arguments_of(law: Callable[..., Any]) -> dict[str, Argument]:
+    hints = get_type_hints(law, include_extras=True)
+    arguments = {}
+    for name in inspect.signature(law).parameters:
+        _, unit, *allowed = get_args(hints[name])
+        low, included, high = 0.0, False, math.inf
+        if allowed:
+            assert isinstance(allowed[0], Range)
+            low, included, high = allowed[0].low, allowed[0].low_included, allowed[0].high
+        arguments[name] = Argument(unit, low, included, high)
+    return arguments
+
+
+def valid(law: Callable[..., Any], seed: int = 0) -> dict[str, Quantity]:
+    """Arguments within the law's ranges."""
+    source = random.Random(f"{law.__name__} {seed}")
+    return {
+        name: quantity(argument.draw(source), argument.unit)
+        for name, argument in arguments_of(law).items()
+    }
+
+
+def assert_homogeneous(law: Callable[..., Any]) -> None:
+    """The law's bare equation, on quantities in quite other units, gives what the law gives."""
+    for seed in range(5):
+        arguments = valid(law, seed)
+        expected = law(**arguments)
+        in_root_units = {name: each.to_root_units() for name, each in arguments.items()}
+        found = law.__wrapped__(**in_root_units)
+        if isinstance(expected, Quantity):
+            found = quantity(found).to(expected.units).magnitude
+            assert math.isclose(found, expected.magnitude, rel_tol=1e-9)
+        else:
+            assert found == expected
+
+
+# --- values ---
+
+
+def test_every_law_has_a_reference() -> None:
+    assert set(LAWS) == set(REFERENCES)
+
+
+@every_law
+def test_value(name: str) -> None:
+    for seed in range(20):
+        arguments = valid(LAWS[name], seed)
+        exact = REFERENCES[name](*(Fraction(each.magnitude) for each in arguments.values()))
+        found = LAWS[name](*arguments.values())
+        if isinstance(exact, str):
+            assert found == exact
+        else:
+            assert type(found) is Quantity
+            assert type(found.magnitude) is float
+            assert math.isclose(found.magnitude, exact, rel_tol=1e-9)
+
+
+@every_law
+def test_arrays_broadcast(name: str) -> None:
+    law = LAWS[name]
+    argument_names = list(arguments_of(law))
+    columns = [valid(law, seed) for seed in range(3)]
+    rows = [valid(law, seed) for seed in range(3, 7)]
+    # The first argument varies down, all others across.
+    arrays = {
+        each: quantity(
+            [[column[each].magnitude] for column in columns]
+            if each == argument_names[0]
+            else [row[each].magnitude for row in rows],
+            columns[0][each].units,
+        )
+        for each in argument_names
+    }
+    found = law(**arrays)
+    shape = (3, 4) if len(argument_names) > 1 else (3, 1)
+    assert found.shape == shape
+    for down, column in enumerate(columns):
+        for across, row in enumerate(rows[: shape[1]]):
+            scalar = law(**(row | {argument_names[0]: column[argument_names[0]]}))
+            if isinstance(scalar, Quantity):
+                assert found.units == scalar.units
+                assert found[down, across].magnitude == pytest.approx(scalar.magnitude, rel=1e-12)
+            else:
+                assert found[down, across] == scalar
+
+
+@every_law
+def test_an_empty_array_gives_an_empty_array(name: str) -> None:
+    arguments: dict[str, Any] = valid(LAWS[name])
+    first = next(iter(arguments))
+    arguments[first] = quantity([], arguments[first].units)
+    assert LAWS[name](**arguments).size == 0
+
+
+@every_law
+def test_numbers_without_a_unit_are_counts(name: str) -> None:
+    counts = {"", "param", "token", "request", "sample"}
+    for argument, (unit, *_) in arguments_of(LAWS[name]).items():
+        arguments: dict[str, Any] = valid(LAWS[name])
+        expected = LAWS[name](**arguments)
+        arguments[argument] = arguments[argument].magnitude
+        if unit in counts:
+            assert LAWS[name](**arguments) == expected
+        else:
+            with pytest.raises(InputError, match=f"{argument} needs .*without a unit"):
+                LAWS[name](**arguments)
+
+
+@every_law
+def test_text_is_read(name: str) -> None:
+    arguments = valid(LAWS[name])
+    texts = {each: f"{value:.17g}" for each, value in arguments.items()}
+    expected, found = LAWS[name](**arguments), LAWS[name](**texts)
+    if isinstance(expected, Quantity):
+        assert found.magnitude == pytest.approx(expected.magnitude, rel=1e-9)
+    else:
+        assert found == expected
+
+
+# --- dimensions ---
+
+
+@every_law
+def test_the_equation_is_homogeneous(name: str) -> None:
+    assert_homogeneous(LAWS[name])
+
+
+@law
+def sum_of_unlike_terms(
+    traffic: Annotated[QuantityLike, "byte"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    operations: Annotated[QuantityLike, "FLOP"],
+) -> Annotated[Quantity, "s"]:
+    return traffic / bandwidth + operations
+
+
+@law
+def result_of_another_dimension(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+) -> Annotated[Quantity, "FLOP/byte"]:
+    return peak * bandwidth
+
+
+@law
+def incoherent_units(
+    size: Annotated[QuantityLike, "GB"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+) -> Annotated[Quantity, "s"]:
+    return size / bandwidth
+
+
+@pytest.mark.parametrize(
+    "wrong", [sum_of_unlike_terms, result_of_another_dimension, incoherent_units]
+)
+def test_a_wrong_equation_does_not_pass_for_homogeneous(wrong: Callable[..., Any]) -> None:
+    wrong(**valid(wrong))  # on checked magnitudes alone nobody would notice
+    with pytest.raises((pint.DimensionalityError, AssertionError)):
+        assert_homogeneous(wrong)
+
+
+# --- what each argument refuses ---
+
+BAD_NUMBERS = [math.nan, math.inf, -math.inf, -1.0]
+
+
+@every_law
+def test_every_argument_is_guarded(name: str) -> None:
+    law = LAWS[name]
+    for argument, (unit, low, low_included, high) in arguments_of(law).items():
+        bad = [*BAD_NUMBERS, math.nextafter(low, -math.inf)]
+        bad += [] if low_included else [low]
+        bad += [math.nextafter(high, math.inf)] if high < math.inf else []
+        for number in bad:
+            for given in (quantity(number, unit), quantity([low + 0.5, number], unit)):
+                with pytest.raises(InputError) as refusal:
+                    law(**valid(law) | {argument: given})
+                sentence = str(refusal.value)
+                assert sentence.startswith(f"{law.__name__}(): {argument} must be ")
+                assert "; got " in sentence
+
+
+@every_law
+def test_the_ends_of_every_range_are_allowed(name: str) -> None:
+    law = LAWS[name]
+    for argument, (unit, low, low_included, high) in arguments_of(law).items():
+        for end in [low] * low_included + [high] * (high < math.inf):
+            law(**valid(law) | {argument: quantity(end, unit)})
+            law(**valid(law) | {argument: quantity([end, end], unit)})
+
+
+@every_law
+def test_every_argument_refuses_another_dimension(name: str) -> None:
+    law = LAWS[name]
+    for argument in arguments_of(law):
+        for wrong in ("3 USD", quantity("3 USD"), "3 USD/kg", quantity([1, 2], "USD")):
+            with pytest.raises(InputError, match=rf"{argument} needs .*; got .*USD"):
+                law(**valid(law) | {argument: wrong})
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [None, True, "", "8 procs", 1j, {}, {1, 2}, 10**400, ["1"], [1, [2]], np.array(["x"], object)],
+    ids=repr,
+)
+def test_what_is_no_number_is_refused(thing: Any) -> None:
+    with pytest.raises(InputError, match=r"amdahl\(\): processors"):
+        calc.scaling.amdahl(0.05, thing)
+
+
+def test_a_refusal_teaches() -> None:
+    with pytest.raises(InputError) as refusal:
+        calc.roofline.ridge_point(989e12, "3.35 TB/s")
+    assert str(refusal.value) == (
+        'ridge_point(): peak needs a quantity in FLOP/s, as in calc.quantity(1, "FLOP/s");'
+        " got 989000000000000.0 without a unit"
+    )
+    with pytest.raises(InputError) as refusal:
+        calc.roofline.ridge_point("989 TFLOP", "3.35 TB/s")
+    assert str(refusal.value) == (
+        "ridge_point(): peak needs a quantity in FLOP/s; got 989 TFLOP, which is measured in TFLOP"
+    )
+    with pytest.raises(InputError) as refusal:
+        calc.scaling.amdahl([0.1, -0.2], 8)
+    assert str(refusal.value) == (
+        "amdahl(): serial_fraction must be between 0 and 1; got [0.1, -0.2]"
+    )
+
+
+def test_shapes_that_do_not_broadcast() -> None:
+    with pytest.raises(InputError, match=r"shapes \(3,\) and \(2,\) do not broadcast"):
+        calc.scaling.amdahl([0.1, 0.2, 0.3], [1, 2])
+
+
+@pytest.mark.parametrize("wrap", [lambda number: number, lambda number: np.array([1.0, number])])
+def test_a_result_beyond_floating_point_is_refused_without_a_warning(
+    wrap: Callable[[float], Any],
+) -> None:
+    with pytest.raises(InputError, match="too large"):
+        calc.roofline.gemm_operations(wrap(1e150), 1e150, 1e150)
+    with pytest.raises(InputError, match="too large"):
+        calc.links.effective_bandwidth(quantity(wrap(1e-320), "byte"), "1e300 byte/s", "0 s")
+    with pytest.raises(InputError, match="finite"):
+        calc.roofline.ridge_point(quantity(wrap(1e300), "EFLOP/s"), "1 byte/s")
+
+
+def test_wrong_calls_are_named_as_python_does() -> None:
+    with pytest.raises(TypeError, match=r"amdahl\(\): missing a required argument: 'processors'"):
+        calc.scaling.amdahl(0.05)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"amdahl\(\): too many positional arguments"):
+        calc.scaling.amdahl(0.05, 8, 9)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"amdahl\(\): .*'speed'"):
+        calc.scaling.amdahl(0.05, 8, speed=3)  # type: ignore[call-arg]
+
+
+def test_a_result_is_infinite_only_where_the_limit_is() -> None:
+    may_be = {
+        name
+        for name, each in LAWS.items()
+        if MAY_BE_INFINITE in get_args(get_type_hints(each, include_extras=True)["return"])
+    }
+    assert may_be == {"scaling.amdahl_limit", "roofline.critical_batch"}
+
+
+# --- honesty ---
+
+
+@every_law
+def test_the_signature_is_that_of_the_equation(name: str) -> None:
+    law = LAWS[name]
+    assert law.__name__ == name.split(".")[1]
+    assert law.__module__ == f"calc.{name.split('.')[0]}"
+    assert inspect.isfunction(law.__wrapped__)
+    assert inspect.signature(law) == inspect.signature(law.__wrapped__)
+    hints = get_type_hints(law, include_extras=True)
+    for argument in inspect.signature(law).parameters:
+        assert get_args(hints[argument])[0] == QuantityLike
+    assert hints["return"] is str or get_args(hints["return"])[0] is Quantity
+
+
+@every_law
+def test_the_documentation_has_its_parts(name: str) -> None:
+    text = inspect.getdoc(LAWS[name]) or ""
+    summary, *rest = text.split("\n\n")
+    assert len(summary.splitlines()) == 1
+    assert summary.endswith(".")
+    assert rest[0].startswith("Equation: ")
+    sources = re.findall(r"^Source: (\S+)$", text, re.MULTILINE)
+    assert len(sources) == 1
+    assert sources[0] in bibliography()
+    examples = doctest.DocTestParser().get_examples(text)
+    assert any(example.want for example in examples)

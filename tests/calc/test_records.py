@@ -1,0 +1,157 @@
+"""Data files: what a record must have, what each mistake in one is told, and whether ours hold."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import calc
+from calc import InputError, constants, hardware, quantity
+from calc.citations import bibliography, citation
+from calc.records import DATA, KINDS, Record, read_toml
+
+GOOD = """
+[latency_of_a_test]
+title = "Latency of a test"
+value = 3
+unit = "ms"
+kind = "measured"
+source = "williams2009roofline"
+checked = 2024-05-06
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], dict[str, Record]]:
+    def load(text: str) -> dict[str, Record]:
+        path = tmp_path / "made_up.toml"
+        path.write_text(text, encoding="utf-8")
+        return constants.load(path)
+
+    return load
+
+
+def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
+    record = load(GOOD)["latency_of_a_test"]
+    assert record.quantity == quantity("3 ms")
+    assert record.provenance.checked == datetime.date(2024, 5, 6)
+    assert calc.source(record.quantity) == (
+        "Latency of a test: measured, " + citation("williams2009roofline") + ". Checked 2024-05-06."
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        (
+            "value = 3",
+            "value = 3\nvalue = 4",
+            "is not valid TOML: Cannot overwrite a value (at line 5",
+        ),
+        ('unit = "ms"', 'unit = "furlong"', "latency_of_a_test: cannot read 'furlong'"),
+        ('unit = "ms"', 'unit = "3 ms"', "a unit is needed where '3' stands"),
+        ('unit = "ms"\n', "", "latency_of_a_test has no unit"),
+        ("value = 3\n", "", "latency_of_a_test has no value"),
+        ('source = "williams2009roofline"\n', "", "latency_of_a_test has no source"),
+        ('kind = "measured"\n', "", "latency_of_a_test has no kind"),
+        ("checked = 2024-05-06\n", "", "latency_of_a_test has no checked"),
+        ("value = 3", 'value = "3"', "value = '3' is of the wrong type"),
+        ("value = 3", "value = true", "value = True is of the wrong type"),
+        ("value = 3", "value = [3]", "value = [3] is of the wrong type"),
+        ("value = 3", "value = nan", "must be a finite number; got nan"),
+        ("value = 3", "value = -inf", "must be a finite number; got -inf"),
+        ("value = 3", "value = 1" + "0" * 400, "too large"),
+        ("checked = 2024-05-06", 'checked = "yesterday"', "of the wrong type"),
+        ("value = 3", "value = 3\nyear = 2024.5", "year = 2024.5 is of the wrong type"),
+        ('kind = "measured"', 'kind = "rumour"', "kind must be one of definition, datasheet"),
+        ('kind = "measured"', 'kind = "unpublished"', "no value"),
+        ("value = 3", "value = 3\nnotes = 'so'", "has an unknown field notes; known are title,"),
+        ("[latency_of_a_test]", "[latency_of_a_test", "is not valid TOML"),
+        (GOOD, "latency = 3", "latency must be a table"),
+    ],
+)
+def test_a_mistake_is_named(
+    load: Callable[[str], dict[str, Record]], right: str, wrong: str, sentence: str
+) -> None:
+    assert right in GOOD
+    with pytest.raises(InputError) as refusal:
+        load(GOOD.replace(right, wrong))
+    assert sentence in str(refusal.value)
+    assert "made_up.toml: " in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        constants.load(tmp_path / "missing.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        constants.load(tmp_path)
+    (tmp_path / "latin.toml").write_bytes(b"# \xe9")
+    with pytest.raises(InputError, match="not UTF-8"):
+        constants.load(tmp_path / "latin.toml")
+
+
+def test_an_unpublished_value_raises_its_note(load: Callable[[str], dict[str, Record]]) -> None:
+    text = GOOD.replace("value = 3", 'note = "Nobody was told (asked 2024)."')
+    text = text.replace("measured", "unpublished")
+    record = load(text)["latency_of_a_test"]
+    assert record.published is None
+    with pytest.raises(InputError, match=r"is unpublished: Nobody was told \(asked 2024\)\."):
+        record.quantity  # noqa: B018
+
+
+def test_source_of_what_has_none() -> None:
+    with pytest.raises(InputError, match="was computed"):
+        calc.source(2 * constants.get("energy_dram_word"))
+    with pytest.raises(InputError, match="needs a quantity of calc"):
+        calc.source(3)  # type: ignore[arg-type]
+
+
+def test_citations() -> None:
+    assert citation("williams2009roofline").startswith("Williams, Waterman and Patterson (2009), ")
+    with pytest.raises(InputError, match="no entry nobody1999nothing"):
+        citation("nobody1999nothing")
+
+
+# --- our own data ---
+
+
+def every_record() -> list[Record]:
+    devices = [hardware.get(key) for key in hardware.names()]
+    return [
+        *constants.load(DATA / "constants.toml").values(),
+        *(record for device in devices for record in device.all_records()),
+    ]
+
+
+@pytest.mark.parametrize("record", every_record(), ids=lambda record: record.provenance.key)
+def test_our_records_hold(record: Record) -> None:
+    provenance = record.provenance
+    assert provenance.kind in KINDS
+    assert provenance.source in bibliography()
+    assert datetime.date(2024, 1, 1) < provenance.checked
+    assert provenance.title
+    if provenance.kind == "unpublished":
+        assert record.published is None
+        assert re.search(r"\b20\d\d\b", provenance.note), "says when it was looked for"
+    else:
+        assert math.isfinite(record.quantity.magnitude)
+        assert citation(provenance.source) in calc.source(record.quantity)
+    if provenance.kind == "estimate":
+        assert provenance.note, "an estimate says how it was made"
+
+
+def test_every_data_file_names_only_sources_that_exist() -> None:
+    def sources(table: object) -> set[str]:
+        if not isinstance(table, dict):
+            return set()
+        own = {table["source"]} if isinstance(table.get("source"), str) else set()
+        return own.union(*(sources(each) for each in table.values()))
+
+    for path in DATA.glob("*.toml"):
+        assert sources(read_toml(path)) <= set(bibliography()), path.name

@@ -1,0 +1,101 @@
+"""The roofline: published points, its two roofs, and the workloads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, hardware, quantity, roofline
+
+positive = st.floats(1e-3, 1e15)
+
+
+@given(positive, positive, positive)
+def test_attainable_is_the_lower_roof(peak: float, bandwidth: float, intensity: float) -> None:
+    machine = quantity(peak, "FLOP/s"), quantity(bandwidth, "byte/s")
+    at = quantity(intensity, "FLOP/byte")
+    rate = roofline.attainable(*machine, at)
+    assert rate <= machine[0]
+    assert rate <= machine[1] * at
+    assert rate in (machine[0], machine[1] * at)
+    bound_by = roofline.bound(*machine, at)
+    assert (bound_by == "memory") == (at < roofline.ridge_point(*machine)) or rate == machine[0]
+    assert 0 < roofline.utilization(*machine, at).magnitude <= 1
+
+
+def test_the_ridge_point_is_where_the_roofs_meet() -> None:
+    h100 = hardware.H100
+    machine = h100.peak("fp16"), h100.memory_bandwidth
+    ridge = roofline.ridge_point(*machine)
+    assert ridge == h100.ridge_point("fp16")
+    assert roofline.attainable(*machine, ridge) == machine[0]
+    assert roofline.bound(*machine, 0.999 * ridge) == "memory"
+    assert roofline.bound(*machine, 1.001 * ridge) == "compute"
+
+
+def test_no_work_is_legal() -> None:
+    assert roofline.arithmetic_intensity("0 FLOP", "1 byte").magnitude == 0
+    assert roofline.attainable("1 FLOP/s", "1 byte/s", "0 FLOP/byte").magnitude == 0
+    for time in (roofline.execution_time, roofline.execution_time_overlapped):
+        assert time("0 byte", "1 byte/s", "0 FLOP", "1 FLOP/s") == quantity("0 s")
+        assert time("0 byte", "1 byte/s", "0 FLOP", "1 FLOP/s", latency="3 s") == quantity("3 s")
+
+
+@given(positive, positive)
+def test_overlap_saves_at_most_half(traffic: float, operations: float) -> None:
+    step = quantity(traffic, "byte"), "1 byte/s", quantity(operations, "FLOP"), "2 FLOP/s"
+    apart, together = roofline.execution_time(*step), roofline.execution_time_overlapped(*step)
+    assert together <= apart
+    assert apart <= 2 * together
+
+
+def test_the_iron_law_refuses_terms_that_are_no_times() -> None:
+    with pytest.raises(InputError, match="latency needs a quantity in s; got 3 byte"):
+        roofline.execution_time("1 byte", "1 byte/s", "1 FLOP", "1 FLOP/s", latency="3 byte")
+
+
+def test_gemm_of_the_a100_example() -> None:
+    work = roofline.gemm(4096, 4096, 4096)
+    assert work.operations == quantity(2 * 4096**3, "FLOP")
+    assert work.traffic == quantity(3 * 4096**2 * 2, "byte")
+    assert work.intensity == quantity(4096 / 3, "FLOP/byte")
+    a100 = hardware.A100
+    assert a100.ridge_point("fp16").magnitude == pytest.approx(312e12 / 2.039e12)
+    assert roofline.bound(a100.peak("fp16"), a100.memory_bandwidth, work.intensity) == "compute"
+
+
+def test_gemm_over_batches() -> None:
+    batches = np.array([1.0, 64.0, 4096.0])
+    found = roofline.gemm(batches, 4096, 4096).intensity.magnitude
+    expected = 2 * batches * 4096**2 / (2 * (batches * 4096 * 2 + 4096**2))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_elementwise_work_and_fusion() -> None:
+    relu = roofline.elementwise(1e6)
+    assert relu.intensity == quantity("0.25 FLOP/byte")
+    a100 = hardware.A100
+    share = roofline.utilization(a100.peak("fp16"), a100.memory_bandwidth, relu.intensity)
+    assert share.magnitude == pytest.approx(0.25 / (312e12 / 2.039e12))
+    vector = roofline.utilization(a100.vector_peak("fp16"), a100.memory_bandwidth, relu.intensity)
+    assert vector.magnitude == pytest.approx(0.25 / (78e12 / 2.039e12))
+    both = relu + relu
+    assert both.intensity == relu.intensity
+    assert both.traffic == 2 * relu.traffic
+
+
+def test_critical_batch_reaches_the_ridge_point() -> None:
+    batch = roofline.critical_batch("153 FLOP/byte", 4096, 1024, "2 byte")
+    at_ridge = roofline.gemm(batch, 1024, 4096).intensity
+    assert at_ridge.magnitude == pytest.approx(153)
+    weights_only = roofline.critical_batch_by_weights("153 FLOP/byte", "2 byte")
+    assert roofline.weights_only_intensity(weights_only, "2 byte").magnitude == pytest.approx(153)
+    assert weights_only < batch
+
+
+def test_a_layer_too_narrow_never_reaches_the_ridge_point() -> None:
+    widths = np.array([16.0, 100.0, 4096.0])
+    found = roofline.critical_batch("153 FLOP/byte", widths, widths, "2 byte").magnitude
+    np.testing.assert_array_equal(np.isposinf(found), [True, True, False])

@@ -1,0 +1,69 @@
+"""Amdahl and Gustafson: published values, limits, and the one run that both describe."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, scaling
+
+fractions = st.floats(0, 1)
+processors = st.floats(1, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("law", "serial", "number", "speedup"),
+    [
+        (scaling.amdahl, 0.05, 8, 1 / (0.05 + 0.95 / 8)),
+        (scaling.amdahl, 0, 8, 8),
+        (scaling.amdahl, 1, 8, 1),
+        (scaling.gustafson, 0.05, 8, 7.65),
+        (scaling.gustafson, 0.05, 1000, 950.05),
+        (scaling.gustafson, "10%", 256, 230.5),
+        (scaling.gustafson, 0, 8, 8),
+    ],
+)
+def test_values(law: object, serial: float, number: float, speedup: float) -> None:
+    assert callable(law)
+    assert law(serial, number).magnitude == pytest.approx(speedup, rel=1e-12)
+
+
+@given(st.floats(1e-3, 1), processors)
+def test_amdahl_stays_below_its_limit_and_approaches_it(serial: float, number: float) -> None:
+    limit = scaling.amdahl_limit(serial)
+    assert limit.magnitude == pytest.approx(1 / serial)
+    assert scaling.amdahl(serial, number) <= limit
+    assert scaling.amdahl(serial, 1e12).magnitude == pytest.approx(limit.magnitude, rel=1e-6)
+
+
+def test_the_limit_without_a_serial_part_is_infinite() -> None:
+    assert scaling.amdahl_limit(0).magnitude == math.inf
+    assert str(scaling.amdahl_limit(0)) == "∞"
+    np.testing.assert_array_equal(scaling.amdahl_limit([0, 0.5]).magnitude, [math.inf, 2])
+
+
+@given(fractions, processors)
+def test_both_laws_agree_on_one_run(serial: float, number: float) -> None:
+    """Gustafson's fraction of a run, converted, makes Amdahl give the same speedup; and back."""
+    converted = scaling.serial_fraction_of_serial_run(serial, number)
+    scaled = scaling.gustafson(serial, number).magnitude
+    assert scaling.amdahl(converted, number).magnitude == pytest.approx(scaled, rel=1e-9)
+    back = scaling.serial_fraction_of_parallel_run(converted, number)
+    assert back.magnitude == pytest.approx(serial, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("serial", [-0.01, 1.01, "-1%", "101%", math.nan, [0.5, 1.5]])
+def test_a_fraction_lies_between_0_and_1(serial: object) -> None:
+    for law in (scaling.amdahl, scaling.gustafson):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            law(serial, 8)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [0, 0.5, -8, math.inf])
+def test_there_is_at_least_one_processor(number: float) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        scaling.amdahl(0.05, number)

@@ -1,0 +1,52 @@
+"""Training: the work, its time and its inverse, and the bytes of each parameter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, quantity, training
+
+
+def test_the_examples_of_the_book() -> None:
+    assert training.training_flops("7B param", "1T token") == quantity("4.2e22 FLOP")
+    assert training.inference_flops("7B param") == quantity("14 GFLOP")
+    time = training.training_time("1B param", "20B token", 1, "312 TFLOP/s", "40%")
+    assert time.m_as("s") == pytest.approx(6 * 1e9 * 20e9 / (312e12 * 0.4))
+    assert time.m_as("day") == pytest.approx(11.1, abs=0.05)
+
+
+@given(st.floats(1, 1e5), st.floats(0.01, 1))
+def test_utilization_is_the_inverse_of_time(devices: float, utilization: float) -> None:
+    run = 7e9, 1e12, devices, "989 TFLOP/s"
+    time = training.training_time(*run, utilization)
+    assert training.mfu(*run, time).magnitude == pytest.approx(utilization)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "total", "memory"),
+    [
+        ("adam-mixed", [2, 2, 4, 4, 4], 16, "112 GB"),
+        ("adam-fp32", [4, 4, 4, 4], 16, "112 GB"),
+        ("inference-fp16", [2], 2, "14 GB"),
+        ("inference-int8", [1], 1, "7 GB"),
+    ],
+)
+def test_recipes(name: str, parts: list[int], total: int, memory: str) -> None:
+    recipe = training.recipe(name)
+    assert [part.m_as("byte/param") for part in recipe.parts.values()] == parts
+    assert recipe.bytes_per_parameter == quantity(total, "byte/param")
+    assert training.model_memory("7B param", recipe.bytes_per_parameter) == quantity(memory)
+    assert all(part.provenance for part in recipe.parts.values())
+
+
+def test_an_unknown_recipe_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match="no recipe 'sgd'; there is adam-mixed, "):
+        training.recipe("sgd")
+
+
+def test_a_count_may_be_a_number_but_of_nothing_else() -> None:
+    assert training.training_flops(7e9, 1e12) == training.training_flops("7B param", "1T token")
+    with pytest.raises(InputError, match=r"parameters needs a number of param .*measured in token"):
+        training.training_flops("7B token", "1T token")

@@ -1,0 +1,39 @@
+"""What a type checker says of calls to laws; test_typing.py runs mypy on this file.
+
+A line that must be refused says so with `type: ignore[arg-type]`: were it accepted, the comment
+would be unused, and that is an error too.
+"""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import numpy as np
+
+from calc import Quantity, hardware, quantity, roofline, scaling, training
+
+
+def accepted() -> None:
+    """A quantity, its text, a number, a sequence of numbers, an array."""
+    assert_type(quantity("3 GB"), Quantity)
+    assert_type(quantity([1.0, 2.0], "GB"), Quantity)
+    assert_type(hardware.H100.peak("fp16"), Quantity)
+    assert_type(quantity("3 GB").to("MB"), Quantity)
+
+    assert_type(scaling.amdahl(quantity("5%"), 8), Quantity)
+    assert_type(scaling.amdahl("5%", "8"), Quantity)
+    assert_type(scaling.amdahl(0.05, 8.0), Quantity)
+    assert_type(scaling.amdahl([0.05, 0.1], range(1, 3)), Quantity)
+    assert_type(scaling.amdahl(np.linspace(0, 1), np.arange(1, 51)), Quantity)
+    assert_type(roofline.bound("1 FLOP/s", "1 byte/s", "1 FLOP/byte"), str)
+    assert_type(training.recipe("adam-mixed").bytes_per_parameter, Quantity)
+
+
+def refused() -> None:
+    """Nothing, a set, a dictionary; too few arguments, or another name."""
+    scaling.amdahl(None, 8)  # type: ignore[arg-type]
+    scaling.amdahl(0.05, {1, 2})  # type: ignore[arg-type]
+    roofline.ridge_point({"peak": 1}, "1 byte/s")  # type: ignore[arg-type]
+    scaling.amdahl(0.05)  # type: ignore[call-arg]
+    scaling.amdahl(0.05, n=8)  # type: ignore[call-arg]
+    quantity(None)  # type: ignore[arg-type]
