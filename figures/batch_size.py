@@ -12,7 +12,7 @@ from figures import style
 
 
 def draw() -> Figure:
-    figure = style.figure(height=2.9)
+    figure = style.figure(height=3.2)
     left, right = figure.subplots(1, 2)
     batch = numpy.geomspace(1, 4096, 300)
     layer = roofline.gemm(batch, BatchSize.width, BatchSize.width, BatchSize.element_size)
@@ -27,7 +27,7 @@ def draw() -> Figure:
     left.plot(batch, layer.intensity.magnitude, color=style.DEVICES["a100"])
     ridge = BatchSize.ridge_point.magnitude
     left.axhline(ridge, color=style.INK, linewidth=0.8)
-    _note(left, 1.1, ridge, f"ridge point of an A100: {ridge:.0f}", (0, 3))
+    _note(left, 1.1, ridge, f"ridge point: {ridge:.0f}", (0, 3))
     _note(left, 900, 1500, "by weights\nalone", (-2, 2), "right")
     _note(left, 2500, 1020, "in full", (0, -12), "center", style.DEVICES["a100"])
 

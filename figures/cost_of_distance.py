@@ -17,11 +17,11 @@ PANELS = {
 
 
 def draw() -> Figure:
-    figure = style.figure(height=2.9)
+    figure = style.figure(height=3.3)
     panels = figure.subplots(1, 3, sharey=True)
     for axes, (field, (title, unit, span)) in zip(panels, PANELS.items(), strict=True):
         _panel(axes, field, unit)
-        axes.set_title(title, size=8.5)
+        axes.set_title(title)
         axes.set_xlabel(f"{show(span, digits=2)}× from end to end")
     return figure
 

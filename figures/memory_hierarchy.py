@@ -19,7 +19,7 @@ PLACES = [("on the\nchip", 0, 3), ("in the\npackage", 3, 4), ("in the\nbox", 4, 
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.1)
+    figure = style.figure(height=3.5)
     axes = figure.subplots()
     axes.set_axis_off()
     levels = MemoryHierarchy.levels
@@ -43,8 +43,8 @@ def _middle(row: int) -> float:
 
 def _tier(axes: Axes, level: Level, row: int, count: int) -> None:
     """A slice of the pyramid, from its apex at the first level to its base at the last."""
-    upper = HALF * (0.4 + 0.6 * row / count)
-    lower = HALF * (0.4 + 0.6 * (row + 1 - GAP) / count)
+    upper = HALF * (0.52 + 0.48 * row / count)
+    lower = HALF * (0.52 + 0.48 * (row + 1 - GAP) / count)
     top, bottom = _middle(row) + TIER / 2, _middle(row) - TIER / 2
     corners = [
         (CENTRE - upper, top),

@@ -21,7 +21,7 @@ SHORT_NAMES = {"h100": "H100 SXM", "tpu-v5p": "TPU v5p", "a100": "A100 SXM"}
 
 
 def draw() -> Figure:
-    figure = style.figure(height=4.3)
+    figure = style.figure(height=4.9)
     axes = figure.subplots()
     style.log_axis(axes, "x", f"Arithmetic intensity ({INTENSITY})")
     style.log_axis(axes, "y", f"Attainable rate ({RATE})")
@@ -31,8 +31,16 @@ def draw() -> Figure:
         _roof(axes, hardware.get(key), dtype, line)
     _workloads(axes)
     _gap(axes)
-    axes.text(9, 5.6, "memory is the roof", rotation=45, rotation_mode="anchor", alpha=0.8)
-    axes.text(330, 190, "arithmetic is the roof", alpha=0.8)
+    axes.text(
+        9,
+        5.6,
+        "memory is the roof",
+        size=style.SMALL,
+        rotation=45,
+        rotation_mode="anchor",
+        alpha=0.8,
+    )
+    axes.text(330, 190, "compute is the roof", size=style.SMALL, alpha=0.8)
     return figure
 
 

@@ -19,19 +19,20 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 FONTS = Path(__file__).parent.parent / "press" / "theme" / "fonts"
 STYLE = Path(__file__).with_name("book.mplstyle")
-WIDTH = 6.3  # inches: the measure of a page
+WIDTH = 7.0  # inches: the column of a page
 
 INK = "#1f2328"
-BLUE = "#2f7dc0"
-ORANGE = "#cf6a1c"
-GREEN = "#1d9070"
-PURPLE = "#9a62b8"
+# Each of these stands out as well from a light page as from a dark one.
+BLUE = "#307ec2"
+ORANGE = "#be621a"
+GREEN = "#1c8b6c"
+PURPLE = "#9c65b9"
 
-RED = "#c4513a"  # what is no device
+RED = "#c85943"  # what is no device
 
 DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
 
-SMALL = 8.0
+SMALL = 9.5
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 for _font in FONTS.glob("Inter-*.ttf"):
     font_manager.fontManager.addfont(_font)

@@ -16,10 +16,9 @@ from figures import style
 from tests.book.rendered import REPOSITORY, chapters
 
 FIGURES = sorted(
-    path.stem
-    for path in Path(figures.__path__[0]).glob("*.py")
-    if path.stem not in ("__init__", "style")
+    path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
 )
+GROUNDS = {"light": "#fefdfb", "dark": "#15171a"}
 
 
 def test_no_chapter_types_a_number() -> None:
@@ -66,3 +65,18 @@ def test_the_pdf_has_text_on_every_page_and_bookmarks(book: Path) -> None:
     reader = PdfReader(path)
     assert all(re.search(r"[A-Za-z]{3}", page.extract_text()) for page in reader.pages)
     assert reader.outline
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("colour", ["BLUE", "ORANGE", "GREEN", "PURPLE", "RED"])
+def test_colours_stand_out_on_both_grounds(colour: str, ground: str) -> None:
+    first, second = luminance(getattr(style, colour)), luminance(GROUNDS[ground])
+    contrast = (max(first, second) + 0.05) / (min(first, second) + 0.05)
+    assert contrast >= 4
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,35 @@
+"""README.md and CONTRIBUTING.md say what is true: their examples run, their picture is today's."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from figures.__main__ import README_PICTURE, write_readme_picture
+from tests.book.rendered import REPOSITORY
+
+
+def test_examples_run() -> None:
+    # The last line of an example stands before the fence that closes it.
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8").replace("```", "")
+    examples = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+    assert len(examples.examples) >= 7
+    said: list[str] = []
+    doctest.DocTestRunner().run(examples, out=said.append)
+    assert not said, "".join(said)
+
+
+def test_the_picture_is_what_the_figure_draws_today(tmp_path: Path) -> None:
+    write_readme_picture(tmp_path / "readme.svg")
+    drawn = (tmp_path / "readme.svg").read_text(encoding="utf-8")
+    assert README_PICTURE.read_text(encoding="utf-8") == drawn, "run: python -m figures"
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_the_files_that_are_named_exist(name: str) -> None:
+    text = (REPOSITORY / name).read_text(encoding="utf-8")
+    links = [part.split(")")[0] for part in text.split("](")[1:]]
+    for link in links:
+        assert link.startswith("https://") or (REPOSITORY / link).exists(), link
