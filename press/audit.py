@@ -43,7 +43,7 @@ def audit(root: Path) -> list[Problem]:
     sources = read_sources(book)
     woven = [weave(source, _unrun(source)) for source in sources]
     with TemporaryDirectory() as memory:
-        pages, _ = parse_pages(book, woven, Pandoc(Path(memory)))
+        pages = parse_pages(book, woven, Pandoc(Path(memory)))
     found = [problem for text, key in _titles(book) for problem in _typed(book, text, key, allowed)]
     for page, source in zip(pages, sources, strict=True):
         found += Places(page, allowed).problems()

@@ -80,13 +80,13 @@ def _build(
             stop(f"press cannot write into {folder}: it is read-only.")
     files = cache.files_below(root, output)  # before anything is read, so never newer than it
     pandoc = Pandoc(root / cache.FOLDER / "pandoc")
-    pages, api = read_pages(book, files, installed, pandoc)
+    pages = read_pages(book, files, installed, pandoc)
     references = References(pages, root)
     references.number()
     references.resolve()
     problems = Problems(references.problems)
     try:
-        cite(book, pages, api, pandoc)
+        cite(book, pages, pandoc)
     except BookError as error:
         problems += error.problems
     problems.stop_if_any()
@@ -96,10 +96,10 @@ def _build(
             sources = root / cache.FOLDER / "typst"
             _remove(sources)
             sources.mkdir()
-            pdf = write_pdf(book, pages, api, pandoc, edition, sources)
+            pdf = write_pdf(book, pages, pandoc, edition, sources)
             (new / book.pdf_name).write_bytes(pdf)
         if "html" in book.formats:
-            write_site(book, pages, api, pandoc, edition, new)
+            write_site(book, pages, pandoc, edition, new)
             check_site(new)
         if output.exists():
             output.rename(old)

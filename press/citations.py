@@ -11,7 +11,7 @@ from .project import Book
 from .references import PAGE, Page
 
 
-def cite(book: Book, pages: list[Page], version: list[int], pandoc: Pandoc) -> None:
+def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
     """Replaces the citations of every page by their text, linked to the list of references."""
     problems = Problems()
     home = next((p for p in pages if any(_is_list(node) for node in nodes(p.blocks))), None)
@@ -36,17 +36,13 @@ def cite(book: Book, pages: list[Page], version: list[int], pandoc: Pandoc) -> N
         refuse(*cited[0], "needs a page that holds `::: {#refs}` and `:::` to list it.")
     problems.stop_if_any()
 
-    arguments = ["-f", "json", "-t", "json", "--citeproc", "-M", "link-citations=true"]
+    arguments = ["-t", "json", "--citeproc", "-M", "link-citations=true"]
     arguments += ["-M", f"lang={book.lang}"]
     arguments += [f"--bibliography={path}" for path in book.bibliography]
     arguments += [f"--csl={book.csl}"] if book.csl else []
-    whole = {
-        "pandoc-api-version": version,
-        "meta": {},
-        "blocks": [div("", ["press-part"], page.blocks) for page in pages],
-    }
+    whole = [div("", ["press-page"], page.blocks) for page in pages]
     files = [*book.bibliography, *([book.csl] if book.csl else [])]
-    output, log = pandoc.with_log(arguments, json.dumps(whole), files)
+    output, log = pandoc.write(whole, arguments, files)
     missing = set(re.findall(r"citation (\S+) not found", log))
     for page, key in cited:
         if key in missing:

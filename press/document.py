@@ -37,14 +37,25 @@ class Pandoc:
     def __init__(self, memory: Path) -> None:
         self.memory = memory
         self.used: set[Path] = set()
+        self.version: list[int] = []  # of the document that it speaks
 
-    def __call__(self, arguments: list[str], text: str, files: Iterable[Path] = ()) -> str:
-        return self.with_log(arguments, text, files)[0]
+    def read(self, text: str) -> tuple[Node, list[Node]]:
+        """The metadata and the blocks of a Markdown text."""
+        # Raw HTML stays raw, so that it can be refused. A row longer than a line of `--columns`
+        # would turn its table into one with widths in percent.
+        form = "markdown-native_divs-native_spans"
+        document = json.loads(self.run(["-f", form, "-t", "json", "--columns=100000"], text)[0])
+        self.version = document["pandoc-api-version"]
+        return document["meta"], document["blocks"]
 
-    def with_log(
-        self, arguments: list[str], text: str, files: Iterable[Path] = ()
+    def write(
+        self, blocks: list[Node], arguments: list[str], files: Iterable[Path] = ()
     ) -> tuple[str, str]:
-        """Pandoc's output and the warnings that it gave."""
+        """Blocks in another form, and the warnings that pandoc gave."""
+        document = {"pandoc-api-version": self.version, "meta": {}, "blocks": blocks}
+        return self.run(["-f", "json", "--wrap=none", *arguments], json.dumps(document), files)
+
+    def run(self, arguments: list[str], text: str, files: Iterable[Path] = ()) -> tuple[str, str]:
         digest = hashlib.sha256(json.dumps([pandoc_version(), arguments, text]).encode())
         for file in files:
             digest.update(file.read_bytes())

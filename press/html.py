@@ -24,65 +24,65 @@ INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
 def write_site(
-    book: Book,
-    pages: list[Page],
-    api: list[int],
-    pandoc: Pandoc,
-    edition: Edition,
-    folder: Path,
+    book: Book, pages: list[Page], pandoc: Pandoc, edition: Edition, folder: Path
 ) -> None:
     import jinja2
 
     with ThreadPoolExecutor() as pool:
-        bodies = list(pool.map(lambda page: _body(page, api, pandoc, book), pages))
-    template = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(THEME), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    ).get_template("page.html")
-    titles = [_heading(body, 1) for body in bodies]
+        bodies = list(pool.map(lambda page: _body(page, pandoc, book), pages))
+    loader = jinja2.FileSystemLoader(THEME)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.get_template("page.html")
+    about = {
+        "title": book.title,
+        "subtitle": book.subtitle,
+        "authors": book.authors,
+        "description": book.description,
+        "version": edition.version,
+        "commit": edition.commit,
+        "commit_date": edition.date,
+        "pdf": book.pdf_name if "typst" in book.formats else "",
+    }
+    titles = [
+        _bare(match[1])
+        for match in map(re.compile("(?s)<h1[^>]*>(.*?)</h1>").search, bodies)
+        if match
+    ]
+    entries: list[dict[str, Any]] = []
+    previews: dict[str, str] = {}
     for i, (page, body) in enumerate(zip(pages, bodies, strict=True)):
         href = page.chapter.href
+        facts = {
+            "title": plain_text(page.title, skip=("Note", "Cite")),
+            "title_html": titles[i],
+            "number": page.number,
+            "href": href,
+            "lang": book.lang,
+            "toc": _sections(body),
+            "prev": _neighbour(pages, titles, i - 1),
+            "next": _neighbour(pages, titles, i + 1),
+        }
         text = template.render(
-            book={
-                "title": book.title,
-                "subtitle": book.subtitle,
-                "authors": book.authors,
-                "description": book.description,
-                "version": edition.version,
-                "commit": edition.commit,
-                "commit_date": edition.date,
-                "pdf": book.pdf_name if "typst" in book.formats else "",
-            },
+            book=about,
             nav=_navigation(book, pages, titles, i),
-            page={
-                "title": plain_text(page.title, skip=("Note", "Cite")),
-                "title_html": titles[i],
-                "number": page.number,
-                "href": href,
-                "lang": book.lang,
-                "toc": _sections(body),
-                "prev": _neighbour(pages, titles, i - 1),
-                "next": _neighbour(pages, titles, i + 1),
-            },
+            page=facts,
             root="../" * href.count("/"),
             body=body,
         )
         path = folder / href
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        _copy_files(book, page, body, folder)
+        entries += [{"id": len(entries) + n, **entry} for n, entry in enumerate(_search(page))]
+        previews |= {f"{href}#{key}": preview for key, preview in _previews(body)}
     assets = folder / "assets"
     assets.mkdir()
     for name in ("style.css", "book.js"):
         shutil.copyfile(THEME / name, assets / name)
     shutil.copytree(THEME / "vendor", assets / "vendor")
-    for page, body in zip(pages, bodies, strict=True):
-        _copy_files(book, page, body, folder)
-    entries = [entry for page, body in zip(pages, bodies, strict=True) for entry in _search(page)]
-    for i, entry in enumerate(entries):
-        entry["id"] = i
     _write_script(assets / "search-index.js", "searchIndex", entries)
-    previews: dict[str, str] = {}
-    for page, body in zip(pages, bodies, strict=True):
-        previews |= {f"{page.chapter.href}#{key}": text for key, text in _previews(body)}
     _write_script(assets / "previews.js", "previews", previews)
 
 
@@ -104,16 +104,13 @@ def _write_script(path: Path, name: str, value: Any) -> None:
 # ---- One page ----
 
 
-def _body(page: Page, api: list[int], pandoc: Pandoc, book: Book) -> str:
+def _body(page: Page, pandoc: Pandoc, book: Book) -> str:
     blocks = walk(page.blocks, lambda node: _dress(node, page))
-    document = {"pandoc-api-version": api, "meta": {}, "blocks": blocks}
-    arguments = ["-f", "json", "-t", "html5", "--katex", "--wrap=none"]
-    body = pandoc(arguments, json.dumps(document))
-    # What a table's first column or a long line of code overflows, keys must be able to scroll.
-    body = re.sub(r"<pre(?= class=\"sourceCode)", '<pre tabindex="0"', body)
-    return re.sub(
-        r"<!--press-figure:(\S+) (.*?)-->", lambda m: _inline_svg(page, book, m[1], m[2]), body
-    )
+    body, _ = pandoc.write(blocks, ["-t", "html5", "--katex"])
+    # A long line of code scrolls, and not for pointers alone.
+    body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
+    figure = r"<!--press-figure:([^\t]+)\t(.*?)-->"
+    return re.sub(figure, lambda match: _inline_svg(page, book, match[1], match[2]), body)
 
 
 def _dress(node: Node, page: Page) -> Node | list[Node] | None:
@@ -143,7 +140,7 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
         source = image["c"][2][0]
         if source.startswith(FIGURE) or source.endswith(".svg"):
             alt = html.escape(values["alt"])
-            picture = raw("html", f"<!--press-figure:{source} {alt}-->")
+            picture = raw("html", f"<!--press-figure:{source}\t{alt}-->")
         else:
             width = [["width", values["width"]]] if "width" in values else []
             image["c"][0] = ["", [], width]
@@ -244,13 +241,8 @@ def _inline_svg(page: Page, book: Book, source: str, label: str) -> str:
 # ---- Around the pages ----
 
 
-def _heading(body: str, level: int) -> str:
-    """The title in a page's body as HTML, without number, links and notes."""
-    match = re.search(rf"<h{level}\b[^>]*>(.*?)</h{level}>", body, re.DOTALL)
-    return _bare(match[1] if match else "")
-
-
 def _bare(title: str) -> str:
+    """The HTML of a title without its number, links and notes."""
     title = re.sub(r'<span class="(header-section|appendix)-number">.*?</span>(?: — )?', "", title)
     title = re.sub(r'<a [^>]*class="footnote-ref".*?</a>', "", title)
     return re.sub(r"</?a\b[^>]*>", "", title).strip()
@@ -326,7 +318,7 @@ def _search(page: Page) -> list[dict[str, Any]]:
 
     def close(href: str, section: str) -> None:
         text = " ".join(plain_text(here, skip).split())
-        entries.append({"id": 0, "title": title, "section": section, "href": href, "text": text})
+        entries.append({"title": title, "section": section, "href": href, "text": text})
         here.clear()
 
     href, section = page.chapter.href, ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -16,14 +15,11 @@ from .source import Source, read_source
 from .weave import Woven, weave
 
 T = TypeVar("T")
-# Pandoc turns tables with rows longer than a line into ones with widths in percent.
-PARSE = ["-f", "markdown-native_divs-native_spans", "-t", "json", "--columns=100000"]
 
 
 def read_pages(
     book: Book, files: dict[str, str], installed: list[str], pandoc: Pandoc
-) -> tuple[list[Page], list[int]]:
-    """The pages, and the version of pandoc's document that they are in."""
+) -> list[Page]:
     sources = read_sources(book)
     results = cache.run_changed(book, sources, files, installed)
     woven = collect(weave, zip(sources, results, strict=True))
@@ -41,20 +37,19 @@ def read_sources(book: Book) -> list[Source]:
     return collect(read, [(chapter.file,) for chapter in book.chapters])
 
 
-def parse_pages(book: Book, woven: list[Woven], pandoc: Pandoc) -> tuple[list[Page], list[int]]:
+def parse_pages(book: Book, woven: list[Woven], pandoc: Pandoc) -> list[Page]:
     with ThreadPoolExecutor() as pool:
-        parsed = list(pool.map(lambda text: json.loads(pandoc(PARSE, text.text)), woven))
-    pages = [
+        parsed = list(pool.map(lambda text: pandoc.read(text.text), woven))
+    return [
         Page(
             chapter,
             text,
-            document["blocks"],
-            {label: _inlines(value) for label, value in document["meta"]["captions"]["c"].items()},
-            _inlines(document["meta"]["title"]),
+            blocks,
+            {label: _inlines(value) for label, value in meta["captions"]["c"].items()},
+            _inlines(meta["title"]),
         )
-        for chapter, text, document in zip(book.chapters, woven, parsed, strict=True)
+        for chapter, text, (meta, blocks) in zip(book.chapters, woven, parsed, strict=True)
     ]
-    return pages, parsed[0]["pandoc-api-version"]
 
 
 def collect(do: Callable[..., T], items: Iterable[tuple[Any, ...]]) -> list[T]:

@@ -22,7 +22,7 @@ TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text
 
 
 def write_pdf(
-    book: Book, pages: list[Page], api: list[int], pandoc: Pandoc, edition: Edition, folder: Path
+    book: Book, pages: list[Page], pandoc: Pandoc, edition: Edition, folder: Path
 ) -> bytes:
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
     import typst
@@ -36,10 +36,8 @@ def write_pdf(
             blocks.append(raw("typst", f'#part("{roman(chapter.part + 1)}", [{title}])'))
         part = chapter.part
         blocks += Dresser(book, page, folder).dress(page.blocks)
-    document = {"pandoc-api-version": api, "meta": {}, "blocks": blocks}
-    arguments = ["-f", "json", "-t", "typst-citations", "--wrap=none"]
-    arguments += ["--syntax-highlighting=idiomatic"]
-    body, log = pandoc.with_log(arguments, json.dumps(document))
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
+    body, log = pandoc.write(blocks, arguments)
     _check_math(log, pages)
     opening = (
         '#import "book.typ": *\n'

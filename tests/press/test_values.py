@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from press.document import Pandoc, plain_text
-from press.pages import PARSE
 from press.weave import escaped, shown_value
 from tests.press.tiny_book import Write
 
@@ -19,8 +17,7 @@ printable = st.text(
 
 
 def printed(markdown: str, folder: Path) -> str:
-    document = json.loads(Pandoc(folder)(PARSE, markdown))
-    return plain_text(document["blocks"])
+    return plain_text(Pandoc(folder).read(markdown)[1])
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
@@ -35,8 +32,8 @@ def test_an_escaped_text_prints_as_itself(texts: list[str], tmp_path: Path) -> N
 @given(texts=st.lists(printable.filter(bool), min_size=40, max_size=40))
 def test_an_escaped_text_stays_in_its_cell_of_a_table(texts: list[str], tmp_path: Path) -> None:
     rows = "\n".join(f"| a {escaped(text)} b | end |" for text in texts)
-    document = json.loads(Pandoc(tmp_path)(PARSE, f"| x | y |\n|---|---|\n{rows}\n"))
-    body = document["blocks"][0]["c"][4][0][3]
+    _, blocks = Pandoc(tmp_path).read(f"| x | y |\n|---|---|\n{rows}\n")
+    body = blocks[0]["c"][4][0][3]
     assert [plain_text(row[1][0][4]) for row in body] == [f"a {text} b" for text in texts]
     assert all(plain_text(row[1][1][4]) == "end" for row in body)
 
