@@ -71,17 +71,17 @@ def tex(quantity: Quantity, digits: int | None = None) -> str:
     """The same value inside a formula."""
     magnitude, suffix, powers = readable(quantity)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
-    number = (
-        f"{mantissa} \\times 10^{{{int(exponent)}}}"
-        if exponent
-        else mantissa.replace("∞", "\\infty")
+    number = mantissa.replace("∞", "\\infty")
+    if exponent:
+        number += f" \\times 10^{{{int(exponent)}}}"
+    unit = unit_text(powers, quantity._REGISTRY)
+    if unit == "%":
+        return number + "\\%"
+    return (
+        number
+        + (f"\\text{{{suffix}}}" if suffix else "")
+        + (f"\\,\\text{{{unit}}}" if unit else "")
     )
-    unit = unit_text(powers, quantity._REGISTRY).replace("%", "\\%").replace("·", "\\cdot ")
-    unit = unit.translate(
-        {ord(digit): f"^{plain}" for plain, digit in zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True)}
-    )
-    space = "" if unit.startswith("\\%") else "\\,"
-    return number + suffix + (f"{space}\\mathrm{{{unit}}}" if unit else "")
 
 
 def printed_number(number: str) -> str:

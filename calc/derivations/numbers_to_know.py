@@ -295,6 +295,7 @@ class AcceleratorTable:
     memory_rows = tuple(
         (
             device.name,
+            device.year,
             device.memory_capacity,
             device.memory_bandwidth,
             device.on_chip_memory if device.publishes("on_chip_memory") else None,

@@ -48,7 +48,7 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
 
     >>> from calc import quantity
     >>> print(math(quantity("312 TFLOP/s")))
-    312\\,\\mathrm{TFLOP/s}
+    312\\,\\text{TFLOP/s}
     """
     quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
     return Quoted(formatting.tex(quantity.to(unit) if unit else quantity, digits))
@@ -77,7 +77,7 @@ def _cell(value: Any, digits: int | None) -> str:
         return value.markdown
     if isinstance(value, str):
         return value.replace("|", "\\|")
-    return show(value, digits=digits).markdown
+    return show(value, digits=None if isinstance(value, int) else digits).markdown
 
 
 def _escaped(text: str) -> str:
