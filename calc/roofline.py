@@ -165,7 +165,7 @@ def gemm_operations(
 
     Equation: O = 2 · m · n · k
 
-    Source: golub2013matrix
+    Source: hennessy2019architecture
 
     >>> print(gemm_operations(4096, 4096, 4096))
     137.4 GFLOP

@@ -231,10 +231,12 @@ def checked_magnitude(value: Any) -> Any:
 
 
 def _checked_array(value: Any) -> Any:
-    import numpy
-
     try:
+        import numpy
+
         array = numpy.asarray(value)
+    except ImportError:
+        raise InputError("a list of numbers needs numpy, which is not installed") from None
     except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):

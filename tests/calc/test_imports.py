@@ -129,10 +129,11 @@ def test_without_numpy_numbers_still_work() -> None:
         print(quantity("3 GB") == quantity("3000 MB"), f"{round(quantity('3.4 GB')):.1f}")
         for name, law in calc.laws().items():
             assert law.__doc__
-        try:
-            calc.scaling.amdahl(None, 8)
-        except calc.InputError as refusal:
-            print(refusal)
+        for wrong in (lambda: quantity([1, 2], "GB"), lambda: calc.scaling.amdahl(None, 8)):
+            try:
+                wrong()
+            except calc.InputError as refusal:
+                print(refusal)
         assert "numpy" not in sys.modules
     """
     assert python(code).splitlines() == [
@@ -144,6 +145,7 @@ def test_without_numpy_numbers_still_work() -> None:
         "60 ms 14 GFLOP",
         "4 GB",
         "True 3.0 GB",
+        "a list of numbers needs numpy, which is not installed",
         "amdahl(): serial_fraction needs a pure number; got None",
     ]
 
