@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .errors import stop
+
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
 
@@ -72,7 +74,7 @@ class Pandoc:
             encoding="utf-8",
         )
         if done.returncode:
-            raise RuntimeError(f"pandoc failed: {done.stderr.strip()}")
+            stop(f"pandoc fails: {done.stderr.strip()}")
         kept.parent.mkdir(parents=True, exist_ok=True)
         partial = kept.with_suffix(".partial")
         partial.write_text(json.dumps([done.stdout, done.stderr]), encoding="utf-8")

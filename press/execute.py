@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 from .errors import BookError
 from .source import Cell, Prose, Source
+
+if TYPE_CHECKING:
+    from nbclient import NotebookClient
 
 KERNEL_SETUP = Path(__file__).with_name("kernel_setup.py")
 
@@ -66,67 +69,85 @@ async def _execute(source: Source, root: Path, folder: Path) -> Result:
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, DeadKernelError
     from nbformat import v4
 
     manager = AsyncKernelManager(transport="tcp")
-    # Always this Python: a kernel installed elsewhere on the machine could be another.
+    # Always this Python: a kernel that is installed on the machine could be another's.
     manager._kernel_spec = KernelSpec(
         argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         display_name="press",
         language="python",
     )
-    notebook = v4.new_notebook()
-    client = NotebookClient(
-        notebook, km=manager, timeout=None, resources={"metadata": {"path": str(folder)}}
-    )
-
-    async def run(code: str, line: int) -> Outputs:
-        cell = v4.new_code_cell(code)
-        notebook.cells.append(cell)
+    # None of the author's IPython settings and start-up files.
+    settings = {"IPYTHONDIR": str(root / ".press-cache" / "ipython")}
+    with TemporaryFile() as errors:
+        await manager.start_kernel(
+            cwd=str(folder), env=environment() | settings, stdout=errors, stderr=errors
+        )
+        talk = manager.client()
+        talk.start_channels()
+        talk.allow_stdin = False
         try:
-            await client.async_execute_cell(cell, len(notebook.cells) - 1)
+            await talk.wait_for_ready(timeout=60)
+            client = NotebookClient(v4.new_notebook(), km=manager, timeout=None)
+            client.kc = talk
+            return await _Chapter(source, client).run(root)
+        except RuntimeError:  # jupyter_client's word for a kernel that does not come up
+            errors.seek(0)
+            lines = errors.read().decode(errors="replace").strip().splitlines()
+            sentence = f"no Python kernel starts for this chapter: {lines[-1] if lines else '?'}"
+            raise BookError.of(source.file, 0, sentence) from None
+        finally:
+            talk.stop_channels()
+            await manager.shutdown_kernel(now=True)
+
+
+class _Chapter:
+    """One chapter and the client of its kernel."""
+
+    def __init__(self, source: Source, client: NotebookClient) -> None:
+        self.source = source
+        self.client = client
+
+    async def run(self, root: Path) -> Result:
+        await self.cell(KERNEL_SETUP.read_text(encoding="utf-8"), 1)
+        pieces: list[Outputs] = []
+        for piece in self.source.pieces:
+            if isinstance(piece, Prose):
+                pieces.append(await self.values(piece.inline_values()))
+            else:
+                runs = piece.options["eval"]
+                pieces.append(await self.cell(piece.code, piece.line) if runs else [])
+        outside = await self.cell(f"__press__.outside_modules({str(root)!r})", 1)
+        return Result(pieces, outside[-1]["data"]["application/json"])
+
+    async def cell(self, code: str, line: int) -> Outputs:
+        from nbclient.exceptions import CellExecutionError, DeadKernelError
+        from nbformat import v4
+
+        cell = v4.new_code_cell(code)
+        self.client.nb.cells.append(cell)
+        try:
+            await self.client.async_execute_cell(cell, len(self.client.nb.cells) - 1)
         except CellExecutionError as error:
-            sentence = f"this cell fails with {_last_line(error.ename, error.evalue)}"
-            raise BookError.of(source.file, line, sentence) from None
+            raise self.failure(line, "this cell", error.ename, error.evalue) from None
         except DeadKernelError:
             sentence = "this cell ended its Python process."
-            raise BookError.of(source.file, line, sentence) from None
+            raise BookError.of(self.source.file, line, sentence) from None
         return [dict(output) for output in cell.outputs]
 
-    async def values(expressions: list[tuple[int, str]]) -> Outputs:
+    async def values(self, expressions: list[tuple[int, str]]) -> Outputs:
         if not expressions:
             return []
-        outputs = await run(f"__press__.values({[e for _, e in expressions]!r})", expressions[0][0])
+        asked = [expression for _, expression in expressions]
+        outputs = await self.cell(f"__press__.values({asked!r})", expressions[0][0])
         found: Outputs = outputs[-1]["data"]["application/json"]
         for (line, expression), value in zip(expressions, found, strict=True):
             if value["status"] == "error":
-                sentence = (
-                    f"`{expression}` fails with {_last_line(value['ename'], value['evalue'])}"
-                )
-                raise BookError.of(source.file, line, sentence)
+                raise self.failure(line, f"`{expression}`", value["ename"], value["evalue"])
         return found
 
-    async with client.async_setup_kernel(
-        cleanup_kc=True,
-        env=environment(),
-        stderr=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-    ):
-        # nbclient would take a Ctrl-C for the kernel alone; it means the build.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(number)
-        await run(KERNEL_SETUP.read_text(encoding="utf-8"), 1)
-        pieces: list[Outputs] = []
-        for piece in source.pieces:
-            if isinstance(piece, Prose):
-                pieces.append(await values(piece.inline_values()))
-            elif isinstance(piece, Cell):
-                pieces.append(await run(piece.code, piece.line) if piece.options["eval"] else [])
-        outside = await run(f"__press__.outside_modules({str(root)!r})", 1)
-    return Result(pieces, outside[-1]["data"]["application/json"])
-
-
-def _last_line(name: str, value: str) -> str:
-    lines = str(value).strip().splitlines()
-    return f"{name}: {lines[-1]}" if lines else f"{name}."
+    def failure(self, line: int, what: str, name: str, value: str) -> BookError:
+        lines = str(value).strip().splitlines()
+        said = f"{name}: {lines[-1]}" if lines else f"{name}."
+        return BookError.of(self.source.file, line, f"{what} fails with {said}")

@@ -343,7 +343,7 @@ def _previews(body: str) -> list[tuple[str, str]]:
         r'<div id="(ref-[^"]+)" class="csl-entry"[^>]*>(.*?)</div>',
     )
     return [
-        (match[1], match[2].strip())
+        (match[1], re.sub(r"</?a\b[^>]*>", "", match[2]).strip())
         for pattern in patterns
         for match in re.finditer(pattern, body, re.DOTALL)
     ]

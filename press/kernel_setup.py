@@ -41,8 +41,12 @@ class __press__:  # noqa: N801
 
     @classmethod
     def set_up(cls) -> None:
+        import logging
+
         from IPython import get_ipython
 
+        # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
         shell = get_ipython()
         svg = shell.display_formatter.formatters["image/svg+xml"]
         svg.for_type_by_name("matplotlib.figure", "Figure", cls.draw_svg)

@@ -29,7 +29,7 @@ def read_pages(
 def read_sources(book: Book) -> list[Source]:
     def read(file: str) -> Source:
         try:
-            text = (book.root / file).read_text(encoding="utf-8")
+            text = (book.root / file).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise BookError.of(file, 0, "this file is not UTF-8 text.") from None
         return read_source(file, text, book.execute)

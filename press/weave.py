@@ -15,6 +15,8 @@ from .errors import Problems
 from .execute import Outputs, Result
 from .source import INLINE, Cell, Prose, Source
 
+# Where a warning says that it comes from: a name with the number of the process in it.
+CELL_FILE = r"\S*ipykernel_\d+/\d+\.py"
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
 
@@ -115,7 +117,7 @@ class _Weaver:
             data = output.get("data", {})
             if output["output_type"] == "stream":
                 if output["name"] == "stdout" or cell.options["warning"]:
-                    printed.append(output["text"])
+                    printed.append(re.sub(CELL_FILE, "cell.py", output["text"]))
             elif "text/html" in data:
                 self.refuse(cell.line, "this cell gives text/html, which no PDF can show.")
             elif "text/markdown" in data:

@@ -249,6 +249,37 @@ def test_a_missing_part_of_press_is_one_sentence(
     assert str(caught.value) == sentence
 
 
+def test_a_kernel_that_does_not_start_is_one_sentence(tmp_path: Path, write_book: Write) -> None:
+    broken = tmp_path / "broken" / "ipykernel_launcher.py"
+    broken.parent.mkdir()
+    broken.write_text("raise SystemExit('out of order')\n")
+    environment = {**os.environ, "PYTHONPATH": str(broken.parent)}
+    done = subprocess.run(
+        [sys.executable, "-m", "press", "render", write_book("# A\n\n`{python} 1`\n")],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "index.qmd: no Python kernel starts for this chapter: out of order\n"
+
+
+def test_no_start_up_file_of_the_author_runs(
+    tmp_path: Path, write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_up = tmp_path / "home/.ipython/profile_default/startup/mine.py"
+    start_up.parent.mkdir(parents=True)
+    start_up.write_text("mine = 1\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = write_book("# A\n\nIt is `{python} 'mine' in globals()`.\n")
+    render(root)
+    assert "It is False." in text(root)
+
+
+def test_a_warning_names_no_process(write_book: Write) -> None:
+    root = write_book("# A\n\n```{python}\nimport warnings\nwarnings.warn('careful')\n```\n")
+    render(root)
+    assert "cell.py:2: UserWarning: careful" in text(root)
+
+
 def test_a_commit_is_named_and_so_are_changes_since(write_book: Write) -> None:
     root = write_book("# A\n", {".gitignore": "_book/\n.press-cache/\n"})
     git = ["git", "-c", "user.name=T", "-c", "user.email=t@t", "-C", str(root)]
