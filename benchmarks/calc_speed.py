@@ -91,7 +91,7 @@ def one_law(mlsysim: str | None) -> None:
             [mlsysim, "-c", MLSYSIM_LAWS], check=True, capture_output=True, text=True
         )
         for name, seconds in json.loads(found.stdout.splitlines()[-1]).items():
-            print(f"  mlsysim {name:<21}{seconds * 1e6:5.0f} µs")
+            print(f"  mlsysim {name:<21}{seconds * 1e6:5.1f} µs")
 
 
 def million_points() -> None:
