@@ -165,7 +165,7 @@ def gemm_operations(
 
     Equation: O = 2 · m · n · k
 
-    Source: hennessy2019architecture
+    Source: golub2013matrix
 
     >>> print(gemm_operations(4096, 4096, 4096))
     137.4 GFLOP
