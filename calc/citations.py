@@ -42,7 +42,8 @@ def citation(key: str) -> str:
         entry = bibliography()[key]
     except KeyError:
         raise InputError(f"references.bib has no entry {key}") from None
-    venue = entry.get("journal") or entry.get("booktitle") or entry.get("institution", "")
+    venues = ("journal", "booktitle", "institution", "publisher")
+    venue = next((entry[field] for field in venues if field in entry), "")
     address = f"https://doi.org/{entry['doi']}" if "doi" in entry else entry.get("url", "")
     parts = [
         f"{_authors(entry)} ({entry.get('year', 'n.d.')})",
