@@ -15,12 +15,15 @@ LOOK = dict.fromkeys(
     ["theme", "css", "toc", "toc-depth", "number-depth", "html-math-method", "fig-format"]
 )
 LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont", "fontsize"])
+# The same for typst. Quarto's PDF cites as the pages do only with `citeproc`, numbers formulas
+# without a label unless a `#set` line forbids it, and finds figures' typefaces in `font-paths`.
+TYPST = LOOK | {"citeproc": None, "font-paths": None, "include-before-body": {"text": None}}
 EXECUTE = ["echo", "eval", "output", "warning"]
 BOOK = ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
 KNOWN: dict[str, Any] = {
     "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),
     "book": dict.fromkeys(BOOK),
-    "format": {"html": LOOK, "typst": LOOK},
+    "format": {"html": LOOK, "typst": TYPST},
     "execute": dict.fromkeys(EXECUTE),
     **dict.fromkeys(["bibliography", "csl", "lang", "jupyter", "number-sections"]),
 }
@@ -106,6 +109,7 @@ class _Reader:
             self.refuse(("jupyter",), "press runs chapters with `jupyter: python3` only.")
         if settings.get("number-sections", True) is not True:
             self.refuse(("number-sections",), "press always numbers sections.")
+        self.check_typst((settings.get("format") or {}).get("typst"))
         if where not in ("file", "project"):
             self.refuse(("project", "execute-dir"), "`execute-dir` is `file` or `project`.")
         if self.root.resolve() not in output.resolve().parents:
@@ -141,6 +145,19 @@ class _Reader:
             + ".pdf",
             lines=self.lines,
         )
+
+    def check_typst(self, found: Any) -> None:
+        """What stands before Quarto's PDF may set how it looks, and print nothing."""
+        found = found if isinstance(found, dict) else {}
+        if found.get("citeproc", True) is not True:
+            self.refuse(("format", "typst", "citeproc"), "press always cites by `citeproc`.")
+        before = found.get("include-before-body") or {}
+        for line in str(before.get("text") or "").splitlines():
+            if not re.match(r"#set \w|//|\s*$", line):
+                self.refuse(
+                    ("format", "typst", "include-before-body", "text"),
+                    f"press reads nothing but `#set` lines here, not `{line.strip()}`.",
+                )
 
     def check_keys(self, found: dict[str, Any], known: dict[str, Any], key: Key) -> None:
         for name, value in found.items():

@@ -148,6 +148,10 @@ class References:
                     page.chapter.file, line, f"the reference @{label} cannot be resolved: {why}."
                 )
                 continue
+            if label.startswith("sec-") and not page.number:
+                line = page.woven.line_of(rf"@(?i:s){re.escape(label[1:])}\b")
+                sentence = "by its title where the page has no number; link to it."
+                self.problems.add(page.chapter.file, line, f"Quarto prints @{label} {sentence}")
             prefix = cite["citationPrefix"]
             if not prefix and cite["citationMode"]["t"] != "SuppressAuthor":
                 prefix = [string(target.word)]
@@ -375,6 +379,13 @@ class Numbering:
             title = walk(blocks[0]["c"][2], self.change)
             blocks = blocks[1:]
         fold = {} if values.get("collapse", "false") == "false" else {"collapse": "true"}
+        for block in blocks:
+            if block["t"] == "Header" and self.page.number and "unnumbered" not in block["c"][1][1]:
+                start = re.escape(plain_text(block["c"][2])[:12])
+                self.refuse(
+                    "Quarto numbers a heading inside a callout; mark it `{.unnumbered}`.",
+                    rf"(?m)^#+ +{start}",
+                )
         body = walk([_unnumbered(block) for block in blocks], self.change)
         inner = [div("", ["title"], [plain(*title)]), div("", ["body"], body)]
         return div("", ["press-callout", kind], inner, **fold)

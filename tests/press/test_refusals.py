@@ -68,6 +68,11 @@ CHAPTERS = {
         3,
         "has no number",
     ),
+    "numbered heading in a callout": (
+        "# A\n\n::: {.callout-tip}\nx\n\n### B\n\ny\n:::\n",
+        6,
+        "numbers a heading inside a callout",
+    ),
     "duplicate label": (
         "# A\n\n$$\nx\n$$ {#eq-a}\n\n$$\ny\n$$ {#eq-a}\n",
         9,
@@ -136,6 +141,18 @@ SETTINGS_FAULTS = {
     "another type": ("type: book", "type: website", 1, "must be `book`"),
     "missing bibliography": ("format:", "bibliography: no.bib\nformat:", 8, "no.bib"),
     "output over the project": ("type: book", "type: book\n  output-dir: .", 3, "`output-dir`"),
+    "another citation of the PDF": (
+        "typst: default",
+        "typst:\n    citeproc: false",
+        11,
+        "always cites",
+    ),
+    "words before the PDF": (
+        "typst: default",
+        "typst:\n    include-before-body:\n      text: |\n        #set par()\n        Hello",
+        12,
+        "not `Hello`",
+    ),
     "part from a file": (
         "- index.qmd",
         "- index.qmd\n    - part: p.qmd\n      chapters: [index.qmd]",
@@ -166,6 +183,14 @@ def test_a_duplicate_label_in_another_chapter_is_named(write_book: Write) -> Non
     settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - b/two.qmd")
     root = write_book("# A {#sec-a}\n", {"b/two.qmd": "# B\n\n## C {#sec-a}\n"}, settings)
     assert refusal(root) == ["b/two.qmd:3: the label `sec-a` is already taken at index.qmd:1."]
+
+
+def test_a_reference_to_a_section_from_a_page_without_number_is_named(write_book: Write) -> None:
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
+    root = write_book("# A {.unnumbered}\n\nSee @sec-b.\n", {"two.qmd": "# B {#sec-b}\n"}, settings)
+    assert refusal(root) == [
+        "index.qmd:3: Quarto prints @sec-b by its title where the page has no number; link to it."
+    ]
 
 
 def test_all_problems_of_a_run_come_at_once(write_book: Write) -> None:
