@@ -43,6 +43,18 @@ def render_copy(folder: Path) -> Path:
     return folder / "_book"
 
 
+def copy_tracked(source: Path, folder: Path) -> list[Path]:
+    """Copies what a clone would hold of a folder of the repository; the files copied."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=source, capture_output=True, text=True, check=True
+    )
+    files = [Path(name) for name in listed.stdout.split("\0") if name and (source / name).exists()]
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / file, folder / file)
+    return files
+
+
 def chapters() -> list[Path]:
     return [*sorted((REPOSITORY / "chapters").glob("*.qmd")), REPOSITORY / "index.qmd"]
 

@@ -1,0 +1,241 @@
+"""What an engine printed, page by page and chapter by chapter, in a form that compares.
+
+Two engines render the book: press and Quarto. What a reader takes for its text stays in: words,
+numbers, captions, cross-references and where they lead, formulas (as TeX), descriptions of figures.
+Whatever is left out or folded stands here with its reason.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pypdf import PageObject, PdfReader
+
+# --- pages ---
+
+VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+BLOCKS = {"blockquote", "dd", "div", "dl", "dt", "figcaption", "figure", "hr", "li", "ol", "p"}
+BLOCKS |= {"pre", "section", "summary", "table", "td", "th", "tr", "ul"}
+BLOCKS |= {"h1", "h2", "h3", "h4", "h5", "h6"}
+FURNITURE = {"nav", "script", "style", "button", "footer"}  # controls and frame of each engine
+FURNITURE_CLASSES = {
+    "screen-reader-only",  # Quarto names the kind of a titled callout to screen readers alone
+    "description",  # Quarto prints the book's description on the first page, press in its head
+    "quarto-title-meta-heading",  # the word "Author" before the author
+}
+
+
+@dataclass
+class PageText(HTMLParser):
+    """The text of a page's `main`, a block a line, and its links."""
+
+    page: str  # "chapters/roofline.html", to resolve links from
+    lines: list[str] = field(default_factory=lambda: [""])
+    links: list[str] = field(default_factory=list)  # "Figure 1.1 to chapters/x.html#fig-a"
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, bool]] = []  # each open element, and whether it is left out
+        self.target = self.link_text = ""
+
+    @property
+    def left_out(self) -> bool:
+        return not any(tag == "main" for tag, _ in self.open) or any(out for _, out in self.open)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag in BLOCKS:
+            self.lines.append("")
+        if not self.left_out and tag in ("img", "svg"):
+            # A figure is its description: one engine links to the drawing, the other holds it.
+            self.lines += [f"[figure: {given.get('alt') or given.get('aria-label')}]", ""]
+        if tag == "a" and not self.left_out:
+            self.target, self.link_text = given.get("href", ""), ""
+        if tag not in VOID:
+            classes = set(given.get("class", "").split())
+            out = (
+                tag in FURNITURE
+                or tag == "svg"
+                or tag == "math"  # its TeX counts, which Quarto's MathML carries as an annotation
+                # Quarto repeats the references of each chapter there, unseen, for its previews.
+                or "display: none" in given.get("style", "")
+                or bool(classes & FURNITURE_CLASSES)
+            )
+            self.open.append((tag, out))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if tag in BLOCKS:
+            self.lines.append("")
+        if tag == "a" and (text := clean(self.link_text)) and not self.left_out:
+            self.links.append(f"{text} to {self.resolved(self.target, text)}")
+        while self.open:
+            if self.open.pop()[0] == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        tags = [tag for tag, _ in self.open]
+        if tags[-1:] == ["annotation"]:
+            data = data.strip()
+        elif self.left_out:
+            return
+        if "pre" in tags:
+            first, *more = data.replace(" ", "␣").split("\n")  # a space in code counts
+            self.lines[-1] += first
+            self.lines += more
+        else:
+            self.lines[-1] += data
+        self.link_text += data
+
+    def resolved(self, target: str, text: str) -> str:
+        """Where a link leads, from the root of the site."""
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            return target
+        if re.match(r"(Chapter|Appendix)\s", text):
+            anchor = ""  # press leads to the label of the chapter's title, Quarto to its page
+        folder = posixpath.dirname(self.page)
+        path = posixpath.normpath(posixpath.join(folder, path)) if path else self.page
+        return f"{path}#{anchor}" if anchor else path
+
+
+def clean(text: str) -> str:
+    text = " ".join(text.split())
+    # Quarto writes an equation's number into the formula, press beside it.
+    return re.sub(r"\s*\\qquad\((\w+\.\d+)\)$", r" (\1)", text)
+
+
+def read_page(file: Path, page: str) -> PageText:
+    text = PageText(page)
+    text.feed(file.read_text(encoding="utf-8"))
+    text.lines = [line for line in map(clean, text.lines) if line]
+    return text
+
+
+def page_differences(press: Path, quarto: Path) -> list[str]:
+    """What differs between two rendered sites, each with its page."""
+    files = [
+        {file.relative_to(site).as_posix() for file in site.rglob("*.html")}
+        for site in (press, quarto)
+    ]
+    found = [f"{page} is in one site only" for page in sorted(files[0] ^ files[1])]
+    if not files[0] & files[1]:
+        found.append("the sites have no page in common")
+    for page in sorted(files[0] & files[1]):
+        ours, theirs = read_page(press / page, page), read_page(quarto / page, page)
+        found += changes(page, ours.lines, theirs.lines)
+        found += changes(f"{page} (links)", ours.links, theirs.links)
+    return found
+
+
+def changes(where: str, press: list[str], quarto: list[str]) -> list[str]:
+    changed = difflib.unified_diff(press, quarto, n=0, lineterm="")
+    engines = {"-": "press", "+": "quarto"}
+    return [
+        f"{where}, {engines[line[0]]}: {line[1:]}"
+        for line in list(changed)[2:]
+        if not line.startswith("@@")
+    ]
+
+
+# --- PDFs ---
+
+HEAD, FOOT = 765, 60  # the running heads of both engines stand above, the page numbers below
+LEFT_OUT_FONTS = re.compile(
+    # Formulas are compared as TeX on the pages; two versions of typst set their glyphs in different
+    # orders. Quarto draws a callout's icon with a letter of an icon font.
+    r"Math|FontAwesome"
+)
+EQUATION_NUMBER = re.compile(r"\s*\(\w+\.\d+\)\s*")  # Quarto sets it in the font of the formula
+
+
+@dataclass(frozen=True)
+class Piece:
+    text: str
+    size: float
+    x: float
+
+
+def pieces(page: PageObject) -> list[Piece]:
+    """The text of a page in the order in which it was set, without head and foot."""
+    found: list[Piece] = []
+
+    def take(text: str, matrix: Any, place: Any, font: Any, size: float) -> None:
+        x, height = matrix[0] * place[4] + matrix[4], matrix[3] * place[5] + matrix[5]
+        left_out = LEFT_OUT_FONTS.search((font or {}).get("/BaseFont", ""))
+        if FOOT < height < HEAD and (not left_out or EQUATION_NUMBER.fullmatch(text)):
+            found.append(Piece(text, size, x))
+
+    page.extract_text(visitor_text=take)
+    return [piece for piece in found if piece.text.strip()]
+
+
+def read_pdf(file: Path, titles: list[str], parts: list[str]) -> dict[str, str]:
+    """The letters of each chapter, its footnotes last, without spaces and hyphens.
+
+    The two PDFs break lines and pages at different places, so spaces, hyphens at the ends of lines
+    and the places of footnotes differ; so do title page, contents and the pages that open a part.
+    """
+    reader = PdfReader(file)
+    starts = {page: title for _, title, page in outline(reader, reader.outline) if title in titles}
+    texts: dict[str, tuple[list[str], list[str]]] = {}
+    chapter = ""
+    note = 1
+    for number, page in enumerate(reader.pages):
+        chapter = starts.get(number, chapter)
+        text = pieces(page)
+        opens_part = any(p.size > 20 and p.text.strip() in [*parts, "Appendices"] for p in text)
+        if not chapter or opens_part:
+            continue
+        body, notes = texts.setdefault(chapter, ([], []))
+        for piece, following in pairwise([*text, Piece("", 0, 0)]):
+            # A footnote begins with its number, close to its first word and as small as that.
+            if piece.text == str(note) and piece.size < 9.2 and 0 < following.x - piece.x < 12:
+                note += 1
+                body = notes
+            body.append(piece.text)
+    return {chapter: letters("".join(body + notes)) for chapter, (body, notes) in texts.items()}
+
+
+def outline(reader: PdfReader, items: list[Any], depth: int = 0) -> Iterator[tuple[int, str, int]]:
+    """The bookmarks of a PDF: depth, title without its number, and page."""
+    for item in items:
+        if isinstance(item, list):
+            yield from outline(reader, item, depth + 1)
+        else:
+            title = re.sub(r"^(\d+|[A-Z])\.? ", "", str(item.title))
+            yield depth, title, reader.get_destination_page_number(item) or 0
+
+
+def letters(text: str) -> str:
+    text = re.sub(r"[\s\u00ad\u200b-]+", "", unicodedata.normalize("NFC", text))
+    text = re.sub(r"Equation\((\w+\.\d+)\)", r"Equation\1", text)  # Quarto keeps the brackets,
+    text = re.sub(r"(Table|Figure|Equation)0\.", r"\1", text)  # counts the preface as chapter 0
+    return re.sub(r"(^|Appendix)([A-Z])\.", r"\1\2", text)  # and prints a dot after appendices
+
+
+def pdf_differences(press: Path, quarto: Path, parts: list[str]) -> list[str]:
+    """The first place in each chapter at which two PDFs differ."""
+    reader = PdfReader(quarto)
+    titles = [title for depth, title, _ in outline(reader, reader.outline) if not depth]
+    titles = [title for title in titles if title != "Appendices"]
+    ours, theirs = (read_pdf(file, titles, parts) for file in (press, quarto))
+    found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]
+    for title in titles:
+        one, other = ours.get(title, ""), theirs.get(title, "")
+        if one != other:
+            same = (a == b for a, b in zip(one, other, strict=False))
+            at = next((i for i, equal in enumerate(same) if not equal), min(len(one), len(other)))
+            near = slice(max(0, at - 30), at + 30)
+            found.append(f"PDF, {title}: press …{one[near]}…, quarto …{other[near]}…")
+    return found
