@@ -153,10 +153,10 @@ class _Reader:
             self.refuse(("format", "typst", "citeproc"), "press always cites by `citeproc`.")
         before = found.get("include-before-body") or {}
         for line in str(before.get("text") or "").splitlines():
-            if not re.match(r"#set \w|//|\s*$", line):
+            if not re.match(r"#(show [\w.]+: )?set \w|//|\s*$", line):
                 self.refuse(
                     ("format", "typst", "include-before-body", "text"),
-                    f"press reads nothing but `#set` lines here, not `{line.strip()}`.",
+                    f"press takes `#set` and `#show …: set` lines here, not `{line.strip()}`.",
                 )
 
     def check_keys(self, found: dict[str, Any], known: dict[str, Any], key: Key) -> None:
