@@ -109,6 +109,9 @@ def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
 
 def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
+    one_number = isinstance(quantity.magnitude, float)
+    if one_number and len(quantity._units) > 1 and quantity.dimensionless:
+        quantity = quantity.to("")  # byte/GB is a number
     powers: dict[str, Any] = dict(quantity._units)
     magnitude = quantity.magnitude
     scalar = isinstance(magnitude, float) and math.isfinite(magnitude) and magnitude != 0
@@ -149,7 +152,9 @@ def _number(magnitude: Any, spec: str = "", digits: int | None = None) -> str:
         return _tidy(f"{magnitude:.{shown}g}")
     whole_digits = math.floor(math.log10(size)) + 1 if size else 1
     number = f"{magnitude:.{max(0, shown - whole_digits)}f}"
-    return number.rstrip("0").rstrip(".") if "." in number else number
+    exact = math.isclose(float(number), magnitude, rel_tol=1e-9)
+    # 153.016 reads 153.0, which is more than 153 says; 16 reads 16.
+    return number.rstrip("0").rstrip(".") if exact and "." in number else number
 
 
 def _array(magnitudes: Any, spec: str) -> str:

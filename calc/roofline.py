@@ -46,7 +46,7 @@ def ridge_point(
     Source: williams2009roofline
 
     >>> print(ridge_point("312 TFLOP/s", "2.039 TB/s"))
-    153 FLOP/byte
+    153.0 FLOP/byte
     """
     return peak / bandwidth
 

@@ -63,7 +63,7 @@ def gustafson(
     Source: gustafson1988reevaluating
 
     >>> print(gustafson(0.05, 1000))
-    950
+    950.0
     """
     return processors - serial_fraction * (processors - 1)
 

@@ -95,7 +95,7 @@ def mfu(
     Source: chowdhery2023palm
 
     >>> print(mfu("1B param", "20B token", 1, "312 TFLOP/s", "11.13 day").to("%"))
-    40%
+    40.00%
     """
     return work * parameters * tokens / (devices * peak * time)
 

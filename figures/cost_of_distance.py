@@ -34,7 +34,7 @@ def _panel(axes: Axes, field: str, unit: str) -> None:
     style.log_axis(axes, "x", "", decades=2)
     axes.plot(values, rows, "-o", color=style.RED, linewidth=1, markersize=5)
     rising = values[-1] > values[0]
-    axes.set_xlim(min(values) / (3 if rising else 300), max(values) * (300 if rising else 3))
+    axes.set_xlim(min(values) / (3 if rising else 2000), max(values) * (2000 if rising else 3))
     for row, value in points:
         axes.annotate(
             str(show(value, digits=3)),

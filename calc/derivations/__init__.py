@@ -2,7 +2,7 @@
 
     >>> from calc.derivations import A100Roofline
     >>> print(A100Roofline.ridge_point)
-    153 FLOP/byte
+    153.0 FLOP/byte
 
 A class reads like the lines of a worked example. Chapters compute nothing: they quote with
 `show()`, `math()` and `table()`. To add a derivation, write a class in the chapter's module and
@@ -22,9 +22,10 @@ from calc.derivations.numbers_to_know import (
     MemoryHierarchy,
     MemoryPerParameter,
     NumbersToKnow,
+    OpeningQuestions,
     WorkPerToken,
 )
-from calc.derivations.quoting import math, show, table
+from calc.derivations.quoting import approximately, math, show, table
 from calc.derivations.roofline import (
     A100Roofline,
     BatchSize,
@@ -53,7 +54,9 @@ __all__ = [
     "MemoryHierarchy",
     "MemoryPerParameter",
     "NumbersToKnow",
+    "OpeningQuestions",
     "WorkPerToken",
+    "approximately",
     "math",
     "show",
     "table",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from calc import constants, energy, hardware, links, training
+from calc.derivations.quoting import Quoted, approximately, show
+from calc.hardware import Accelerator
 from calc.units import Quantity, quantity
 
 
@@ -53,24 +55,30 @@ class EnergyOfArithmetic:
     fp32_multiply = constants.get("energy_fp32_multiply")
     int8_multiply = constants.get("energy_int8_multiply")
     fp16_multiply_7nm = constants.get("energy_7nm_fp16_multiply")
+    int8_add = constants.get("energy_int8_add")
+    int8_add_7nm = constants.get("energy_7nm_int8_add")
+    int32_multiply = constants.get("energy_int32_multiply")
+    int32_multiply_7nm = constants.get("energy_7nm_int32_multiply")
 
+    smallest_gain = int32_multiply / int32_multiply_7nm
+    largest_gain = int8_add / int8_add_7nm
     fp32_per_int8_multiply = fp32_multiply / int8_multiply
     fp32_per_fp16_multiply = fp32_multiply / fp16_multiply
 
     rows = (
         (
             "INT8",
-            constants.get("energy_int8_add"),
+            int8_add,
             int8_multiply,
-            constants.get("energy_7nm_int8_add"),
+            int8_add_7nm,
             constants.get("energy_7nm_int8_multiply"),
         ),
         (
             "INT32",
             constants.get("energy_int32_add"),
-            constants.get("energy_int32_multiply"),
+            int32_multiply,
             constants.get("energy_7nm_int32_add"),
-            constants.get("energy_7nm_int32_multiply"),
+            int32_multiply_7nm,
         ),
         (
             "BF16",
@@ -97,7 +105,7 @@ class EnergyOfArithmetic:
 
 
 class EnergyOfMovement:
-    """Fetching an operand from DRAM costs hundreds of times the multiply that uses it."""
+    """Fetching an operand from memory costs tens to thousands of the multiplies that use it."""
 
     register = constants.get("energy_register_word")
     sram = constants.get("energy_sram_word")
@@ -105,38 +113,76 @@ class EnergyOfMovement:
     register_estimate = constants.get("energy_register_word_estimate")
     l1_estimate = constants.get("energy_l1_word_estimate")
     l2_estimate = constants.get("energy_l2_word_estimate")
+    ssd_estimate = constants.get("energy_ssd_word_estimate")
+    network_estimate = constants.get("energy_network_word_estimate")
+    sram_8kb_read = constants.get("energy_sram_8kb")
+    sram_32kb_read = constants.get("energy_sram_32kb")
+    sram_1mb_read = constants.get("energy_sram_1mb")
+    sram_8kb_read_7nm = constants.get("energy_7nm_sram_8kb")
+    sram_32kb_read_7nm = constants.get("energy_7nm_sram_32kb")
+    sram_1mb_read_7nm = constants.get("energy_7nm_sram_1mb")
+    ddr_access = constants.get("energy_7nm_ddr4_64bit")
+    hbm2_access_low = constants.get("energy_7nm_hbm2_64bit_low")
+    hbm2_access_high = constants.get("energy_7nm_hbm2_64bit_high")
     hbm2_bit = constants.get("energy_hbm2_bit")
-    fp16_multiply = EnergyOfArithmetic.fp16_multiply
-    fp32_multiply = EnergyOfArithmetic.fp32_multiply
-    fp16_multiply_7nm = EnergyOfArithmetic.fp16_multiply_7nm
     a100_l1_bit = constants.get("energy_a100_l1_bit")
     a100_l2_bit = constants.get("energy_a100_l2_bit")
     a100_hbm_bit = constants.get("energy_a100_hbm_bit")
+    fp16_multiply = EnergyOfArithmetic.fp16_multiply
+    fp32_multiply = EnergyOfArithmetic.fp32_multiply
+    fp16_multiply_7nm = EnergyOfArithmetic.fp16_multiply_7nm
     word = quantity("32 bit")
     half_word = quantity("16 bit")
+    access = quantity("64 bit")
 
+    words_per_access = access / word
     dram_word_per_fp16_multiply = dram / fp16_multiply
     dram_word_per_fp32_multiply = dram / fp32_multiply
     dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
     hbm2_word = energy.movement_energy(word, hbm2_bit).to("pJ")
     hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply).to("")
+    ddr_word_per_fp16_multiply = ddr_access / words_per_access / fp16_multiply
+    ddr_word_per_fp16_multiply_7nm = ddr_access / words_per_access / fp16_multiply_7nm
+    a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
+    a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
+    a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
     sram_per_register = sram / register
     l1_per_register_estimate = l1_estimate / register_estimate
     register_over_estimate = register / register_estimate
 
-    a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
-    a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
-    a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
-    a100_hbm_word_per_fp16_multiply = (a100_hbm_word / fp16_multiply_7nm).to("")
-
     rows = (
-        ("Register file", register, None, register_estimate),
-        ("SRAM beside the arithmetic (L1)", sram, a100_l1_word, l1_estimate),
-        ("Larger SRAM (L2)", None, a100_l2_word, l2_estimate),
-        ("HBM2", hbm2_word, a100_hbm_word, None),
-        ("DRAM of the DDR era", dram, None, None),
-        ("SSD", None, None, constants.get("energy_ssd_word_estimate")),
-        ("Data-centre network", None, None, constants.get("energy_network_word_estimate")),
+        ("Register file", register, None, None, register_estimate),
+        (
+            "SRAM of 8 KB",
+            sram_8kb_read / words_per_access,
+            approximately(sram_8kb_read_7nm / words_per_access),
+            None,
+            None,
+        ),
+        (
+            "SRAM of 32 KB, as in an L1 cache",
+            sram_32kb_read / words_per_access,
+            approximately(sram_32kb_read_7nm / words_per_access),
+            a100_l1_word,
+            l1_estimate,
+        ),
+        (
+            "SRAM of 1 MB, as in an L2 cache",
+            sram_1mb_read / words_per_access,
+            approximately(sram_1mb_read_7nm / words_per_access),
+            a100_l2_word,
+            l2_estimate,
+        ),
+        (
+            "HBM2",
+            None,
+            approximately(hbm2_access_low / words_per_access),
+            a100_hbm_word,
+            None,
+        ),
+        ("DDR DRAM", dram, approximately(ddr_access / words_per_access), None, None),
+        ("SSD", None, None, None, ssd_estimate),
+        ("Network of a data centre", None, None, None, network_estimate),
     )
 
 
@@ -153,29 +199,37 @@ class AnchorLatencies:
     infiniband = constants.get("latency_infiniband")
     ssd = constants.get("latency_nvme_ssd")
     clock = constants.get("frequency_h800_pcie")
+    shared_cycles = constants.get("cycles_shared_memory_hopper")
+    l1_cycles = constants.get("cycles_l1_hopper")
+    l2_cycles = constants.get("cycles_l2_hopper")
+    global_cycles = constants.get("cycles_global_memory_hopper")
+    l2_near_cycles = constants.get("cycles_l2_near_hopper")
+    l2_far_cycles = constants.get("cycles_l2_far_hopper")
+    global_revised_cycles = constants.get("cycles_global_memory_hopper_revised")
 
-    hopper_shared = (constants.get("cycles_shared_memory_hopper") / clock).to("ns")
-    hopper_l1 = (constants.get("cycles_l1_hopper") / clock).to("ns")
-    hopper_l2 = (constants.get("cycles_l2_hopper") / clock).to("ns")
-    hopper_global = (constants.get("cycles_global_memory_hopper") / clock).to("ns")
-    hopper_l2_near = (constants.get("cycles_l2_near_hopper") / clock).to("ns")
-    hopper_l2_far = (constants.get("cycles_l2_far_hopper") / clock).to("ns")
-    hopper_global_revised = (constants.get("cycles_global_memory_hopper_revised") / clock).to("ns")
+    hopper_shared = (shared_cycles / clock).to("ns")
+    hopper_l1 = (l1_cycles / clock).to("ns")
+    hopper_l2 = (l2_cycles / clock).to("ns")
+    hopper_global = (global_cycles / clock).to("ns")
+    hopper_l2_near = (l2_near_cycles / clock).to("ns")
+    hopper_l2_far = (l2_far_cycles / clock).to("ns")
+    hopper_global_revised = (global_revised_cycles / clock).to("ns")
     hbm_per_l1 = hbm3 / l1_cpu
+    hopper_global_per_l1 = hopper_global / hopper_l1
     ssd_per_l1 = ssd / l1_cpu
     network_per_hbm = infiniband / hbm3
 
     rows = (
-        ("Register", register, None),
-        ("L1 cache", l1_cpu, hopper_l1),
-        ("Shared memory", None, hopper_shared),
-        ("L2 cache", l2_cpu, hopper_l2),
-        ("Host DRAM", dram, None),
-        ("Device memory (HBM)", hbm3, hopper_global),
-        ("Another GPU by NVLink", nvlink, None),
-        ("Host by PCIe Gen5", pcie, None),
-        ("Another host by InfiniBand", infiniband, None),
-        ("NVMe SSD", ssd, None),
+        ("Register of a CPU", register, None, None),
+        ("L1 cache (anchor: of a CPU core)", l1_cpu, l1_cycles, hopper_l1),
+        ("Shared memory of a GPU", None, shared_cycles, hopper_shared),
+        ("L2 cache (anchor: of a CPU core)", l2_cpu, l2_cycles, hopper_l2),
+        ("DRAM, from its own CPU", dram, None, None),
+        ("HBM, from its own GPU", hbm3, global_cycles, hopper_global),
+        ("Another GPU by NVLink", nvlink, None, None),
+        ("Host memory by PCIe Gen5", pcie, None, None),
+        ("Another host by InfiniBand", infiniband, None, None),
+        ("NVMe SSD", ssd, None, None),
     )
 
 
@@ -201,17 +255,18 @@ class AnchorBandwidths:
     host_dram = ddr4_channel * dram_channels
     infiniband = infiniband_bits.to("GB/s")
     hbm_per_pcie = (hbm3 / pcie_raw).to("")
+    pcie_per_nvme = (pcie_raw / nvme_gen4).to("")
     hbm_per_nvlink = (hbm3 / nvlink).to("")
 
     rows = (
-        ("Device memory, H100 (HBM3)", hbm3),
+        ("HBM3 of an H100", hbm3),
         ("NVLink 4, each way", nvlink),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
-        ("Host DRAM, two channels of DDR4-3200", host_dram),
-        ("InfiniBand NDR, each way", infiniband),
-        ("NVMe SSD, Gen4", nvme_gen4),
-        ("NVMe SSD, Gen3", nvme_gen3),
+        ("DRAM of a host, two channels of DDR4-3200", host_dram),
+        (f"InfiniBand NDR ({show(infiniband_bits)}), each way", infiniband),
+        ("NVMe SSD, Gen4, reading in sequence", nvme_gen4),
+        ("NVMe SSD, Gen3, reading in sequence", nvme_gen3),
     )
 
 
@@ -243,6 +298,19 @@ class MemoryPerParameter:
     )
 
 
+class OpeningQuestions:
+    """Three answers that need nothing but this chapter's numbers."""
+
+    training_memory = MemoryPerParameter.mixed_training
+    h100_memory = hardware.get("h100").memory_capacity
+    int8_weights = MemoryPerParameter.int8_serving
+    phone_bandwidth = hardware.get("phone-npu").memory_bandwidth
+
+    h100_memory_decimal = h100_memory.to("GB")
+    devices_needed = (training_memory / h100_memory).to("")
+    phone_tokens_per_second = (quantity("1 token") * phone_bandwidth / int8_weights).to("token/s")
+
+
 class WorkPerToken:
     """Two operations for each parameter and token forward, six to train."""
 
@@ -258,11 +326,14 @@ class DatacentreAgainstPhone:
 
     h100 = hardware.get("h100")
     phone = hardware.get("phone-npu")
+    phone_power_low = constants.get("power_phone_low")
+    phone_power_high = constants.get("power_phone_high")
 
     fp16_against_int8 = (h100.peak("fp16") / phone.peak("int8")).to("")
     int8_against_int8 = (h100.peak("int8") / phone.peak("int8")).to("")
     bandwidth_against_bandwidth = (h100.memory_bandwidth / phone.memory_bandwidth).to("")
-    power_against_power = (h100.tdp / phone.tdp).to("")
+    power_against_low = (h100.tdp / phone_power_low).to("")
+    power_against_high = (h100.tdp / phone_power_high).to("")
 
 
 class LatencyBudgets:
@@ -285,6 +356,22 @@ class BrakingDistance:
     budget = constants.get("latency_budget_braking")
 
     distance = (speed * budget).to("cm")
+    reach_of_light = links.reach(budget)
+
+
+def _marked(device: Accelerator, value: Quantity) -> Quantity | Quoted:
+    """A ridge point is no better than the bandwidth that it follows from."""
+    provenance = device.memory_bandwidth.provenance
+    return approximately(value) if provenance and provenance.kind == "estimate" else value
+
+
+def _per_joule(device: Accelerator, dtype: str) -> Quantity | Quoted | None:
+    if not device.publishes("tdp"):
+        return None
+    unit = "TOP/J" if dtype.startswith("int") else "TFLOP/J"
+    value = energy.energy_efficiency(device.peak(dtype), device.tdp).to(unit)
+    provenance = device.tdp.provenance
+    return approximately(value) if provenance and provenance.kind == "estimate" else value
 
 
 class AcceleratorTable:
@@ -304,7 +391,7 @@ class AcceleratorTable:
         for device in devices
     )
     ridge_rows = tuple(
-        (device.name, dtype.upper(), device.peak(dtype), device.ridge_point(dtype))
+        (device.name, dtype.upper(), device.peak(dtype), _marked(device, device.ridge_point(dtype)))
         for device in devices
         for dtype in device.dtypes
     )
@@ -314,17 +401,17 @@ class AcceleratorTable:
             dtype.upper(),
             device.peak(dtype),
             device.tdp if device.publishes("tdp") else None,
-            energy.energy_efficiency(device.peak(dtype), device.tdp).to(unit)
-            if device.publishes("tdp")
-            else None,
+            _per_joule(device, dtype),
         )
-        for device, dtype, unit in (
-            (hardware.get("h100"), "fp16", "TFLOP/J"),
-            (hardware.get("h100"), "int8", "TOP/J"),
-            (hardware.get("a100"), "fp16", "TFLOP/J"),
-            (hardware.get("a100"), "int8", "TOP/J"),
-            (hardware.get("tpu-v5p"), "bf16", "TFLOP/J"),
-            (hardware.get("phone-npu"), "int8", "TOP/J"),
+        for device, dtype in (
+            (hardware.get("h100"), "fp16"),
+            (hardware.get("h100"), "fp8"),
+            (hardware.get("h100"), "int8"),
+            (hardware.get("a100"), "fp16"),
+            (hardware.get("a100"), "int8"),
+            (hardware.get("tpu-v5p"), "bf16"),
+            (hardware.get("tpu-v5p"), "int8"),
+            (hardware.get("phone-npu"), "int8"),
         )
     )
 

@@ -43,6 +43,11 @@ def show(
     return Quoted(formatting.prose(quantity.to(unit) if unit else quantity, digits))
 
 
+def approximately(value: Quantity, digits: int | None = None) -> Quoted:
+    """An estimate, or what follows from one, marked as such."""
+    return Quoted(f"≈\N{NO-BREAK SPACE}{show(value, digits=digits)}")
+
+
 def math(value: Quantity | float, unit: str | None = None, digits: int | None = None) -> Quoted:
     """The same value as TeX, for formulas.
 
@@ -59,8 +64,8 @@ def table(
 ) -> Quoted:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
-    A cell of None is a dash; text may hold Markdown (a citation, a link), so only its bars are
-    escaped.
+    A cell of None is a dash, and an estimate of the data files is marked with ≈. Text may hold
+    Markdown (a citation, a link), so only its bars are escaped.
     """
     cells = [[_cell(value, digits) for value in row] for row in rows]
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
@@ -77,6 +82,8 @@ def _cell(value: Any, digits: int | None) -> str:
         return value.markdown
     if isinstance(value, str):
         return value.replace("|", "\\|")
+    if isinstance(value, Quantity) and value.provenance and value.provenance.kind == "estimate":
+        return approximately(value, digits).markdown
     return show(value, digits=None if isinstance(value, int) else digits).markdown
 
 

@@ -44,7 +44,9 @@ class FusedMatmulRelu:
     n = A100Roofline.n
     inner = 64
     element_size = A100Roofline.element_size
+    l2 = a100.on_chip_memory
 
+    matrix_size = roofline.elementwise_traffic(n**2, 1, element_size).to("MiB")
     relu_time = A100Roofline.relu_time
     wide_separate = A100Roofline.gemm_time + relu_time
     wide_gain = wide_separate / A100Roofline.gemm_time

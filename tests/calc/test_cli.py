@@ -107,8 +107,8 @@ def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
     expression = "6 FLOP/param/token * 7B param * 1T token / (1024 * 989 TFLOP/s * 40%)"
-    assert run(capsys, "eval", expression) == "28.8 h\n"
-    assert run(capsys, "eval", expression, "--to", "day") == "1.2 day\n"
+    assert run(capsys, "eval", expression) == "28.80 h\n"
+    assert run(capsys, "eval", expression, "--to", "day") == "1.200 day\n"
     assert run(capsys, "eval", "10 GB / 2 GB/s") == "5 s\n"
     assert run(capsys, "eval", "-5 GB") == "-5 GB\n"
 

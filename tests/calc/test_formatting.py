@@ -74,6 +74,8 @@ def test_a_format_for_the_number_is_read_too(number: float, unit: str) -> None:
         (quantity("989 TFLOP/s") / quantity("3.35 TB/s"), "295.2 TFLOP/TB"),
         (hardware.H100.ridge_point("fp16"), "295.2 FLOP/byte"),
         (quantity("0.5 GB"), "0.5 GB"),
+        (quantity("312 TFLOP/s") / quantity("2.039 TFLOP/s"), "153.0"),  # 153.016…
+        (quantity(8e9, "byte") / quantity("2 GB"), "4"),
         (quantity(0.81, "s"), "810 ms"),
         (quantity(0.05, "s"), "50 ms"),
         (quantity(961538, "s"), "11.13 day"),
