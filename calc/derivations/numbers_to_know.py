@@ -403,16 +403,10 @@ class AcceleratorTable:
             device.tdp if device.publishes("tdp") else None,
             _per_joule(device, dtype),
         )
-        for device, dtype in (
-            (hardware.get("h100"), "fp16"),
-            (hardware.get("h100"), "fp8"),
-            (hardware.get("h100"), "int8"),
-            (hardware.get("a100"), "fp16"),
-            (hardware.get("a100"), "int8"),
-            (hardware.get("tpu-v5p"), "bf16"),
-            (hardware.get("tpu-v5p"), "int8"),
-            (hardware.get("phone-npu"), "int8"),
-        )
+        for device in devices
+        for dtype in device.dtypes
+        if dtype in ("fp16", "bf16", "fp8", "int8")
+        and not (dtype == "bf16" and "fp16" in device.dtypes)  # the same rate
     )
 
 

@@ -29,7 +29,19 @@ def test_no_chapter_types_a_number() -> None:
         text=True,
         check=False,
     )
-    assert (audit.returncode, audit.stdout + audit.stderr) == (0, "")
+    found = audit.stdout + audit.stderr
+    mend = "quote a number with show(); list a name in chapters/names-with-digits.txt"
+    assert not found, f"{found}{mend}"
+    assert audit.returncode == 0
+
+
+def test_every_chapter_is_listed() -> None:
+    listed = (REPOSITORY / "_quarto.yml").read_text(encoding="utf-8")
+    for chapter in chapters():
+        name = chapter.relative_to(REPOSITORY).as_posix()
+        assert re.search(rf"^\s*- {re.escape(name)}$", listed, re.MULTILINE), (
+            f"{name} is not listed in _quarto.yml, so nobody can read it"
+        )
 
 
 @pytest.mark.parametrize("name", FIGURES)

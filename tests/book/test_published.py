@@ -7,13 +7,15 @@ import html
 import inspect
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
 from calc import derivations
-from calc.derivations import math, numbers_to_know, roofline, show
+from calc.derivations import math, show
 from calc.units import Quantity
 from press.check import page_texts
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
@@ -22,6 +24,11 @@ PUBLISHED: dict[str, Any] = tomllib.loads(
     (REPOSITORY / "tests" / "published.toml").read_text(encoding="utf-8")
 )
 TABLES = PUBLISHED.pop("table")
+MODULES = [
+    import_module(f"calc.derivations.{found.name}")
+    for found in iter_modules(derivations.__path__)
+    if found.name != "quoting"
+]
 
 
 def value_of(name: str) -> Any:
@@ -54,7 +61,7 @@ def test_calc_agrees_with_the_independent_origin(name: str) -> None:
 def inputs() -> set[str]:
     """Attributes of derivations that are given, not computed: literals, data, and their names."""
     found: set[str] = set()
-    for module in (numbers_to_know, roofline):
+    for module in MODULES:
         for cls in ast.parse(inspect.getsource(module)).body:
             if isinstance(cls, ast.ClassDef):
                 for line in cls.body:
@@ -95,7 +102,7 @@ def test_every_quoted_result_is_published() -> None:
         for name in quote.names
         if name not in PUBLISHED and name not in given
     }
-    assert not missing, "quoted results without an entry in tests/published.toml"
+    assert not missing, "these results are quoted: publish each in tests/published.toml"
 
 
 def test_the_coverage_test_tells_results_from_inputs() -> None:
@@ -114,7 +121,7 @@ def test_every_entry_is_quoted() -> None:
 def test_chapters_quote_and_do_not_compute() -> None:
     form = re.compile(r"(show|math)\([A-Z]\w*\.\w+(, (\"[^\"]*\"|digits=\d|\d))*\)")
     computed = [quote.expression for quote in quotes() if not form.fullmatch(quote.expression)]
-    assert not computed
+    assert not computed, "quote show(Class.attribute): what is computed belongs in calc.derivations"
 
 
 # --- the rendered pages ---
@@ -122,6 +129,7 @@ def test_chapters_quote_and_do_not_compute() -> None:
 
 def test_pages_print_what_they_quote(book: Path) -> None:
     texts = page_texts(book)
+    assert {quote.page for quote in quotes()} <= set(texts), "is each chapter in _quarto.yml?"
     for quote in quotes():
         if quote.expression.startswith("show"):
             wanted = " ".join(printed(quote).split())
@@ -134,16 +142,17 @@ def test_pages_print_what_they_quote(book: Path) -> None:
 @pytest.mark.parametrize("label", TABLES)
 def test_a_hand_checked_row_of_each_table(label: str, book: Path) -> None:
     pages = [path.read_text(encoding="utf-8") for path in (book / "chapters").glob("*.html")]
-    page = next(page for page in pages if f'id="{label}"' in page)
+    page = next((page for page in pages if f'id="{label}"' in page), None)
+    assert page is not None, f"tests/published.toml checks {label}, which is on no page"
     table = page[page.index(f'id="{label}"') :].split("</table>")[0]
     rows = [
         " ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).split())
         for row in table.split("<tr")[1:]
     ]
     entry = TABLES[label]
-    assert any(
-        entry["row"] in row and row.endswith(" ".join(entry["cells"].split())) for row in rows
-    ), rows
+    wanted = " ".join(entry["cells"].split())
+    matches = [row for row in rows if row.startswith(f"> {entry['row']}") and row.endswith(wanted)]
+    assert matches, f"no row of {label} is {entry['row']} … {wanted}; its rows are {rows}"
 
 
 def test_each_computed_table_has_a_hand_checked_row() -> None:
@@ -152,4 +161,6 @@ def test_each_computed_table_has_a_hand_checked_row() -> None:
         for chapter in chapters()
         for label in re.findall(r"#\| label: (tbl-[\w-]+)", chapter.read_text(encoding="utf-8"))
     }
-    assert set(TABLES) == labels
+    assert set(TABLES) == labels, (
+        "each computed table has one [table.tbl-…] in tests/published.toml"
+    )
