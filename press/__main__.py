@@ -25,12 +25,19 @@ def main(arguments: list[str] | None = None) -> int:
             print(build.render(root, {"pdf": "typst"}.get(chosen.to, chosen.to)))
             return 0
         build.check_parts()
+        from .audit import NAMES
         from .audit import audit as list_digits
 
         found = list_digits(root)
         for problem in found:
             print(problem)
+        if found:
+            mend = f"Compute each of these, or list it as a name in {NAMES}."
+            print(mend, file=sys.stderr)
         return 1 if found else 0
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        sys.stderr.close()
+        return 1
     except BookError as error:
         print(error, file=sys.stderr)
         return 1

@@ -87,5 +87,6 @@ def test_the_titles_in_the_settings_are_read(write_book: Write) -> None:
 def test_the_command_lists_and_exits_with_one_if_there_is_anything(write_book: Write) -> None:
     done = press("audit", write_book("# A\n\nIt has 7 parts.\n"))
     assert (done.returncode, done.stdout) == (1, "index.qmd:3: It has 7 parts.\n")
+    assert "chapters/names-with-digits.txt" in done.stderr
     done = press("audit", write_book("# A\n\nIt has parts.\n"))
     assert (done.returncode, done.stdout) == (0, "")
