@@ -6,6 +6,7 @@ Built on argparse, which starts in a few milliseconds and is always there.
 from __future__ import annotations
 
 import argparse
+import difflib
 import inspect
 import io
 import os
@@ -121,13 +122,21 @@ def _show(options: argparse.Namespace) -> list[str]:
             "",
             *(inspect.getdoc(law) or "").splitlines(),
         ]
-    try:
-        device = hardware.get(name)
-    except InputError:
-        raise InputError(
-            f"there is no device, constant or law {name!r}; `calc list` prints their names"
-        ) from None
-    return _device(device)
+    if hardware.key_of(name) in hardware.names():
+        return _device(hardware.get(name))
+    raise InputError(f"there is no device, constant or law {name!r}; {_advice(name)}")
+
+
+def _advice(name: str) -> str:
+    """The nearest names, where a law is also known by its name without the module."""
+    spellings: dict[str, list[str]] = {}
+    for full in (*hardware.names(), *constants.names(), *laws()):
+        for spelling in {full, full.split(".")[-1]}:
+            spellings.setdefault(spelling, []).append(full)
+    close = [name] if name in spellings else difflib.get_close_matches(name.lower(), spellings)
+    nearest = dict.fromkeys(full for spelling in close for full in spellings[spelling])
+    question = f"did you mean {' or '.join(nearest)}? " if nearest else ""
+    return f"{question}`calc list` prints their names"
 
 
 def _argument_words(law: Callable[..., Any]) -> list[str]:

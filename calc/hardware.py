@@ -203,7 +203,12 @@ def get(key: str) -> Accelerator:
     >>> get("TPU_v5p").name
     'Google TPU v5p'
     """
-    return _get(str(key).lower().replace("_", "-"))
+    return _get(key_of(key))
+
+
+def key_of(name: str) -> str:
+    """The key in the data file for a name as people write it."""
+    return str(name).lower().replace("_", "-")
 
 
 @cache

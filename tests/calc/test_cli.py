@@ -140,7 +140,32 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no device, constant or law 'nothing'" in refused(capsys, "show", "nothing")
+    assert refused(capsys, "show", "zzz") == (
+        "calc: there is no device, constant or law 'zzz'; `calc list` prints their names\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("training_time", "training.training_time?"),
+        ("trainig.training_time", "training.training_time"),
+        ("energy_dram_wrd", "energy_dram_word"),
+        ("H10O", "h100"),
+    ],
+)
+def test_show_suggests_what_was_meant(
+    capsys: pytest.CaptureFixture[str], name: str, meant: str
+) -> None:
+    sentence = refused(capsys, "show", name)
+    assert f"no device, constant or law {name!r}; did you mean {meant}" in sentence
+
+
+def test_show_tells_a_mistake_in_the_data(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware, "_tables", lambda: {"broken": {"name": "Broken 1"}})
+    assert "broken must be a table with a name and a year" in refused(capsys, "show", "broken")
 
 
 @pytest.mark.parametrize(
