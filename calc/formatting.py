@@ -109,9 +109,6 @@ def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
 
 def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
-    one_number = isinstance(quantity.magnitude, float)
-    if one_number and len(quantity._units) > 1 and quantity.dimensionless:
-        quantity = quantity.to("")  # byte/GB is a number
     powers: dict[str, Any] = dict(quantity._units)
     magnitude = quantity.magnitude
     scalar = isinstance(magnitude, float) and math.isfinite(magnitude) and magnitude != 0

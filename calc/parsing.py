@@ -17,9 +17,9 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from calc.errors import InputError
 
@@ -84,7 +84,33 @@ def parse(text: str, registry: Registry) -> tuple[float, Powers]:
     """Value and unit of an expression, with one unit for each dimension (GB/TB is a number)."""
     parser = _Parser(text, registry)
     magnitude, powers = parser.whole(parser.expression)
-    return parser.merge_units(magnitude, powers)
+    try:
+        factor, merged = merge_units(powers, registry)
+    except OverflowError:
+        parser.refuse("a number in it is too large")
+    return parser.finite(magnitude * factor), parser.checked(merged)
+
+
+def merge_units(powers: Mapping[str, Any], registry: Registry) -> tuple[float, dict[str, Any]]:
+    """One unit for each dimension, the first, and the factor that the others leave.
+
+    GB/TB is a number, and so are a percentage and a GHz·s.
+    """
+    number = registry.factor_between(powers, {})
+    if number is not None:
+        return number, {}
+    total, merged = 1.0, dict[str, Any]()
+    for name, power in powers.items():
+        for other in ("", *merged):
+            factor = registry.factor_between({name: 1}, {other: 1} if other else {})
+            if factor is not None:
+                total *= factor**power
+                if other:
+                    merged[other] += power
+                break
+        else:
+            merged[name] = power
+    return total, {name: power for name, power in merged.items() if power}
 
 
 def parse_unit(text: str, registry: Registry) -> Powers:
@@ -219,7 +245,7 @@ class _Parser:
             divided = divided or sign < 0
             if sign < 0 and right == 0:
                 self.refuse("it divides by zero")
-            magnitude = self._finite(magnitude * right if sign > 0 else magnitude / right)
+            magnitude = self.finite(magnitude * right if sign > 0 else magnitude / right)
             powers = self._combine(powers, right_powers, sign)
         return magnitude, powers
 
@@ -252,12 +278,12 @@ class _Parser:
                 if token.text
                 else "it ends too early"
             )
-        magnitude = self._finite(float(token.text))
+        magnitude = self.finite(float(token.text))
         if self.next.text == "**":
             magnitude = self._power(magnitude, self._exponent("number"))
         if self.next.kind != "name":
             return magnitude, {}
-        return self._finite(magnitude * self._suffix()), self.unit()
+        return self.finite(magnitude * self._suffix()), self.unit()
 
     def _suffix(self) -> float:
         """1e9 for the B of `7B param`, and its like; 1 where there is none."""
@@ -350,14 +376,14 @@ class _Parser:
 
     # --- arithmetic ---
 
-    def _finite(self, magnitude: float) -> float:
+    def finite(self, magnitude: float) -> float:
         if not math.isfinite(magnitude):
             self.refuse("a number in it is too large")
         return magnitude
 
     def _power(self, magnitude: float, exponent: int) -> float:
         try:
-            return self._finite(magnitude**exponent)
+            return self.finite(magnitude**exponent)
         except ZeroDivisionError:
             self.refuse("it divides by zero")
         except OverflowError:
@@ -372,30 +398,16 @@ class _Parser:
                 self.registry.unit_text(powers) or "a number" for _, powers in (left, right)
             )
             self.refuse(f"{first} and {second} cannot be added: they measure different things")
-        return self._finite(left[0] + sign * right[0] * factor), left[1]
-
-    def merge_units(self, magnitude: float, powers: Powers) -> tuple[float, Powers]:
-        """The same with one unit for each dimension: GB/TB is a number, and so is a percentage."""
-        merged: Powers = {}
-        for name, power in powers.items():
-            for other in ("", *merged):
-                factor = self.registry.factor_between({name: 1}, {other: 1} if other else {})
-                if factor is not None:
-                    magnitude = self._finite(magnitude * self._power(factor, power))
-                    merged = self._combine(merged, {other: power} if other else {}, 1)
-                    break
-            else:
-                merged[name] = power
-        return magnitude, merged
+        return self.finite(left[0] + sign * right[0] * factor), left[1]
 
     def _combine(self, left: Powers, right: Powers, sign: int) -> Powers:
         names = [*left, *(name for name in right if name not in left)]
-        return self._checked({n: left.get(n, 0) + sign * right.get(n, 0) for n in names})
+        return self.checked({n: left.get(n, 0) + sign * right.get(n, 0) for n in names})
 
     def _scale(self, powers: Powers, exponent: int) -> Powers:
-        return self._checked({name: power * exponent for name, power in powers.items()})
+        return self.checked({name: power * exponent for name, power in powers.items()})
 
-    def _checked(self, powers: Powers) -> Powers:
+    def checked(self, powers: Powers) -> Powers:
         limit = MAX_EXPONENT["unit"]
         if any(abs(power) > limit for power in powers.values()):
             self.refuse(f"the exponent of a unit grows beyond {limit}")

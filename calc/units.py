@@ -67,9 +67,9 @@ class Unit(_NotebookText, NumpyUnit):  # type: ignore[misc]  # pint's LaTeX is a
 class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as above
     """A float, or a numpy array of them, with its unit: `Quantity(3.35, "TB/s")`.
 
-    Arithmetic between quantities checks dimensions; `.to("GB/s")` changes the unit; `.magnitude` is
-    the bare number. A quantity read from a data file knows its `provenance`; a computed one has
-    none.
+    Arithmetic between quantities checks dimensions, and a product has one unit for each: GB/GiB is
+    a number. `.to("GB/s")` changes the unit; `.magnitude` is the bare number. A quantity read from
+    a data file knows its `provenance`; a computed one has none.
     """
 
     _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
@@ -101,6 +101,23 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         if self.provenance is not None:  # another unit, the same value from the same source
             converted.provenance = self.provenance
         return converted
+
+    # pint's own arithmetic, and then one unit for each dimension.
+
+    def _mul_div(self, other: Any, *operators: Any) -> Any:
+        units = self._units, getattr(other, "_units", None)
+        return _merged(super()._mul_div(other, *operators), units)
+
+    def _imul_div(self, other: Any, *operators: Any) -> Any:
+        units = self._units, getattr(other, "_units", None)
+        return _merged(super()._imul_div(other, *operators), units)
+
+    def __pow__(self, other: Any) -> Any:
+        return _merged(super().__pow__(other), [self._units])
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
+        return _merged(result, [getattr(each, "_units", None) for each in inputs])
 
     def _comparable(self) -> tuple[Any, UnitsContainer]:
         """Magnitude in root units, less the last digits that depend on the unit it came from."""
@@ -190,6 +207,23 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         return self._get_root_units(units)
 
     @cached_property
+    def _merged(self) -> dict[tuple[tuple[str, Any], ...], tuple[float, UnitsContainer] | None]:
+        return {}
+
+    def merged(self, units: UnitsContainer) -> tuple[float, UnitsContainer] | None:
+        """One unit for each dimension, and its factor; None where the units are so already."""
+        key = tuple(units._d.items())  # equal units in another order have another first
+        if key not in self._merged:
+            try:
+                factor, powers = parsing.merge_units(units._d, self)
+            except OverflowError:
+                raise InputError(
+                    f"{formatting.unit_text(units, self)} is too large a unit"
+                ) from None
+            self._merged[key] = None if powers == units._d else (factor, UnitsContainer(powers))
+        return self._merged[key]
+
+    @cached_property
     def unit_names(self) -> dict[str, tuple[str, str]]:
         return parsing.build_unit_names(self)
 
@@ -214,6 +248,21 @@ def from_parts(
     if provenance is not None:
         made.provenance = provenance
     return made
+
+
+def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:
+    """A result of arithmetic with one unit for each dimension; a unit that an operand has stays."""
+    if type(result) is not Quantity:
+        return result
+    units = result._units
+    for each in operand_units:
+        if each is not None and each._d == units._d:
+            return result
+    found = registry.merged(units)
+    if found is not None:
+        factor, result._units = found
+        result._magnitude = result._magnitude * factor
+    return result
 
 
 def checked_magnitude(value: Any) -> Any:
@@ -304,3 +353,4 @@ def _agrees(name: str, foreign_registry: Any) -> bool:
 
 
 registry = Registry(Path(__file__).with_name("units.txt"))
+registry.preprocessors.clear()  # pint would spell % as a word with spaces; calc's parser reads it

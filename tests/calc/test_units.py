@@ -73,6 +73,61 @@ class TestDimensions:
     def test_units_cancel(self) -> None:
         assert quantity("16 byte/param") * quantity("7B param") == quantity("112 GB")
 
+    @pytest.mark.parametrize(
+        ("made", "printed", "unit"),
+        [
+            (quantity("140 GB") / quantity("80 GiB"), "1.630", ""),
+            (quantity("80 GiB") / quantity("140 GB"), "0.6136", ""),
+            (quantity("1 TJ") * quantity("0.36 USD") / quantity("1 kWh"), "100000 USD", "USD"),
+            (quantity("8 GB") / quantity("2 MB/s"), "66.67 min", "s"),
+            (quantity("2 GB") * quantity("3 MB"), "0.006 GB²", "GB²"),
+            (quantity("2 MB") * quantity("3 GB"), "6000 MB²", "MB²"),
+            (quantity(40, "%") * quantity("10 GB"), "4 GB", "GB"),
+            (quantity(40, "%") * quantity(50, "%"), "0.2", ""),
+            (quantity(40, "%") ** 2, "0.16", ""),
+            (quantity("3 GHz") * quantity("2 s"), "6e9", ""),
+            (quantity("10 TOP/s") / quantity("5 GFLOP/s"), "2000", ""),
+            (quantity("3 GB") / registry.GiB, "2.794", ""),
+            (quantity([140.0], "GB") / quantity("7 GB/s"), "[20.] s", "s"),
+            (quantity([1024.0], "MiB") / quantity("1 GiB"), "[1.]", ""),
+            (np.divide(quantity([1024.0], "MiB"), quantity("1 GiB")), "[1.]", ""),
+        ],
+        ids=str,
+    )
+    def test_a_product_has_one_unit_for_each_dimension(
+        self, made: Quantity, printed: str, unit: str
+    ) -> None:
+        assert str(made) == printed
+        assert made.units == Unit(unit)
+
+    def test_in_place_too(self) -> None:
+        sizes = quantity([1024.0, 2048.0], "MiB")
+        sizes /= quantity("1 GiB")
+        assert sizes.magnitude.tolist() == [1, 2]
+        assert sizes.unitless
+
+    def test_a_unit_beyond_floating_point_is_refused(self) -> None:
+        with pytest.raises(InputError, match="the unit bit·ZB¹⁸ is too large"):
+            quantity("1 bit") * (quantity("1 ZB**9") * quantity("1 ZB**9"))
+
+    @pytest.mark.parametrize("unit", ["GB", "GiB", "TB/s", "%", "%/day", "GB/GiB", "km/h/s", "OP"])
+    def test_a_unit_that_somebody_chose_stays(self, unit: str) -> None:
+        chosen = quantity(3, unit)
+        for kept in (2 * chosen, chosen / 2, -chosen, chosen + chosen, chosen * quantity("2")):
+            assert dict(kept._units) == dict(chosen._units)
+        assert quantity([1.0, 2.0], unit)[0].units == chosen.units
+        assert chosen.to(unit).magnitude == 3
+
+    @given(written_numbers, written_numbers, unit_pairs)
+    def test_a_ratio_is_what_the_parser_reads(
+        self, first: float, second: float, units: tuple[str, str]
+    ) -> None:
+        if second:
+            parsed = quantity(f"({first} {units[0]}) / ({second} {units[1]})")
+            computed = quantity(first, units[0]) / quantity(second, units[1])
+            assert computed.units == parsed.units
+            assert computed.magnitude == pytest.approx(parsed.magnitude, rel=1e-12)
+
     def test_sum_starts_at_zero(self) -> None:
         assert sum([quantity("1 GB"), quantity("500 MB")]) == quantity("1.5 GB")
 
