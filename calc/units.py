@@ -217,9 +217,8 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
             try:
                 factor, powers = parsing.merge_units(units._d, self)
             except OverflowError:
-                raise InputError(
-                    f"{formatting.unit_text(units, self)} is too large a unit"
-                ) from None
+                unit = formatting.unit_text(units, self)
+                raise InputError(f"the unit {unit} is too large for floating point") from None
             self._merged[key] = None if powers == units._d else (factor, UnitsContainer(powers))
         return self._merged[key]
 

@@ -125,8 +125,8 @@ class TestDimensions:
         if second:
             parsed = quantity(f"({first} {units[0]}) / ({second} {units[1]})")
             computed = quantity(first, units[0]) / quantity(second, units[1])
-            assert computed.units == parsed.units
-            assert computed.magnitude == pytest.approx(parsed.magnitude, rel=1e-12)
+            assert str(computed.units) in ("", "%")
+            assert computed.m_as("") == pytest.approx(parsed.magnitude, rel=1e-12)
 
     def test_sum_starts_at_zero(self) -> None:
         assert sum([quantity("1 GB"), quantity("500 MB")]) == quantity("1.5 GB")
