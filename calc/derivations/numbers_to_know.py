@@ -426,7 +426,7 @@ class MemoryHierarchy:
     sms = constants.get("count_sm_h100")
     registers_of_sm = constants.get("size_register_file_sm_h100")
     l1_of_sm = constants.get("size_l1_sm_h100")
-    l1_bytes_per_clock = constants.get("bandwidth_shared_memory_sm")
+    l1_bytes_per_clock = constants.get("bytes_per_clock_shared_memory_sm")
     clock = constants.get("frequency_h100_boost")
     l2_bandwidth = constants.get("bandwidth_l2_h100")
     h100 = hardware.get("h100")

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from calc import InputError, constants, quantity
+from calc.citations import bibliography
+from calc.records import DATA
+from calc.units import Unit
+
+FILE = DATA / "constants.toml"
+UNITS = {  # what the first word of a name promises; the first comment of the file says the same
+    "energy": ["J", "J/bit"],
+    "power": ["W"],
+    "latency": ["s"],
+    "frequency": ["1/s"],
+    "bandwidth": ["byte/s", "bit/s"],
+    "speed": ["m/s"],
+    "length": ["m"],
+    "size": ["bit", "byte", "byte/param"],
+    "bytes_per_clock": ["byte"],
+    "work": ["FLOP/param/token"],
+    "cycles": [""],
+    "count": [""],
+    "lanes": [""],
+    "channels": [""],
+    "refractive_index": [""],
+}
 
 
 def test_three_ways_to_one_constant() -> None:
@@ -26,3 +50,39 @@ def test_derived_inputs_agree() -> None:
     in_vacuum, index = constants.get("speed_light_vacuum"), constants.get("refractive_index_fiber")
     in_fiber = constants.get("speed_light_fiber")
     assert (in_vacuum / index / in_fiber).m_as("") == pytest.approx(1, abs=1e-3)
+
+
+# --- our own data ---
+
+
+@pytest.mark.parametrize("name", constants.names())
+def test_the_unit_fits_the_name(name: str) -> None:
+    prefix = next((prefix for prefix in UNITS if name.startswith(f"{prefix}_")), None)
+    assert prefix, f"{FILE.name}: [{name}] must start with one of {', '.join(UNITS)}"
+    unit = constants.get(name).units
+    assert any(unit.is_compatible_with(Unit(each)) for each in UNITS[prefix]), (
+        f"{FILE.name}: [{name}] is measured in {unit}, but {prefix}_ promises"
+        f" {' or '.join(each or 'a pure number' for each in UNITS[prefix])}"
+    )
+
+
+def test_the_file_says_which_names_there_are() -> None:
+    first_comment = FILE.read_text(encoding="utf-8").split("#   title")[0]
+    named = re.findall(r"([a-z_]+)_(?: \(([^)]+)\)|(?=,))", first_comment)
+    units: list[str] = []
+    said = {}
+    for prefix, inside in reversed(named):  # several names may share the last one's units
+        units = inside.split(", ") if inside else units
+        said[prefix] = [""] if units == ["pure numbers"] else units
+    assert said == UNITS
+
+
+@pytest.mark.parametrize("name", constants.names())
+def test_the_year_is_that_of_the_source(name: str) -> None:
+    provenance = constants.get(name).provenance
+    assert provenance is not None
+    printed = bibliography()[provenance.source].get("year")
+    assert str(provenance.year) == printed, (
+        f"{FILE.name}: [{name}] has year = {provenance.year}, but {provenance.source} in"
+        f" references.bib has {printed}"
+    )
