@@ -8,6 +8,7 @@ rate.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,11 @@ UNITS = {  # what each is measured in: the data file's own unit may be any of th
     "sparse_peak": "FLOP/s",
     "vector_peak": "FLOP/s",
 }
+DTYPES = {  # what a device may have a rate for, and the operations that it is counted in
+    **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
+    **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
+}
+MAY_BE_LEFT_OUT = "link_bandwidth"  # a device without links to others has none
 INHERITED = ("kind", "source", "checked")
 
 
@@ -95,9 +101,8 @@ class Accelerator:
         >>> print(get("h100").ridge_point("fp16"))
         295.2 FLOP/byte
         """
-        unit = "OP/byte" if dtype.lower().startswith("int") else "FLOP/byte"
         ridge: Quantity = self.peak(dtype) / self.memory_bandwidth
-        return ridge.to(unit)
+        return ridge.to(f"{DTYPES[dtype.lower()]}/byte")
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -117,7 +122,7 @@ class Accelerator:
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:
-            raise InputError(f"{self.name} has no {FIELDS[name]} in calc's data")
+            raise InputError(f"{self.name} has no {FIELDS[name]}")
         return self.records[name].quantity
 
     def _rate(self, table: str, dtype: str) -> Quantity:
@@ -130,7 +135,15 @@ class Accelerator:
 
 def load(path: Path) -> dict[str, Accelerator]:
     """Every accelerator of a file, checked."""
-    return {key: _accelerator(key, table, path) for key, table in read_toml(path).items()}
+    return {key: _accelerator(key, table, path) for key, table in _read_tables(path).items()}
+
+
+def _read_tables(path: Path) -> dict[str, Any]:
+    tables = read_toml(path)
+    if unreachable := [key for key in tables if key != key_of(key)]:
+        key = unreachable[0]
+        raise InputError(f"{path}: [{key}] must be written [{key_of(key)}]: small letters and -")
+    return tables
 
 
 def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
@@ -144,6 +157,11 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
     if unknown := [name for name in table if name not in known]:
         raise InputError(
             f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
+        )
+    if missing := [name for name in FIELDS if name not in table and name != MAY_BE_LEFT_OUT]:
+        raise InputError(
+            f"{path}: {key} has no {missing[0]} ({FIELDS[missing[0]]}): give its value, or"
+            f' {{ kind = "unpublished", note = "..." }} that says where it was looked for and when'
         )
     inherited = {name: table[name] for name in INHERITED if name in table}
 
@@ -168,7 +186,23 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
         values = table.get(name, {})
         if not isinstance(values, dict):
             raise InputError(f"{path}: {key}.{name} must be a table of data types; got {values!r}")
-        return {dtype: record(name, title, value, dtype) for dtype, value in values.items()}
+        return {dtype: rate(name, title, value, dtype) for dtype, value in values.items()}
+
+    def rate(name: str, title: str, value: Any, dtype: str) -> Record:
+        place = f"{path}: {key}.{name}.{dtype}"
+        if dtype not in DTYPES:
+            raise InputError(
+                f"{place}: {dtype} is no known data type; known are {', '.join(DTYPES)}"
+            )
+        found = record(name, title, value, dtype)
+        if found.published is not None:
+            unit = str(found.published.units)
+            if not re.fullmatch(rf"[kMGTPE]?{DTYPES[dtype]}/s", unit):
+                raise InputError(
+                    f"{place} must be in T{DTYPES[dtype]}/s or its like, since {dtype} operations"
+                    f" are counted in {DTYPES[dtype]}; got {unit}"
+                )
+        return found
 
     return Accelerator(
         key=key,
@@ -189,7 +223,7 @@ def _is_positive(value: Quantity, unit: str) -> bool:
 
 @cache
 def _tables() -> dict[str, Any]:
-    return read_toml(DATA / "accelerators.toml")
+    return _read_tables(DATA / "accelerators.toml")
 
 
 def names() -> tuple[str, ...]:

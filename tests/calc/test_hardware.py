@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,10 +18,14 @@ kind = "datasheet"
 source = "williams2009roofline"
 checked = 2024-05-06
 memory_bandwidth = { value = 2, unit = "TB/s" }
+memory_capacity = { value = 80, unit = "GiB" }
+on_chip_memory = { kind = "unpublished", note = "Nobody was told (asked 2024)." }
+tdp = { value = 500, unit = "W" }
 link_bandwidth = { value = 50, unit = "GB/s", direction = "each way" }
 
 [made-up.peak]
 fp16 = { value = 100, unit = "TFLOP/s" }
+int8 = { value = 200, unit = "TOP/s" }
 """
 
 
@@ -100,6 +105,18 @@ def test_a_good_device(load: Callable[[str], dict[str, hardware.Accelerator]]) -
     assert device.memory_bandwidth.provenance.title == "memory bandwidth of Made Up 1"
 
 
+def test_a_device_without_links(load: Callable[[str], dict[str, hardware.Accelerator]]) -> None:
+    device = load(GOOD.replace("link_bandwidth", "#"))["made-up"]
+    with pytest.raises(InputError, match="Made Up 1 has no link bandwidth, each way"):
+        device.link_bandwidth  # noqa: B018
+
+
+def test_the_file_says_which_data_types_are_known() -> None:
+    text = (hardware.DATA / "accelerators.toml").read_text(encoding="utf-8")
+    for dtype in hardware.DTYPES:
+        assert re.search(rf"^#.*\b{dtype}\b", text, re.MULTILINE), dtype
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "sentence"),
     [
@@ -108,12 +125,24 @@ def test_a_good_device(load: Callable[[str], dict[str, hardware.Accelerator]]) -
         ("memory_bandwidth", "memory_bandwith", "unknown field memory_bandwith; known are name,"),
         ("value = 2,", "valu = 2,", "made-up.memory_bandwidth has an unknown field valu"),
         ('"TB/s"', '"TB"', "made-up.memory_bandwidth must be positive and measured in byte/s"),
+        ("[made-up", "[made_up", "[made_up] must be written [made-up]"),
+        ("[made-up", "[Made-Up", "[Made-Up] must be written [made-up]"),
+        ("memory_capacity", "#", "made-up has no memory_capacity (memory capacity): give its"),
+        ("on_chip_memory", "#", 'or { kind = "unpublished", note'),
+        ("tdp", "#", "made-up has no tdp (thermal design power): give its value"),
+        ("fp16 =", "float16 =", "peak.float16: float16 is no known data type; known are fp64,"),
+        ("fp16 =", "FP16 =", "peak.FP16: FP16 is no known data type; known are fp64,"),
+        ('"TOP/s"', '"TFLOP/s"', "peak.int8 must be in TOP/s or its like, since int8 operations"),
+        ('"TFLOP/s"', '"TOP/s"', "peak.fp16 must be in TFLOP/s or its like"),
+        ('"TFLOP/s"', '"FLOP/ms"', "counted in FLOP; got FLOP/ms"),
         ('"TFLOP/s"', '"TFLOP"', "made-up.peak.fp16 must be positive and measured in FLOP/s"),
         ("value = 2,", "value = -2,", "must be positive"),
         ("value = 2,", "value = 0,", "must be positive"),
         (', direction = "each way"', "", 'say so: direction = "each way"'),
         ("each way", "both ways", 'say so: direction = "each way"'),
-        ("[made-up.peak]\nfp16 = { value", "peak = { value", "made-up.peak.value must be a table"),
+        ("fp16 = { value = 100", "value = { value = 100", "value is no known data type"),
+        ("fp16 = { value = 100, unit", "fp16 = 100 #", "made-up.peak.fp16 must be a table"),
+        ("[made-up.peak]\n", "peak = 3\n[made-up.vector_peak]\n", "must be a table of data types"),
         ('source = "williams2009roofline"\n', "", "made-up.memory_bandwidth has no source"),
     ],
 )
