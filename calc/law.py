@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import (
@@ -171,10 +172,10 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     name = function.__name__
     hints = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function)
-    arguments = [_argument(name, parameter, hints[parameter]) for parameter in signature.parameters]
-    result = _result(name, hints["return"])
+    arguments = [_argument(name, each, hints.get(each)) for each in signature.parameters]
+    result = _result(name, hints.get("return"))
     count = len(arguments)
-    read_once = _with_defaults_read(signature)
+    read_once = _with_defaults_read(name, signature)
     body: Callable[..., Any] = function
 
     @wraps(function)
@@ -195,14 +196,15 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def _with_defaults_read(signature: inspect.Signature) -> inspect.Signature:
+def _with_defaults_read(law_name: str, signature: inspect.Signature) -> inspect.Signature:
     """The signature with its text defaults ("2 FLOP") read, so that no call has to parse them."""
-    return signature.replace(
-        parameters=[
-            each.replace(default=quantity(each.default)) if isinstance(each.default, str) else each
-            for each in signature.parameters.values()
-        ]
-    )
+    parameters = []
+    for each in signature.parameters.values():
+        if isinstance(each.default, str):
+            with _declaring(law_name, f"the default of argument {each.name}"):
+                each = each.replace(default=quantity(each.default))
+        parameters.append(each)
+    return signature.replace(parameters=parameters)
 
 
 def _bound(signature: inspect.Signature, name: str, args: Any, kwargs: Any) -> list[Any]:
@@ -215,14 +217,37 @@ def _bound(signature: inspect.Signature, name: str, args: Any, kwargs: Any) -> l
 
 
 def _argument(law_name: str, name: str, hint: Any) -> Argument:
-    unit, *rest = _metadata(hint)
-    return Argument(law_name, name, unit, rest[0] if rest else POSITIVE)
+    unit, allowed, *_ = (*_metadata(hint), None, None)
+    if not isinstance(unit, str) or not isinstance(allowed, Range | None):
+        raise InputError(
+            f"{law_name}(): argument {name} must be annotated with its unit, and its Range if it"
+            f' has one, as in {name}: Annotated[QuantityLike, "FLOP/s"]'
+        )
+    with _declaring(law_name, f"the unit of argument {name}"):
+        return Argument(law_name, name, unit, allowed or POSITIVE)
 
 
 def _result(law_name: str, hint: Any) -> Result | None:
     """None for a law whose answer is not a quantity, such as "compute" or "memory"."""
+    if hint is str:
+        return None
     metadata = _metadata(hint)
-    return Result(law_name, metadata[0], MAY_BE_INFINITE in metadata) if metadata else None
+    if not metadata or not isinstance(metadata[0], str):
+        raise InputError(
+            f"{law_name}(): the result must be annotated with its unit,"
+            f' as in -> Annotated[Quantity, "FLOP/s"], or as -> str'
+        )
+    with _declaring(law_name, "the unit of the result"):
+        return Result(law_name, metadata[0], MAY_BE_INFINITE in metadata)
+
+
+@contextmanager
+def _declaring(law_name: str, what: str) -> Iterator[None]:
+    """Text in a declaration that cannot be read is told with where it stands."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{law_name}(): {what}: {error}") from None
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
@@ -69,10 +70,20 @@ def assert_homogeneous(law: Callable[..., Any]) -> None:
         arguments = valid(law, seed)
         expected = law(**arguments)
         in_root_units = {name: each.to_root_units() for name, each in arguments.items()}
-        found = law.__wrapped__(**in_root_units)
+        try:
+            found = law.__wrapped__(**in_root_units)
+            if isinstance(expected, Quantity):
+                found = quantity(found).to(expected.units)
+        except pint.DimensionalityError as error:
+            raise AssertionError(
+                f"{law.__name__}(): the body on quantities: {error}; is the equation right, and the"
+                f" unit of the result?"
+            ) from error
         if isinstance(expected, Quantity):
-            found = quantity(found).to(expected.units).magnitude
-            assert math.isclose(found, expected.magnitude, rel_tol=1e-9)
+            assert math.isclose(found.magnitude, expected.magnitude, rel_tol=1e-9), (
+                f"{law.__name__}(): the body on quantities gives {found}, on magnitudes {expected}:"
+                f" are the units coherent (byte, not GB, next to byte/s)?"
+            )
         else:
             assert found == expected
 
@@ -80,12 +91,22 @@ def assert_homogeneous(law: Callable[..., Any]) -> None:
 # --- values ---
 
 
-def test_every_law_has_a_reference() -> None:
-    assert set(LAWS) == set(REFERENCES)
+def test_every_reference_is_of_a_law() -> None:
+    for name in REFERENCES:
+        assert name in LAWS, f"tests/calc/references.py: there is no law {name}; take the line out"
+
+
+def test_every_module_of_laws_is_known() -> None:
+    for path in Path(calc.__file__).parent.glob("*.py"):
+        if re.search(r"^@law$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            assert path.stem in calc.LAW_MODULES, (
+                f'calc/{path.name} has a law: add "{path.stem}" to LAW_MODULES in calc/__init__.py'
+            )
 
 
 @every_law
 def test_value(name: str) -> None:
+    assert name in REFERENCES, f'add "{name}": lambda …, to REFERENCES in tests/calc/references.py'
     for seed in range(20):
         arguments = valid(LAWS[name], seed)
         exact = REFERENCES[name](*(Fraction(each.magnitude) for each in arguments.values()))
@@ -198,7 +219,7 @@ def incoherent_units(
 )
 def test_a_wrong_equation_does_not_pass_for_homogeneous(wrong: Callable[..., Any]) -> None:
     wrong(**valid(wrong))  # on checked magnitudes alone nobody would notice
-    with pytest.raises((pint.DimensionalityError, AssertionError)):
+    with pytest.raises(AssertionError, match=r"the body on quantities"):
         assert_homogeneous(wrong)
 
 
@@ -324,12 +345,82 @@ def test_the_signature_is_that_of_the_equation(name: str) -> None:
 @every_law
 def test_the_documentation_has_its_parts(name: str) -> None:
     text = inspect.getdoc(LAWS[name]) or ""
-    summary, *rest = text.split("\n\n")
-    assert len(summary.splitlines()) == 1
-    assert summary.endswith(".")
-    assert rest[0].startswith("Equation: ")
+    assert re.match(r"[^\n]+\.\n\n", text), (
+        f"{name}: begin the docstring with one sentence on one line, then an empty line"
+    )
+    assert text.split("\n\n")[1].startswith("Equation: "), (
+        f'{name}: add a paragraph "Equation: ..." after the first line of the docstring'
+    )
     sources = re.findall(r"^Source: (\S+)$", text, re.MULTILINE)
-    assert len(sources) == 1
-    assert sources[0] in bibliography()
+    assert len(sources) == 1, (
+        f'{name}: add one line "Source: key" to the docstring, with a key of references.bib'
+    )
+    assert sources[0] in bibliography(), f"{name}: references.bib has no entry {sources[0]}"
     examples = doctest.DocTestParser().get_examples(text)
-    assert any(example.want for example in examples)
+    assert any(example.want for example in examples), (
+        f"{name}: add an example to the docstring, >>> and what it prints"
+    )
+
+
+# --- what a declaration refuses ---
+
+
+def without_a_unit(peak: QuantityLike) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def without_an_annotation(peak) -> Annotated[Quantity, "FLOP/s"]:  # type: ignore[no-untyped-def]
+    return peak  # type: ignore[no-any-return]
+
+
+def with_a_range_that_is_none(
+    peak: Annotated[QuantityLike, "FLOP/s", "positive"],
+) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def with_an_unknown_unit(
+    peak: Annotated[QuantityLike, "furlong/s"],
+) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def with_an_unreadable_default(
+    peak: Annotated[QuantityLike, "FLOP/s"] = "1,5 FLOP/s",
+) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def without_a_result(peak: Annotated[QuantityLike, "FLOP/s"]):  # type: ignore[no-untyped-def]
+    return peak
+
+
+def with_a_result_of_no_unit(peak: Annotated[QuantityLike, "FLOP/s"]) -> Quantity:
+    return peak  # type: ignore[return-value]
+
+
+def with_a_result_of_unknown_unit(
+    peak: Annotated[QuantityLike, "FLOP/s"],
+) -> Annotated[Quantity, "FLOPS"]:
+    return peak  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (without_a_unit, "argument peak must be annotated with its unit"),
+        (without_an_annotation, 'as in peak: Annotated[QuantityLike, "FLOP/s"]'),
+        (with_a_range_that_is_none, "argument peak must be annotated with its unit, and its Range"),
+        (with_an_unknown_unit, "the unit of argument peak: cannot read 'furlong/s'"),
+        (with_an_unreadable_default, "the default of argument peak: cannot read '1,5 FLOP/s'"),
+        (without_a_result, "the result must be annotated with its unit"),
+        (with_a_result_of_no_unit, 'as in -> Annotated[Quantity, "FLOP/s"], or as -> str'),
+        (with_a_result_of_unknown_unit, "the unit of the result: cannot read 'FLOPS'"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_mistake_in_a_declaration_is_named(function: Callable[..., Any], sentence: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        law(function)
+    assert str(refusal.value).startswith(f"{function.__name__}(): ")
+    assert sentence in str(refusal.value)
