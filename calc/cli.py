@@ -17,7 +17,6 @@ from typing import Any, NoReturn, get_args, get_type_hints
 from pint import DimensionalityError
 
 from calc import constants, hardware, laws, roofline
-from calc.citations import citation
 from calc.errors import InputError
 from calc.records import Record, source
 from calc.units import Quantity, quantity
@@ -162,7 +161,7 @@ def _device(device: hardware.Accelerator) -> list[str]:
         ]
     if device.publishes("memory_bandwidth"):
         rows += [(f"ridge point, {each}", str(device.ridge_point(each))) for each in device.dtypes]
-    sources = {record.provenance.source for record in device.all_records()}
+    sources = {r.provenance.source: r.provenance.citation for r in device.all_records()}
     notes = [
         f"{r.provenance.title}: {r.provenance.note}"
         for r in device.all_records()
@@ -172,7 +171,7 @@ def _device(device: hardware.Accelerator) -> list[str]:
         f"{device.name} ({device.year})",
         *_columns(rows),
         "",
-        *[f"Source: {citation(key)}" for key in sorted(sources)],
+        *[f"Source: {cited}" for _, cited in sorted(sources.items())],
         *[f"Note: {note}" for note in notes],
     ]
 

@@ -16,11 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from calc import citations
-from calc.errors import InputError
+from calc.errors import InputError, shown
 from calc.units import Quantity, quantity
 
 KINDS = ("definition", "datasheet", "measured", "estimate", "unpublished")
-FIELDS = ("title", "value", "unit", "kind", "source", "year", "checked", "note", "direction")
+FIELDS = {  # and what each must be
+    "title": "text that says what it is",
+    "value": "a number",
+    "unit": 'text such as "TB/s" ("1" for a pure number)',
+    "kind": f"one of {', '.join(KINDS)}",
+    "source": "a key of references.bib",
+    "year": "the year of the source, a whole number",
+    "checked": "the day on which it was held against the source, as in 2024-05-06 without quotes",
+    "note": "text",
+    "direction": '"each way"',
+}
 DATA = Path(__file__).with_name("data")
 
 
@@ -36,8 +46,15 @@ class Provenance:
     checked: datetime.date
     note: str
 
+    @property
+    def citation(self) -> str:
+        try:
+            return citations.citation(self.source)
+        except InputError as error:
+            raise InputError(f"{self.key} names a source that is not there: {error}") from None
+
     def __str__(self) -> str:
-        parts = [f"{self.title}: {self.kind}, {citations.citation(self.source)}"]
+        parts = [f"{self.title}: {self.kind}, {self.citation}"]
         parts += [f"Checked {self.checked}."]
         parts += [self.note] if self.note else []
         return " ".join(part if part.endswith(".") else f"{part}." for part in parts)
@@ -93,7 +110,7 @@ def read_record(
     """One checked record; fields that it does not have come from `inherited`."""
     if not isinstance(table, dict):
         raise InputError(
-            f"{path}: {key} must be a table with value, unit and source; got {table!r}"
+            f"{path}: {key} must be a table with value, unit and source; got {shown(table)}"
         )
     if unknown := [name for name in table if name not in FIELDS]:
         raise InputError(
@@ -104,9 +121,9 @@ def read_record(
     def field(name: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         found = fields.get(name, default)
         if found is ...:
-            raise InputError(f"{path}: {key} has no {name}")
+            raise InputError(f"{path}: {key} has no {name}; it must be {FIELDS[name]}")
         if found is not default and (not isinstance(found, kind) or isinstance(found, bool)):
-            raise InputError(f"{path}: {key}: {name} = {found!r} is of the wrong type")
+            raise InputError(f"{path}: {key}: {name} must be {FIELDS[name]}; got {shown(found)}")
         return found
 
     provenance = Provenance(

@@ -53,21 +53,45 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
             "value = 3\nvalue = 4",
             "is not valid TOML: Cannot overwrite a value (at line 5",
         ),
-        ('unit = "ms"', 'unit = "furlong"', "latency_of_a_test: cannot read 'furlong'"),
+        (
+            'unit = "ms"',
+            'unit = "furlong"',
+            "test: cannot read 'furlong': furlong is not a unit here; calc/units.txt",
+        ),
         ('unit = "ms"', 'unit = "3 ms"', "a unit is needed where '3' stands"),
-        ('unit = "ms"\n', "", "latency_of_a_test has no unit"),
-        ("value = 3\n", "", "latency_of_a_test has no value"),
-        ('source = "williams2009roofline"\n', "", "latency_of_a_test has no source"),
-        ('kind = "measured"\n', "", "latency_of_a_test has no kind"),
-        ("checked = 2024-05-06\n", "", "latency_of_a_test has no checked"),
-        ("value = 3", 'value = "3"', "value = '3' is of the wrong type"),
-        ("value = 3", "value = true", "value = True is of the wrong type"),
-        ("value = 3", "value = [3]", "value = [3] is of the wrong type"),
+        ('unit = "ms"\n', "", 'latency_of_a_test has no unit; it must be text such as "TB/s"'),
+        ("value = 3\n", "", "latency_of_a_test has no value; it must be a number"),
+        (
+            'source = "williams2009roofline"\n',
+            "",
+            "test has no source; it must be a key of",
+        ),
+        (
+            'kind = "measured"\n',
+            "",
+            "latency_of_a_test has no kind; it must be one of defi",
+        ),
+        (
+            "checked = 2024-05-06\n",
+            "",
+            "test has no checked; it must be the day on which",
+        ),
+        ("value = 3", 'value = "3"', "value must be a number; got '3'"),
+        ("value = 3", "value = true", "value must be a number; got True"),
+        ("value = 3", "value = [3]", "value must be a number; got [3]"),
         ("value = 3", "value = nan", "must be a finite number; got nan"),
         ("value = 3", "value = -inf", "must be a finite number; got -inf"),
         ("value = 3", "value = 1" + "0" * 400, "too large"),
-        ("checked = 2024-05-06", 'checked = "yesterday"', "of the wrong type"),
-        ("value = 3", "value = 3\nyear = 2024.5", "year = 2024.5 is of the wrong type"),
+        (
+            "checked = 2024-05-06",
+            'checked = "yesterday"',
+            "without quotes; got 'yesterday'",
+        ),
+        (
+            "value = 3",
+            "value = 3\nyear = 2024.5",
+            "a whole number; got 2024.5",
+        ),
         ('kind = "measured"', 'kind = "rumour"', "kind must be one of definition, datasheet"),
         ('kind = "measured"', 'kind = "unpublished"', "no value"),
         ("value = 3", "value = 3\nnotes = 'so'", "has an unknown field notes; known are title,"),
@@ -116,6 +140,14 @@ def test_citations() -> None:
     assert citation("williams2009roofline").startswith("Williams, Waterman and Patterson (2009), ")
     with pytest.raises(InputError, match="no entry nobody1999nothing"):
         citation("nobody1999nothing")
+
+
+def test_a_source_that_is_not_there_is_told_with_who_names_it(
+    load: Callable[[str], dict[str, Record]],
+) -> None:
+    record = load(GOOD.replace("williams2009roofline", "nobody1999nothing"))["latency_of_a_test"]
+    with pytest.raises(InputError, match=r"^latency_of_a_test names .*no entry nobody1999nothing"):
+        calc.source(record.quantity)
 
 
 # --- our own data ---
