@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ class Argument:
         if type(given) is Quantity:
             value = self._in_unit(given)
         elif isinstance(given, str | PlainQuantity):
-            value = self._in_unit(self._read(given))
+            value = self._in_unit(self._read(given), self._suffix_hint(given))
         else:
             value = self._count(given)
         if type(value) is float:
@@ -102,13 +103,14 @@ class Argument:
             self._refuse_range(given, low, high)
         return value
 
-    def _in_unit(self, given: Quantity) -> Any:
+    def _in_unit(self, given: Quantity, hint: str = "") -> Any:
         units = given._units
         factor = self.factors.get(units)
         if factor is None:
             factor = registry.factor_between(units, self.units)
             if factor is None:
-                self._refuse(given, f"got {given}, which is measured in {_unit_words(given)}")
+                unit = _unit_words(given)
+                self._refuse(given, f"got {given}, which is measured in {unit}{hint}")
             self.factors[units] = factor
         return given._magnitude if factor == 1.0 else scale(given._magnitude, factor)
 
@@ -117,6 +119,13 @@ class Argument:
             return quantity(given)
         except InputError as error:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
+
+    def _suffix_hint(self, given: Any) -> str:
+        """What to write for "70B", which is 70 byte, where something is counted."""
+        meant = re.fullmatch(r"\s*([0-9.]+)\s*B\s*", given) if isinstance(given, str) else None
+        if meant is None or not self.is_count:
+            return ""
+        return f"; for {meant[1]} billion write {meant[1]}{f'B {self.unit}' if self.unit else 'e9'}"
 
     def _count(self, given: Any) -> Any:
         if not self.is_count:
@@ -132,6 +141,8 @@ class Argument:
             outside = high if self.allowed.holds(low, low) else low
             unit = f" {self.unit}" if self.unit else ""
             got = f"an array that holds {'NaN' if math.isnan(low) else f'{outside}{unit}'}"
+        elif self.allowed.high == 1 < low <= 100 and "%" not in got:
+            got += f" (a percentage is written {low:g}%)"
         raise InputError(f"{self.law_name}(): {self.name} must be {self.allowed.words}; got {got}")
 
     def _refuse(self, given: Any, got: str) -> NoReturn:

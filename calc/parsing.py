@@ -55,6 +55,10 @@ AMBIGUOUS = [
         r"[KMT]",
         "K, M, B and T stand directly on a number, before something counted, as in 7B param",
     ),
+    (r"(?i:thousands?)", "write K directly on the number, before something counted: 8K token"),
+    (r"(?i:millions?)", "write M directly on the number, before something counted: 7M param"),
+    (r"(?i:billions?|bn)", "write B directly on the number, before something counted: 7B param"),
+    (r"(?i:trillions?)", "write T directly on the number, before something counted: 1T token"),
     (r"k", "write K directly on the number, before something counted, as in 8K token"),
 ]
 

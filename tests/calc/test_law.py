@@ -291,6 +291,37 @@ def test_a_refusal_teaches() -> None:
     )
 
 
+def test_a_bare_suffix_is_told_what_to_write() -> None:
+    with pytest.raises(InputError, match=r"measured in byte; for 70 billion write 70B param$"):
+        calc.training.training_flops("70B", "1T token")
+    with pytest.raises(InputError, match=r"measured in byte; for 1\.5 billion write 1\.5e9$"):
+        calc.scaling.amdahl(0.05, "1.5 B")
+    with pytest.raises(InputError, match=r"which is measured in byte$"):
+        calc.training.training_flops("70 byte", "1T token")
+    with pytest.raises(InputError, match=r"which is measured in byte$"):
+        calc.roofline.ridge_point("70B", "1 TB/s")
+
+
+@pytest.mark.parametrize(
+    ("given", "end"),
+    [
+        (40, "got 40 (a percentage is written 40%)"),
+        ("40", "got '40' (a percentage is written 40%)"),
+        (100, "got 100 (a percentage is written 100%)"),
+        (101, "got 101"),
+        (-40, "got -40"),
+        ("140%", "got '140%'"),
+        (quantity(140, "%"), "got 140%"),
+        ([0.4, 40], "got [0.4, 40]"),
+    ],
+    ids=str,
+)
+def test_a_fraction_given_as_a_percentage(given: Any, end: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        calc.scaling.amdahl(given, 8)
+    assert str(refusal.value) == f"amdahl(): serial_fraction must be between 0 and 1; {end}"
+
+
 def test_shapes_that_do_not_broadcast() -> None:
     with pytest.raises(InputError, match=r"shapes \(3,\) and \(2,\) do not broadcast"):
         calc.scaling.amdahl([0.1, 0.2, 0.3], [1, 2])
