@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from calc import constants, energy, hardware, links, training
-from calc.derivations.quoting import Quoted, approximately, show
+from calc.derivations.quoting import Quoted, approximately, between, show
 from calc.hardware import Accelerator
 from calc.units import Quantity, quantity
 
@@ -122,6 +122,8 @@ class EnergyOfMovement:
     sram_32kb_read_7nm = constants.get("energy_7nm_sram_32kb")
     sram_1mb_read_7nm = constants.get("energy_7nm_sram_1mb")
     ddr_access = constants.get("energy_7nm_ddr4_64bit")
+    dram_access_low = constants.get("energy_dram_64bit_low")
+    dram_access_high = constants.get("energy_dram_64bit_high")
     hbm2_access_low = constants.get("energy_7nm_hbm2_64bit_low")
     hbm2_access_high = constants.get("energy_7nm_hbm2_64bit_high")
     hbm2_bit = constants.get("energy_hbm2_bit")
@@ -141,8 +143,13 @@ class EnergyOfMovement:
     dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
     hbm2_word = energy.movement_energy(word, hbm2_bit).to("pJ")
     hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply).to("")
-    ddr_word_per_fp16_multiply = ddr_access / words_per_access / fp16_multiply
-    ddr_word_per_fp16_multiply_7nm = ddr_access / words_per_access / fp16_multiply_7nm
+    hbm2_word_low = hbm2_access_low / words_per_access
+    hbm2_word_high = hbm2_access_high / words_per_access
+    dram_word_low = dram_access_low / words_per_access
+    dram_word_high = dram_access_high / words_per_access
+    ddr_word = ddr_access / words_per_access
+    ddr_word_per_fp16_multiply = ddr_word / fp16_multiply
+    ddr_word_per_fp16_multiply_7nm = ddr_word / fp16_multiply_7nm
     a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
     a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
     a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
@@ -176,11 +183,12 @@ class EnergyOfMovement:
         (
             "HBM2",
             None,
-            approximately(hbm2_access_low / words_per_access),
+            Quoted(f"≈ {between(hbm2_word_low, hbm2_word_high)}"),
             a100_hbm_word,
             None,
         ),
-        ("DDR DRAM", dram, approximately(ddr_access / words_per_access), None, None),
+        ("DDR DRAM, by Han et al. and Jouppi et al.", dram, approximately(ddr_word), None, None),
+        ("DDR DRAM, by Horowitz", between(dram_word_low, dram_word_high), None, None, None),
         ("SSD", None, None, None, ssd_estimate),
         ("Network of a data centre", None, None, None, network_estimate),
     )
@@ -255,7 +263,6 @@ class AnchorBandwidths:
     host_dram = ddr4_channel * dram_channels
     infiniband = infiniband_bits.to("GB/s")
     hbm_per_pcie = (hbm3 / pcie_raw).to("")
-    pcie_per_nvme = (pcie_raw / nvme_gen4).to("")
     hbm_per_nvlink = (hbm3 / nvlink).to("")
 
     rows = (
@@ -474,7 +481,6 @@ class MemoryHierarchy:
             constants.get("energy_ssd_word_estimate"),
         ),
     )
-    capacity_span = (drives / registers).to("")
     latency_span = (AnchorLatencies.ssd / AnchorLatencies.hopper_l1).to("")
     bandwidth_span = (l1_bandwidth / AnchorBandwidths.nvme_gen4).to("")
     energy_span = (constants.get("energy_ssd_word_estimate") / EnergyOfMovement.a100_l1_word).to("")

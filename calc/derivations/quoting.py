@@ -5,11 +5,13 @@ What these return reaches Markdown as it is (`_repr_markdown_`); a plain string 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calc import formatting
+from calc.errors import InputError
 from calc.units import Quantity
 
 
@@ -59,20 +61,27 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
     return Quoted(formatting.tex(quantity.to(unit) if unit else quantity, digits))
 
 
+def between(low: Quantity, high: Quantity) -> Quoted:
+    """A range, marked as the estimate that it is where its ends are."""
+    return Quoted(f"{_cell(low, None)} to {show(high)}")
+
+
 def table(
-    header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int | None = None
+    header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int | None = None
 ) -> Quoted:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
     A cell of None is a dash, and an estimate of the data files is marked with ≈. Text may hold
-    Markdown (a citation, a link), so only its bars are escaped.
+    Markdown (a citation, a link), so only what would break the table is escaped.
     """
-    cells = [[_cell(value, digits) for value in row] for row in rows]
+    for row in rows:
+        if len(row) != len(header):
+            raise InputError(f"table() needs {len(header)} cells in each row; got {row!r}")
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
     rule = ["--:" if right else ":--" for right in numeric]
-    return Quoted(
-        "\n".join("| " + " | ".join(line) + " |" for line in [list(header), rule, *cells])
-    )
+    cells = [[_cell(value, digits) for value in row] for row in [header, *rows]]
+    lines = [cells[0], rule, *cells[1:]]
+    return Quoted("\n".join("| " + " | ".join(line) + " |" for line in lines))
 
 
 def _cell(value: Any, digits: int | None) -> str:
@@ -81,11 +90,11 @@ def _cell(value: Any, digits: int | None) -> str:
     if isinstance(value, Quoted):
         return value.markdown
     if isinstance(value, str):
-        return value.replace("|", "\\|")
+        return " ".join(re.sub(r"(?<!\\)\|", r"\\|", value).split())
     if isinstance(value, Quantity) and value.provenance and value.provenance.kind == "estimate":
         return approximately(value, digits).markdown
     return show(value, digits=None if isinstance(value, int) else digits).markdown
 
 
 def _escaped(text: str) -> str:
-    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~$^@" else c for c in text)
+    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~$^@&:\"'" else c for c in text)

@@ -93,7 +93,6 @@ class DecodeStep:
     bandwidth = h100.memory_bandwidth
     parameters = quantity("7B param")
     bytes_per_parameter = training.recipe("inference-fp16").bytes_per_parameter
-    small_batch = 1
     large_batch = 64
 
     weights = training.model_memory(parameters, bytes_per_parameter)

@@ -124,6 +124,24 @@ def test_chapters_quote_and_do_not_compute() -> None:
     assert not computed, "quote show(Class.attribute): what is computed belongs in calc.derivations"
 
 
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_hidden_cells_only_show_tables_and_figures(chapter: Path) -> None:
+    """Cells that a reader does not see hold no arithmetic; those that teach `calc` may."""
+    cells = re.findall(
+        r"^```\{python\}\n(.*?)^```", chapter.read_text(encoding="utf-8"), re.M | re.S
+    )
+    for cell in cells:
+        if "#| echo: true" in cell:
+            continue
+        nodes = list(ast.walk(ast.parse(cell)))
+        modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        modules |= {
+            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+        }
+        assert all(re.match(r"(calc\.derivations|figures)\b", name or "") for name in modules), cell
+        assert not any(isinstance(node, ast.BinOp | ast.Assign) for node in nodes), cell
+
+
 # --- the rendered pages ---
 
 

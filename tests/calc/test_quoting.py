@@ -1,0 +1,53 @@
+"""What chapters quote reaches Markdown as it is meant."""
+
+from __future__ import annotations
+
+import json
+
+import pypandoc
+import pytest
+
+from calc import InputError, constants, quantity
+from calc.derivations import approximately, math, show, table
+
+
+def cells_of(markdown: str) -> list[list[str]]:
+    """The rows of a table as pandoc reads it."""
+    document = json.loads(pypandoc.convert_text(markdown, "json", format="markdown"))
+    rows = document["blocks"][0]["c"][3][1] + document["blocks"][0]["c"][4][0][3]
+    return [[text_of(cell[4]) for cell in row[1]] for row in rows]
+
+
+def text_of(blocks: object) -> str:
+    document = {"pandoc-api-version": [1, 23, 1], "meta": {}, "blocks": blocks}
+    return str(pypandoc.convert_text(json.dumps(document), "plain", format="json")).strip()
+
+
+def test_show_and_math() -> None:
+    assert str(show(quantity("961538 s"), "min", digits=5)) == "16\u202f026\u00a0min"
+    assert str(show(quantity("7B param"))) == "7\u00a0billion\u00a0parameters"
+    assert str(math(quantity("3.35 TB/s"))) == r"3.35\,\text{TB/s}"
+    assert str(approximately(quantity("4 W"))) == "≈\u00a04\u00a0W"
+
+
+@pytest.mark.parametrize(
+    "text", ["a|b", "<b> & $x$ *y* _z_", "::: {.x}", "&amp; \"q\" 'r'", "1. x"]
+)
+def test_text_comes_out_as_itself(text: str) -> None:
+    document = pypandoc.convert_text(str(show(text)), "plain", format="markdown-smart")
+    assert document.strip() == text
+
+
+def test_a_table_survives_bars_and_line_breaks() -> None:
+    made = table(["a|b", "c"], [["x|y", 1], ["two\nlines", None]])
+    assert cells_of(str(made)) == [["a|b", "c"], ["x|y", "1"], ["two lines", "–"]]
+
+
+def test_estimates_are_marked() -> None:
+    made = table(["what", "much"], [["SSD", constants.get("energy_ssd_word_estimate")]])
+    assert "≈" in str(made)
+
+
+def test_ragged_rows_are_refused() -> None:
+    with pytest.raises(InputError, match="needs 2 cells"):
+        table(["a", "b"], [["only one"]])
