@@ -122,7 +122,6 @@ class EnergyOfMovement:
     sram_32kb_read_7nm = constants.get("energy_7nm_sram_32kb")
     sram_1mb_read_7nm = constants.get("energy_7nm_sram_1mb")
     ddr_access = constants.get("energy_7nm_ddr4_64bit")
-    dram_access_low = constants.get("energy_dram_64bit_low")
     dram_access_high = constants.get("energy_dram_64bit_high")
     hbm2_access_low = constants.get("energy_7nm_hbm2_64bit_low")
     hbm2_access_high = constants.get("energy_7nm_hbm2_64bit_high")
@@ -145,7 +144,6 @@ class EnergyOfMovement:
     hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply).to("")
     hbm2_word_low = hbm2_access_low / words_per_access
     hbm2_word_high = hbm2_access_high / words_per_access
-    dram_word_low = dram_access_low / words_per_access
     dram_word_high = dram_access_high / words_per_access
     ddr_word = ddr_access / words_per_access
     ddr_word_per_fp16_multiply = ddr_word / fp16_multiply
@@ -160,21 +158,21 @@ class EnergyOfMovement:
     rows = (
         ("Register file", register, None, None, register_estimate),
         (
-            "SRAM of 8 KB",
+            "SRAM, 8 KB",
             sram_8kb_read / words_per_access,
             approximately(sram_8kb_read_7nm / words_per_access),
             None,
             None,
         ),
         (
-            "SRAM of 32 KB, as in an L1 cache",
+            "SRAM, 32 KB (L1)",
             sram_32kb_read / words_per_access,
             approximately(sram_32kb_read_7nm / words_per_access),
             a100_l1_word,
             l1_estimate,
         ),
         (
-            "SRAM of 1 MB, as in an L2 cache",
+            "SRAM, 1 MB (L2)",
             sram_1mb_read / words_per_access,
             approximately(sram_1mb_read_7nm / words_per_access),
             a100_l2_word,
@@ -187,10 +185,9 @@ class EnergyOfMovement:
             a100_hbm_word,
             None,
         ),
-        ("DDR DRAM, by Han et al. and Jouppi et al.", dram, approximately(ddr_word), None, None),
-        ("DDR DRAM, by Horowitz", between(dram_word_low, dram_word_high), None, None, None),
+        ("DDR DRAM", between(dram, dram_word_high), approximately(ddr_word), None, None),
         ("SSD", None, None, None, ssd_estimate),
-        ("Network of a data centre", None, None, None, network_estimate),
+        ("Network", None, None, None, network_estimate),
     )
 
 

@@ -62,8 +62,11 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
 
 
 def between(low: Quantity, high: Quantity) -> Quoted:
-    """A range, marked as the estimate that it is where its ends are."""
-    return Quoted(f"{_cell(low, None)} to {show(high)}")
+    """A range of two values that read in the same unit: 125–225 pJ."""
+    first, _, unit = str(show(low)).rpartition("\N{NO-BREAK SPACE}")
+    if not str(show(high)).endswith("\N{NO-BREAK SPACE}" + unit):
+        raise InputError(f"between() needs values that read in one unit; got {low} and {high}")
+    return Quoted(f"{first}–{show(high)}")
 
 
 def table(

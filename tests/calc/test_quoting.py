@@ -9,6 +9,7 @@ import pytest
 
 from calc import InputError, constants, quantity
 from calc.derivations import approximately, math, show, table
+from calc.derivations.quoting import between
 
 
 def cells_of(markdown: str) -> list[list[str]]:
@@ -46,6 +47,12 @@ def test_a_table_survives_bars_and_line_breaks() -> None:
 def test_estimates_are_marked() -> None:
     made = table(["what", "much"], [["SSD", constants.get("energy_ssd_word_estimate")]])
     assert "≈" in str(made)
+
+
+def test_ranges() -> None:
+    assert str(between(quantity("125 pJ"), quantity("225 pJ"))) == "125–225\u00a0pJ"
+    with pytest.raises(InputError, match="one unit"):
+        between(quantity("1 pJ"), quantity("1 nJ"))
 
 
 def test_ragged_rows_are_refused() -> None:
