@@ -11,6 +11,7 @@ import copy
 import html
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
@@ -59,6 +60,17 @@ class Unit(_NotebookText, NumpyUnit):  # type: ignore[misc]  # pint's LaTeX is a
 
     def __repr__(self) -> str:
         return f"Unit({str(self)!r})"
+
+    def __eq__(self, other: object) -> Any:
+        """Text is that of a unit; pint would evaluate it."""
+        if not isinstance(other, str):
+            return super().__eq__(other)
+        try:
+            return self == Unit(other)
+        except InputError:
+            return False
+
+    __hash__ = NumpyUnit.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Unit, (self._units,)
@@ -201,6 +213,34 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         if input_string not in cache:
             cache[input_string] = UnitsContainer(parsing.parse_unit(input_string, self))
         return cache[input_string]
+
+    def get_dimensionality(self, input_units: Any) -> UnitsContainer:
+        return super().get_dimensionality(self._read(input_units))
+
+    def get_compatible_units(self, input_units: Any) -> frozenset[Unit]:
+        return super().get_compatible_units(self._read(input_units))
+
+    def _read(self, units: Any) -> Any:
+        """Text such as "GB/s" or "[information]/[time]" as its units; pint would evaluate it."""
+        if not isinstance(units, str):
+            return units
+        if "[" in units:  # a dimension stands for the unit that it is defined by
+            units = re.sub(r"\[(\w+)\]", self._unit_of_dimension, units.replace(" ", ""))
+        return self._parse_units_as_container(units)
+
+    def _unit_of_dimension(self, dimension: re.Match[str]) -> str:
+        for unit in self._units.values():
+            if unit.is_base and dimension[0] in dict(unit.reference or {}):
+                return f"({unit.name})"
+        raise InputError(f"there is no dimension {dimension[0]}")
+
+    def define(self, definition: Any) -> NoReturn:
+        raise InputError(f"cannot define {shown(definition)}: calc's units are those of units.txt")
+
+    def load_definitions(self, file: Any, is_resource: bool = False) -> Any:
+        if self._initialized:
+            self.define(file)
+        return super().load_definitions(file, is_resource)
 
     def _get_base_units(self, units: UnitsContainer) -> tuple[Any, UnitsContainer]:
         """The units that `units.txt` defines the others by; calc has no other system."""

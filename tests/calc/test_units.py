@@ -16,6 +16,7 @@ import pint
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pint.util import ParserHelper
 
 import calc
 from calc import InputError, Quantity, quantity
@@ -387,6 +388,45 @@ class TestMethodsOfPint:
     def test_units_of_the_registry_by_name(self) -> None:
         assert quantity("3 GB") == 3 * registry.GB
         assert not hasattr(registry, "KB")
+
+    def test_dimensions_by_name(self) -> None:
+        rate = quantity("3 GB/s")
+        for text in ("[information]/[time]", "[information] / [time]", "bit/day"):
+            assert rate.check(text)
+            assert registry.get_dimensionality(text) == rate.dimensionality
+        assert not rate.check("[information]")
+        assert quantity("3 Hz").check("1/[time]")
+        assert quantity("3 m**2").check("[length]**2")
+        assert registry.get_compatible_units("[time]") == registry.get_compatible_units("s")
+        assert Unit("hour") in registry.get_compatible_units("s")
+        with pytest.raises(InputError, match=r"no dimension \[mood\]"):
+            rate.check("[mood]")
+
+    @pytest.mark.parametrize(
+        "text", ["9**9**9", "__import__('os').getcwd()", "[time]+9**9**9", "foo = 9**9**9"]
+    )
+    def test_no_text_reaches_the_evaluator_of_pint(
+        self, text: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def evaluated(*_: Any, **__: Any) -> None:
+            raise AssertionError("pint reads the text")
+
+        monkeypatch.setattr(ParserHelper, "from_string", evaluated)
+        for read in (
+            quantity("5 GB").check,
+            quantity("5 GB").to,
+            quantity("5 GB").is_compatible_with,
+            registry.get_dimensionality,
+            registry.get_compatible_units,
+            registry.get_base_units,
+            registry.get_root_units,
+            registry.define,
+            lambda text: registry.load_definitions([text]),
+        ):
+            with pytest.raises(InputError):
+                read(text)
+        assert quantity("5 GB").units != text
+        assert quantity("5 GB").units == "gigabyte"
 
     def test_root_of_an_even_power(self) -> None:
         assert math.isclose((quantity("3 GB") ** 2) ** 0.5 / quantity("3 GB"), 1)
