@@ -135,23 +135,30 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         """Magnitude in root units, less the last digits that depend on the unit it came from."""
         factor, root = self._REGISTRY._get_root_units(self._units)
         value = self._magnitude * factor
-        return (float(f"{value:.12g}") if isinstance(value, float) else value), root
+        canonical = _rounded if root else _cleaned
+        if isinstance(value, float):
+            return canonical(value), root
+        import numpy
+
+        flat = [canonical(each) for each in value.ravel().tolist()]
+        return numpy.array(flat, dtype=float).reshape(value.shape), root
 
     def _comparable_with(self, other: object) -> tuple[Any, Any] | None:
         """This and the other magnitude, to compare; None where their dimensions differ."""
-        if isinstance(other, int | float):
-            other = Quantity(float(other), "")
+        mine, my_root = self._comparable()
+        if isinstance(other, int | float):  # as it is: equal numbers have equal hashes
+            return None if my_root else (mine, other)
         if not isinstance(other, Quantity):
             return None
-        (mine, my_root), (theirs, their_root) = self._comparable(), other._comparable()
+        theirs, their_root = other._comparable()
         return (mine, theirs) if my_root == their_root else None
 
     def __eq__(self, other: object) -> Any:
         if pair := self._comparable_with(other):
             return pair[0] == pair[1]
-        if not isinstance(other, Quantity | int | float):
+        if not isinstance(other, PlainQuantity | int | float):
             return super().__eq__(other)
-        # Of other dimensions, so unequal; an array says so element by element.
+        # Of other dimensions or another registry, so unequal; an array says so element by element.
         return self._magnitude != self._magnitude if self.ndim else False
 
     def __ne__(self, other: object) -> Any:
@@ -287,6 +294,17 @@ def from_parts(
     if provenance is not None:
         made.provenance = provenance
     return made
+
+
+def _rounded(value: float) -> float:
+    """To twelve digits: conversions of one value from different units agree in so many."""
+    return float(f"{value:.12g}")
+
+
+def _cleaned(value: float) -> float:
+    """A pure number stays as it is, to equal the bare float; but 7 * 0.01 is the 0.07 of 7%."""
+    rounded = _rounded(value)
+    return rounded if math.isclose(rounded, value, rel_tol=1e-14) else value
 
 
 def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:

@@ -223,6 +223,18 @@ class TestComparing:
         assert quantity("40%") < 0.5
         assert np.float64(3) == quantity("3")
 
+    @pytest.mark.parametrize("number", [1 / 3, 2 / 3, 0.07, 1e-300, 2**53 + 1, math.inf])
+    def test_a_pure_number_and_the_bare_one(self, number: float) -> None:
+        made = quantity(float(number), "")
+        assert (made == number) == (float(number) == number)
+        if made == number:
+            assert hash(made) == hash(number)
+
+    def test_a_percentage_is_its_fraction(self) -> None:
+        assert quantity("7%") == 0.07 == quantity(7, "%").to("")
+        assert hash(quantity("7%")) == hash(0.07)
+        assert quantity(1 / 3, "") == 1 / 3
+
     def test_zero_may_be_compared_with_anything(self) -> None:
         assert quantity("3 GB") > 0
         assert quantity("0 GB") >= 0
@@ -241,6 +253,13 @@ class TestComparing:
         np.testing.assert_array_equal(values > quantity("2 GB"), [False, True])
         with pytest.raises(TypeError):
             hash(values)
+
+    @given(written_numbers, unit_pairs)
+    def test_arrays_round_as_scalars_do(self, number: float, units: tuple[str, str]) -> None:
+        one = quantity([[number, 1 / 3]], units[0])
+        other = quantity([[quantity(number, units[0]).m_as(units[1]), 0]], units[1])
+        np.testing.assert_array_equal(one == other, [[True, False]])
+        assert (one == quantity(number, units[0])).tolist() == [[True, False]]
 
 
 class TestCopies:
@@ -338,6 +357,13 @@ class TestOtherRegistries:
         ):
             with pytest.raises(ValueError, match="different registries"):
                 mix()
+
+    def test_a_quantity_of_another_registry_is_unequal(self) -> None:
+        for theirs in (self.pint_default.Quantity(1, "byte"), pint.Quantity(0, "m")):
+            for ours in (quantity("1 byte"), quantity("0 m"), quantity("1")):
+                assert (ours == theirs) is False
+                assert ours != theirs
+            assert (quantity([1.0, 2.0], "byte") == theirs).tolist() == [False, False]
 
     def test_the_application_registry_is_left_alone(self) -> None:
         assert pint.get_application_registry().get() is not registry
