@@ -77,6 +77,8 @@ class _Weaver:
         self.problems.add(self.woven.file, line, sentence)
 
     def prose(self, prose: Prose, values: Outputs) -> None:
+        if not prose.lines:
+            return
         text = prose.text
         in_math = math_spans(text)
         numbers = [number for number, _ in prose.lines]
@@ -94,7 +96,7 @@ class _Weaver:
             del numbers[first : first + match[0].count("\n")]
         lines = "".join([*parts, text[end:]]).split("\n")
         self.woven.lines += zip(numbers, lines, strict=True)
-        self.woven.add(numbers[-1] if numbers else 0, "")
+        self.woven.add(numbers[-1], "")
 
     def value(self, line: int, expression: str, data: dict[str, Any], math: bool, row: bool) -> str:
         """An inline value as the Markdown that goes in its place."""

@@ -55,6 +55,8 @@ CHAPTERS = {
     ),
     "unknown front matter": ("---\ntitle: A\nlayout: wide\n---\n", 3, "`layout`"),
     "no title": ("text\n", 1, "starts with its title"),
+    "empty file": ("", 1, "starts with its title"),
+    "cell before any prose": ("```{python}\n1\n```\n", 1, "starts with its title"),
     "two titles": ("# A\n\ntext\n\n# B\n", 5, "one `#` heading"),
     "unresolved figure": ("# A\n\ntext\n\nSee @fig-none.\n", 5, "@fig-none"),
     "unresolved section": ("# A\n\nSee @sec-none.\n", 3, "@sec-none"),
@@ -254,3 +256,10 @@ def test_a_folder_that_is_no_book_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "there is no _quarto.yml" in done.stderr
+
+
+@pytest.mark.parametrize("rest", ["", "```{python}\nx = 1\n```\n"])
+def test_a_title_in_front_matter_needs_no_prose_after_it(rest: str, write_book: Write) -> None:
+    root = write_book(f"---\ntitle: A bare chapter\n---\n{rest}")
+    render(root, "html")
+    assert "A bare chapter</h1>" in (root / "_book/index.html").read_text(encoding="utf-8")
