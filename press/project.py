@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,10 @@ KNOWN: dict[str, Any] = {
 }
 
 Key = tuple[str | int, ...]
+
+TEXTS: list[Key] = [("project", key) for key in ("type", "output-dir", "execute-dir")]
+TEXTS += [("book", key) for key in ("title", "subtitle", "description", "output-file")]
+TEXTS += [(key,) for key in ("csl", "lang", "jupyter")]
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,13 @@ def read_book(root: Path) -> Book:
     path = root / "_quarto.yml"
     if not path.is_file():
         stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
-    return _Reader(root, *read_yaml(path.read_text(encoding="utf-8"), path.name)).book()
+    written = path.read_bytes()
+    try:
+        text = written.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        stop("this file is not UTF-8 text.", path.name, line)
+    return _Reader(root, *read_yaml(text, path.name)).book()
 
 
 class _Reader:
@@ -86,13 +97,14 @@ class _Reader:
         if isinstance(settings.get("format"), str):
             settings["format"] = {settings["format"]: None}
         self.check_keys(settings, KNOWN, ())
+        self.check_texts(settings)
         self.problems.stop_if_any()
 
         book = settings.get("book") or {}
         project = settings.get("project") or {}
         execute = settings.get("execute") or {}
         where = project.get("execute-dir", "file")
-        output = self.root / project.get("output-dir", "_book")
+        output = self.root / (project.get("output-dir") or "_book")
         bibliography = settings.get("bibliography") or []
         bibliography = [bibliography] if isinstance(bibliography, str) else bibliography
         authors = book.get("author") or []
@@ -146,6 +158,31 @@ class _Reader:
             lines=self.lines,
         )
 
+    def check_texts(self, settings: dict[str, Any]) -> None:
+        """Refuses what is not text where text is needed, and lists that hold anything else."""
+        book = settings.get("book") or {}
+        found: list[tuple[Key, Any]] = []
+        for key in TEXTS:
+            section = settings if len(key) == 1 else settings.get(str(key[0])) or {}
+            found.append((key, section.get(str(key[-1]))))
+        for key, value in [
+            (("bibliography",), settings.get("bibliography")),
+            (("book", "author"), book.get("author")),
+        ]:
+            if isinstance(value, list):
+                found += [((*key, i), item) for i, item in enumerate(value)]
+            else:
+                found.append((key, value))
+        for key, value in found:
+            if key[:2] == ("book", "author") and isinstance(value, dict):
+                if not isinstance(value.get("name"), str):
+                    self.refuse(key, "an author needs a `name`, as text.")
+            elif value is None and not isinstance(key[-1], int):
+                pass  # the key is not given, or without a value
+            elif not isinstance(value, str):
+                name = ".".join(str(part) for part in key if isinstance(part, str))
+                self.refuse(key, f"`{name}` needs text, not {value!r}.")
+
     def check_typst(self, found: Any) -> None:
         """What stands before Quarto's PDF may set how it looks, and print nothing."""
         found = found if isinstance(found, dict) else {}
@@ -175,17 +212,21 @@ class _Reader:
         if not isinstance(items, list) or not items:
             self.refuse(key, f"`{key[-1]}` must be a list of .qmd files.")
             return
+        if appendix and len(items) > 26:
+            self.refuse((*key, 26), "appendices are lettered A to Z; this is the 27th.")
         for i, item in enumerate(items):
             here = (*key, i)
             if not isinstance(item, dict):
                 self.add_chapter(item, here, -1, appendix)
             elif set(item) != {"part", "chapters"} or appendix:
                 self.refuse(here, "an entry is the name of a .qmd file, or `part` and `chapters`.")
-            elif str(item["part"]).endswith(".qmd"):
+            elif not isinstance(item["part"], str) or item["part"].endswith(".qmd"):
                 self.refuse(here, "a part is a title, in press not a file.")
+            elif not isinstance(item["chapters"], list) or not item["chapters"]:
+                self.refuse((*here, "chapters"), "`chapters` must be a list of .qmd files.")
             else:
-                self.parts.append(str(item["part"]))
-                for j, name in enumerate(item["chapters"] or []):
+                self.parts.append(item["part"])
+                for j, name in enumerate(item["chapters"]):
                     self.add_chapter(name, (*here, "chapters", j), len(self.parts) - 1, False)
 
     def add_chapter(self, name: Any, key: Key, part: int, appendix: bool) -> None:
@@ -193,6 +234,8 @@ class _Reader:
             self.refuse(key, f"a chapter is the name of a .qmd file, not {name!r}.")
         elif Path(name).is_absolute() or ".." in Path(name).parts:
             self.refuse(key, f"the chapter {name} lies outside the project.")
+        elif (plain := os.path.normpath(name)) != name:
+            self.refuse(key, f"write {plain}, not {name}.")
         elif not (self.root / name).is_file():
             self.refuse(key, f"the chapter {name} does not exist.")
         elif any(name == chapter.file for chapter in self.chapters):

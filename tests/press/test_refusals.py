@@ -161,6 +161,29 @@ SETTINGS_FAULTS = {
         8,
         "a part is a title",
     ),
+    "chapters of a part in no list": (
+        "- index.qmd",
+        "- index.qmd\n    - part: P\n      chapters: a.qmd",
+        9,
+        "`chapters` must be a list",
+    ),
+    "chapter spelled from here": ("- index.qmd", "- ./index.qmd", 7, "write index.qmd, not ./"),
+    "number as output folder": ("type: book", "type: book\n  output-dir: 5", 3, "text, not 5"),
+    "number as file": ("format:", "bibliography: 5\nformat:", 8, "`bibliography` needs text"),
+    "number in a list": ("format:", "bibliography:\n  - 5\nformat:", 9, "`bibliography` needs"),
+    "number as name": ("author: A. Tester", "output-file: 7", 5, "`book.output-file` needs text"),
+    "author without a name": (
+        "author: A. Tester",
+        "author:\n    - A\n    - email: x",
+        7,
+        "an author needs a `name`",
+    ),
+    "more appendices than letters": (
+        "- index.qmd",
+        "- index.qmd\n  appendices:" + "".join(f"\n    - {n}.qmd" for n in range(28)),
+        35,
+        "this is the 27th",
+    ),
 }
 
 
@@ -170,6 +193,12 @@ def test_a_fault_in_the_settings_is_named_by_its_line(name: str, write_book: Wri
     assert old in SETTINGS
     problems = refusal(write_book("# A\n", settings=SETTINGS.replace(old, new, 1)))
     assert any(p.startswith(f"_quarto.yml:{line}: ") and words in p for p in problems), problems
+
+
+def test_settings_that_are_not_utf_8_are_named_by_their_line(write_book: Write) -> None:
+    root = write_book("# A\n")
+    (root / "_quarto.yml").write_bytes(SETTINGS.replace("A tiny", "A\xa0tiny").encode("latin-1"))
+    assert refusal(root) == ["_quarto.yml:4: this file is not UTF-8 text."]
 
 
 def test_a_missing_citation_key_is_named(write_book: Write) -> None:
