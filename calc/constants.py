@@ -32,7 +32,7 @@ def get(name: str) -> Quantity:
     >>> print(get("energy_dram_word"))
     640 pJ
     """
-    record = _records().get(name)
+    record = _records().get(name) if isinstance(name, str) else None
     if record is None:
         close = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.4)
         raise InputError(

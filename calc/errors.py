@@ -1,8 +1,17 @@
-"""The one exception that a user's mistake raises anywhere in calc."""
+"""What a user's mistake raises: calc's InputError, or pint's DimensionalityError.
+
+Whatever converts, adds or compares quantities of different dimensions outside a law, as in
+`quantity("5 GB", "s")`, raises pint's; text that cannot be read, a law's arguments, names and data
+raise InputError.
+"""
 
 
 class InputError(ValueError):
     """Something given to calc cannot be used; the message says what, why, and what is needed."""
+
+
+class NumpyNeededError(InputError):
+    """Numbers in a list or an array are given where numpy is not installed."""
 
 
 def shown(given: object) -> str:

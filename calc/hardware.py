@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.errors import InputError
+from calc.errors import InputError, shown
 from calc.records import DATA, Record, read_record, read_toml
 from calc.units import Quantity
 
@@ -237,6 +237,13 @@ def get(key: str) -> Accelerator:
     >>> get("TPU_v5p").name
     'Google TPU v5p'
     """
+    if key_of(key) not in _tables():
+        close = difflib.get_close_matches(key_of(key), names(), n=3, cutoff=0.4)
+        raise InputError(
+            f"there is no accelerator {shown(key)}"
+            + (f"; near it: {', '.join(close)}" if close else "")
+            + "; `calc list devices` prints them all"
+        )
     return _get(key_of(key))
 
 
@@ -247,9 +254,6 @@ def key_of(name: str) -> str:
 
 @cache
 def _get(key: str) -> Accelerator:
-    if key not in _tables():
-        close = difflib.get_close_matches(key, names(), n=3, cutoff=0.4) or names()
-        raise InputError(f"there is no accelerator {key!r}; there is {', '.join(close)}")
     return _accelerator(key, _tables()[key], DATA / "accelerators.toml")
 
 

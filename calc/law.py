@@ -41,7 +41,7 @@ from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
 from calc.elementwise import TOO_LARGE, evaluate, scale
-from calc.errors import InputError, shown
+from calc.errors import InputError, NumpyNeededError, shown
 from calc.parsing import COUNTED
 from calc.units import Quantity, checked_magnitude, from_parts, quantity, registry
 
@@ -132,6 +132,8 @@ class Argument:
             self._refuse(given, f"got {shown(given)} without a unit")
         try:
             return checked_magnitude(given)
+        except NumpyNeededError as error:
+            raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
         except InputError:
             self._refuse(given, f"got {shown(given)}")
 

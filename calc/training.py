@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from calc import constants
-from calc.errors import InputError
+from calc.errors import InputError, shown
 from calc.law import AT_LEAST_ONE, POSITIVE_FRACTION, law
 from calc.units import Quantity, QuantityLike, quantity
 
@@ -161,6 +161,6 @@ def recipe(name: str) -> Recipe:
     >>> print(recipe("adam-mixed").bytes_per_parameter)
     16 byte/param
     """
-    if name not in RECIPES:
-        raise InputError(f"there is no recipe {name!r}; there is {', '.join(RECIPES)}")
+    if not isinstance(name, str) or name not in RECIPES:
+        raise InputError(f"there is no recipe {shown(name)}; there is {', '.join(RECIPES)}")
     return Recipe(name, {part: constants.get(constant) for part, constant in RECIPES[name].items()})

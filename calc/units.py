@@ -26,7 +26,7 @@ from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
 from calc import formatting, parsing
-from calc.errors import InputError, shown
+from calc.errors import InputError, NumpyNeededError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -342,7 +342,7 @@ def _checked_array(value: Any) -> Any:
 
         array = numpy.asarray(value)
     except ImportError:
-        raise InputError("a list of numbers needs numpy, which is not installed") from None
+        raise NumpyNeededError("a list of numbers needs numpy, which is not installed") from None
     except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -86,3 +87,9 @@ def test_the_year_is_that_of_the_source(name: str) -> None:
         f"{FILE.name}: [{name}] has year = {provenance.year}, but {provenance.source} in"
         f" references.bib has {printed}"
     )
+
+
+@pytest.mark.parametrize("name", [None, 5, ["x"]])
+def test_what_is_no_name_is_refused(name: Any) -> None:
+    with pytest.raises(InputError, match="there is no constant"):
+        constants.get(name)

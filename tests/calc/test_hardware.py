@@ -78,8 +78,13 @@ def test_names() -> None:
 
 
 def test_what_is_not_there() -> None:
-    with pytest.raises(InputError, match="no accelerator 'h101'; there is h100"):
-        hardware.get("h101")
+    with pytest.raises(InputError) as refusal:
+        hardware.get("H200")
+    assert str(refusal.value) == (
+        "there is no accelerator 'H200'; near it: h100, a100; `calc list devices` prints them all"
+    )
+    with pytest.raises(InputError, match=r"no accelerator None;.* `calc list devices` prints them"):
+        hardware.get(None)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="no accelerator"):
         hardware.XYZ  # noqa: B018
     with pytest.raises(InputError, match="no dense peak for 'fp4'; it has fp64, tf32, fp16, bf16"):
@@ -90,6 +95,8 @@ def test_what_is_not_there() -> None:
         hardware.TPU_V5P.sparse_peak("fp16")
     with pytest.raises(InputError, match="no dense peak for 16"):
         hardware.H100.peak(16)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no dense peak for 5; it has fp64"):
+        hardware.H100.ridge_point(5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="unpublished"):
         hardware.TPU_V5P.tdp  # noqa: B018
     assert hardware.H100.publishes("tdp")

@@ -129,7 +129,8 @@ def test_without_numpy_numbers_still_work() -> None:
         print(quantity("3 GB") == quantity("3000 MB"), f"{round(quantity('3.4 GB')):.1f}")
         for name, law in calc.laws().items():
             assert law.__doc__
-        for wrong in (lambda: quantity([1, 2], "GB"), lambda: calc.scaling.amdahl(None, 8)):
+        for wrong in (lambda: quantity([1, 2], "GB"), lambda: calc.scaling.amdahl(None, 8),
+            lambda: calc.training.training_flops([1e9], 1)):
             try:
                 wrong()
             except calc.InputError as refusal:
@@ -147,6 +148,7 @@ def test_without_numpy_numbers_still_work() -> None:
         "True 3.0 GB",
         "a list of numbers needs numpy, which is not installed",
         "amdahl(): serial_fraction needs a pure number; got None",
+        "training_flops(): parameters: a list of numbers needs numpy, which is not installed",
     ]
 
 
