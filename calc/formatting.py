@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from calc.units import Quantity, Registry
 
 DIGITS = 4
+EXACT = 17  # digits that tell any two floats apart
 
 LARGE = [("exa", 1e18), ("peta", 1e15), ("tera", 1e12), ("giga", 1e9), ("mega", 1e6), ("kilo", 1e3)]
 SMALL = [("milli", 1e-3), ("micro", 1e-6), ("nano", 1e-9), ("pico", 1e-12)]
@@ -44,7 +45,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def text(quantity: Quantity, spec: str = "") -> str:
     """What str() and format() give and the parser reads back; `spec` is the number's (".3g")."""
-    magnitude, suffix, powers = readable(quantity)
+    magnitude, suffix, powers = readable(quantity, EXACT if spec else DIGITS)
     return f"{_number(magnitude, spec)}{suffix}{_unit_after_number(powers, quantity)}"
 
 
@@ -54,7 +55,7 @@ def html(quantity: Quantity) -> str:
 
 def prose(quantity: Quantity, digits: int | None = None) -> str:
     """The same value as a book prints it: 16 026 min, 4.2 × 10²² FLOP, 7 billion parameters."""
-    magnitude, suffix, powers = readable(quantity)
+    magnitude, suffix, powers = readable(quantity, digits or DIGITS)
     if suffix == "K":
         magnitude, suffix = quantity.magnitude, ""
     number = printed_number(_number(magnitude, digits=digits))
@@ -69,7 +70,7 @@ def prose(quantity: Quantity, digits: int | None = None) -> str:
 
 def tex(quantity: Quantity, digits: int | None = None) -> str:
     """The same value inside a formula."""
-    magnitude, suffix, powers = readable(quantity)
+    magnitude, suffix, powers = readable(quantity, digits or DIGITS)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
     number = mantissa.replace("∞", "\\infty")
     if exponent:
@@ -107,7 +108,7 @@ def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
     return ("·".join(above) or ("1" if below else "")) + divided
 
 
-def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
+def readable(quantity: Quantity, digits: int = DIGITS) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
     powers: dict[str, Any] = dict(quantity._units)
     magnitude = quantity.magnitude
@@ -115,13 +116,23 @@ def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
     first = next((name for name, power in powers.items() if power > 0), None)
     if not scalar or first is None or powers[first] != 1:
         return magnitude, "", powers
-    size = abs(magnitude)
+    rounded = float(f"{magnitude:.{digits}g}")
+    scale = _scale(first, powers, abs(rounded))
+    if scale != _scale(first, powers, abs(magnitude)):  # 999990 byte is 1 MB, not 1000.0 kB
+        magnitude = rounded
+    factor, suffix, unit = scale
+    scaled = {(unit if name == first else name): power for name, power in powers.items()}
+    return magnitude / factor, suffix, scaled
+
+
+def _scale(first: str, powers: Mapping[str, Any], size: float) -> tuple[float, str, str]:
+    """What to divide by, the suffix of the number, and the unit in place of the first."""
     if first in COUNTED and size >= 1e4:
         suffix, factor = next(pair for pair in COUNT_SUFFIXES if size >= pair[1])
-        return magnitude / factor, suffix, powers
+        return factor, suffix, first
     if powers == {"second": 1} and size >= 120:
-        first_below = next(pair for pair in DURATIONS if size >= 2 * pair[1])
-        return magnitude / first_below[1], "", {first_below[0]: 1}
+        name, factor = next(pair for pair in DURATIONS if size >= 2 * pair[1])
+        return factor, "", name
     prefix, factor = "", 1.0
     if first in TAKES_LARGE and 1e4 <= size < 1e21:
         prefix, factor = next(pair for pair in LARGE if size >= pair[1])
@@ -129,14 +140,14 @@ def readable(quantity: Quantity) -> tuple[Any, str, dict[str, Any]]:
         prefix, factor = "kilo", 1e3
     elif first in TAKES_SMALL and size < 1:
         prefix, factor = next((pair for pair in SMALL if size >= pair[1]), SMALL[-1])
-    scaled = {(prefix + name if name == first else name): power for name, power in powers.items()}
-    return magnitude / factor, "", scaled
+    return factor, "", prefix + first
 
 
 def _number(magnitude: Any, spec: str = "", digits: int | None = None) -> str:
     """Four significant digits and no whole digit lost (81559 MiB), or as many as are asked for."""
     if not isinstance(magnitude, float):
-        return _array(magnitude, spec)
+        return _array(magnitude + 0.0, spec)
+    magnitude += 0.0  # of a negative zero makes zero
     if spec:
         return _tidy(format(magnitude, spec))
     if not math.isfinite(magnitude):
@@ -147,11 +158,18 @@ def _number(magnitude: Any, spec: str = "", digits: int | None = None) -> str:
     size = abs(magnitude)
     if magnitude != 0 and not 1e-4 <= size < 1e6:
         return _tidy(f"{magnitude:.{shown}g}")
-    whole_digits = math.floor(math.log10(size)) + 1 if size else 1
+    whole_digits = _whole_digits(size)
+    rounded = float(f"{magnitude:.{shown}g}")
+    if whole_digits <= shown and _whole_digits(abs(rounded)) > whole_digits:
+        magnitude, whole_digits = rounded, whole_digits + 1  # 0.99996 reads 1, not 1.0000
     number = f"{magnitude:.{max(0, shown - whole_digits)}f}"
     exact = math.isclose(float(number), magnitude, rel_tol=1e-9)
     # 153.016 reads 153.0, which is more than 153 says; 16 reads 16.
     return number.rstrip("0").rstrip(".") if exact and "." in number else number
+
+
+def _whole_digits(size: float) -> int:
+    return math.floor(math.log10(size)) + 1 if size else 1
 
 
 def _array(magnitudes: Any, spec: str) -> str:

@@ -89,6 +89,19 @@ def test_a_format_for_the_number_is_read_too(number: float, unit: str) -> None:
         (quantity(-3, "GB"), "-3 GB"),
         (quantity(math.inf, ""), "∞"),
         (quantity([1.5, 2], "GB"), "[1.5 2. ] GB"),
+        (quantity(999990, "byte"), "1 MB"),
+        (quantity(-999990, "byte"), "-1 MB"),
+        (quantity(999.9e3, "byte"), "999.9 kB"),
+        (quantity(999999, "param"), "1M param"),
+        (quantity(0.99996, "GB/s"), "1 GB/s"),
+        (quantity(999.96, "GB/s"), "1000 GB/s"),
+        (quantity(1.00004, "GB/s"), "1.000 GB/s"),
+        (quantity(99999, "MiB"), "99999 MiB"),
+        (quantity(0.99999, "s"), "1 s"),
+        (quantity(119.99, "s"), "2 min"),
+        (quantity(119.9, "s"), "119.9 s"),
+        (quantity(-0.0, "GB"), "0 GB"),
+        (quantity([-0.0, 1.0], "GB"), "[0. 1.] GB"),
         (quantity("9 m**2") ** 0.5, "3 m"),
         (quantity("81 m**4") ** 0.5, "9 m²"),
     ],
@@ -101,6 +114,8 @@ def test_str(given: object, printed: str) -> None:
 def test_format() -> None:
     assert f"{quantity('3.14159 GB'):.3g}" == "3.14 GB"
     assert f"{quantity(123456, 'GB'):.2g}" == "1.2e5 GB"
+    assert f"{quantity(999990, 'byte'):.6g}" == "999.99 kB"
+    assert f"{quantity(-0.0, 'GB'):.1f}" == "0.0 GB"
     assert f"{quantity([1.234, 2], 'GB'):.1f}" == "[1.2 2.0] GB"
     with pytest.raises(ValueError, match="format specifier"):
         f"{quantity('3 GB'):nonsense}"
@@ -151,6 +166,7 @@ def test_printed_number(number: str, printed: str) -> None:
 
 def test_prose_does_not_break_between_number_and_unit() -> None:
     assert formatting.prose(quantity("3.35 TB/s")) == "3.35\u00a0TB/s"
+    assert formatting.prose(quantity(996000.0, "byte"), digits=2) == "1\u00a0MB"
     assert formatting.prose(quantity("4.2e22 FLOP")) == "4.2\u00a0×\u00a010²²\u00a0FLOP"
 
 
