@@ -9,7 +9,9 @@ import argparse
 import difflib
 import inspect
 import io
+import math
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, get_args, get_type_hints
@@ -29,14 +31,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal without µ gets its escape
             stream.reconfigure(errors="backslashreplace")
     try:
-        for line in options.run(options):
-            print(line)
-        sys.stdout.flush()
+        lines = options.run(options)
     except (InputError, DimensionalityError) as error:
         print(f"calc: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+    try:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still to be written goes nowhere, so that Python does not fail over it at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # a pipe's reader, as `head`, has seen enough
+            print(f"calc: cannot write the output: {error.strerror}", file=sys.stderr)
+            return 1
     return 0
 
 
@@ -111,7 +119,7 @@ def _law_lines() -> list[str]:
 
 
 def _show(options: argparse.Namespace) -> list[str]:
-    name = options.name
+    name = options.name.removeprefix("calc.")
     if name in constants.names():
         return [str(constants.get(name)), source(constants.get(name))]
     if name in laws():
@@ -123,7 +131,7 @@ def _show(options: argparse.Namespace) -> list[str]:
         ]
     if hardware.key_of(name) in hardware.names():
         return _device(hardware.get(name))
-    raise InputError(f"there is no device, constant or law {name!r}; {_advice(name)}")
+    raise InputError(f"there is no device, constant or law {options.name!r}; {_advice(name)}")
 
 
 def _advice(name: str) -> str:
@@ -183,43 +191,51 @@ def _value(record: Record) -> str:
 
 def _roofline(options: argparse.Namespace) -> list[str]:
     device = hardware.get(options.device)
-    operations = _amount(options.flops, "FLOP")
-    traffic = _amount(options.bytes, "byte")
+    operations = _amount("--flops", options.flops, "FLOP")
+    traffic = _amount("--bytes", options.bytes, "byte")
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
-    intensity = roofline.arithmetic_intensity(operations, traffic)
-    reached = roofline.attainable(peak, bandwidth, intensity)
-    share = roofline.utilization(peak, bandwidth, intensity).to("%")
-    return _columns(
-        [
-            ("device", f"{device.name}, {options.dtype}: {peak}, {bandwidth}"),
-            ("arithmetic intensity", str(intensity)),
-            ("ridge point", str(roofline.ridge_point(peak, bandwidth))),
-            ("bound by", roofline.bound(peak, bandwidth, intensity)),
-            (
-                "attainable",
-                f"{reached} ({share} of the dense peak)",
-            ),
-            (
-                "time, perfect overlap",
-                str(roofline.execution_time_overlapped(traffic, bandwidth, operations, peak)),
-            ),
-            (
-                "time, no overlap",
-                str(roofline.execution_time(traffic, bandwidth, operations, peak)),
-            ),
+    step = traffic, bandwidth, operations, peak
+    overlapped, apart = roofline.execution_time_overlapped(*step), roofline.execution_time(*step)
+    counted_in = hardware.DTYPES[options.dtype.lower()]  # FLOP, or OP for integers
+    rows = [
+        ("device", f"{device.name}, {options.dtype}: {peak}, {bandwidth}"),
+        ("arithmetic intensity", "none, since no bytes are moved"),
+        ("ridge point", str(device.ridge_point(options.dtype))),
+    ]
+    if traffic.magnitude:
+        intensity = roofline.arithmetic_intensity(operations, traffic).to(f"{counted_in}/byte")
+        reached = roofline.attainable(peak, bandwidth, intensity).to(f"{counted_in}/s")
+        share = roofline.utilization(peak, bandwidth, intensity).to("%")
+        rows[1] = ("arithmetic intensity", str(intensity))
+        rows += [
+            ("bound by", str(roofline.bound(peak, bandwidth, intensity))),
+            ("attainable", f"{reached} ({share} of the dense peak)"),
         ]
+    return _columns(
+        [*rows, ("time, perfect overlap", str(overlapped)), ("time, no overlap", str(apart))]
     )
 
 
-def _amount(text: str, unit: str) -> Quantity:
-    """The option names its unit, so a bare number will do there."""
+def _amount(option: str, text: str, unit: str) -> Quantity:
+    """The option names its unit, so a bare number will do there; 50% or GB/MB is none."""
     given = quantity(text)
-    return quantity(given.magnitude, unit) if given.unitless else given
+    if not given.unitless:
+        return given
+    if re.search(r"%|[^\W\d_eE]", text):
+        raise InputError(f"{option} needs a quantity in {unit}, or a bare number; got {text!r}")
+    return quantity(given.magnitude, unit)
 
 
 def _eval(options: argparse.Namespace) -> list[str]:
     result = quantity(options.expression)
-    return [str(result.to(options.to) if options.to else result)]
+    if options.to is None:
+        return [str(result)]
+    if not options.to.strip():
+        raise InputError("--to needs a unit, as in --to GB; 1 is that of a pure number")
+    converted = result.to(options.to)
+    if not math.isfinite(converted.magnitude):
+        raise InputError(f"{result} is too large for a floating-point number of {options.to}")
+    return [str(converted)]
 
 
 def _columns(rows: list[tuple[str, str]]) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,12 @@ def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_show_a_law_by_its_full_name(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "show", "calc.roofline.attainable")
+    assert shown == run(capsys, "show", "roofline.attainable")
+    assert "law 'calc.zzz'" in refused(capsys, "show", "calc.zzz")
+
+
 def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "roofline", "h100", "--flops", "14 GFLOP", "--bytes", "14 GB")
     rows = dict(line.split("  ", 1) for line in printed.splitlines())
@@ -93,13 +100,40 @@ def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_roofline_of_integers_counts_operations(capsys: pytest.CaptureFixture[str]) -> None:
+    work = ("--flops", "100e9", "--bytes", "1e9", "--dtype", "INT8")
+    printed = run(capsys, "roofline", "h100", *work)
+    assert "100 OP/byte\n" in printed
+    assert "590.7 OP/byte\n" in printed
+    assert "335 TOP/s (16.93% of the dense peak)" in printed
+    assert "FLOP" not in printed
+
+
+def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = run(capsys, "roofline", "h100", "--flops", "989 GFLOP", "--bytes", "0")
+    rows = dict(line.split("  ", 1) for line in printed.splitlines())
+    assert rows.keys() == {
+        "device",
+        "arithmetic intensity",
+        "ridge point",
+        "time, perfect overlap",
+        "time, no overlap",
+    }
+    assert rows["arithmetic intensity"].strip() == "none, since no bytes are moved"
+    assert rows["time, no overlap"].strip() == rows["time, perfect overlap"].strip() == "1 ms"
+
+
 def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     work = ("--flops", "1e9", "--bytes", "1e9")
     assert "no accelerator 'h101'" in refused(capsys, "roofline", "h101", *work)
     assert "no dense peak for 'fp4'" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
-    assert "traffic must be positive" in refused(
-        capsys, "roofline", "h100", "--flops", "1", "--bytes", "0"
+    assert "traffic must be zero or positive" in refused(
+        capsys, "roofline", "h100", "--flops", "1", "--bytes=-1"
     )
+    for none in ("50%", "50 percent", "3 GB / 2 GB"):
+        assert "--bytes needs a quantity in byte, or a bare number; got" in refused(
+            capsys, "roofline", "h100", "--flops", "1", "--bytes", none
+        )
     assert "measured in GB" in refused(
         capsys, "roofline", "h100", "--flops", "1 GB", "--bytes", "1"
     )
@@ -136,6 +170,9 @@ def test_eval_refuses_at_once(capsys: pytest.CaptureFixture[str], expression: st
 
 def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Cannot convert" in refused(capsys, "eval", "3 GB", "--to", "s")
+    assert "--to needs a unit" in refused(capsys, "eval", "3 GB", "--to", "")
+    assert run(capsys, "eval", "3 GB / 2 GB", "--to", "1") == "1.5\n"
+    assert "1e308 EB is too large" in refused(capsys, "eval", "1e308 EB", "--to", "bit")
     assert "furlong is not a unit" in refused(capsys, "eval", "3 GB", "--to", "furlong")
 
 
@@ -199,6 +236,20 @@ def test_as_a_program() -> None:
 def test_a_terminal_without_our_letters() -> None:
     done = command("eval", "3 us", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stdout, done.stderr) == (0, "3 \\xb5s\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here is always full")
+def test_a_full_device() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "calc", "eval", "3 GB"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("calc: cannot write the output: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_reader_that_stops_early() -> None:
