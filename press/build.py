@@ -45,7 +45,7 @@ def render(root: Path, only: str | None = None) -> str:
             check_parts()
             book, files = _build(root, only, edition, installed)
             outputs = cache.digest(cache.files_below(book.output))
-            inputs = cache.digest(files, cache.outside_modules(root), setting)
+            inputs = cache.digest(files, setting)
             name = book.output.relative_to(root).as_posix()
             stamp.write_text(json.dumps([name, inputs, outputs]), encoding="utf-8")
             return f"Rendered {len(book.chapters)} chapters into {book.output}."
@@ -130,7 +130,7 @@ def _still_holds(stamp: Path, root: Path, setting: list[Any]) -> str:
     except (OSError, ValueError):
         return ""
     files = cache.files_below(root, root / name)
-    same = inputs == cache.digest(files, cache.outside_modules(root), setting)
+    same = inputs == cache.digest(files, setting) and cache.still_same(cache.files_read(root))
     return name if same and outputs == cache.digest(cache.files_below(root / name)) else ""
 
 

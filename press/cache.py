@@ -2,7 +2,9 @@
 
 A chapter's results are kept under a digest of its cells with their options, its inline values,
 every file of the project (the chapters' prose apart), the installed distributions, the Python and
-press itself; and they count only while the modules loaded from elsewhere are unchanged too.
+press itself; and they count only while every other file that they read (a hidden one, a chapter,
+one of another folder, a module) is unchanged too. What stays out: files that a subprocess or a
+library's compiled code opens, what a folder lists, fonts, the clock and the network.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 from pathlib import Path
 
 from .errors import BookError, Problems
-from .execute import Outputs, Result, environment, execute
+from .execute import Result, environment, execute
 from .project import Book
 from .source import Cell, Source
 
@@ -91,11 +93,10 @@ def run_changed(
                 problems += outcome.problems
             else:
                 results[file] = outcome
-                modules = {name: file_digest(name) for name in outcome.outside_modules}
                 if files_below(book.root, book.output) != files:
                     continue  # something changed meanwhile: nobody can say what the cells saw
                 partial = kept[file].with_suffix(".partial")
-                partial.write_text(json.dumps([outcome.pieces, modules]), encoding="utf-8")
+                partial.write_text(json.dumps([outcome.pieces, outcome.read]), encoding="utf-8")
                 partial.replace(kept[file])
     problems.stop_if_any()
     for path in set(folder.iterdir()) - set(kept.values()):
@@ -103,10 +104,10 @@ def run_changed(
     return [results[source.file] for source in sources]
 
 
-def outside_modules(root: Path) -> dict[str, str]:
-    """The digest of each module that the chapters took from outside project and installation."""
-    kept = [_read(path)[1] for path in (root / FOLDER / "cells").glob("*.json")]
-    return {name: file_digest(name) for modules in kept for name in modules}
+def files_read(root: Path) -> list[tuple[str, str]]:
+    """Each file that the chapters read, with its digest as it was when they did."""
+    kept = [_load(path) for path in sorted((root / FOLDER / "cells").glob("*.json"))]
+    return [file for result in kept if result for file in result.read]
 
 
 def _key(book: Book, source: Source, inputs: dict[str, str], installed: list[str]) -> str:
@@ -120,13 +121,17 @@ def _key(book: Book, source: Source, inputs: dict[str, str], installed: list[str
 
 
 def _recall(path: Path) -> Result | None:
-    if not path.exists():
+    result = _load(path)
+    return result if result and still_same(result.read) else None
+
+
+def still_same(files: list[tuple[str, str]]) -> bool:
+    return all(file_digest(name) == value for name, value in files)
+
+
+def _load(path: Path) -> Result | None:
+    try:
+        pieces, read = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
         return None
-    pieces, modules = _read(path)
-    unchanged = all(file_digest(name) == value for name, value in modules.items())
-    return Result(pieces, list(modules)) if unchanged else None
-
-
-def _read(path: Path) -> tuple[list[Outputs], dict[str, str]]:
-    pieces, modules = json.loads(path.read_text(encoding="utf-8"))
-    return pieces, modules
+    return Result(pieces, read)

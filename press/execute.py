@@ -28,10 +28,10 @@ Outputs = list[dict[str, Any]]
 
 @dataclass
 class Result:
-    """What a chapter's pieces gave, in order, and the modules that it took from elsewhere."""
+    """What a chapter's pieces gave, in order, and each file that it read with its digest."""
 
     pieces: list[Outputs]
-    outside_modules: list[str]
+    read: list[tuple[str, str]]
 
 
 def environment() -> dict[str, str]:
@@ -118,8 +118,9 @@ class _Chapter:
             else:
                 runs = piece.options["eval"]
                 pieces.append(await self.cell(piece.code, piece.line) if runs else [])
-        outside = await self.cell(f"__press__.outside_modules({str(root)!r})", 1)
-        return Result(pieces, outside[-1]["data"]["application/json"])
+        folders = f"{str(root)!r}, {str(root / '.press-cache')!r}"
+        read = await self.cell(f"__press__.read({folders})", 1)
+        return Result(pieces, read[-1]["data"]["application/json"])
 
     async def cell(self, code: str, line: int) -> Outputs:
         from nbclient.exceptions import CellExecutionError, DeadKernelError

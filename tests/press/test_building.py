@@ -121,6 +121,46 @@ def test_what_a_chapter_depends_on_makes_it_run_again(
     assert runs(root) == 2
 
 
+READ = ["book/.d.txt", "book/.data/d.txt", "book/two.qmd", "elsewhere/x.csv"]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_change_of_any_file_that_a_cell_read_is_published(
+    name: str, tmp_path: Path, write_book: Write
+) -> None:
+    path = tmp_path / name
+    root = write_book(counting(tmp_path, f"value = len(open({str(path)!r}).read())"))
+    path.parent.mkdir(exist_ok=True)
+    for content in ("# B", "# Bee"):
+        path.write_text(content)
+        assert press("render", root).stdout.startswith("Rendered")
+        assert press("render", root).stdout.startswith("Nothing has changed")
+        assert f"It is {len(content)}." in text(root)
+    assert runs(root) == 2
+
+
+def test_a_file_that_a_cell_looked_for_in_vain_counts_when_it_appears(
+    tmp_path: Path, write_book: Write
+) -> None:
+    path = tmp_path / "late.csv"
+    code = f"try:\n    value = open({str(path)!r}).read()\nexcept OSError:\n    value = 0"
+    root = write_book(counting(tmp_path, code))
+    render(root)
+    path.write_text("7")
+    render(root)
+    assert "It is 7." in text(root)
+
+
+def test_a_file_that_a_cell_wrote_itself_is_no_input(tmp_path: Path, write_book: Write) -> None:
+    code = "import tempfile\nwith tempfile.NamedTemporaryFile('w+') as file:\n"
+    root = write_book(counting(tmp_path, f"{code}    value = len(open(file.name).read())"))
+    render(root)
+    assert press("render", root).stdout.startswith("Nothing has changed")
+    root.joinpath("index.qmd").write_text(root.joinpath("index.qmd").read_text() + "\nMore.\n")
+    render(root)
+    assert runs(root) == 1
+
+
 def test_a_chapter_does_not_see_the_shell_of_its_author(
     write_book: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
