@@ -18,6 +18,7 @@ from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, str
 from .edition import Edition
 from .project import Book
 from .references import PAGE, Page
+from .showing import check_pages
 from .weave import FIGURE
 
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
@@ -28,6 +29,7 @@ def write_site(
 ) -> None:
     import jinja2
 
+    check_pages(book, pages)
     with ThreadPoolExecutor() as pool:
         bodies = list(pool.map(lambda page: _body(page, pandoc, book), pages))
     loader = jinja2.FileSystemLoader(THEME)
@@ -109,8 +111,8 @@ def _body(page: Page, pandoc: Pandoc, book: Book) -> str:
     body, _ = pandoc.write(blocks, ["-t", "html5", "--katex"])
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
-    figure = r"<!--press-figure:([^\t]+)\t(.*?)-->"
-    return re.sub(figure, lambda match: _inline_svg(page, book, match[1], match[2]), body)
+    figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
+    return re.sub(figure, lambda match: _inline_svg(page, book, *match.groups()), body)
 
 
 def _dress(node: Node, page: Page) -> Node | list[Node] | None:
@@ -140,7 +142,8 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
         source = image["c"][2][0]
         if source.startswith(FIGURE) or source.endswith(".svg"):
             alt = html.escape(values["alt"])
-            picture = raw("html", f"<!--press-figure:{source}\t{alt}-->")
+            wide = values.get("width", "")
+            picture = raw("html", f"<!--press-figure:{source}\t{wide}\t{alt}-->")
         else:
             width = [["width", values["width"]]] if "width" in values else []
             image["c"][0] = ["", [], width]
@@ -222,7 +225,7 @@ def relative(target: str, page: Page) -> str:
     return re.sub(r"\.qmd$", ".html", place) + mark + anchor
 
 
-def _inline_svg(page: Page, book: Book, source: str, label: str) -> str:
+def _inline_svg(page: Page, book: Book, source: str, width: str, label: str) -> str:
     """A figure's SVG as part of the page, with ids of its own and the page's colour of text."""
     if source.startswith(FIGURE):
         name = source.removeprefix(FIGURE)
@@ -235,7 +238,8 @@ def _inline_svg(page: Page, book: Book, source: str, label: str) -> str:
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
-    return svg.strip().replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    style = f' style="width: {width}; height: auto"' if width else ""
+    return svg.strip().replace("<svg", f'<svg role="img" aria-label="{label}"{style}', 1)
 
 
 # ---- Around the pages ----

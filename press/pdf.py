@@ -15,6 +15,7 @@ from .errors import Problems, stop
 from .html import roman
 from .project import Book
 from .references import PAGE, Page
+from .showing import check_pages, typst_width
 from .weave import FIGURE
 
 # Pandoc's typst for these is wrong or too wide.
@@ -27,6 +28,7 @@ def write_pdf(
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
     import typst
 
+    check_pages(book, pages)
     blocks: list[Node] = []
     part = -2
     for page in pages:
@@ -120,7 +122,8 @@ class Dresser:
             return self.link(node)
         if kind == "Image":
             path = self.picture(node["c"][2][0])
-            return raw("typst", f"#box(image({path}, alt: {_quoted(_alt(node))}))", "RawInline")
+            image = f"image({path}, alt: {_quoted(_alt(node))}{_width(attribute(node)[2])})"
+            return raw("typst", f"#box({image})", "RawInline")
         if kind == "Div":
             return self.div(node)
         if kind == "Span":
@@ -178,8 +181,7 @@ class Dresser:
         if "press-figure" in classes:
             path = self.picture(blocks[1]["c"][0]["c"][2][0])
             alt = _quoted(values["alt"])
-            width = f", width: {values['width']}" if "width" in values else ""
-            body = raw("typst", f"#image({path}, alt: {alt}{width})")
+            body = raw("typst", f"#image({path}, alt: {alt}{_width(values)})")
             if not blocks[0]["c"][1][0]["c"] and not identifier:
                 return [raw("typst", "#align(center)["), body, raw("typst", "]")]
             return self.captioned("figure", node, [body], f", alt: {alt}")
@@ -228,6 +230,10 @@ def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+def _width(values: dict[str, str]) -> str:
+    return f", width: {typst_width(values['width'])}" if "width" in values else ""
 
 
 def _alt(image: Node) -> str:
