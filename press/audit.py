@@ -34,6 +34,7 @@ MATH_TYPED = re.compile(
     r"\d+[.,]\d+|\d+\{[.,]\}\d+|\d{4,}|\d+\s*\\%|"
     r"\d+(?:\\[,;:! ]|~|\s)*\\(?:text|textrm|mathrm|mathsf|operatorname)\{\s*" + UNIT
 )
+SPELLINGS = {"’": "['’]", "–": "(?:–|--)", "—": "(?:—|---)"}  # typed for a printed sign
 
 
 def audit(root: Path) -> list[Problem]:
@@ -136,8 +137,10 @@ class Places:
     def problem(self, word: str, excerpt: str) -> Problem:
         """The n-th time that a word is found is its n-th place in the source."""
         source = self.math if excerpt.startswith("$") else self.prose
-        core = re.escape(word.strip("()[]“”‘’\"',;:.!?*…")).replace("’", "['’]")
-        spots = list(re.finditer(rf"(?<!\w){core}(?!\w)", source))
+        core = word.strip("()[]“”‘’\"',;:.!?*…")
+        # A source may mark parts of a word (x^2^, H~2~O, **3**x) and spells some signs otherwise.
+        letters = r"[*_^~\\]*".join(SPELLINGS.get(sign, re.escape(sign)) for sign in core)
+        spots = list(re.finditer(rf"(?<![^\W_]){letters}(?![^\W_])", source))
         nth = min(self.seen[core], len(spots) - 1)
         self.seen[core] += 1
         line = 1

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from press.audit import audit
 from press.build import render
 from press.errors import BookError
 from tests.press.tiny_book import SETTINGS, Write, press
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"/>'
 
 
 def refusal(root: Path) -> list[str]:
@@ -80,6 +83,7 @@ CHAPTERS = {
         9,
         "already taken at index.qmd:5",
     ),
+    "id given twice": ("# A\n\n## X {#x}\n\n[y]{#x}\n", 5, "the id `x` is given twice"),
     "references mixed with citations": (
         "# A {#sec-a}\n\ntext [@sec-a; @knuth]\n",
         3,
@@ -129,6 +133,53 @@ def test_a_fault_in_a_chapter_is_named_by_its_line(name: str, write_book: Write)
     text, line, words = CHAPTERS[name]
     problems = refusal(write_book(text))
     assert any(p.startswith(f"index.qmd:{line}: ") and words in p for p in problems), problems
+
+
+WIDTHS = ["foo", "200", '"1em); #panic("', "-5cm", "5furlong"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("around", ["", "A mark in a line: "])
+def test_a_width_that_is_no_length_is_named(width: str, around: str, write_book: Write) -> None:
+    image = f'{around}![c](a.svg){{fig-alt="x" width={width}}}'
+    problems = refusal(write_book(f"# A\n\n{image}\n", {"a.svg": SVG}))
+    sentence = "an image's width is a number with %, in, cm, mm, em, pt or px, not"
+    assert problems == [f"index.qmd:3: {sentence} `{width.strip(chr(34))}`."]
+
+
+@pytest.mark.parametrize("width", ["50%", "2in", "5.5cm", "50mm", "9em", "90pt", "200px"])
+def test_a_width_that_is_a_length_is_honoured(width: str, write_book: Write) -> None:
+    text = f'# A\n\n![c](a.svg){{fig-alt="x" width={width}}}\n\nA ![m](a.svg){{width={width}}}.\n'
+    root = write_book(text, {"a.svg": SVG})
+    render(root)
+    page = (root / "_book/index.html").read_text(encoding="utf-8")
+    assert f'<svg role="img" aria-label="x" style="width: {width}; height: auto"' in page
+    source = (root / ".press-cache/typst/main.typ").read_text(encoding="utf-8")
+    assert source.count(f"width: {'150pt' if width == '200px' else width})") == 2
+
+
+IMAGES = {
+    "cut.png": (b"\x89PNG\r\n\x1a\n\x00", "damaged: failed to decode image"),
+    "words.jpg": (b"words", "damaged: failed to decode image"),
+    "cut.svg": (b"<svg", "damaged: failed to parse SVG"),
+    "old.bmp": (b"BM", "of a kind that press does not show"),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("only", ["html", "typst"])
+def test_an_image_that_cannot_be_shown_is_named_by_its_use(
+    name: str, only: str, write_book: Write
+) -> None:
+    content, words = IMAGES[name]
+    root = write_book(f'# A\n\ntext\n\n![c](i/{name}){{fig-alt="x"}}\n')
+    (root / "i").mkdir()
+    (root / "i" / name).write_bytes(content)
+    with pytest.raises(BookError) as caught:
+        render(root, only)
+    (problem,) = map(str, caught.value.problems)
+    assert problem.startswith(f"index.qmd:5: the image i/{name} is {words}")
+    assert not (root / "_book").exists()
 
 
 # Text that the tiny book's settings hold, its replacement, the line of the fault, and words.
@@ -208,6 +259,22 @@ def test_a_missing_citation_key_is_named(write_book: Write) -> None:
         SETTINGS + "bibliography: s.bib\n",
     )
     assert refusal(root) == ["index.qmd:3: the citation @nobody is not in s.bib."]
+
+
+def test_a_reference_before_a_citation_is_refused_once(write_book: Write) -> None:
+    text = "# A\n\n## B {#sec-b}\n\nSee @sec-b [@knuth].\n\n::: {#refs}\n:::\n"
+    bib = "@book{knuth, title={T}, author={Knuth, D.}, year={1984}}"
+    root = write_book(text, {"s.bib": bib}, SETTINGS + "bibliography: s.bib\n")
+    sentence = "one pair of brackets holds references and citations; split it."
+    assert refusal(root) == [f"index.qmd:5: {sentence}"]
+
+
+def test_an_id_may_stand_once_in_each_format(write_book: Write) -> None:
+    twins = [
+        f'::: {{.content-visible when-format="{form}"}}\n[x]{{#x}}\n:::\n'
+        for form in ("html", "typst")
+    ]
+    render(write_book("\n".join(["# A\n", *twins])))
 
 
 def test_a_duplicate_label_in_another_chapter_is_named(write_book: Write) -> None:
@@ -292,3 +359,12 @@ def test_a_title_in_front_matter_needs_no_prose_after_it(rest: str, write_book: 
     root = write_book(f"---\ntitle: A bare chapter\n---\n{rest}")
     render(root, "html")
     assert "A bare chapter</h1>" in (root / "_book/index.html").read_text(encoding="utf-8")
+
+
+MARKED = ["x^2^", "H~2~O", "**3**x", "_4_", "10--20"]
+
+
+@pytest.mark.parametrize("word", MARKED)
+def test_a_digit_between_marks_is_listed_with_its_line(word: str, write_book: Write) -> None:
+    (problem,) = audit(write_book(f"# A\n\ntext\n\nAn {word} here.\n"))
+    assert problem.line == 5
