@@ -39,11 +39,21 @@ TEX_GAPS = re.compile(
     r"|\\operatorname\*|\\(?:left|right)\s*(?:\.|\\\||\\[lr][Vv]ert)"
 )
 # What pandoc prints as it stands, because it did not take it for what it was meant to be.
-STRAY = re.compile(r"(?P<block>:::)|(?P<label>\{#[^}]*\}?)|(?P<note>\[\^[^]]*\])")
+STRAY = re.compile(
+    r"(?P<block>:::)|(?P<label>\{#[^}]*\}?)|(?P<note>\[\^[^]]*\])|(?P<class>\{\.[A-Za-z][^}]*\}?)"
+)
 STRAY_SENTENCES = {
     "block": "this `:::` needs an empty line before it.",
     "label": "this label does not follow a heading, an equation, a caption or an image.",
     "note": "this footnote has no text.",
+    "class": "nothing here takes these attributes.",
+}
+# What may carry attributes besides an identifier: its name, where its braces stand, its classes.
+ATTRIBUTES = {
+    "Span": ("a span", r"\]\{", r"(?!)"),
+    "Link": ("a link", r"[)\]>]\{", r"uri|email"),  # pandoc's own, of `<https://…>`
+    "Code": ("inline code", r"`\{", r"(?!hidden|aside)[a-z0-9+]+"),  # a language
+    "CodeBlock": ("a code block", r"(?:```|~~~).*", r"(?!hidden|aside)[a-z0-9+]+"),
 }
 
 
@@ -219,6 +229,8 @@ class Numbering:
 
     def change(self, node: Node) -> Node | list[Node] | None:
         kind = node["t"]
+        if kind in ATTRIBUTES:
+            self.attributes(node)
         if kind == "Header":
             return self.header(node)
         if kind == "Figure":
@@ -247,6 +259,16 @@ class Numbering:
         elif kind == "Code":  # Quarto's way to show what an inline value looks like
             node["c"][1] = node["c"][1].replace("{{python}}", "{python}")
         return None
+
+    def attributes(self, node: Node) -> None:
+        what, before, classes = ATTRIBUTES[node["t"]]
+        identifier, own, values = attribute(node)
+        unread = [f".{name}" for name in own if not re.fullmatch(classes, name)]
+        unread += [f"{key}=" for key in values]
+        unread += [f"#{identifier}"] if identifier.startswith("lst-") else []
+        for name in unread:
+            where = rf"{before}[^}}\n]*{re.escape(name)}"
+            self.refuse(f"press does not read `{name}` on {what}.", where, re.escape(name))
 
     def header(self, node: Node) -> Node:
         level, (identifier, classes, _), inlines = node["c"]
