@@ -1,4 +1,8 @@
-"""One build: makes the site and the PDF beside the old ones, and swaps them at the end."""
+"""One build: makes the site and the PDF beside the old ones, and swaps them at the end.
+
+The swap is two renames. A build that is killed between them leaves the last good book beside its
+place, under a hidden name; the next build puts it back first of all.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +42,12 @@ def render(root: Path, only: str | None = None) -> str:
         (root / cache.FOLDER).mkdir(exist_ok=True)
         with _alone(root / cache.FOLDER / "lock"):
             stamp = root / cache.FOLDER / "last-build.json"
+            if last := _last_build(stamp):
+                _restore(root / last[0])
             installed, edition = cache.installation(), read_edition(root)
             setting: list[Any] = [installed, cache.files_below(cache.THEME), only, asdict(edition)]
-            if last := _still_holds(stamp, root, setting):
-                return f"Nothing has changed: {last} is up to date."
+            if last and _still_holds(*last, root, setting):
+                return f"Nothing has changed: {last[0]} is up to date."
             check_parts()
             book, files = _build(root, only, edition, installed)
             outputs = cache.digest(cache.files_below(book.output))
@@ -71,8 +77,7 @@ def _build(
     book = replace(book, formats=[only]) if only else book
     output = book.output
     new, old = (output.with_name(f".{output.name}.{word}") for word in ("new", "old"))
-    if old.exists() and not output.exists():
-        old.rename(output)  # a build was killed in the middle of the swap
+    _restore(output)
     _remove(new)
     _remove(old)
     for folder in (output, output.parent):
@@ -123,15 +128,27 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _still_holds(stamp: Path, root: Path, setting: list[Any]) -> str:
-    """The output folder of the last build, if doing it again would give the same."""
+def _last_build(stamp: Path) -> tuple[str, str, str] | None:
+    """The output folder of the last build, and the digests of its inputs and outputs."""
     try:
         name, inputs, outputs = json.loads(stamp.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
+        return str(name), inputs, outputs
+    except (OSError, ValueError, TypeError):
+        return None  # not there, or torn
+
+
+def _still_holds(name: str, inputs: str, outputs: str, root: Path, setting: list[Any]) -> bool:
+    """Whether doing the last build again would give the same."""
     files = cache.files_below(root, root / name)
     same = inputs == cache.digest(files, setting) and cache.still_same(cache.files_read(root))
-    return name if same and outputs == cache.digest(cache.files_below(root / name)) else ""
+    return same and outputs == cache.digest(cache.files_below(root / name))
+
+
+def _restore(output: Path) -> None:
+    """Undoes the first half of a swap that a killed build left without the second."""
+    old = output.with_name(f".{output.name}.old")
+    if old.exists() and not output.exists():
+        old.rename(output)
 
 
 def _remove(folder: Path) -> None:

@@ -132,6 +132,6 @@ def still_same(files: list[tuple[str, str]]) -> bool:
 def _load(path: Path) -> Result | None:
     try:
         pieces, read = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    return Result(pieces, read)
+        return Result(pieces, [(name, value) for name, value in read])
+    except (OSError, ValueError, TypeError):
+        return None  # not there, or torn: it is made again

@@ -63,9 +63,11 @@ class Pandoc:
             digest.update(file.read_bytes())
         kept = self.memory / f"{digest.hexdigest()}.json"
         self.used.add(kept)
-        if kept.exists():
+        try:
             output, log = json.loads(kept.read_text(encoding="utf-8"))
             return output, log
+        except (OSError, ValueError, TypeError):
+            pass  # not there, or torn: pandoc is asked again
         done = subprocess.run(
             [pandoc_path(), *arguments],
             input=text,

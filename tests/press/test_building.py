@@ -252,6 +252,41 @@ def test_a_build_killed_in_the_middle_of_the_swap_is_mended(write_book: Write) -
     assert "Good." in text(root)
 
 
+def test_a_half_done_swap_is_mended_even_if_the_settings_are_broken(write_book: Write) -> None:
+    root = write_book("# A\n\nGood.\n")
+    render(root)
+    (root / "_book").rename(root / "._book.old")
+    write_book("# A\n", settings="project: [")
+    with pytest.raises(BookError):
+        render(root)
+    assert "Good." in text(root)
+
+
+def test_git_does_not_see_a_build_in_the_making(tmp_path: Path) -> None:
+    shutil.copyfile(REPOSITORY / ".gitignore", tmp_path / ".gitignore")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    names = ["_book/x", "._book.new/x", "._book.old/x"]
+    seen = subprocess.run(
+        ["git", "-C", tmp_path, "check-ignore", *names], capture_output=True, text=True, check=True
+    )
+    assert seen.stdout.split() == names
+
+
+@pytest.mark.parametrize("torn", ["", "5", "[]"])
+def test_a_torn_file_of_the_cache_is_made_again(torn: str, write_book: Write) -> None:
+    root = write_book("# A\n\nIt is `{python} 1 + 1`.\n")
+    render(root)
+    kept = [
+        p for p in (root / ".press-cache").rglob("*.json") if p.parent.name != "profile_default"
+    ]
+    assert {"cells", "pandoc", ".press-cache"} <= {path.parent.name for path in kept}
+    for path in kept:
+        path.write_text(torn)
+    render(root)
+    assert "It is 2." in text(root)
+    assert press("render", root).stdout.startswith("Nothing has changed")
+
+
 def test_the_second_of_two_builds_waits_and_says_so(write_book: Write) -> None:
     root = write_book("# A\n\n```{python}\nimport time\ntime.sleep(2)\n```\n")
     command = [sys.executable, "-m", "press", "render", str(root)]
