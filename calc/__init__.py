@@ -67,10 +67,12 @@ def laws() -> dict[str, Callable[..., Any]]:
     }
 
 
-def __getattr__(name: str) -> Any:
-    if name in SUBMODULES:
-        return import_module(f"calc.{name}")
-    raise AttributeError(f"module 'calc' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name in SUBMODULES:
+            return import_module(f"calc.{name}")
+        raise AttributeError(f"module 'calc' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from calc.elementwise import divide_or_infinity, maximum, minimum, where
 from calc.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.units import Quantity, QuantityLike
+from calc.units import Quantity, QuantityLike, Words
 
 
 @law
@@ -76,7 +76,7 @@ def bound(
     peak: Annotated[QuantityLike, "FLOP/s"],
     bandwidth: Annotated[QuantityLike, "byte/s"],
     intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
-) -> str:
+) -> Words:
     """Which roof is the lower one: "memory" or "compute" (an array of them for arrays).
 
     Equation: memory where I < R_peak / BW, else compute

@@ -189,9 +189,15 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
 
 if TYPE_CHECKING:
     QuantityLike: TypeAlias = Quantity | str | float | Sequence[float] | NDArray[Any]
+    Words: TypeAlias = str | Any
 else:  # numpy need not be there
     QuantityLike = Quantity | str | float | Sequence
-"""What laws accept: a quantity, its text ("80 GB"), or bare numbers where the unit is a count."""
+    Words = str
+"""What laws accept: a quantity, its text ("80 GB"), or bare numbers where the unit is a count.
+
+`Words` is what a law answers whose result is a word such as "memory": a str, or an array of them
+for arrays. The array is Any to type checkers, so that who gives scalars need not rule it out.
+"""
 
 
 class Registry(GenericNumpyRegistry[Quantity, Unit]):

@@ -33,6 +33,8 @@ def test_the_ridge_point_is_where_the_roofs_meet() -> None:
     assert roofline.attainable(*machine, ridge) == machine[0]
     assert roofline.bound(*machine, 0.999 * ridge) == "memory"
     assert roofline.bound(*machine, 1.001 * ridge) == "compute"
+    around = roofline.bound(*machine, np.array([0.999, 1.001]) * ridge)
+    assert list(around) == ["memory", "compute"]
 
 
 def test_no_work_is_legal() -> None:

@@ -1,15 +1,16 @@
 """What a type checker says of calls to laws; test_typing.py runs mypy on this file.
 
-A line that must be refused says so with `type: ignore[arg-type]`: were it accepted, the comment
+A line that must be refused says so, as with `type: ignore[arg-type]`: were it accepted, the comment
 would be unused, and that is an error too.
 """
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
+import calc
 from calc import Quantity, hardware, quantity, roofline, scaling, training
 
 
@@ -25,7 +26,7 @@ def accepted() -> None:
     assert_type(scaling.amdahl(0.05, 8.0), Quantity)
     assert_type(scaling.amdahl([0.05, 0.1], range(1, 3)), Quantity)
     assert_type(scaling.amdahl(np.linspace(0, 1), np.arange(1, 51)), Quantity)
-    assert_type(roofline.bound("1 FLOP/s", "1 byte/s", "1 FLOP/byte"), str)
+    assert_type(roofline.bound("1 FLOP/s", "1 byte/s", "1 FLOP/byte"), str | Any)
     assert_type(training.recipe("adam-mixed").bytes_per_parameter, Quantity)
 
 
@@ -37,3 +38,4 @@ def refused() -> None:
     scaling.amdahl(0.05)  # type: ignore[call-arg]
     scaling.amdahl(0.05, n=8)  # type: ignore[call-arg]
     quantity(None)  # type: ignore[arg-type]
+    print(calc.nope)  # type: ignore[attr-defined]
