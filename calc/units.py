@@ -221,6 +221,8 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         magnitude, powers = parsing.parse(input_string, self)
         return from_parts(magnitude, powers)
 
+    __call__ = parse_expression  # pint binds its own
+
     def _parse_units_as_container(self, input_string: str, *_: Any, **__: Any) -> UnitsContainer:
         cache = self._cache.parse_unit
         if input_string not in cache:

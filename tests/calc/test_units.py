@@ -438,10 +438,12 @@ class TestMethodsOfPint:
             raise AssertionError("pint reads the text")
 
         monkeypatch.setattr(ParserHelper, "from_string", evaluated)
+        monkeypatch.setattr("pint.facets.plain.registry.build_eval_tree", evaluated)
         for read in (
             quantity("5 GB").check,
             quantity("5 GB").to,
             quantity("5 GB").is_compatible_with,
+            registry,
             registry.get_dimensionality,
             registry.get_compatible_units,
             registry.get_base_units,
