@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from .document import Node, Pandoc, div, link, nodes, walk
-from .errors import Problems
+from .errors import BookError, Problems, stop
 from .project import Book
 from .references import PAGE, REFERENCE, Page
 
 
 def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
     """Replaces the citations of every page by their text, linked to the list of references."""
+    for path in book.bibliography:
+        check_bibliography(path, pandoc)
     problems = Problems()
     home = next((p for p in pages if any(_is_list(node) for node in nodes(p.blocks))), None)
     cited = [
@@ -64,6 +67,32 @@ def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
 
     for page, part in zip(pages, json.loads(output)["blocks"], strict=True):
         page.blocks = walk(part["c"][1], linked)
+
+
+def check_bibliography(path: Path, pandoc: Pandoc) -> None:
+    """Stops at a .bib file that cannot be read or names two sources alike, cited or not."""
+    if path.suffix != ".bib":
+        return
+    written = path.read_bytes()
+    try:
+        text = written.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        stop("this file is not UTF-8 text.", path.name, line)
+    try:
+        pandoc.run(["-f", "biblatex", "-t", "csljson"], text)
+    except BookError as error:
+        where = re.search(r"line (\d+)", str(error))
+        why = str(error).splitlines()[1:2]
+        sentence = f"this is not valid BibTeX{': ' if why else ''}{''.join(why)}."
+        last = len(text.splitlines())  # pandoc counts lines that it adds
+        stop(sentence, path.name, min(int(where[1]), last) if where else 1)
+    seen: set[str] = set()
+    for match in re.finditer(r"(?m)^[ \t]*@(?!comment|string|preamble)\w+\s*\{\s*([^\s,}]+)", text):
+        if match[1] in seen:
+            line = text.count("\n", 0, match.start(1)) + 1
+            stop(f"the source `{match[1]}` is given twice.", path.name, line)
+        seen.add(match[1])
 
 
 def _is_list(node: Node) -> bool:

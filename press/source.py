@@ -18,6 +18,7 @@ CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
 
 # Quarto's own pattern for an inline value; the expression holds no backtick.
 INLINE = re.compile(r"(?<!`)`\{python\}[ \t]+([^`]+)`")
+UNCLOSED_INLINE = re.compile(r"(?<!`)`\{python\}[ \t]")
 OTHER_INLINE = re.compile(r"(?<!`)`\{(?!python\}|\{)(\w+)\}[ \t]")
 CODE_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
 DIV_FENCE = re.compile(r"[ \t]*:{3,}[ \t]*(?:(\{.*\})[ \t]*:*|([\w.-]+)[ \t]*:*)?[ \t]*$")
@@ -113,6 +114,12 @@ class Reader:
             self.refuse(math_opened, "this `$$` is never closed.")
         for number, what in self.open_divs:
             self.refuse(number, f"this `::: {what}` is never closed.")
+        for prose in self.pieces:
+            if isinstance(prose, Prose):
+                rest = INLINE.sub(lambda match: "\n" * match[0].count("\n"), prose.text)
+                for match in UNCLOSED_INLINE.finditer(rest):
+                    number = prose.lines[rest.count("\n", 0, match.start())][0]
+                    self.refuse(number, "this inline value is empty or never closed by a backtick.")
 
     def prose(self, number: int, text: str) -> None:
         last = self.pieces[-1]

@@ -16,7 +16,8 @@ from .execute import Outputs, Result
 from .source import INLINE, Cell, Prose, Source
 
 # Where a warning says that it comes from: a name with the number of the process in it.
-CELL_FILE = r"\S*ipykernel_\d+/\d+\.py"
+CELL_FILE = r"(?<!\S)\S*ipykernel_\d+/\d+\.py"
+LONGEST_WORD = 10_000
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
 
@@ -133,6 +134,9 @@ class _Weaver:
                 self.refuse(cell.line, f"press cannot print {', '.join(sorted(data))}.")
             elif not any("image/svg+xml" in other.get("data", {}) for other in outputs):
                 printed.append(str(data["text/plain"]))  # beside a figure: what a call returned
+        if any(re.search(rf"\S{{{LONGEST_WORD + 1}}}", text) for text in printed):
+            sentence = f"this cell prints a word of more than {LONGEST_WORD} characters,"
+            self.refuse(cell.line, f"{sentence} which takes the PDF minutes to set.")
         if cell.options["eval"]:
             self.check_label(cell, len(figures), len(shown), len(printed))
         if cell.options["echo"] and cell.code:

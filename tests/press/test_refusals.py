@@ -28,6 +28,7 @@ CHAPTERS = {
     "unclosed cell": ("# A\n\n```{python}\nx\n", 3, "never closed"),
     "unclosed block": ("# A\n\n::: {.callout-note}\nx\n", 3, "never closed"),
     "unclosed math": ("# A\n\n$$\nx = 1\n", 3, "never closed"),
+    "unclosed inline value": ("# A\n\n`{python} 1` and `{python} x\n", 3, "never closed"),
     "unclosed front matter": ("---\ntitle: A\n\ntext\n", 1, "never closed"),
     "stray end of block": ("# A\n\n:::\n", 3, "closes nothing"),
     "shortcode": ("# A\n\n{{< pagebreak >}}\n", 3, "shortcodes"),
@@ -325,6 +326,7 @@ FAILING = {
         3,
         "gives HTML",
     ),
+    "endless word": ("# A\n\n```{python}\nprint('x' * 300_000)\n```\n", 3, "a word of more than"),
     "plain text in math": ("# A\n\n$x = `{python} '2,039.4'`$\n", 3, "escapes inside math"),
 }  # fmt: skip
 
@@ -368,3 +370,22 @@ MARKED = ["x^2^", "H~2~O", "**3**x", "_4_", "10--20"]
 def test_a_digit_between_marks_is_listed_with_its_line(word: str, write_book: Write) -> None:
     (problem,) = audit(write_book(f"# A\n\ntext\n\nAn {word} here.\n"))
     assert problem.line == 5
+
+
+BIBLIOGRAPHIES = {
+    "malformed": (b"@book{a, title={T}}\n\n@book{b, title={", 3, "not valid BibTeX"),
+    "in another encoding": (b"@book{a,\n title={\xa0}}", 2, "not UTF-8"),
+    "source given twice": (b"@book{a, title={T}}\n@book{a, title={U}}\n", 2, "`a` is given twice"),
+}
+
+
+@pytest.mark.parametrize("name", BIBLIOGRAPHIES)
+def test_a_fault_in_the_bibliography_is_named_though_nothing_cites_it(
+    name: str, write_book: Write
+) -> None:
+    content, line, words = BIBLIOGRAPHIES[name]
+    root = write_book("# A\n", {}, SETTINGS + "bibliography: s.bib\n")
+    (root / "s.bib").write_bytes(content)
+    (problem,) = refusal(root)
+    assert problem.startswith(f"s.bib:{line}: ")
+    assert words in problem
