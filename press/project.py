@@ -126,6 +126,9 @@ class _Reader:
             self.refuse(("project", "execute-dir"), "`execute-dir` is `file` or `project`.")
         if self.root.resolve() not in output.resolve().parents:
             self.refuse(("project", "output-dir"), "`output-dir` must be a folder in the project.")
+        elif not output.name.startswith("_"):
+            # A build replaces the whole folder, so it must not be one that holds sources.
+            self.refuse(("project", "output-dir"), "`output-dir` must begin with _, as _book does.")
         for key, name in [("bibliography", name) for name in bibliography] + [
             ("csl", settings.get("csl"))
         ]:

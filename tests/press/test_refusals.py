@@ -195,6 +195,12 @@ SETTINGS_FAULTS = {
     "another type": ("type: book", "type: website", 1, "must be `book`"),
     "missing bibliography": ("format:", "bibliography: no.bib\nformat:", 8, "no.bib"),
     "output over the project": ("type: book", "type: book\n  output-dir: .", 3, "`output-dir`"),
+    "output over the sources": (
+        "type: book",
+        "type: book\n  output-dir: chapters",
+        3,
+        "must begin with _",
+    ),
     "another citation of the PDF": (
         "typst: default",
         "typst:\n    citeproc: false",
