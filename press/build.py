@@ -72,6 +72,7 @@ def _build(
     from .pdf import write_pdf
     from .project import read_book
     from .references import References
+    from .showing import check_pages
 
     book = read_book(root)
     book = replace(book, formats=[only]) if only else book
@@ -95,6 +96,7 @@ def _build(
     except BookError as error:
         problems += error.problems
     problems.stop_if_any()
+    check_pages(book, pages)
     try:
         new.mkdir(parents=True)
         if "typst" in book.formats:

@@ -18,7 +18,6 @@ from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, str
 from .edition import Edition
 from .project import Book
 from .references import PAGE, Page
-from .showing import check_pages
 from .weave import FIGURE
 
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
@@ -29,7 +28,6 @@ def write_site(
 ) -> None:
     import jinja2
 
-    check_pages(book, pages)
     with ThreadPoolExecutor() as pool:
         bodies = list(pool.map(lambda page: _body(page, pandoc, book), pages))
     loader = jinja2.FileSystemLoader(THEME)

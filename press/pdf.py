@@ -15,7 +15,7 @@ from .errors import Problems, stop
 from .html import roman
 from .project import Book
 from .references import PAGE, Page
-from .showing import check_pages, typst_width
+from .showing import typst_width
 from .weave import FIGURE
 
 # Pandoc's typst for these is wrong or too wide.
@@ -28,7 +28,6 @@ def write_pdf(
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
     import typst
 
-    check_pages(book, pages)
     blocks: list[Node] = []
     part = -2
     for page in pages:

@@ -80,19 +80,27 @@ def _file_of(node: Node) -> str:
 
 def _given_twice(page: Page) -> set[str]:
     """The ids that two elements have in one of the outputs."""
+    if not _repeated(page.blocks):  # as nearly always, and quickly found
+        return set()
     return {
         identifier
         for other in ("html", "typst")
-        for identifier, count in Counter(_ids_without(page, other)).items()
-        if count > 1
+        for identifier in _repeated(_without(page.blocks, other))
     }
 
 
-def _ids_without(page: Page, form: str) -> list[str]:
+def _repeated(blocks: list[Node]) -> set[str]:
+    kinds = ("Header", "Div", "Span", "Code", "CodeBlock", "Link", "Table")
+    given = [i for node in nodes(blocks) if node["t"] in kinds and (i := attribute(node)[0])]
+    return {identifier for identifier, count in Counter(given).items() if count > 1}
+
+
+def _without(blocks: list[Node], form: str) -> list[Node]:
+    """What is left where the elements that one output alone has are taken out."""
+
     def change(node: Node) -> list[Node] | None:
         left_out = node["t"] == "Div" and f"press-only-{form}" in attribute(node)[1]
         return [] if left_out else None
 
-    kinds = ("Header", "Div", "Span", "Code", "CodeBlock", "Link", "Table")
-    kept = nodes(walk(page.blocks, change))
-    return [i for node in kept if node["t"] in kinds and (i := attribute(node)[0])]
+    kept: list[Node] = walk(blocks, change)
+    return kept
