@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import roofline
-from calc.derivations import BatchSize
+from calc.derivations.roofline import BatchSize
 from figures import style
 
 

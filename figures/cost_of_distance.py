@@ -5,7 +5,8 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calc.derivations import MemoryHierarchy, show
+from calc.derivations import show
+from calc.derivations.memory_hierarchy import MemoryHierarchy
 from calc.units import Quantity
 from figures import style
 

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
-from calc.derivations import MemoryHierarchy, show
-from calc.derivations.numbers_to_know import Level
+from calc.derivations import show
+from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
 from calc.units import Quantity
 from figures import style
 

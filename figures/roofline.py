@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import hardware, quantity, roofline
-from calc.derivations import A100Roofline, DecodeStep
+from calc.derivations.roofline import A100Roofline, DecodeStep
 from calc.hardware import Accelerator
 from calc.units import Quantity
 from figures import style

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from calc import constants, energy, hardware, links, training
 from calc.derivations.quoting import Quoted, approximately, between, show
-from calc.hardware import Accelerator
-from calc.units import Quantity, quantity
+from calc.units import quantity
 
 
 class NumbersToKnow:
@@ -361,123 +358,3 @@ class BrakingDistance:
 
     distance = (speed * budget).to("cm")
     reach_of_light = links.reach(budget)
-
-
-def _marked(device: Accelerator, value: Quantity) -> Quantity | Quoted:
-    """A ridge point is no better than the bandwidth that it follows from."""
-    provenance = device.memory_bandwidth.provenance
-    return approximately(value) if provenance and provenance.kind == "estimate" else value
-
-
-def _per_joule(device: Accelerator, dtype: str) -> Quantity | Quoted | None:
-    if not device.publishes("tdp"):
-        return None
-    unit = "TOP/J" if dtype.startswith("int") else "TFLOP/J"
-    value = energy.energy_efficiency(device.peak(dtype), device.tdp).to(unit)
-    provenance = device.tdp.provenance
-    return approximately(value) if provenance and provenance.kind == "estimate" else value
-
-
-class AcceleratorTable:
-    """What an accelerator computes, moves and draws, and the ridge point that follows."""
-
-    devices = tuple(hardware.get(key) for key in hardware.names())
-
-    memory_rows = tuple(
-        (
-            device.name,
-            device.year,
-            device.memory_capacity,
-            device.memory_bandwidth,
-            device.on_chip_memory if device.publishes("on_chip_memory") else None,
-            device.link_bandwidth if device.publishes("link_bandwidth") else None,
-        )
-        for device in devices
-    )
-    ridge_rows = tuple(
-        (device.name, dtype.upper(), device.peak(dtype), _marked(device, device.ridge_point(dtype)))
-        for device in devices
-        for dtype in device.dtypes
-    )
-    efficiency_rows = tuple(
-        (
-            device.name,
-            dtype.upper(),
-            device.peak(dtype),
-            device.tdp if device.publishes("tdp") else None,
-            _per_joule(device, dtype),
-        )
-        for device in devices
-        for dtype in device.dtypes
-        if dtype in ("fp16", "bf16", "fp8", "int8")
-        and not (dtype == "bf16" and "fp16" in device.dtypes)  # the same rate
-    )
-
-
-class Level(NamedTuple):
-    """One level of a memory hierarchy; None where nobody has published or measured a value."""
-
-    name: str
-    capacity: Quantity
-    latency: Quantity | None
-    bandwidth: Quantity | None
-    energy_per_word: Quantity | None
-
-
-class MemoryHierarchy:
-    """Away from the arithmetic, memory gets larger, and everything else about it gets worse."""
-
-    sms = constants.get("count_sm_h100")
-    registers_of_sm = constants.get("size_register_file_sm_h100")
-    l1_of_sm = constants.get("size_l1_sm_h100")
-    l1_bytes_per_clock = constants.get("bytes_per_clock_shared_memory_sm")
-    clock = constants.get("frequency_h100_boost")
-    l2_bandwidth = constants.get("bandwidth_l2_h100")
-    h100 = hardware.get("h100")
-    host_memory = constants.get("size_host_memory_dgx_h100")
-    drives = constants.get("size_nvme_dgx_h100")
-
-    registers = (sms * registers_of_sm).to("MiB")
-    l1 = (sms * l1_of_sm).to("MiB")
-    l1_bandwidth = (l1_bytes_per_clock * sms * clock).to("TB/s")
-    levels = (
-        Level("Registers", registers, None, None, None),
-        Level(
-            "L1 and shared memory",
-            l1,
-            AnchorLatencies.hopper_l1,
-            l1_bandwidth,
-            EnergyOfMovement.a100_l1_word,
-        ),
-        Level(
-            "L2 cache",
-            h100.on_chip_memory,
-            AnchorLatencies.hopper_l2,
-            l2_bandwidth,
-            EnergyOfMovement.a100_l2_word,
-        ),
-        Level(
-            "HBM",
-            h100.memory_capacity,
-            AnchorLatencies.hopper_global,
-            h100.memory_bandwidth,
-            EnergyOfMovement.a100_hbm_word,
-        ),
-        Level(
-            "Host DRAM",
-            host_memory,
-            AnchorLatencies.pcie,
-            AnchorBandwidths.pcie_raw,
-            None,
-        ),
-        Level(
-            "NVMe SSD",
-            drives,
-            AnchorLatencies.ssd,
-            AnchorBandwidths.nvme_gen4,
-            constants.get("energy_ssd_word_estimate"),
-        ),
-    )
-    latency_span = (AnchorLatencies.ssd / AnchorLatencies.hopper_l1).to("")
-    bandwidth_span = (l1_bandwidth / AnchorBandwidths.nvme_gen4).to("")
-    energy_span = (constants.get("energy_ssd_word_estimate") / EnergyOfMovement.a100_l1_word).to("")

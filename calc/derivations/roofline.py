@@ -109,22 +109,6 @@ class DecodeStep:
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
 
 
-class IronLaw:
-    """The sum and the larger of the terms bound the truth, at most a factor of two apart."""
-
-    peak = DecodeStep.peak
-    bandwidth = DecodeStep.bandwidth
-    weights = DecodeStep.weights
-    batch = 256
-
-    operations = DecodeStep.operations * batch
-    memory_time = (weights / bandwidth).to("ms")
-    arithmetic_time = (operations / peak).to("ms")
-    added = roofline.execution_time(weights, bandwidth, operations, peak)
-    overlapped = roofline.execution_time_overlapped(weights, bandwidth, operations, peak)
-    added_per_overlapped = added / overlapped
-
-
 class ComputeDoubled:
     """Twice the arithmetic helps only what arithmetic binds."""
 

@@ -16,6 +16,7 @@ SOURCES = [
     "references.qmd",
     "references.bib",
     "chapters",
+    "backmatter",
     "figures",
     "calc",
 ]
@@ -56,7 +57,12 @@ def copy_tracked(source: Path, folder: Path) -> list[Path]:
 
 
 def chapters() -> list[Path]:
-    return [*sorted((REPOSITORY / "chapters").glob("*.qmd")), REPOSITORY / "index.qmd"]
+    """Every page that prose is written for; the generated ones are not quoted from."""
+    return [
+        REPOSITORY / "index.qmd",
+        *sorted((REPOSITORY / "chapters").glob("*.qmd")),
+        *sorted((REPOSITORY / "backmatter").glob("*.qmd")),
+    ]
 
 
 @dataclass(frozen=True)

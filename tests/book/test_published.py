@@ -20,28 +20,44 @@ from calc.units import Quantity
 from press.check import page_texts
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 
-PUBLISHED: dict[str, Any] = tomllib.loads(
-    (REPOSITORY / "tests" / "published.toml").read_text(encoding="utf-8")
-)
-TABLES = PUBLISHED.pop("table")
+ENTRIES: dict[str, Any] = {
+    name: entry
+    for chapter in tomllib.loads(
+        (REPOSITORY / "tests" / "published.toml").read_text(encoding="utf-8")
+    ).values()
+    for name, entry in chapter.items()
+}
+TABLES = {name: entry for name, entry in ENTRIES.items() if name.startswith("tbl-")}
+PUBLISHED = {name: entry for name, entry in ENTRIES.items() if name not in TABLES}
 MODULES = [
     import_module(f"calc.derivations.{found.name}")
     for found in iter_modules(derivations.__path__)
     if found.name != "quoting"
 ]
+CLASSES = [
+    cls
+    for module in MODULES
+    for cls in vars(module).values()
+    if inspect.isclass(cls) and cls.__module__ == module.__name__
+]
+DERIVATIONS = {cls.__name__: cls for cls in CLASSES}
 
 
 def value_of(name: str) -> Any:
     owner, attribute = name.split(".")
-    return getattr(getattr(derivations, owner), attribute)
+    return getattr(DERIVATIONS[owner], attribute)
 
 
 def printed(quote: Quote) -> str:
     """What the inline expression must put on the page."""
-    return str(eval(quote.expression, {**vars(derivations), "show": show, "math": math}))
+    return str(eval(quote.expression, {**DERIVATIONS, "show": show, "math": math}))
 
 
 # --- the numbers themselves ---
+
+
+def test_a_name_means_one_derivation() -> None:
+    assert len(DERIVATIONS) == len(CLASSES), "two chapters' modules define a class of one name"
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -159,7 +175,7 @@ def test_pages_print_what_they_quote(book: Path) -> None:
 
 @pytest.mark.parametrize("label", TABLES)
 def test_a_hand_checked_row_of_each_table(label: str, book: Path) -> None:
-    pages = [path.read_text(encoding="utf-8") for path in (book / "chapters").glob("*.html")]
+    pages = [path.read_text(encoding="utf-8") for path in book.rglob("*.html")]
     page = next((page for page in pages if f'id="{label}"' in page), None)
     assert page is not None, f"tests/published.toml checks {label}, which is on no page"
     table = page[page.index(f'id="{label}"') :].split("</table>")[0]
@@ -179,6 +195,4 @@ def test_each_computed_table_has_a_hand_checked_row() -> None:
         for chapter in chapters()
         for label in re.findall(r"#\| label: (tbl-[\w-]+)", chapter.read_text(encoding="utf-8"))
     }
-    assert set(TABLES) == labels, (
-        "each computed table has one [table.tbl-…] in tests/published.toml"
-    )
+    assert set(TABLES) == labels, "each computed table has one line in tests/published.toml"
