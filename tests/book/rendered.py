@@ -17,6 +17,7 @@ SOURCES = [
     "references.bib",
     "chapters",
     "backmatter",
+    "library",
     "figures",
     "calc",
 ]

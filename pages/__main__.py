@@ -1,0 +1,27 @@
+"""`python -m pages`: writes every generated page that has changed."""
+
+from __future__ import annotations
+
+from pages import ROOT, answers, library
+
+
+def wanted_pages() -> dict[str, str]:
+    """The text of each generated page, by its path in the repository."""
+    return {**library.pages(), "backmatter/answers.qmd": answers.page()}
+
+
+def main() -> None:
+    wanted = wanted_pages()
+    for stale in {*(ROOT / "library").glob("*.qmd")} - {ROOT / name for name in wanted}:
+        stale.unlink()
+        print(f"removed {stale.relative_to(ROOT)}")
+    for name, text in wanted.items():
+        path = ROOT / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The equations of docstrings, which are plain text, as TeX."""
+
+from __future__ import annotations
+
+import re
+
+SIGNS = {
+    "·": r"\cdot",
+    "−": "-",
+    "×": r"\times",
+    "∞": r"\infty",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≈": r"\approx",
+    "⌊": r"\lfloor",
+    "⌋": r"\rfloor",
+    "⌈": r"\lceil",
+    "⌉": r"\rceil",
+    "½": r"{1/2}",
+    "Σ": r"\sum",
+    "√": r"\surd",
+    "%": r"\%",
+    "α": r"\alpha",
+    "β": r"\beta",
+    "γ": r"\gamma",
+    "ε": r"\varepsilon",
+    "η": r"\eta",
+    "λ": r"\lambda",
+    "π": r"\pi",
+    "σ": r"\sigma",
+    "τ": r"\tau",
+    "Δ": r"\Delta",
+}
+FUNCTIONS = {"min", "max", "log", "exp"}
+TOKEN = re.compile(
+    r"(?P<words>[A-Za-zα-ωΔ][a-z\d]+(?: [a-z]{2,}(?![\w(]))*|[A-Z]{2,}|[A-Za-zα-ωΔ])"
+    r"(?P<sub>_\w+|½)?(?P<star>\*(?! ?\w))?"
+    r"|(?P<log>log₂)|(?P<square>²)|(?P<other>\S)|(?P<space>\s+)"
+)
+
+
+def tex(equation: str) -> str:
+    r"""The equation between dollar signs.
+
+    >>> print(tex("T = 6 · P · D / (N · R_peak · U)"))
+    T = 6 \cdot P \cdot D / (N \cdot R_\text{peak} \cdot U)
+    """
+    return re.sub(r" {2,}", " ", "".join(map(_token, TOKEN.finditer(equation)))).strip()
+
+
+def _token(match: re.Match[str]) -> str:
+    if match["words"]:
+        return _name(match["words"]) + _subscript(match["sub"]) + ("^*" if match["star"] else "")
+    if match["log"]:
+        return r"\log_2 "
+    if match["square"]:
+        return "^2"
+    if match["other"]:
+        sign = SIGNS.get(match["other"], match["other"])
+        return f"{sign} " if sign.startswith("\\") else sign
+    return " "
+
+
+def _name(words: str) -> str:
+    if words in FUNCTIONS:
+        return f"\\{words}"
+    if words in SIGNS:
+        return f"{SIGNS[words]} "
+    if len(words) == 1 or words.isupper():
+        return words
+    return rf"\text{{ {words} }}" if " " in words else rf"\text{{{words}}}"
+
+
+def _subscript(text: str | None) -> str:
+    if not text:
+        return ""
+    name = text.removeprefix("_")
+    if name in SIGNS:
+        return f"_{SIGNS[name]}"
+    return f"_{name}" if len(name) == 1 else rf"_\text{{{name}}}"

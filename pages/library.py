@@ -1,0 +1,228 @@
+"""The reference of the library: a page for each module of `calc`, from what griffe reads of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+
+import griffe
+
+import calc
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_FRACTION
+from pages import ROOT, generated
+from pages.equations import tex
+
+RANGES = {
+    "POSITIVE": POSITIVE,
+    "NON_NEGATIVE": NON_NEGATIVE,
+    "FRACTION": FRACTION,
+    "POSITIVE_FRACTION": POSITIVE_FRACTION,
+    "AT_LEAST_ONE": AT_LEAST_ONE,
+}
+# What the chapters quote is documented by the chapters.
+MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
+FRONT = "calc"  # the page of what `import calc` itself offers
+CODE = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")')
+OVERVIEW = """Every number of this book comes from `calc`, a Python library that needs
+only pint. It is small enough to read in an hour, and yours to use:
+
+```python
+>>> import calc
+>>> print(calc.hardware.H100.ridge_point("fp16"))
+295.2 FLOP/byte
+```
+
+A **law** is a function that is its equation. It takes quantities, texts such as `"3.35 TB/s"`, or
+numpy arrays of them, converts them to the units that its page lists, and refuses what does not fit
+with a sentence that names the argument: another dimension, NaN, a value outside the range. A bare
+number is taken only where the unit is a count. `.to("GB/s")` converts what a law returns, and
+`.m_as("GB/s")` gives the bare number.
+
+| Module | What it holds |
+|:--------------|:------------------------------------------------------------------|
+"""
+
+
+def pages() -> dict[str, str]:
+    """The text of each page, by its path in the repository."""
+    package = griffe.load("calc", search_paths=[ROOT], submodules=True)
+    assert isinstance(package, griffe.Module)
+    rows = [_row("calc", FRONT, package)]
+    texts = {FRONT: _page("calc {#calc .unnumbered}", _front(package))}
+    for name in MODULES:
+        module = _module(package, name)
+        rows.append(_row(f"calc.{name}", name, module))
+        parts = [_prose(_docstring(module))]
+        for member in public_members(module):
+            parts += _member(name, f"calc.{name}", member)
+        texts[name] = _page(f"calc.{name} {{#{name} .unnumbered}}", parts)
+    texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
+    return {f"library/{name}.qmd": text for name, text in texts.items()}
+
+
+def _page(title: str, parts: list[str]) -> str:
+    return generated(title, "the docstrings of calc", "\n\n".join(parts))
+
+
+def _row(title: str, name: str, module: griffe.Module) -> str:
+    summary = _first_sentence(module).removeprefix("calc: ")
+    return f"| [`{title}`]({name}.qmd#{name}) | {summary} |"
+
+
+def _module(package: griffe.Module, name: str) -> griffe.Module:
+    module = package[name]
+    assert isinstance(module, griffe.Module)
+    return module
+
+
+def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class]:
+    """What a module defines for its callers, in the order of its source."""
+    found = [
+        member
+        for member in module.members.values()
+        if isinstance(member, griffe.Function | griffe.Class) and not member.name.startswith("_")
+    ]
+    return sorted(found, key=lambda member: member.lineno or 0)
+
+
+def _front(package: griffe.Module) -> list[str]:
+    where = {"Quantity": "units", "quantity": "units", "InputError": "errors", "source": "records"}
+    parts = [_prose(_docstring(package))]
+    for name in calc.__all__:
+        member = (_module(package, where[name]) if name in where else package)[name]
+        if isinstance(member, griffe.Function):
+            parts += _member(FRONT, "calc", member)
+        else:  # pint's own pages tell the methods of its classes
+            parts += [_heading(FRONT, "calc", name), _prose(_docstring(member))]
+    return parts
+
+
+def _member(page: str, module: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
+    owner = module.rpartition(".")[2]
+    yield _heading(page, owner, member.name)
+    if isinstance(member, griffe.Function):
+        yield from _function(f"{owner}.{member.name}", member, module)
+        return
+    yield _prose(_docstring(member))
+    parts = [
+        part
+        for part in member.members.values()
+        if isinstance(part, griffe.Function | griffe.Attribute)
+        and part.docstring
+        and not part.name.startswith("_")
+    ]
+    if parts:
+        yield "\n".join(
+            ["| Member | What it gives |", "|:----------|:--------------------|"]
+            + [f"| `{_signature(part)}` | {_first_sentence(part)} |" for part in parts]
+        )
+    for part in parts:
+        yield from map(_block, _docstring(part).strip().split("\n\n")[1:])
+
+
+def _signature(part: griffe.Function | griffe.Attribute) -> str:
+    """A method with its arguments; what is read without a call by its name alone."""
+    if isinstance(part, griffe.Attribute):
+        return part.name
+    return _call(part.name, _parameters(part))
+
+
+def _first_sentence(documented: griffe.Object) -> str:
+    return _block(_docstring(documented).strip().split("\n\n")[0].replace("\n", " "))
+
+
+def _parameters(function: griffe.Function) -> list[griffe.Parameter]:
+    return [each for each in function.parameters if each.name not in ("self", "cls")]
+
+
+def _heading(page: str, owner: str, name: str) -> str:
+    return f"## {owner}.{name} {{#calc-{page}-{name} .unnumbered}}"
+
+
+def _function(called: str, function: griffe.Function, module: str | None) -> Iterator[str]:
+    parameters = _parameters(function)
+    first, *rest = re.split(r"\n{2,}", _docstring(function).strip())
+    equations = [block for block in rest if block.startswith("Equation: ")]
+    yield _block(first)
+    yield f"```python\n{_call(called, parameters)}\n```"
+    yield from map(_block, equations)
+    if any(_annotated(each.annotation) for each in parameters):
+        yield _units_table(function)
+    for block in rest:
+        needs_import = re.search(rf"(?<![\w.]){function.name}\(", block)
+        if block.startswith(">>>") and module and needs_import:
+            block = f">>> from {module} import {function.name}\n{block}"
+        if block not in equations:
+            yield _block(block)
+
+
+def _call(called: str, parameters: list[griffe.Parameter]) -> str:
+    given = [
+        f"*{each.name}" if each.kind is griffe.ParameterKind.var_positional else _given(each)
+        for each in parameters
+    ]
+    line = f"{called}({', '.join(given)})"
+    if len(line) > 80:
+        line = f"{called}(\n" + "".join(f"    {each},\n" for each in given) + ")"
+    return line
+
+
+def _given(parameter: griffe.Parameter) -> str:
+    if parameter.default is None:
+        return parameter.name
+    return f"{parameter.name}={_default(str(parameter.default))}"
+
+
+def _default(source: str) -> str:
+    """A constant as a default is shown by its name."""
+    constant = re.fullmatch(r"constants\.get\('(\w+)'\)", source)
+    return f"constants.{constant[1]}" if constant else source.replace("'", '"')
+
+
+def _units_table(function: griffe.Function) -> str:
+    rows = ["| Argument | Unit | Range |", "|:------|:------|:------------|"]
+    for each in _parameters(function):
+        unit, range_ = _annotated(each.annotation) or ("", "")
+        rows.append(f"| `{each.name}` | {unit} | {range_} |")
+    unit, _ = _annotated(function.returns) or (f"`{function.returns}`", "")
+    return "\n".join([*rows, f"| returns | {unit} | |"])
+
+
+def _annotated(annotation: str | griffe.Expr | None) -> tuple[str, str] | None:
+    """Unit and range of `Annotated[QuantityLike, "byte/s", NON_NEGATIVE]`, else None."""
+    if annotation is None or not str(annotation).startswith("Annotated["):
+        return None
+    call = ast.parse(str(annotation), mode="eval").body
+    assert isinstance(call, ast.Subscript)
+    assert isinstance(call.slice, ast.Tuple)
+    _, unit, *rest = call.slice.elts
+    names = [each.id for each in rest if isinstance(each, ast.Name)]
+    words = next((RANGES[name].words for name in names if name in RANGES), POSITIVE.words)
+    text = ast.literal_eval(unit)
+    return (f"`{text}`" if text else "pure number"), words
+
+
+def _docstring(documented: griffe.Object | griffe.Alias) -> str:
+    if not documented.docstring:
+        raise SystemExit(f"{documented.path} is public and has no docstring")
+    return documented.docstring.value
+
+
+def _prose(docstring: str) -> str:
+    return "\n\n".join(_block(block) for block in re.split(r"\n{2,}", docstring.strip()))
+
+
+def _block(block: str) -> str:
+    """A paragraph of a docstring as Markdown."""
+    label, _, rest = block.partition(": ")
+    rest = " ".join(rest.split())
+    if label == "Equation":
+        return f"$$\n{tex(rest)}\n$$"
+    if label == "Source":
+        return f"Source: {'; '.join(f'@{key.strip()}' for key in rest.split(','))}."
+    if block.lstrip().startswith(">>>") or block.startswith("    "):
+        lines = re.sub(r" *# doctest:.*", "", textwrap.dedent(block))
+        return f"```python\n{lines}\n```"
+    return CODE.sub(lambda match: match[1] or f"`{match[2]}`", block)

@@ -1,0 +1,84 @@
+"""The pages made by `python -m pages`: in step with their sources, complete, and in the book."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import calc
+from pages import answers
+from pages.__main__ import wanted_pages
+from pages.equations import tex
+from tests.book.rendered import REPOSITORY, chapters
+
+WANTED = wanted_pages()
+PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
+
+
+def test_the_pages_in_git_are_those_of_today() -> None:
+    kept = {
+        path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
+        for path in [
+            *(REPOSITORY / "library").glob("*.qmd"),
+            REPOSITORY / "backmatter" / "answers.qmd",
+        ]
+    }
+    stale = sorted(name for name in WANTED.keys() | kept if WANTED.get(name) != kept.get(name))
+    assert not stale, "run `python -m pages`"
+
+
+def test_each_page_is_in_the_book() -> None:
+    settings = yaml.safe_load((REPOSITORY / "_quarto.yml").read_text(encoding="utf-8"))
+    parts = [part for part in settings["book"]["chapters"] if isinstance(part, dict)]
+    listed = {name for part in parts for name in part["chapters"]}
+    assert set(WANTED) <= listed
+
+
+@pytest.mark.parametrize("name", [name for name in calc.SUBMODULES if name != "derivations"])
+def test_every_public_function_has_its_entry(name: str) -> None:
+    module = importlib.import_module(f"calc.{name}")
+    page = WANTED[f"library/{name}.qmd"]
+    for member, value in vars(module).items():
+        callable_here = inspect.isfunction(value) or inspect.isclass(value)
+        if callable_here and value.__module__ == module.__name__ and not member.startswith("_"):
+            assert f"{{#calc-{name}-{member} .unnumbered}}" in page
+
+
+def test_every_law_has_its_equation_units_and_example() -> None:
+    for law in calc.laws():
+        name, function = law.split(".")
+        page = WANTED[f"library/{name}.qmd"]
+        entry = page.split(f"{{#calc-{name}-{function} .unnumbered}}")[1].split("\n## ")[0]
+        assert "$$\n" in entry
+        assert "| returns |" in entry
+        assert "Source: @" in entry
+        assert f">>> from calc.{name} import {function}\n" in entry
+
+
+@pytest.mark.parametrize(
+    ("equation", "wanted"),
+    [
+        ("R = min(R_peak, BW · I)", r"R = \min(R_\text{peak}, BW \cdot I)"),
+        ("L_max = ⌊M / m⌋", r"L_\text{max} = \lfloor M / m\rfloor"),
+        ("I* = 2 · I", r"I^* = 2 \cdot I"),
+        ("n½ = L · BW", r"n_{1/2} = L \cdot BW"),
+    ],
+)
+def test_equations_become_tex(equation: str, wanted: str) -> None:
+    assert tex(equation) == wanted
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda path: path.stem)
+def test_each_problem_has_its_answer(chapter: Path) -> None:
+    text = chapter.read_text(encoding="utf-8")
+    problems = [int(number) for number, _ in PROBLEM.findall(text)]
+    assert problems == list(range(1, len(problems) + 1))
+    assert [int(number) for number, _ in answers.ANSWER.findall(text)] == problems
+    assert text.count("Answer to problem") == len(problems)
+    for _, answer in answers.ANSWER.findall(text):
+        assert "#| echo: true" in answer, "an answer shows the call of `calc` that solves it"
