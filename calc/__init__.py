@@ -7,8 +7,8 @@
     4.2e22 FLOP
 
 Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`,
-`energy` and `links` the laws; `derivations` what the book quotes. Each is imported when it is first
-used.
+`energy`, `memory` and `links` the laws; `derivations` what the book quotes. Each is imported when
+it is first used.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         links as links,
     )
     from calc import (
+        memory as memory,
+    )
+    from calc import (
         queueing as queueing,
     )
     from calc import (
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InputError", "Quantity", "laws", "quantity", "source"]
 
-LAW_MODULES = ("roofline", "scaling", "queueing", "training", "energy", "links")
+LAW_MODULES = ("roofline", "scaling", "queueing", "training", "energy", "memory", "links")
 SUBMODULES = ("constants", "hardware", *LAW_MODULES, "derivations")
 
 

@@ -71,6 +71,19 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "energy.movement_energy": lambda traffic, each: each * traffic,
     "energy.energy_of_run": lambda power, time: time * power,
     "energy.energy_efficiency": lambda peak, power: 1 / (power / peak),
+    "memory.clock_cycles": lambda latency, clock: clock * latency,
+    "memory.human_time": lambda latency, yardstick, step: latency * step / yardstick,
+    "memory.average_access_time": lambda hit, rate, penalty: (
+        (1 - rate) * hit + rate * (hit + penalty)
+    ),
+    "memory.working_set": lambda side, size, tiles: side * size * side * tiles,
+    "memory.largest_tile": lambda capacity, size, tiles: _whole_root(capacity / size / tiles),
+    "memory.tile_intensity": lambda side, size, per_term: (
+        per_term * side**3 / (2 * side**2 * size)
+    ),
+    "memory.tile_for_intensity": lambda intensity, size, per_term: (
+        intensity * size / (per_term / 2)
+    ),
     "links.transfer_time": lambda size, bandwidth, latency: size / bandwidth + latency,
     "links.effective_bandwidth": lambda size, bandwidth, latency: (
         bandwidth * size / (latency * bandwidth + size)
@@ -87,3 +100,7 @@ def _critical_batch(
     """Solves B · i · o · per_term = ridge · size · (i · o + B · (i + o)) for B."""
     slope = inputs * outputs * per_term - ridge * size * (inputs + outputs)
     return ridge * size * inputs * outputs / slope if slope > 0 else math.inf
+
+
+def _whole_root(square: Exact) -> int:
+    return math.isqrt(math.floor(square))

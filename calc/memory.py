@@ -1,0 +1,139 @@
+"""Memories in levels: what waiting for one costs, on average too, and what a tile of it saves."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from calc.elementwise import floor
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.units import Quantity, QuantityLike
+
+
+@law
+def clock_cycles(
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    clock: Annotated[QuantityLike, "1/s"],
+) -> Annotated[Quantity, ""]:
+    """Cycles that pass at this clock while a processor waits.
+
+    Equation: n = L · f
+
+    Source: hennessy2019architecture
+
+    >>> print(clock_cycles("100 ns", "3e9 Hz"))
+    300
+    """
+    return latency * clock
+
+
+@law
+def human_time(
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    yardstick: Annotated[QuantityLike, "s"],
+    one_step: Annotated[QuantityLike, "s"] = "1 s",
+) -> Annotated[Quantity, "s"]:
+    """A latency as people feel it, if the yardstick (one register access, say) took one step.
+
+    Equation: T = L / L_yardstick · one step
+
+    Source: gregg2020systems
+
+    >>> print(human_time("100 us", yardstick="0.3 ns"))
+    3.858 day
+    """
+    return latency / yardstick * one_step
+
+
+@law
+def average_access_time(
+    hit_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    miss_rate: Annotated[QuantityLike, "", FRACTION],
+    miss_penalty: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Mean time of an access to a cache: the look that each takes, and the penalty of those that miss.
+
+    Equation: T = T_hit + m · T_penalty
+
+    Assumes accesses one after another. The penalty of a cache in front of another cache is the
+    average access time of that one.
+
+    Source: hennessy2019architecture
+
+    >>> print(average_access_time("1 ns", 0.01, "100 ns"))
+    2 ns
+    """
+    return hit_time + miss_rate * miss_penalty
+
+
+@law
+def working_set(
+    side: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"],
+    tiles: Annotated[QuantityLike, "", AT_LEAST_ONE] = 3,
+) -> Annotated[Quantity, "byte"]:
+    """Bytes of the square tiles that a blocked matrix product works on: two inputs and the result.
+
+    Equation: D = 3 · b² · size
+
+    Source: hong1981complexity
+
+    >>> print(working_set(128, "2 byte").to("KiB"))
+    96 KiB
+    """
+    return tiles * side**2 * element_size
+
+
+@law
+def largest_tile(
+    capacity: Annotated[QuantityLike, "byte"],
+    element_size: Annotated[QuantityLike, "byte"],
+    tiles: Annotated[QuantityLike, "", AT_LEAST_ONE] = 3,
+) -> Annotated[Quantity, ""]:
+    """Side of the largest square tiles, three of them, that a memory holds at a time.
+
+    Equation: b = ⌊√(M / (3 · size))⌋
+
+    Source: hong1981complexity
+
+    >>> print(largest_tile("228 KiB", "2 byte"))
+    197
+    """
+    return floor((capacity / (tiles * element_size)) ** 0.5)
+
+
+@law
+def tile_intensity(
+    side: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"],
+    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations that a blocked matrix product does with each byte that it loads into its tiles.
+
+    Equation: I = 2 · b³ / (2 · b² · size) = b / size
+
+    Counts the two input tiles of each step; the result stays where it is until it is complete.
+
+    Source: hong1981complexity
+
+    >>> print(tile_intensity(197, "2 byte"))
+    98.5 FLOP/byte
+    """
+    return operations_per_term * side / (2 * element_size)
+
+
+@law
+def tile_for_intensity(
+    intensity: Annotated[QuantityLike, "FLOP/byte"],
+    element_size: Annotated[QuantityLike, "byte"],
+    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, ""]:
+    """Side of the tiles from which a blocked matrix product has this intensity.
+
+    Equation: b = I · size
+
+    Source: hong1981complexity
+
+    >>> print(tile_for_intensity("295.2 FLOP/byte", "2 byte"))
+    590.4
+    """
+    return 2 * element_size * intensity / operations_per_term
