@@ -22,30 +22,32 @@ SHORT_NAMES = {"h100": "H100 SXM", "tpu-v5p": "TPU v5p", "a100": "A100 SXM"}
 
 
 def draw() -> Figure:
-    figure = style.figure(height=4.9)
+    narrow = style.is_narrow()
+    figure = style.figure(height=4.9, narrow_height=4.6)
     axes = figure.subplots()
-    style.log_axis(axes, "x", f"Arithmetic intensity ({INTENSITY})")
+    style.log_axis(axes, "x", f"Arithmetic intensity ({INTENSITY})", decades=2 if narrow else 1)
     style.log_axis(axes, "y", f"Attainable rate ({RATE})")
     axes.set_xlim(0.02, 1e4)
     axes.set_ylim(0.06, 2e3)
     for line, (key, dtype) in enumerate(DEVICES.items()):
-        _roof(axes, hardware.get(key), dtype, line)
-    _workloads(axes)
+        _roof(axes, hardware.get(key), dtype, line, narrow)
+    _workloads(axes, narrow)
     _gap(axes)
     axes.text(
         9,
         5.6,
         "memory is the roof",
         size=style.SMALL,
-        rotation=45,
+        rotation=58 if narrow else 45,
         rotation_mode="anchor",
         alpha=0.8,
     )
-    axes.text(330, 190, "compute is the roof", size=style.SMALL, alpha=0.8)
+    flat = "compute is\nthe roof" if narrow else "compute is the roof"
+    axes.text(330, 250, flat, size=style.SMALL, alpha=0.8, va="top")
     return figure
 
 
-def _roof(axes: Axes, device: Accelerator, dtype: str, line: int) -> None:
+def _roof(axes: Axes, device: Accelerator, dtype: str, line: int, narrow: bool) -> None:
     colour = style.DEVICES[device.key]
     peak, ridge = device.peak(dtype), device.ridge_point(dtype)
     intensity = quantity(numpy.geomspace(*axes.get_xlim(), 400), INTENSITY)
@@ -53,7 +55,7 @@ def _roof(axes: Axes, device: Accelerator, dtype: str, line: int) -> None:
     axes.plot(intensity.magnitude, rate.m_as(RATE), color=colour, linestyle=LINES[device.key])
     axes.plot(
         [ridge.magnitude] * 2,
-        [axes.get_ylim()[0], peak.m_as(RATE)],
+        [1.1 if narrow else axes.get_ylim()[0], peak.m_as(RATE)],
         ":",
         color=colour,
         linewidth=0.9,
@@ -65,22 +67,22 @@ def _roof(axes: Axes, device: Accelerator, dtype: str, line: int) -> None:
         "size": style.SMALL,
         "va": "center",
     }
+    name, at = SHORT_NAMES[device.key], f"{ridge.magnitude:.0f}"
+    if narrow:
+        both = f"{name.split()[0]}: {peak:.4g}, ridge {at}"
+        axes.text(1e4, 0.55 * 0.5**line, both, ha="right", **labels)
+        return
     axes.annotate(
-        f"{SHORT_NAMES[device.key]}\N{NO-BREAK SPACE} {peak:.4g}",
+        f"{name}\N{NO-BREAK SPACE} {peak:.4g}",
         (1e4, peak.m_as(RATE)),
         xytext=(5, 0),
         textcoords="offset points",
         **labels,
     )
-    axes.text(
-        360,
-        0.6 * 0.5**line,
-        f"{SHORT_NAMES[device.key].split()[0]}: ridge at {ridge.magnitude:.0f}",
-        **labels,
-    )
+    axes.text(360, 0.6 * 0.5**line, f"{name.split()[0]}: ridge at {at}", **labels)
 
 
-def _workloads(axes: Axes) -> None:
+def _workloads(axes: Axes, narrow: bool) -> None:
     h100 = hardware.H100
     marks = [
         ("ReLU", A100Roofline.relu_intensity, (-7, 3), "right"),
@@ -94,7 +96,7 @@ def _workloads(axes: Axes) -> None:
             intensity.magnitude, reached.m_as(RATE), "o", color=style.INK, markersize=6, zorder=5
         )
         axes.annotate(
-            name,
+            name.replace(", ", ",\n") if narrow else name,
             (intensity.magnitude, reached.m_as(RATE)),
             xytext=offset,
             textcoords="offset points",

@@ -20,6 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 FONTS = Path(__file__).parent.parent / "press" / "theme" / "fonts"
 STYLE = Path(__file__).with_name("book.mplstyle")
 WIDTH = 7.0  # inches: the column of a page
+NARROW = 5.0  # a page of less is a phone's
 
 INK = "#1f2328"
 # Each of these stands out as well from a light page as from a dark one.
@@ -38,9 +39,18 @@ for _font in FONTS.glob("Inter-*.ttf"):
     font_manager.fontManager.addfont(_font)
 
 
-def figure(height: float) -> Figure:
-    """An empty figure as wide as the page, in the book's style."""
+def is_narrow() -> bool:
+    """Whether the figure is for a phone: press says so by matplotlib's own width of a figure."""
+    width: float = matplotlib.rcParams["figure.figsize"][0]
+    return width < NARROW
+
+
+def figure(height: float, narrow_height: float | None = None) -> Figure:
+    """An empty figure as wide as the page, in the book's style; a phone's may be higher."""
     matplotlib.style.use(STYLE)
+    if is_narrow():
+        width = matplotlib.rcParams["figure.figsize"][0]
+        return Figure(figsize=(width, narrow_height or height), layout="constrained")
     return Figure(figsize=(WIDTH, height), layout="constrained")
 
 

@@ -24,6 +24,7 @@ ENVIRONMENT = ["PATH", "HOME", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRAR
 CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 Outputs = list[dict[str, Any]]
+NARROW = "image/svg+xml;page=narrow"  # beside a figure, the same one drawn for a narrow page
 
 
 @dataclass
@@ -116,11 +117,20 @@ class _Chapter:
             if isinstance(piece, Prose):
                 pieces.append(await self.values(piece.inline_values()))
             else:
-                runs = piece.options["eval"]
-                pieces.append(await self.cell(piece.code, piece.line) if runs else [])
+                pieces.append(await self.outputs(piece) if piece.options["eval"] else [])
         folders = f"{str(root)!r}, {str(root / '.press-cache')!r}"
         read = await self.cell(f"__press__.read({folders})", 1)
         return Result(pieces, read[-1]["data"]["application/json"])
+
+    async def outputs(self, cell: Cell) -> Outputs:
+        """What a cell gives; a figure is drawn once more, for a page as narrow as a phone's."""
+        outputs = await self.cell(cell.code, cell.line)
+        if any("image/svg+xml" in output.get("data", {}) for output in outputs):
+            again = await self.cell("__press__.narrow()\n" + cell.code, cell.line)
+            for output, twin in zip(outputs, again, strict=False):
+                if svg := twin.get("data", {}).get("image/svg+xml"):
+                    output["data"][NARROW] = svg
+        return outputs
 
     async def cell(self, code: str, line: int) -> Outputs:
         from nbclient.exceptions import CellExecutionError, DeadKernelError

@@ -224,20 +224,28 @@ def relative(target: str, page: Page) -> str:
 
 
 def _inline_svg(page: Page, book: Book, source: str, width: str, label: str) -> str:
-    """A figure's SVG as part of the page, with ids of its own and the page's colour of text."""
-    if source.startswith(FIGURE):
-        name = source.removeprefix(FIGURE)
-        svg = page.woven.figures[name][0]
-    else:
+    """A figure as part of the page: as drawn, or once for a wide and once for a narrow page."""
+    style = f' style="width: {width}; height: auto"' if width else ""
+    if not source.startswith(FIGURE):
         name = re.sub(r"\W+", "-", source.removeprefix(PAGE))
         svg = (book.root / source.removeprefix(PAGE)).read_text(encoding="utf-8")
+        return _opened(svg, name, f' aria-label="{label}"{style}')
+    name = source.removeprefix(FIGURE)
+    drawing = page.woven.figures[name]
+    if not drawing.narrow:
+        return _opened(drawing.svg, name, f' aria-label="{label}"{style}')
+    wide = _opened(drawing.svg, name, f' class="wide" aria-label="{label}"{style}')
+    return wide + _opened(drawing.narrow, f"narrow-{name}", f' class="narrow" aria-label="{label}"')
+
+
+def _opened(svg: str, name: str, attributes: str) -> str:
+    """An SVG with ids of its own and the page's colour of text, and these attributes."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
-    style = f' style="width: {width}; height: auto"' if width else ""
-    return svg.strip().replace("<svg", f'<svg role="img" aria-label="{label}"{style}', 1)
+    return svg.strip().replace("<svg", f'<svg role="img"{attributes}', 1)
 
 
 # ---- Around the pages ----

@@ -92,6 +92,23 @@ class __press__:  # noqa: N801
         )
 
     @staticmethod
+    def narrow() -> None:
+        """Until this cell ends, a new figure is as wide as a phone's page, not a book's."""
+        import sys
+
+        from IPython import get_ipython
+
+        if drawing := sys.modules.get("matplotlib"):
+            events, before = get_ipython().events, drawing.rcParams["figure.figsize"]
+
+            def widen() -> None:
+                drawing.rcParams["figure.figsize"] = before
+                events.unregister("post_execute", widen)
+
+            drawing.rcParams["figure.figsize"] = [3.5, 2.6]  # inches; what is tight adds a margin
+            events.register("post_execute", widen)
+
+    @staticmethod
     def draw_svg(figure: object) -> object:
         from IPython.core.pylabtools import print_figure
 

@@ -165,7 +165,7 @@ class Dresser:
         """Puts a picture where typst can read it; its path as a typst string."""
         if source.startswith(FIGURE):
             name = source.removeprefix(FIGURE)
-            (self.folder / f"{name}.svg").write_text(self.page.woven.figures[name][0], "utf-8")
+            (self.folder / f"{name}.svg").write_text(self.page.woven.figures[name].svg, "utf-8")
             return _quoted(f"{name}.svg")
         file = source.removeprefix(PAGE)
         name = re.sub(r"[^\w.]+", "-", file)

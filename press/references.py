@@ -314,8 +314,9 @@ class Numbering:
             self.refuse(f"a figure's label begins `fig-`, unlike `{identifier}`.", where)
             identifier = ""
         name = image["c"][2][0].removeprefix(FIGURE)
-        alt = alt or values.get("fig-alt", "") or self.page.woven.figures.get(name, ("", ""))[1]
-        if not alt and name not in self.page.woven.figures:
+        drawing = self.page.woven.figures.get(name)
+        alt = alt or values.get("fig-alt", "") or (drawing.alt if drawing else "")
+        if not alt and not drawing:
             self.refuse("this image needs alt text: give it `fig-alt`.", where)
         label = self.label(identifier)
         inlines = walk(caption, self.change)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import Problems
-from .execute import Outputs, Result
+from .execute import NARROW, Outputs, Result
 from .source import INLINE, Cell, Prose, Source
 
 # Where a warning says that it comes from: a name with the number of the process in it.
@@ -21,11 +21,20 @@ LONGEST_WORD = 10_000
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as SVG, for a page and, where it is another, for a narrow one; and its alt text."""
+
+    svg: str
+    narrow: str
+    alt: str
+
+
 @dataclass
 class Woven:
     file: str
     lines: list[tuple[int, str]] = field(default_factory=list)
-    figures: dict[str, tuple[str, str]] = field(default_factory=dict)  # name → SVG, alt text
+    figures: dict[str, Drawing] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -128,7 +137,7 @@ class _Weaver:
                 if re.search(r"^[ \t]*:::", shown[-1], re.MULTILINE):
                     self.refuse(cell.line, "the Markdown of this cell holds a `:::` line.")
             elif "image/svg+xml" in data:
-                figures.append(self.figure(cell, data["image/svg+xml"], len(figures) + 1))
+                figures.append(self.figure(cell, data, len(figures) + 1))
                 shown.append(figures[-1])
             elif set(data) != {"text/plain"}:
                 self.refuse(cell.line, f"press cannot print {', '.join(sorted(data))}.")
@@ -150,12 +159,14 @@ class _Weaver:
             self.woven.add(cell.line, "", opening, "", text.strip("\n"), "", ":::")
         self.woven.add(cell.line, "")
 
-    def figure(self, cell: Cell, svg: str, number: int) -> str:
+    def figure(self, cell: Cell, data: dict[str, str], number: int) -> str:
         name = re.sub(r"\W+", "-", f"{self.woven.file}-{cell.label or cell.line}-{number}")
         alt = " ".join(str(cell.options.get("fig-alt", "")).split())
         if not alt:
             self.refuse(cell.line, "this cell draws a figure and needs `fig-alt`.")
-        self.woven.figures[name] = (svg, alt)
+        svg = data["image/svg+xml"]
+        narrow = data.get(NARROW, svg)
+        self.woven.figures[name] = Drawing(svg, narrow if narrow != svg else "", alt)
         return f"![]({FIGURE}{name})"
 
     def check_label(self, cell: Cell, figures: int, shown: int, printed: int) -> None:

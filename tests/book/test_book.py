@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 from pypdf import PdfReader
 
@@ -56,6 +57,16 @@ def test_figures_keep_their_text_and_take_the_page_s_ink(name: str, tmp_path: Pa
     assert "#000000" not in svg, "neutral ink must be style.INK, which the page recolours"
     sizes = [float(size) for size in re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", svg)]
     assert min(sizes) >= 7.5
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_fit_a_phone(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.svg"
+    with matplotlib.rc_context({"figure.figsize": [3.5, 2.6]}):  # as press does for phones
+        importlib.import_module(f"figures.{name}").draw().savefig(path, bbox_inches="tight")
+    found = re.search(r'<svg [^>]*width="([\d.]+)pt"', path.read_text(encoding="utf-8"))
+    assert found
+    assert float(found[1]) <= 264, "wider than 3.5 in: what hangs out at the sides goes elsewhere"
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -145,11 +145,12 @@ def test_citations_lead_to_the_references(site: Path, texts: dict[str, str]) -> 
 
 def test_figures_are_drawings_with_text_alternatives_and_the_colour_of_the_page(site: Path) -> None:
     page = (site / "chapters/cells.html").read_text()
-    drawings = re.findall(r"<svg role=\"img\" aria-label=\"([^\"]+)\"", page)
+    drawings = re.findall(r"<svg role=\"img\"(?: class=\"(\w+)\")? aria-label=\"([^\"]+)\"", page)
     assert drawings == [
-        "Three falling curves; the lowest temperature falls the most steeply.",
-        "Three boxes joined by arrows.",
-        "A line that rises from left to right.",
+        ("wide", "Three falling curves; the lowest temperature falls the most steeply."),
+        ("narrow", "Three falling curves; the lowest temperature falls the most steeply."),
+        ("", "Three boxes joined by arrows."),
+        ("", "A line that rises from left to right."),
     ]
     assert "currentColor" in page
     assert "#1f2328" not in page
