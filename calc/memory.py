@@ -50,7 +50,7 @@ def average_access_time(
     miss_rate: Annotated[QuantityLike, "", FRACTION],
     miss_penalty: Annotated[QuantityLike, "s", NON_NEGATIVE],
 ) -> Annotated[Quantity, "s"]:
-    """Mean time of an access to a cache: the look that each takes, and the penalty of those that miss.
+    """Mean time of an access to a cache: the look itself, and the penalty of those that miss.
 
     Equation: T = T_hit + m · T_penalty
 

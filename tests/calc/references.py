@@ -78,9 +78,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "memory.working_set": lambda side, size, tiles: side * size * side * tiles,
     "memory.largest_tile": lambda capacity, size, tiles: _whole_root(capacity / size / tiles),
-    "memory.tile_intensity": lambda side, size, per_term: (
-        per_term * side**3 / (2 * side**2 * size)
-    ),
+    "memory.tile_intensity": lambda side, size, per_term: per_term * side**3 / (2 * side**2 * size),
     "memory.tile_for_intensity": lambda intensity, size, per_term: (
         intensity * size / (per_term / 2)
     ),
