@@ -123,3 +123,27 @@ class ComputeDoubled:
         doubled, bandwidth, A100Roofline.gemm_intensity
     ) / roofline.attainable(peak, bandwidth, A100Roofline.gemm_intensity)
     ridge_point = roofline.ridge_point(doubled, bandwidth)
+
+
+class ThreeOffers:
+    """A layer left of the ridge gains nothing from arithmetic, most from smaller numbers."""
+
+    peak = A100Roofline.peak
+    bandwidth = A100Roofline.bandwidth
+    width = BatchSize.width
+    batch = 64
+    element_size = A100Roofline.element_size
+    more_bandwidth = 1.5
+
+    layer = roofline.gemm(batch, width, width, element_size)
+    intensity = layer.intensity
+    now = roofline.execution_time_overlapped(layer.traffic, bandwidth, layer.operations, peak)
+    gain_of_peak = now / roofline.execution_time_overlapped(
+        layer.traffic, bandwidth, layer.operations, 2 * peak
+    )
+    gain_of_bandwidth = now / roofline.execution_time_overlapped(
+        layer.traffic, more_bandwidth * bandwidth, layer.operations, peak
+    )
+    gain_of_smaller_numbers = now / roofline.execution_time_overlapped(
+        layer.traffic / 2, bandwidth, layer.operations, peak
+    )
