@@ -7,8 +7,8 @@
     4.2e22 FLOP
 
 Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`,
-`energy`, `memory` and `links` the laws; `derivations` what the book quotes. Each is imported when
-it is first used.
+`energy`, `memory`, `links` and `quantization` the laws; `derivations` what the book quotes. Each is
+imported when it is first used.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
         memory as memory,
     )
     from calc import (
+        quantization as quantization,
+    )
+    from calc import (
         queueing as queueing,
     )
     from calc import (
@@ -55,7 +58,16 @@ if TYPE_CHECKING:
 
 __all__ = ["InputError", "Quantity", "laws", "quantity", "source"]
 
-LAW_MODULES = ("roofline", "scaling", "queueing", "training", "energy", "memory", "links")
+LAW_MODULES = (
+    "roofline",
+    "scaling",
+    "queueing",
+    "training",
+    "energy",
+    "memory",
+    "links",
+    "quantization",
+)
 SUBMODULES = ("constants", "hardware", *LAW_MODULES, "derivations")
 
 

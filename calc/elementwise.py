@@ -42,6 +42,14 @@ def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
     return numerator / denominator if denominator else math.inf
 
 
+def log10(value: Any) -> Any:
+    if _is_array(value):
+        import numpy
+
+        return numpy.log10(value)
+    return math.log10(value)
+
+
 def floor(value: Any) -> Any:
     """The whole number below; rounding error that left a whole number just short is forgiven."""
     if hasattr(value, "units"):

@@ -89,6 +89,19 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "links.half_performance_size": lambda bandwidth, latency: bandwidth * latency,
     "links.round_trip_time": lambda distance, speed: distance / speed + distance / speed,
     "links.reach": lambda round_trip, speed: round_trip * speed / 2,
+    "quantization.symmetric_step": lambda largest, bits: 2 * largest / (2**bits - 2),
+    "quantization.asymmetric_step": lambda span, bits: span / (2**bits - 1),
+    "quantization.rounding_error_bound": lambda step: step / 2,
+    # The mean square of an error that is uniform within a step s = 2 c rms / 2^b is s² / 12.
+    "quantization.expected_sqnr": lambda bits, crest: (
+        -10 * math.log10((2 * crest / 2**bits) ** 2 / 12)
+    ),
+    "quantization.bytes_per_parameter": lambda code, group, scale, zero_point: (
+        (group * code + scale + zero_point) / group
+    ),
+    "quantization.products_without_overflow": lambda largest, other, bits: (
+        (2 ** (bits - 1) - 1) / largest // other
+    ),
 }
 
 

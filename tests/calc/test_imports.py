@@ -130,7 +130,8 @@ def test_without_numpy_numbers_still_work() -> None:
         for name, law in calc.laws().items():
             assert law.__doc__
         for wrong in (lambda: quantity([1, 2], "GB"), lambda: calc.scaling.amdahl(None, 8),
-            lambda: calc.training.training_flops([1e9], 1)):
+            lambda: calc.training.training_flops([1e9], 1),
+            lambda: calc.quantization.affine([1.0]), lambda: calc.quantization.affine(1.0)):
             try:
                 wrong()
             except calc.InputError as refusal:
@@ -149,6 +150,8 @@ def test_without_numpy_numbers_still_work() -> None:
         "a list of numbers needs numpy, which is not installed",
         "amdahl(): serial_fraction needs a pure number; got None",
         "training_flops(): parameters: a list of numbers needs numpy, which is not installed",
+        "a list of numbers needs numpy, which is not installed",
+        "quantization needs numpy, which is not installed",
     ]
 
 

@@ -1,0 +1,511 @@
+"""Integer quantisation: an array as small integers, the step between them, and where zero lies.
+
+Laws: symmetric_step and asymmetric_step (the distance of neighbouring codes), rounding_error_bound,
+expected_sqnr, bytes_per_parameter, products_without_overflow. Schemes: symmetric, asymmetric and
+affine choose a Scheme for data, for the whole array, for each channel or for each group; it turns
+numbers into codes and back. integer_matmul multiplies codes, sqnr measures what was lost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from calc.elementwise import floor, log10
+from calc.errors import InputError, NumpyNeededError, shown
+from calc.law import AT_LEAST_ONE, NON_NEGATIVE, Range, law
+from calc.units import Quantity, QuantityLike, checked_magnitude
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats: TypeAlias = NDArray[Any]
+    Codes: TypeAlias = NDArray[Any]
+
+FEWEST_BITS, MOST_BITS = 2, 32
+BITS = Range(FEWEST_BITS, MOST_BITS, True, f"between {FEWEST_BITS} and {MOST_BITS}")
+ACCUMULATOR_BITS = Range(2, 64, True, "between 2 and 64")
+CLIP_CANDIDATES = 200
+
+
+@law
+def symmetric_step(
+    largest: Annotated[QuantityLike, "", NON_NEGATIVE],
+    bits: Annotated[QuantityLike, "", BITS] = 8,
+) -> Annotated[Quantity, ""]:
+    """Distance of neighbouring codes that are spread evenly on both sides of zero.
+
+    Equation: s = α / (2^(b−1) − 1), α = max |x|
+
+    The most negative code of b bits, −2^(b−1), is left out, so that both sides are alike.
+
+    Source: krishnamoorthi2018quantizing
+
+    >>> print(symmetric_step(1.27, 8))
+    0.01
+    """
+    return largest / (2 ** (bits - 1) - 1)
+
+
+@law
+def asymmetric_step(
+    span: Annotated[QuantityLike, "", NON_NEGATIVE],
+    bits: Annotated[QuantityLike, "", BITS] = 8,
+) -> Annotated[Quantity, ""]:
+    """Distance of neighbouring codes that are spread from the smallest to the largest value.
+
+    Equation: s = α / (2^b − 1), α = x_max − x_min
+
+    Source: jacob2018quantization
+
+    >>> print(asymmetric_step(2.55, 8))
+    0.01
+    """
+    return span / (2**bits - 1)
+
+
+@law
+def rounding_error_bound(
+    step: Annotated[QuantityLike, "", NON_NEGATIVE],
+) -> Annotated[Quantity, ""]:
+    """How far a value within the range of the codes can be from what its code stands for.
+
+    Equation: |x − x̂| ≤ s / 2
+
+    Assumes rounding to the nearest code and no clipping; a clipped value can be off by any amount.
+
+    Source: gholami2021survey
+
+    >>> print(rounding_error_bound(symmetric_step(1.27, 8)))
+    0.005
+    """
+    return step / 2
+
+
+@law
+def expected_sqnr(
+    bits: Annotated[QuantityLike, "", BITS],
+    crest_factor: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Decibels by which a signal exceeds its rounding error; the crest factor is max |x| over rms.
+
+    Equation: SQNR = 10 · log₁₀(3 · 4^b / c²) = 6.02 · b + 4.77 − 20 · log₁₀ c
+
+    Assumes errors that are uniform within a step, whose mean square is s²/12, and 2^b steps in the
+    range, which is one or two more than a machine has. A sine has c = √2.
+
+    Source: gray1998quantization
+
+    >>> print(expected_sqnr(8, 2**0.5))
+    49.93
+    """
+    return 10 * log10(3 * 4**bits / crest_factor**2)
+
+
+@law
+def bytes_per_parameter(
+    code: Annotated[QuantityLike, "byte/param"],
+    group: Annotated[QuantityLike, "param"],
+    scale: Annotated[QuantityLike, "byte"] = "16 bit",
+    zero_point: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 bit",
+) -> Annotated[Quantity, "byte/param"]:
+    """Memory of a weight that shares its scale and zero point with the others of its group.
+
+    Equation: m = b + (m_scale + m_zero) / g
+
+    Source: frantar2023gptq
+
+    >>> print(bytes_per_parameter("4 bit/param", 128))
+    0.5156 byte/param
+    """
+    return code + (scale + zero_point) / group
+
+
+@law
+def products_without_overflow(
+    largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    other_largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    accumulator_bits: Annotated[QuantityLike, "", ACCUMULATOR_BITS] = 32,
+) -> Annotated[Quantity, ""]:
+    """Products of two codes, each as large as it can be, that a signed accumulator is sure to hold.
+
+    Equation: K = ⌊(2^(A−1) − 1) / (|q|_max · |r|_max)⌋
+
+    Source: jacob2018quantization
+
+    >>> print(products_without_overflow(127, 127))
+    133144
+    """
+    return floor((2 ** (accumulator_bits - 1) - 1) / (largest * other_largest))
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """How numbers become codes: q = round((x − offset) / scale) + zero_point, kept in low … high.
+
+    `scale`, `zero_point` and `offset` are single numbers for the whole array; with an `axis`, one
+    for each index along it; with a `group_size`, one for each group along the last axis. Rounding
+    is to the nearest code, ties to the even one. Data beyond the range are clipped to its ends.
+    """
+
+    scale: Floats
+    zero_point: Codes
+    offset: Floats
+    bits: int
+    low: int
+    high: int
+    axis: int | None = None
+    group_size: int | None = None
+
+    def quantize(self, data: ArrayLike) -> Codes:
+        """The codes of the data, in the smallest numpy integers that hold them."""
+        import numpy
+
+        values = _checked(data)
+        scale, zero_point, offset = self._spread(values.shape)
+        with numpy.errstate(over="ignore"):  # what is that far out is clipped
+            codes = numpy.rint((values - offset) / scale) + zero_point
+        kind = numpy.min_scalar_type(self.low if self.low < 0 else self.high)
+        return numpy.clip(codes, self.low, self.high).astype(kind)
+
+    def dequantize(self, codes: ArrayLike) -> Floats:
+        """The numbers that the codes stand for: scale · (q − zero_point) + offset."""
+        import numpy
+
+        whole = numpy.asarray(codes)
+        scale, zero_point, offset = self._spread(whole.shape)
+        restored: Floats = scale * (whole.astype(float) - zero_point) + offset
+        return restored
+
+    def round_trip(self, data: ArrayLike) -> Floats:
+        """What is left of the data after quantizing and dequantizing."""
+        return self.dequantize(self.quantize(data))
+
+    @property
+    def error_bound(self) -> Floats:
+        """Half a step: how far off a value within the range can be."""
+        bound: Floats = rounding_error_bound(self.scale).magnitude
+        return bound
+
+    def shrunk(self, fraction: float) -> Scheme:
+        """The scheme of a range that is shrunk towards zero; what is then outside is clipped."""
+        if not 0 < fraction <= 1:
+            raise InputError(f"shrunk(): fraction must be above 0 and at most 1; got {fraction!r}")
+        return replace(self, scale=self.scale * fraction, offset=self.offset * fraction)
+
+    def least_error(self, data: ArrayLike) -> Scheme:
+        """The shrunk scheme whose mean squared error on the data is least, found by trial.
+
+        Tries every half per cent of the range, for each channel or group by itself; the whole
+        range is among them, so that the result is never worse than the scheme.
+        """
+        import numpy
+
+        values = _checked(data)
+        step = self._spread(values.shape)[0]  # errors are counted in it: their squares stay finite
+        best = numpy.ones_like(self.scale)
+        least = numpy.full_like(self.scale, math.inf)
+        for number in range(CLIP_CANDIDATES, 0, -1):
+            fraction = number / CLIP_CANDIDATES
+            error = (self.shrunk(fraction).round_trip(values) - values) / step
+            mean = _reduce(numpy.mean, error**2, self.axis, self.group_size)
+            best, least = (
+                numpy.where(mean < least, fraction, best),
+                numpy.minimum(mean, least),
+            )
+        return replace(self, scale=self.scale * best, offset=self.offset * best)
+
+    def _spread(self, shape: tuple[int, ...]) -> list[Any]:
+        """Scale, zero point and offset in the shape that broadcasts against data of this shape."""
+        import numpy
+
+        each = [self.scale, self.zero_point, self.offset]
+        if self.group_size is not None:
+            needed = (*self.scale.shape[:-1], self.scale.shape[-1] * self.group_size)
+            _same_shape(shape, needed)
+            return [numpy.repeat(one, self.group_size, axis=-1) for one in each]
+        if self.axis is not None:
+            axis = _axis(self.axis, len(shape))
+            _same_shape(shape, (*shape[:axis], self.scale.size, *shape[axis + 1 :]))
+            return [
+                one.reshape([-1 if i == axis else 1 for i in range(len(shape))]) for one in each
+            ]
+        return each
+
+
+def symmetric(
+    data: ArrayLike,
+    bits: int = 8,
+    *,
+    axis: int | None = None,
+    group_size: int | None = None,
+    percentile: float = 100,
+) -> Scheme:
+    """Codes on both sides of zero, as far as the largest magnitude: x_int = round(x / α · 127).
+
+    `percentile` takes, in place of the largest magnitude, the one that so many per cent of the
+    data do not exceed. All zeros have the scale 1: there is no step to choose, and none may be 0.
+
+    >>> scheme = symmetric([-1.0, 0.5, 1.27])
+    >>> scheme.quantize([-1.0, 0.5, 1.27]).tolist()
+    [-100, 50, 127]
+    """
+    _check_bits(bits)
+    largest = _percentile(abs(_checked(data)), _upper(percentile), axis, group_size)
+    scale = _step(symmetric_step(largest, bits))
+    high = 2 ** (bits - 1) - 1
+    return _scheme(scale, 0, 0.0, bits, -high, high, axis, group_size)
+
+
+def asymmetric(
+    data: ArrayLike,
+    bits: int = 8,
+    *,
+    axis: int | None = None,
+    group_size: int | None = None,
+    percentile: float = 100,
+) -> Scheme:
+    """Codes from 0, for the smallest value, to the largest: round((x − x_min) / α · 255).
+
+    `percentile` cuts off both ends: 99 takes the 1st and the 99th percentile for the smallest and
+    the largest value. Zero is in general no code; `affine` makes it one. Data of a single value
+    have the scale 1, and are exact.
+
+    >>> scheme = asymmetric([2.0, 3.0, 4.55])
+    >>> scheme.quantize([2.0, 3.0, 4.55]).tolist()
+    [0, 100, 255]
+    """
+    _check_bits(bits)
+    low, high = _limits(data, percentile, axis, group_size)
+    scale = _step(asymmetric_step(_span(low, high), bits))
+    return _scheme(scale, 0, low, bits, 0, 2**bits - 1, axis, group_size)
+
+
+def affine(
+    data: ArrayLike,
+    bits: int = 8,
+    *,
+    axis: int | None = None,
+    group_size: int | None = None,
+    percentile: float = 100,
+) -> Scheme:
+    """The zero-point form of `asymmetric`: round(x / s) + z with a whole z, the code of zero.
+
+    The range is extended to hold zero, which is then exact, and the zero point is rounded, which
+    costs nothing: the error within the range stays below half a step. `percentile` as above.
+
+    >>> scheme = affine([-1.0, 0.0, 1.55])
+    >>> scheme.quantize([-1.0, 0.0, 1.55]).tolist(), int(scheme.zero_point)
+    ([0, 100, 255], 100)
+    """
+    _check_bits(bits)
+    low, high = _limits(data, percentile, axis, group_size)
+
+    import numpy
+
+    low, high = numpy.minimum(low, 0.0), numpy.maximum(high, 0.0)
+    scale = _step(asymmetric_step(_span(low, high), bits))
+    return _scheme(scale, numpy.rint(-low / scale), 0.0, bits, 0, 2**bits - 1, axis, group_size)
+
+
+def integer_matmul(
+    left: ArrayLike,
+    right: ArrayLike,
+    left_zero_point: ArrayLike = 0,
+    right_zero_point: ArrayLike = 0,
+) -> Codes:
+    """The product of (q − z) and (r − y) in 32-bit integers, with the zero points taken out of it.
+
+    Equation: Σ (q − z)(r − y) = Σ q r − y Σ q − z Σ r + K z y
+
+    The product itself is then one of the codes as they are stored. A zero point may differ between
+    rows of `left` and between columns of `right`; along the sum it may not, and neither may a
+    scale, or they could not be taken out. Times both scales the result is the real product.
+
+    >>> integer_matmul([[0, 5]], [[1], [3]], left_zero_point=2).tolist()
+    [[7]]
+    """
+    rows, columns = _whole(left, "left"), _whole(right, "right")
+    if rows.ndim != 2 or columns.ndim != 2 or rows.shape[1] != columns.shape[0]:
+        raise InputError(
+            f"integer_matmul() needs two matrices, as many columns in the first as rows in the"
+            f" second; got shapes {rows.shape} and {columns.shape}"
+        )
+    z = _whole(left_zero_point, "left_zero_point").reshape(-1, 1)
+    y = _whole(right_zero_point, "right_zero_point").reshape(1, -1)
+    terms = rows.shape[1]
+    _fits(abs(rows) @ abs(columns), terms)  # in whatever order the products are added up
+    of_rows = rows.sum(axis=1, keepdims=True)
+    of_columns = columns.sum(axis=0, keepdims=True)
+    product = rows @ columns - y * of_rows - z * of_columns + terms * z * y
+    _fits(product, terms)
+    return product.astype("int32")
+
+
+def sqnr(data: ArrayLike, restored: ArrayLike) -> float:
+    """Signal over error in decibels: 10 · log₁₀(Σ x² / Σ (x − x̂)²), infinite where both agree.
+
+    >>> round(sqnr([3.0, 4.0], [3.0, 3.5]), 2)
+    20.0
+    """
+    values, found = _checked(data), _checked(restored)
+    _same_shape(found.shape, values.shape)
+    largest = abs(values).max() or 1.0
+    signal, error = ((values / largest) ** 2).sum(), (((values - found) / largest) ** 2).sum()
+    if error == 0:
+        return math.inf
+    return 10 * math.log10(signal / error) if signal else -math.inf
+
+
+def _scheme(
+    scale: Floats,
+    zero_point: Any,
+    offset: Any,
+    bits: int,
+    low: int,
+    high: int,
+    axis: int | None,
+    group_size: int | None,
+) -> Scheme:
+    import numpy
+
+    return Scheme(
+        scale,
+        numpy.broadcast_to(numpy.asarray(zero_point).astype(numpy.int64), scale.shape),
+        numpy.broadcast_to(numpy.asarray(offset, dtype=float), scale.shape),
+        bits,
+        low,
+        high,
+        axis,
+        group_size,
+    )
+
+
+def _step(step: Quantity) -> Floats:
+    """The steps as an array; 1 where all data are alike, or so close that no number is between."""
+    import numpy
+
+    steps = numpy.asarray(step.magnitude)
+    return numpy.where(steps < numpy.finfo(float).tiny, 1.0, steps)
+
+
+def _limits(
+    data: ArrayLike, percentile: float, axis: int | None, group_size: int | None
+) -> tuple[Floats, Floats]:
+    values, upper = _checked(data), _upper(percentile)
+    low = _percentile(values, 100 - upper, axis, group_size)
+    return low, _percentile(values, upper, axis, group_size)
+
+
+def _span(low: Floats, high: Floats) -> Floats:
+    import numpy
+
+    with numpy.errstate(over="ignore"):
+        span = high - low
+    if not numpy.isfinite(span).all():
+        raise InputError(
+            f"the data span more than a floating-point number holds: {float(low.min()):g} to"
+            f" {float(high.max()):g}"
+        )
+    return span
+
+
+def _percentile(
+    values: Floats, percentile: float, axis: int | None, group_size: int | None
+) -> Floats:
+    import numpy
+
+    def at(part: Floats, axis: Any) -> Any:
+        if percentile in (0, 100):  # without interpolation, which may overflow
+            return (numpy.max if percentile else numpy.min)(part, axis=axis)
+        return numpy.percentile(part, percentile, axis=axis)
+
+    return _reduce(at, values, axis, group_size)
+
+
+def _reduce(function: Any, values: Floats, axis: int | None, group_size: int | None) -> Floats:
+    """The function of the whole array, of each channel along the axis, or of each group."""
+    import numpy
+
+    if group_size is not None:
+        return numpy.asarray(function(_groups(values, axis, group_size), axis=-1))
+    if axis is None:
+        return numpy.asarray(function(values, axis=None))
+    kept = _axis(axis, values.ndim)
+    others = tuple(each for each in range(values.ndim) if each != kept)
+    return numpy.asarray(function(values, axis=others))
+
+
+def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
+    if axis is not None:
+        raise InputError(
+            f"groups run along the last axis in every row of it; leave out axis={axis!r} where"
+            f" group_size is given"
+        )
+    if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
+        raise InputError(f"group_size must be a whole number from 1; got {shown(group_size)}")
+    length = values.shape[-1] if values.ndim else 0
+    if not length or length % group_size:
+        raise InputError(
+            f"group_size must divide the length of the last axis, {length}; got {group_size}"
+        )
+    return values.reshape(*values.shape[:-1], length // group_size, group_size)
+
+
+def _checked(data: ArrayLike) -> Floats:
+    """The data as an array of floats."""
+    values = _array(checked_magnitude(data))
+    if not values.size:
+        raise InputError("data must hold at least one number; got none")
+    finite = abs(values) < math.inf
+    if not finite.all():
+        raise InputError(f"data must be finite; got {values[~finite].flat[0]}")
+    return values
+
+
+def _whole(codes: ArrayLike, name: str) -> Codes:
+    array = _array(codes)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"integer_matmul(): {name} must be whole numbers; got {shown(codes)}")
+    return array.astype("int64")
+
+
+def _array(numbers: Any) -> NDArray[Any]:
+    try:
+        import numpy
+    except ImportError:
+        raise NumpyNeededError("quantization needs numpy, which is not installed") from None
+    return numpy.asarray(numbers)
+
+
+def _fits(sums: Codes, terms: int) -> None:
+    if (abs(sums) >= 2**31).any():
+        raise InputError(
+            f"integer_matmul(): a sum of {terms} products may overflow a 32-bit accumulator; split"
+            f" the inner dimension or use fewer bits"
+        )
+
+
+def _check_bits(bits: int) -> None:
+    if isinstance(bits, bool) or not isinstance(bits, int):
+        raise InputError(f"bits must be a whole number; got {shown(bits)}")
+    if not FEWEST_BITS <= bits <= MOST_BITS:
+        raise InputError(f"bits must be between {FEWEST_BITS} and {MOST_BITS}; got {bits}")
+
+
+def _upper(percentile: float) -> float:
+    if not 50 < percentile <= 100:
+        raise InputError(f"percentile must be above 50 and at most 100; got {percentile!r}")
+    return percentile
+
+
+def _axis(axis: int, dimensions: int) -> int:
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -dimensions <= axis < dimensions:
+        raise InputError(f"axis must be one of the data's {dimensions}; got {shown(axis)}")
+    return axis % dimensions
+
+
+def _same_shape(found: tuple[int, ...], needed: tuple[int, ...]) -> None:
+    if found != needed:
+        raise InputError(f"an array of shape {needed} is needed; got shape {found}")
