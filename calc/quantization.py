@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from calc.elementwise import floor, log10
 from calc.errors import InputError, NumpyNeededError, shown
-from calc.law import AT_LEAST_ONE, NON_NEGATIVE, Range, law
+from calc.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
 from calc.units import Quantity, QuantityLike, checked_magnitude
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Codes: TypeAlias = NDArray[Any]
 
 FEWEST_BITS, MOST_BITS = 2, 32
-BITS = Range(FEWEST_BITS, MOST_BITS, True, f"between {FEWEST_BITS} and {MOST_BITS}")
-ACCUMULATOR_BITS = Range(2, 64, True, "between 2 and 64")
 CLIP_CANDIDATES = 200
 
 
@@ -126,7 +124,7 @@ def bytes_per_parameter(
 def products_without_overflow(
     largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
     other_largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    accumulator_bits: Annotated[QuantityLike, "", ACCUMULATOR_BITS] = 32,
+    accumulator_bits: Annotated[QuantityLike, "", BITS] = 32,
 ) -> Annotated[Quantity, ""]:
     """Products of two codes, each as large as it can be, that a signed accumulator is sure to hold.
 
@@ -195,10 +193,8 @@ class Scheme:
         return replace(self, scale=self.scale * fraction, offset=self.offset * fraction)
 
     def least_error(self, data: ArrayLike) -> Scheme:
-        """The shrunk scheme whose mean squared error on the data is least, found by trial.
-
-        Tries every half per cent of the range, for each channel or group by itself; the whole
-        range is among them, so that the result is never worse than the scheme.
+        """The shrunk scheme of the least mean squared error on the data: of all half per cents of
+        the range the best, for each channel or group by itself.
         """
         import numpy
 

@@ -33,9 +33,10 @@ SIGNS = {
 }
 FUNCTIONS = {"min", "max", "log", "exp"}
 TOKEN = re.compile(
-    r"(?P<words>[A-Za-zα-ωΔ][a-z\d]+(?: [a-z]{2,}(?![\w(]))*|[A-Z]{2,}|[A-Za-zα-ωΔ])"
+    r"(?P<hat>\w)\u0302|(?P<log>log₂|log₁₀)"
+    r"|(?P<words>[A-Za-zα-ωΔ][a-z\d]+(?: [a-z]{2,}(?![\w(]))*|[A-Z]{2,}|[A-Za-zα-ωΔ])"
     r"(?P<sub>_\w+|½)?(?P<star>\*(?! ?\w))?"
-    r"|(?P<log>log₂)|(?P<square>²)|(?P<other>\S)|(?P<space>\s+)"
+    r"|(?P<square>²)|\^\((?P<power>[^()]+)\)|(?P<other>\S)|(?P<space>\s+)"
 )
 
 
@@ -49,10 +50,14 @@ def tex(equation: str) -> str:
 
 
 def _token(match: re.Match[str]) -> str:
+    if match["hat"]:
+        return rf"\hat{{{match['hat']}}}"
     if match["words"]:
         return _name(match["words"]) + _subscript(match["sub"]) + ("^*" if match["star"] else "")
     if match["log"]:
-        return r"\log_2 "
+        return {"log₂": r"\log_2 ", "log₁₀": r"\log_{10} "}[match["log"]]
+    if match["power"]:
+        return f"^{{{tex(match['power'])}}}"
     if match["square"]:
         return "^2"
     if match["other"]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import griffe
 
 import calc
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_FRACTION
+from calc.law import AT_LEAST_ONE, BITS, FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_FRACTION
 from pages import ROOT, generated
 from pages.equations import tex
 
@@ -20,6 +20,7 @@ RANGES = {
     "FRACTION": FRACTION,
     "POSITIVE_FRACTION": POSITIVE_FRACTION,
     "AT_LEAST_ONE": AT_LEAST_ONE,
+    "BITS": BITS,
 }
 # What the chapters quote is documented by the chapters.
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
@@ -163,6 +164,10 @@ def _call(called: str, parameters: list[griffe.Parameter]) -> str:
         f"*{each.name}" if each.kind is griffe.ParameterKind.var_positional else _given(each)
         for each in parameters
     ]
+    keyword_only = griffe.ParameterKind.keyword_only
+    first = next((i for i, each in enumerate(parameters) if each.kind is keyword_only), None)
+    if first is not None and parameters[first - 1].kind is not griffe.ParameterKind.var_positional:
+        given.insert(first, "*")
     line = f"{called}({', '.join(given)})"
     if len(line) > 80:
         line = f"{called}(\n" + "".join(f"    {each},\n" for each in given) + ")"

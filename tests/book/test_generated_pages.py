@@ -67,6 +67,8 @@ def test_every_law_has_its_equation_units_and_example() -> None:
         ("L_max = ⌊M / m⌋", r"L_\text{max} = \lfloor M / m\rfloor"),
         ("I* = 2 · I", r"I^* = 2 \cdot I"),
         ("n½ = L · BW", r"n_{1/2} = L \cdot BW"),
+        ("|x − x̂| ≤ s / (2^(b−1) − 1)", r"|x - \hat{x}| \le s / (2^{b-1} - 1)"),
+        ("a = log₂ b + log₁₀(3 · 4^b)", r"a = \log_2 b + \log_{10} (3 \cdot 4^b)"),
     ],
 )
 def test_equations_become_tex(equation: str, wanted: str) -> None:
