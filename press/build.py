@@ -25,7 +25,7 @@ from .errors import BookError, Problems, stop
 if TYPE_CHECKING:
     from .project import Book
 
-NEEDED = ["yaml", "pypandoc", "nbclient", "nbformat", "ipykernel", "jinja2", "typst"]
+NEEDED = ["yaml", "pypandoc", "IPython", "matplotlib_inline", "jinja2", "typst"]
 
 
 def check_parts() -> None:

@@ -16,11 +16,11 @@ import sys
 from pathlib import Path
 
 from .errors import BookError, Problems
-from .execute import Result, environment, execute
+from .execute import MEMORY, Result, environment, execute
 from .project import Book
 from .source import Cell, Source
 
-FOLDER = ".press-cache"
+FOLDER = MEMORY
 PRESS = Path(__file__).parent
 THEME = PRESS / "theme"
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import Problems
-from .execute import NARROW, Outputs, Result
+from .execute import Outputs, Result
 from .source import INLINE, Cell, Prose, Source
 
-# Where a warning says that it comes from: a name with the number of the process in it.
-CELL_FILE = r"(?<!\S)\S*ipykernel_\d+/\d+\.py"
+CELL_FILE = r"<ipython-input-\d+-\w+>"  # where a warning says that it comes from
 LONGEST_WORD = 10_000
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
@@ -137,7 +136,7 @@ class _Weaver:
                 if re.search(r"^[ \t]*:::", shown[-1], re.MULTILINE):
                     self.refuse(cell.line, "the Markdown of this cell holds a `:::` line.")
             elif "image/svg+xml" in data:
-                figures.append(self.figure(cell, data, len(figures) + 1))
+                figures.append(self.figure(cell, output, len(figures) + 1))
                 shown.append(figures[-1])
             elif set(data) != {"text/plain"}:
                 self.refuse(cell.line, f"press cannot print {', '.join(sorted(data))}.")
@@ -159,13 +158,13 @@ class _Weaver:
             self.woven.add(cell.line, "", opening, "", text.strip("\n"), "", ":::")
         self.woven.add(cell.line, "")
 
-    def figure(self, cell: Cell, data: dict[str, str], number: int) -> str:
+    def figure(self, cell: Cell, output: dict[str, Any], number: int) -> str:
         name = re.sub(r"\W+", "-", f"{self.woven.file}-{cell.label or cell.line}-{number}")
         alt = " ".join(str(cell.options.get("fig-alt", "")).split())
         if not alt:
             self.refuse(cell.line, "this cell draws a figure and needs `fig-alt`.")
-        svg = data["image/svg+xml"]
-        narrow = data.get(NARROW, svg)
+        svg = output["data"]["image/svg+xml"]
+        narrow = output.get("narrow", svg)
         self.woven.figures[name] = Drawing(svg, narrow if narrow != svg else "", alt)
         return f"![]({FIGURE}{name})"
 

@@ -19,6 +19,7 @@ from press.build import render
 from press.cache import files_below
 from press.check import page_texts
 from press.errors import BookError
+from press.execute import KERNEL
 from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press
 
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
@@ -74,7 +75,7 @@ def test_nothing_changed_is_said_and_costs_no_imports(everything: Path) -> None:
     )  # fmt: skip
     assert done.stdout == "Nothing has changed: _book is up to date.\n"
     imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert not imported & {"pypandoc", "nbclient", "nbformat", "typst", "jinja2", "matplotlib"}
+    assert not imported & {"pypandoc", "IPython", "typst", "jinja2", "matplotlib"}
 
 
 def test_a_change_of_prose_runs_no_cell_and_is_published(tmp_path: Path, write_book: Write) -> None:
@@ -338,7 +339,7 @@ def test_a_missing_part_of_press_is_one_sentence(
 
 
 def test_a_kernel_that_does_not_start_is_one_sentence(tmp_path: Path, write_book: Write) -> None:
-    broken = tmp_path / "broken" / "ipykernel_launcher.py"
+    broken = tmp_path / "broken" / "traitlets.py"
     broken.parent.mkdir()
     broken.write_text("raise SystemExit('out of order')\n")
     environment = {**os.environ, "PYTHONPATH": str(broken.parent)}
@@ -360,6 +361,23 @@ def test_no_start_up_file_of_the_author_runs(
     root = write_book("# A\n\nIt is `{python} 'mine' in globals()`.\n")
     render(root)
     assert "It is False." in text(root)
+
+
+def test_what_other_programs_print_is_on_the_page(write_book: Write) -> None:
+    code = "import subprocess, sys\nprint('ours')\nsubprocess.run(['echo', 'theirs'])\n!echo shell"
+    root = write_book(f"# A\n\n```{{python}}\n#| echo: false\n{code}\n```\n")
+    render(root)
+    for line in ("ours", "theirs", "shell"):
+        assert line in text(root).split("\n")
+
+
+def test_a_kernel_ends_with_press() -> None:
+    request = {"pieces": ["import time; time.sleep(600)"], "root": "/", "memory": "/"}
+    kernel = subprocess.Popen(
+        [sys.executable, KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    kernel.communicate(json.dumps(request) + "\n", timeout=30)
+    assert kernel.returncode == 1
 
 
 def test_a_warning_names_no_process(write_book: Write) -> None:

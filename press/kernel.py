@@ -1,0 +1,236 @@
+"""The Python process that runs one chapter, as Jupyter's kernel would: IPython without a screen.
+
+It reads what to run from its input and answers with a line for each piece, then one with the files
+that the chapter read, so that its results count no longer than they do. It ends when its input
+does: with press. A chapter sees nothing of it but IPython.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import os
+import sys
+import sysconfig
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.pylabtools import print_figure
+from traitlets.config import Config
+
+NARROW_PAGE = [3.5, 2.6]  # inches, as matplotlib's `figure.figsize`; what is tight adds a margin
+PRINTING = {"bbox_inches": "tight", "metadata": {"Date": None}}
+
+outputs: list[dict[str, Any]] = []  # of the piece that is running
+errors: list[tuple[str, str]] = []
+
+
+class Stream(io.TextIOBase):
+    """What Python prints goes to the outputs; what other programs print, to a file until then."""
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        self.name = name
+        self.descriptor = descriptor
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 (the process ends it)
+        os.dup2(self.file.fileno(), descriptor)
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        last = outputs[-1] if outputs else {}
+        if last.get("output_type") == "stream" and last["name"] == self.name:
+            last["text"] += text
+        elif text:
+            outputs.append({"output_type": "stream", "name": self.name, "text": text})
+        return len(text)
+
+    def collect(self) -> None:
+        self.file.seek(0)
+        self.write(self.file.read().decode(errors="replace"))
+        self.file.seek(0)
+        self.file.truncate()
+
+
+class Shown(DisplayHook):
+    """Takes the value of a cell's last line."""
+
+    def write_output_prompt(self) -> None: ...
+    def finish_displayhook(self) -> None: ...
+
+    def write_format_data(self, format_dict: dict[str, Any], md_dict: object = None) -> None:
+        outputs.append({"output_type": "execute_result", "data": format_dict})
+
+
+class Displayed(DisplayPublisher):
+    """Takes what a cell displays."""
+
+    def publish(self, data: dict[str, Any], *_: object, **__: object) -> None:
+        outputs.append({"output_type": "display_data", "data": data})
+
+    def clear_output(self, wait: bool = False) -> None:
+        outputs.clear()
+
+
+class Shell(InteractiveShell):
+    def _showtraceback(self, kind: type, error: object, traceback: object) -> None:
+        errors.append((kind.__name__, str(error)))
+
+
+class Chapter:
+    """One chapter's shell."""
+
+    def __init__(self) -> None:
+        config = Config()
+        config.HistoryManager.enabled = False
+        # The inline backend, once a chapter imports pyplot, sets its own printer from these.
+        config.InlineBackend.figure_formats = {"svg"}
+        config.InlineBackend.print_figure_kwargs = PRINTING
+        self.shell: Any = Shell.instance(
+            config=config, displayhook_class=Shown, display_pub_class=Displayed
+        )
+        printer: Any = self.shell.display_formatter
+        svg = printer.formatters["image/svg+xml"]
+        svg.for_type_by_name(
+            "matplotlib.figure", "Figure", lambda figure: print_figure(figure, "svg", **PRINTING)
+        )
+        # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        self.streams = [Stream("stdout", 1), Stream("stderr", 2)]
+        sys.stdout, sys.stderr = self.streams
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+
+    def cell(self, code: str) -> list[dict[str, Any]]:
+        """What a cell gives; a figure is drawn once more, for a page as narrow as a phone's."""
+        found = self.run(code)
+        drawing = sys.modules.get("matplotlib")
+        if not errors and drawing and any("image/svg+xml" in o.get("data", {}) for o in found):
+            with drawing.rc_context({"figure.figsize": NARROW_PAGE}):
+                again = self.run(code)
+            for output, twin in zip(found, again, strict=False):
+                if svg := twin.get("data", {}).get("image/svg+xml"):
+                    output["narrow"] = svg
+        return found
+
+    def run(self, code: str) -> list[dict[str, Any]]:
+        outputs.clear()
+        result: Any = self.shell.run_cell(code, store_history=True)
+        if not errors and not result.success:  # a cell that exits is no traceback to IPython
+            errors.append((type(result.error_in_exec).__name__, str(result.error_in_exec)))
+        for stream in self.streams:
+            stream.collect()
+        return list(outputs)
+
+    def values(self, expressions: list[str]) -> list[dict[str, Any]]:
+        """Evaluates inline expressions as Quarto does: with the kernel's `user_expressions`."""
+        found = self.shell.user_expressions(dict(enumerate(expressions)))
+        return [found[i] for i in range(len(expressions))]
+
+
+# ---- The files that a chapter reads
+
+# What it opened, and its digest just before; None for what it wrote itself.
+opened: dict[str, str | None] = {}
+
+
+def digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def watch() -> None:
+    """Notes every file that this process opens from now on, in Python."""
+    not_read = (".pyc", ".ttf", ".ttc", ".otf", ".afm")  # a module's source counts; no font
+    homes = (sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev")
+    skipped = tuple(os.path.realpath(home) + os.sep for home in homes)
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
+            return
+        flags = arguments[2] if isinstance(arguments[2], int) else 0
+        try:
+            path = os.path.realpath(os.fsdecode(arguments[0]))
+        except (OSError, ValueError):
+            return
+        if path in opened or path.startswith(skipped) or path.endswith(not_read):
+            return
+        if flags & (os.O_TRUNC | os.O_EXCL):
+            opened[path] = None
+        elif flags & os.O_ACCMODE == os.O_WRONLY:
+            return
+        elif os.path.isfile(path) or not os.path.exists(path):
+            opened[path] = None  # for the opening that the digest needs
+            opened[path] = digest(path)
+
+    sys.addaudithook(hook)
+
+
+def files_read(root: str, memory: str) -> list[tuple[str, str]]:
+    """The digest of each file that the chapter read and each module from outside `root`.
+
+    Not what an installation or `memory` holds, nor the list of fonts that matplotlib keeps.
+    """
+    own = dict(opened)
+    homes = {Path(home).resolve() for home in (sys.prefix, *sysconfig.get_paths().values())}
+    homes |= {Path(memory).resolve(), Path(__file__).resolve()}
+    if drawing := sys.modules.get("matplotlib"):
+        homes.add(Path(drawing.get_cachedir()).resolve())
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    modules = {Path(file).resolve() for file in files if isinstance(file, str)}
+    for path in modules:
+        if not path.is_relative_to(Path(root).resolve()):
+            own.setdefault(str(path), digest(str(path)))
+    return [
+        (path, value)
+        for path, value in sorted(own.items())
+        if value and not any(Path(path).is_relative_to(home) for home in homes)
+    ]
+
+
+# ---- The talk with press
+
+
+def main() -> None:
+    asked = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def answer(value: object) -> None:
+        answers.write(json.dumps(value, default=repr) + "\n")
+        answers.flush()
+
+    def end_with_press() -> None:
+        asked.read()
+        os._exit(1)
+
+    request = json.loads(asked.readline())
+    threading.Thread(target=end_with_press, daemon=True).start()
+    sys.path.insert(0, "")
+    chapter = Chapter()
+    answer("ready")
+    watch()
+    for code in request["pieces"]:
+        found = chapter.cell(code) if isinstance(code, str) else chapter.values(code)
+        answer({"outputs": found, "errors": errors})
+        if errors:
+            break
+    else:
+        answer(files_read(request["root"], request["memory"]))
+    os._exit(0)  # no thread or exit handler of a chapter can hold press up
+
+
+if __name__ == "__main__":
+    main()
