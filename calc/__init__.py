@@ -8,6 +8,7 @@
 
 Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`,
 `energy`, `memory`, `links` and `quantization` the laws; `derivations` what the book quotes. Each is
+`energy`, `memory`, `links` and `collectives` the laws; `derivations` what the book quotes. Each is
 imported when it is first used.
 """
 
@@ -22,6 +23,9 @@ from calc.records import source
 from calc.units import Quantity, quantity
 
 if TYPE_CHECKING:
+    from calc import (
+        collectives as collectives,
+    )
     from calc import (
         constants as constants,
     )
@@ -67,6 +71,7 @@ LAW_MODULES = (
     "memory",
     "links",
     "quantization",
+    "collectives",
 )
 SUBMODULES = ("constants", "hardware", *LAW_MODULES, "derivations")
 

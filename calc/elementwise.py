@@ -63,6 +63,19 @@ def floor(value: Any) -> Any:
     return nearest if _reaches(value, nearest) else math.floor(value)
 
 
+def doublings(value: Any) -> Any:
+    """How many doublings take one to this value or beyond: the logarithm to base 2, rounded up."""
+    if hasattr(value, "units"):
+        return doublings(value.magnitude) * value.units
+    if _is_array(value):
+        import numpy
+
+        mantissa, exponent = numpy.frexp(value)
+        return exponent - (mantissa == 0.5)
+    mantissa, exponent = math.frexp(value)
+    return exponent - (mantissa == 0.5)
+
+
 def _reaches(value: Any, whole: Any) -> Any:
     return value * (1 + 1e-12) >= whole
 

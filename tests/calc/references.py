@@ -102,6 +102,49 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "quantization.products_without_overflow": lambda largest, other, bits: (
         (2 ** (bits - 1) - 1) / largest // other
     ),
+    "collectives.all_gather_traffic": lambda size, n: size - size / n,
+    "collectives.all_reduce_traffic": lambda size, n: 2 * size - 2 * size / n,
+    "collectives.ring_all_gather": lambda size, n, bandwidth, latency: (
+        n * latency - latency + (size - size / n) / bandwidth
+    ),
+    "collectives.ring_reduce_scatter": lambda size, n, bandwidth, latency: (
+        n * latency - latency + (size - size / n) / bandwidth
+    ),
+    "collectives.ring_all_reduce": lambda size, n, bandwidth, latency: (
+        2 * (n * latency - latency) + 2 * (size - size / n) / bandwidth
+    ),
+    "collectives.tree_all_reduce": lambda size, n, bandwidth, latency: (
+        2 * _levels(n) * latency + 2 * _levels(n) * size / bandwidth
+    ),
+    "collectives.double_tree_all_reduce": lambda size, n, bandwidth, latency: (
+        2 * (_levels(n) * latency + size / bandwidth) if n > 1 else 0
+    ),
+    "collectives.ring_crossover": lambda n, bandwidth, latency: (
+        n * latency * bandwidth * sorted([n - 1 - _levels(n), 0])[1]
+    ),
+    "collectives.hierarchical_all_reduce": (
+        lambda size, each, nodes, bandwidth, latency, outer_bandwidth, outer_latency: (
+            2 * (each - 1) * latency
+            + 2 * (nodes - 1) * outer_latency
+            + 2 * (size - size / each) / bandwidth
+            + 2 * (size / each - size / each / nodes) / outer_bandwidth
+        )
+    ),
+    "collectives.all_to_all": lambda size, n, bandwidth, latency: (
+        n * latency - latency + (size - size / n) / bandwidth
+    ),
+    "collectives.algorithm_bandwidth": lambda size, time: size / time,
+    "collectives.bus_bandwidth": lambda size, time, n: (2 * size - 2 * size / n) / time,
+    "collectives.bubble_fraction": lambda stages, batches, slices: (
+        1 - batches / (batches + (stages - 1) / slices)
+    ),
+    "collectives.bubble_overhead": lambda stages, batches, slices: (stages - 1) / slices / batches,
+    "collectives.step_time": lambda compute, talk, overlap: (
+        sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0]
+    ),
+    "collectives.scaling_efficiency": lambda compute, talk, overlap: (
+        compute / (sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0])
+    ),
 }
 
 
@@ -115,3 +158,11 @@ def _critical_batch(
 
 def _whole_root(square: Exact) -> int:
     return math.isqrt(math.floor(square))
+
+
+def _levels(devices: Exact) -> int:
+    """Doublings of one device until there are enough."""
+    levels = 0
+    while 2**levels < devices:
+        levels += 1
+    return levels

@@ -1,0 +1,358 @@
+"""Collectives: what devices that must agree on an array send each other, and what a step waits for.
+
+All times are of the model that Hockney made for one message and Thakur and others for collectives:
+a message of n bytes takes L + n / BW. Every device has one link, full duplex, and BW is what it
+carries each way. Links do not get in each other's way, reducing costs no time, and one device alone
+sends nothing. Sizes are of the whole array: what each device holds before an all-reduce or a
+reduce-scatter, and what each holds after an all-gather.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from calc.elementwise import doublings, maximum, minimum, where
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.units import Quantity, QuantityLike
+
+
+@law
+def all_gather_traffic(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends, and receives, in an all-gather: all parts but one.
+
+    Equation: D = (n − 1) / n · S
+
+    The same holds of a reduce-scatter and of an all-to-all. No algorithm receives less.
+
+    Source: thakur2005optimization
+
+    >>> print(all_gather_traffic("14 GB", 8))
+    12.25 GB
+    """
+    return (devices - 1) / devices * size
+
+
+@law
+def all_reduce_traffic(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends, at least, to sum an array that each of them holds whole.
+
+    Equation: D = 2 · (n − 1) / n · S
+
+    A reduce-scatter and an all-gather. Less is possible only where switches do the sums.
+
+    Source: patarasuk2009bandwidth
+
+    >>> print(all_reduce_traffic("14 GB", 8))
+    24.5 GB
+    """
+    return 2 * (devices - 1) / devices * size
+
+
+@law
+def ring_all_gather(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until every device holds every part: n − 1 rounds, one part to the neighbour in each.
+
+    Equation: T = (n − 1) · (L + S / (n · BW))
+
+    Assumes parts of equal size; S is the array that each device holds at the end.
+
+    Source: thakur2005optimization
+
+    >>> print(ring_all_gather("14 GB", 8, "450 GB/s", "500 ns"))
+    27.23 ms
+    """
+    return (devices - 1) * (latency + size / (devices * bandwidth))
+
+
+@law
+def ring_reduce_scatter(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until each device holds the sum of one part: an all-gather, run backwards.
+
+    Equation: T = (n − 1) · (L + S / (n · BW))
+
+    Assumes parts of equal size and additions that cost no time; S is the array that each device
+    holds at the beginning.
+
+    Source: patarasuk2009bandwidth
+
+    >>> print(ring_reduce_scatter("14 GB", 8, "450 GB/s", "500 ns"))
+    27.23 ms
+    """
+    return (devices - 1) * (latency + size / (devices * bandwidth))
+
+
+@law
+def ring_all_reduce(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until every device holds the sum, on a ring: a reduce-scatter, then an all-gather.
+
+    Equation: T = 2 · (n − 1) · (L + S / (n · BW))
+
+    Assumes that each device sends to one neighbour while it receives from the other. Its traffic is
+    the least possible; its rounds grow with n.
+
+    Source: patarasuk2009bandwidth
+
+    >>> print(ring_all_reduce("14 GB", 8, "450 GB/s", "500 ns"))
+    54.45 ms
+    """
+    return 2 * (devices - 1) * (latency + size / (devices * bandwidth))
+
+
+@law
+def tree_all_reduce(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until every device holds the sum, on one tree: a reduction to its root, and a broadcast.
+
+    Equation: T = 2 · ⌈log₂ n⌉ · (L + S / BW)
+
+    Assumes a binomial tree whose messages are the whole array, one level after the other. Few
+    rounds, each of them long: for arrays that are short.
+
+    Source: thakur2005optimization
+
+    >>> print(tree_all_reduce("10 kB", 8, "450 GB/s", "500 ns"))
+    3.133 µs
+    """
+    return 2 * doublings(devices) * (latency + size / bandwidth)
+
+
+@law
+def double_tree_all_reduce(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until every device holds the sum, on two binary trees, each for one half of the array.
+
+    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · S / BW where n > 1, and 0 where n = 1
+
+    Every device is a leaf in one tree and has up to two children in the other, so it sends the
+    array twice. Assumes a pipeline of pieces so small that it fills at once, and yet no latency for
+    each piece: a floor, which real trees approach for arrays that are long.
+
+    Source: sanders2009two
+
+    >>> print(double_tree_all_reduce("14 GB", 1024, "50 GB/s", "5 us"))
+    560.1 ms
+    """
+    sends = where(devices > 1, 2, 0)
+    return 2 * doublings(devices) * latency + sends * size / bandwidth
+
+
+@law
+def ring_crossover(
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Size of the array from which an all-reduce on a ring is faster than one on two trees.
+
+    Equation: S* = n · (n − 1 − ⌈log₂ n⌉) · L · BW
+
+    Where ring_all_reduce and double_tree_all_reduce meet; zero for two devices, whose ring is as
+    short as their tree. It grows with n²: large rings pay for long arrays alone.
+
+    Source: sanders2009two
+
+    >>> print(ring_crossover(8, "50 GB/s", "5 us"))
+    8 MB
+    """
+    return devices * maximum(devices - 1 - doublings(devices), 0) * latency * bandwidth
+
+
+@law
+def hierarchical_all_reduce(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices_per_node: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    nodes: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    inner_bandwidth: Annotated[QuantityLike, "byte/s"],
+    inner_latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    outer_bandwidth: Annotated[QuantityLike, "byte/s"],
+    outer_latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-reduce by rings in each node and rings between nodes, one after the other.
+
+    Equation: T = 2 · (g − 1) · (L₁ + S / (g · BW₁)) + 2 · (k − 1) · (L₂ + S / (g · k · BW₂))
+
+    A reduce-scatter in each node of g devices, an all-reduce of each part between the k nodes, an
+    all-gather in each node. Assumes that every device has a port of its own to the other nodes,
+    which carries BW₂ each way.
+
+    Source: mikami2018massively
+
+    >>> print(hierarchical_all_reduce("14 GB", 8, 4, "450 GB/s", "500 ns", "50 GB/s", "5 us"))
+    107.0 ms
+    """
+    inner = (
+        2 * (devices_per_node - 1) * (inner_latency + size / (devices_per_node * inner_bandwidth))
+    )
+    part = size / devices_per_node
+    return inner + 2 * (nodes - 1) * (outer_latency + part / (nodes * outer_bandwidth))
+
+
+@law
+def all_to_all(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time until each device has sent every other one a part of its own: n − 1 rounds of pairs.
+
+    Equation: T = (n − 1) · (L + S / (n · BW))
+
+    S is what one device holds, the part for itself included. Assumes parts of equal size, and a
+    network that carries all pairs at once at full bandwidth; a ring or a thinned-out network does
+    not.
+
+    Source: thakur2005optimization
+
+    >>> print(all_to_all("64 MB", 8, "450 GB/s", "500 ns"))
+    127.9 µs
+    """
+    return (devices - 1) * (latency + size / (devices * bandwidth))
+
+
+@law
+def algorithm_bandwidth(
+    size: Annotated[QuantityLike, "byte"],
+    time: Annotated[QuantityLike, "s"],
+) -> Annotated[Quantity, "byte/s"]:
+    """Bytes of the array over the time of the collective: what a benchmark calls algbw.
+
+    Equation: BW_alg = S / T
+
+    Source: nvidia-nccl-tests
+
+    >>> print(algorithm_bandwidth("14 GB", "54.45 ms"))
+    257.1 GB/s
+    """
+    return size / time
+
+
+@law
+def bus_bandwidth(
+    size: Annotated[QuantityLike, "byte"],
+    time: Annotated[QuantityLike, "s"],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte/s"]:
+    """Bytes that each device sent each way in an all-reduce, over its time: busbw.
+
+    Equation: BW_bus = 2 · (n − 1) / n · S / T
+
+    To be held against a link's bandwidth each way. Where switches do the sums, devices send less
+    than this factor says, and it may exceed the link.
+
+    Source: nvidia-nccl-tests
+
+    >>> print(bus_bandwidth("14 GB", "54.45 ms", 8))
+    450.0 GB/s
+    """
+    return 2 * (devices - 1) / devices * size / time
+
+
+@law
+def bubble_fraction(
+    stages: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    stages_per_device: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, ""]:
+    """Share of a step in which a device of a pipeline waits, while it fills and while it drains.
+
+    Equation: f = (p − 1) / (v · m + p − 1)
+
+    Assumes p devices with layers of equal time, m microbatches, and messages that cost no time.
+    With v > 1 each device holds v thin slices of the model instead of a thick one (interleaving).
+
+    Source: huang2019gpipe
+
+    >>> print(bubble_fraction(8, 32).to("%"))
+    17.95%
+    """
+    return (stages - 1) / (stages_per_device * microbatches + stages - 1)
+
+
+@law
+def bubble_overhead(
+    stages: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    stages_per_device: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, ""]:
+    """Waiting in a pipeline over the time of its work: what the bubble adds to a step without one.
+
+    Equation: o = (p − 1) / (v · m) = f / (1 − f)
+
+    Assumes what bubble_fraction assumes, and is at times printed under that name.
+
+    Source: narayanan2021efficient
+
+    >>> print(bubble_overhead(8, 32).to("%"))
+    21.88%
+    """
+    return (stages - 1) / (stages_per_device * microbatches)
+
+
+@law
+def step_time(
+    compute_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    communication_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    overlap: Annotated[QuantityLike, "", FRACTION],
+) -> Annotated[Quantity, "s"]:
+    """Time of a step that hides this fraction of its shorter part behind its longer one.
+
+    Equation: T = T_comp + T_comm − h · min(T_comp, T_comm)
+
+    The two bounds: h = 0 adds the times, h = 1 leaves the longer. Assumes that sending slows
+    computing down in no other way.
+
+    Source: li2020pytorch
+
+    >>> print(step_time("100 ms", "40 ms", overlap=0.5))
+    120 ms
+    """
+    return compute_time + communication_time - overlap * minimum(compute_time, communication_time)
+
+
+@law
+def scaling_efficiency(
+    compute_time: Annotated[QuantityLike, "s"],
+    communication_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    overlap: Annotated[QuantityLike, "", FRACTION],
+) -> Annotated[Quantity, ""]:
+    """Share of a step's time that would remain if communication were free.
+
+    Equation: E = T_comp / (T_comp + T_comm − h · min(T_comp, T_comm))
+
+    Source: li2020pytorch
+
+    >>> print(scaling_efficiency("100 ms", "40 ms", overlap=0).to("%"))
+    71.43%
+    """
+    hidden = overlap * minimum(compute_time, communication_time)
+    return compute_time / (compute_time + communication_time - hidden)

@@ -1,0 +1,335 @@
+"""Collectives: each formula against its schedule, played round by round on a few devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import Quantity, collectives, links, quantity
+
+COUNTS = range(1, 18)
+CHUNK = 40.0  # bytes
+BANDWIDTH, LATENCY = 8.0, 3.0
+LINK = quantity(BANDWIDTH, "byte/s"), quantity(LATENCY, "s")
+
+Message = tuple[int, int, Sequence[int]]  # from, to, which chunks
+
+
+class Devices:
+    """Devices that hold chunks; in a round each sends one message while it receives another."""
+
+    def __init__(self, count: int, chunks: int) -> None:
+        self.held = np.random.default_rng(count).integers(100, size=(count, chunks))
+        self.total = self.held.sum(axis=0)
+        self.sent = [0] * count
+        self.time = 0.0
+
+    def round(
+        self,
+        messages: list[Message],
+        *,
+        add: bool,
+        bandwidth: float = BANDWIDTH,
+        latency: float = LATENCY,
+    ) -> None:
+        assert len({sender for sender, _, _ in messages}) == len(messages)
+        assert len({receiver for _, receiver, _ in messages}) == len(messages)
+        before = self.held.copy()
+        for sender, receiver, chunks in messages:
+            self.held[receiver, chunks] = before[sender, chunks] + add * before[receiver, chunks]
+            self.sent[sender] += len(chunks)
+        longest = max(len(chunks) for _, _, chunks in messages)
+        self.time += latency + longest * CHUNK / bandwidth
+
+    def all_hold_the_sum(self) -> bool:
+        return bool((self.held == self.total).all())
+
+    @property
+    def size(self) -> Quantity:
+        return quantity(CHUNK * self.held.shape[1], "byte")
+
+
+def halves_of_a_ring(n: int) -> tuple[list[list[Message]], list[list[Message]]]:
+    """The rounds of a reduce-scatter, and of the all-gather after it, by n chunks on n devices."""
+    neighbor = [(i, (i + 1) % n) for i in range(n)]
+    reduce = [[(i, j, [(i - step) % n]) for i, j in neighbor] for step in range(n - 1)]
+    gather = [[(i, j, [(i + 1 - step) % n]) for i, j in neighbor] for step in range(n - 1)]
+    return reduce, gather
+
+
+@pytest.mark.parametrize("n", COUNTS)
+def test_a_ring_played_through(n: int) -> None:
+    devices = Devices(n, chunks=n)
+    reduce, gather = halves_of_a_ring(n)
+    for messages in reduce:
+        devices.round(messages, add=True)
+    assert all(devices.held[i, (i + 1) % n] == devices.total[(i + 1) % n] for i in range(n))
+    time = collectives.ring_reduce_scatter(devices.size, n, *LINK)
+    assert time.m_as("s") == pytest.approx(devices.time)
+    assert time == collectives.ring_all_gather(devices.size, n, *LINK)
+    traffic = collectives.all_gather_traffic(devices.size, n)
+    assert [CHUNK * sent for sent in devices.sent] == pytest.approx([traffic.m_as("byte")] * n)
+
+    for messages in gather:
+        devices.round(messages, add=False)
+    assert devices.all_hold_the_sum()
+    time = collectives.ring_all_reduce(devices.size, n, *LINK)
+    assert time.m_as("s") == pytest.approx(devices.time)
+    traffic = collectives.all_reduce_traffic(devices.size, n)
+    assert [CHUNK * sent for sent in devices.sent] == pytest.approx([traffic.m_as("byte")] * n)
+
+
+@pytest.mark.parametrize("n", COUNTS)
+def test_a_tree_played_through(n: int) -> None:
+    devices = Devices(n, chunks=1)
+    strides = [2**level for level in range(math.ceil(math.log2(n)))]
+    for stride in strides:  # to the root, device 0
+        pairs = [(i, i - stride) for i in range(stride, n, 2 * stride)]
+        devices.round([(child, parent, [0]) for child, parent in pairs], add=True)
+    assert devices.held[0] == devices.total
+    for stride in reversed(strides):
+        pairs = [(i, i - stride) for i in range(stride, n, 2 * stride)]
+        devices.round([(parent, child, [0]) for child, parent in pairs], add=False)
+    assert devices.all_hold_the_sum()
+    time = collectives.tree_all_reduce(devices.size, n, *LINK)
+    assert time.m_as("s") == pytest.approx(devices.time)
+
+
+def tree_in_order(n: int, shift: int) -> dict[int, int]:
+    """Who is whose parent where places 1 to n form a binary tree in order, odd places its leaves.
+
+    The root is the place of the highest bit. Device d stands at place d + 1, moved on by shift.
+    """
+    top = 2 ** (n.bit_length() - 1)
+    parents = {}
+    for place in range(1, n + 1):
+        low = place & -place
+        parent = place
+        while place != top:
+            parent = (parent - low) | (2 * low)
+            if parent <= n:
+                break
+            low *= 2
+        if place != top:
+            parents[place] = parent
+    return {(a - 1 + shift) % n: (b - 1 + shift) % n for a, b in parents.items()}
+
+
+@pytest.mark.parametrize("n", [n for n in COUNTS if n % 2 == 0])
+def test_two_trees_share_the_work(n: int) -> None:
+    trees = [tree_in_order(n, shift) for shift in (0, 1)]
+    half_arrays_sent = [0] * n
+    for parents in trees:
+        assert len(parents) == n - 1
+        for child, parent in parents.items():
+            half_arrays_sent[child] += 1  # its sum goes up
+            half_arrays_sent[parent] += 1  # the total comes down
+
+        def depth(device: int, parents: dict[int, int] = parents) -> int:
+            return 1 + depth(parents[device]) if device in parents else 0
+
+        assert max(depth(device) for device in range(n)) <= math.ceil(math.log2(n))
+    first, second = (set(parents.values()) for parents in trees)
+    assert not first & second  # nobody has children in both
+    time = collectives.double_tree_all_reduce("80 byte", n, *LINK)
+    latencies = 2 * math.ceil(math.log2(n)) * LATENCY
+    longest = max(half_arrays_sent) * 40 / BANDWIDTH
+    assert longest <= time.m_as("s") - latencies
+    assert n < 6 or longest == pytest.approx(time.m_as("s") - latencies)
+
+
+@pytest.mark.parametrize(("each", "nodes"), [(1, 1), (1, 5), (4, 1), (2, 3), (4, 3), (8, 4)])
+def test_rings_within_rings_played_through(each: int, nodes: int) -> None:
+    devices = Devices(each * nodes, chunks=each * nodes)
+    parts = [list(range(part * nodes, (part + 1) * nodes)) for part in range(each)]
+    inner_reduce, inner_gather = halves_of_a_ring(each)
+    outer_reduce, outer_gather = halves_of_a_ring(nodes)
+
+    def inside(messages: list[Message]) -> list[Message]:
+        return [
+            (node * each + i, node * each + j, parts[part])
+            for node in range(nodes)
+            for i, j, (part,) in messages
+        ]
+
+    def between(messages: list[Message]) -> list[Message]:
+        return [
+            (i * each + device, j * each + device, [parts[(device + 1) % each][part]])
+            for device in range(each)
+            for i, j, (part,) in messages
+        ]
+
+    for messages in inner_reduce:
+        devices.round(inside(messages), add=True)
+    for messages in outer_reduce:
+        devices.round(between(messages), add=True, bandwidth=2.0, latency=7.0)
+    for messages in outer_gather:
+        devices.round(between(messages), add=False, bandwidth=2.0, latency=7.0)
+    for messages in inner_gather:
+        devices.round(inside(messages), add=False)
+    assert devices.all_hold_the_sum()
+    time = collectives.hierarchical_all_reduce(devices.size, each, nodes, *LINK, "2 byte/s", "7 s")
+    assert time.m_as("s") == pytest.approx(devices.time)
+
+
+@pytest.mark.parametrize("n", COUNTS)
+def test_an_all_to_all_played_through(n: int) -> None:
+    devices = Devices(n, chunks=n)
+    start = devices.held.copy()
+    inbox = [{i: start[i, i]} for i in range(n)]
+    for step in range(1, n):
+        messages = [(i, (i + step) % n, [(i + step) % n]) for i in range(n)]
+        for sender, receiver, (chunk,) in messages:
+            inbox[receiver][sender] = start[sender, chunk]
+        devices.round(messages, add=False)
+    assert all(inbox[j] == {i: start[i, j] for i in range(n)} for j in range(n))
+    time = collectives.all_to_all(devices.size, n, *LINK)
+    assert time.m_as("s") == pytest.approx(devices.time)
+
+
+# --- limits ---
+
+ALL_REDUCES = [
+    collectives.ring_all_reduce,
+    collectives.tree_all_reduce,
+    collectives.double_tree_all_reduce,
+]
+times = st.floats(1e-6, 1e6)
+counts = st.integers(2, 10_000)
+
+
+@pytest.mark.parametrize("law", [*ALL_REDUCES, collectives.ring_all_gather, collectives.all_to_all])
+def test_one_device_has_nobody_to_talk_to(law: type[Quantity]) -> None:
+    assert law("1 GB", 1, "1 GB/s", "1 s") == quantity("0 s")
+    assert law("1 GB", [1, 2], "1 GB/s", "1 s")[0] == quantity("0 s")
+
+
+def test_one_device_sends_nothing() -> None:
+    assert collectives.all_reduce_traffic("1 GB", 1) == quantity("0 byte")
+    assert collectives.bus_bandwidth("1 GB", "1 s", 1) == quantity("0 byte/s")
+    assert collectives.ring_crossover(1, "1 GB/s", "1 s") == quantity("0 byte")
+    assert collectives.bubble_fraction(1, 8) == quantity("0")
+
+
+def test_two_devices_exchange_halves_both_ways_or_the_whole() -> None:
+    """On a ring each sends its half twice: the array once. On one tree it goes there and back."""
+    message = links.transfer_time("1 GB", "1 GB/s", "1 s")
+    assert collectives.tree_all_reduce("1 GB", 2, "1 GB/s", "1 s") == 2 * message
+    assert collectives.ring_all_reduce("1 GB", 2, "1 GB/s", "1 s") == quantity("3 s")
+
+
+@given(counts, st.floats(1, 1e12))
+def test_the_bandwidth_of_a_ring_hardly_depends_on_its_length(n: int, size: float) -> None:
+    time = collectives.ring_all_reduce(quantity(size, "byte"), n, "1 byte/s", "0 s")
+    assert size * (1 - 1e-9) <= time.m_as("s") <= 2 * size
+
+
+@given(counts, times, times)
+def test_ring_and_trees_meet_at_the_crossover(n: int, bandwidth: float, latency: float) -> None:
+    link = quantity(bandwidth, "byte/s"), quantity(latency, "s")
+    size = collectives.ring_crossover(n, *link)
+    ring = collectives.ring_all_reduce(size, n, *link).m_as("s")
+    trees = collectives.double_tree_all_reduce(size, n, *link).m_as("s")
+    assert ring == pytest.approx(trees)
+    shorter, longer = size * 0.9, size * 1.1
+    if n > 3:  # for less the crossover is at zero
+        assert collectives.ring_all_reduce(shorter, n, *link) > (
+            collectives.double_tree_all_reduce(shorter, n, *link)
+        )
+        assert collectives.ring_all_reduce(longer, n, *link) < (
+            collectives.double_tree_all_reduce(longer, n, *link)
+        )
+
+
+@given(counts, st.floats(1, 1e12))
+def test_bus_bandwidth_is_what_the_link_carries(n: int, size: float) -> None:
+    array = quantity(size, "byte")
+    time = collectives.ring_all_reduce(array, n, "3 byte/s", "0 s")
+    assert collectives.bus_bandwidth(array, time, n).m_as("byte/s") == pytest.approx(3)
+    assert collectives.algorithm_bandwidth(array, time).m_as("byte/s") <= 3 * (1 + 1e-9)
+
+
+def test_what_a_benchmark_printed() -> None:
+    """A line of all_reduce_perf on four GPUs: 1011.4 µs, algbw 4.17, busbw 6.26."""
+    run = "4218900 byte", "1011.4 us"
+    assert f"{collectives.algorithm_bandwidth(*run).m_as('GB/s'):.2f}" == "4.17"
+    assert f"{collectives.bus_bandwidth(*run, 4).m_as('GB/s'):.2f}" == "6.26"
+
+
+@pytest.mark.parametrize("levels", range(1, 40))
+def test_levels_of_a_tree_are_exact(levels: int) -> None:
+    """A logarithm in floating point could be off by one next to a power of two."""
+
+    def found(devices: int) -> float:
+        time = collectives.tree_all_reduce("0 byte", devices, "1 byte/s", "1 s")
+        array = collectives.tree_all_reduce("0 byte", [devices], "1 byte/s", "1 s")
+        assert array[0] == time
+        return time.m_as("s") / 2
+
+    assert found(2**levels) == levels
+    assert found(2**levels + 1) == levels + 1
+
+
+# --- pipelines ---
+
+
+def makespan(stages: int, microbatches: int, slices: int) -> int:
+    """Slots until the last of v·p thin stages has seen the last microbatch; each takes one slot.
+
+    Devices take the microbatches in groups of p, and each group through slice after slice.
+    """
+    groups = range(0, microbatches, stages)
+    order = [
+        (batch, piece)
+        for first in groups
+        for piece in range(slices)
+        for batch in range(first, min(first + stages, microbatches))
+    ]
+    done: dict[tuple[int, int, int], int] = {}
+    free = [0] * stages
+    for batch, piece in order:
+        for device in range(stages):
+            previous = (batch, piece, device - 1) if device else (batch, piece - 1, stages - 1)
+            start = max(free[device], done.get(previous, 0))
+            done[batch, piece, device] = free[device] = start + 1
+    return max(free)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4, 8])
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("slices", [1, 2, 5])
+def test_a_pipeline_played_through(stages: int, groups: int, slices: int) -> None:
+    microbatches = groups * stages
+    busy = slices * microbatches
+    total = makespan(stages, microbatches, slices)
+    fraction = collectives.bubble_fraction(stages, microbatches, slices).magnitude
+    overhead = collectives.bubble_overhead(stages, microbatches, slices).magnitude
+    assert fraction == pytest.approx(1 - busy / total)
+    assert overhead == pytest.approx(total / busy - 1)
+    assert overhead == pytest.approx(fraction / (1 - fraction))
+
+
+# --- overlap ---
+
+
+@given(times, times, st.floats(0, 1))
+def test_a_step_lies_between_its_longer_part_and_the_sum(
+    compute: float, talk: float, overlap: float
+) -> None:
+    parts = quantity(compute, "s"), quantity(talk, "s")
+    step = collectives.step_time(*parts, overlap).m_as("s")
+    assert max(compute, talk) * (1 - 1e-9) <= step <= (compute + talk) * (1 + 1e-9)
+    assert collectives.step_time(*parts, 0).m_as("s") == pytest.approx(compute + talk)
+    assert collectives.step_time(*parts, 1).m_as("s") == pytest.approx(max(compute, talk))
+    efficiency = collectives.scaling_efficiency(*parts, overlap).magnitude
+    assert efficiency == pytest.approx(compute / step)
+
+
+def test_free_communication_scales_perfectly() -> None:
+    assert collectives.scaling_efficiency("1 s", "0 s", 0) == quantity("1")
+    assert collectives.scaling_efficiency("1 s", "1 s", 1) == quantity("1")
