@@ -7,9 +7,8 @@
     4.2e22 FLOP
 
 Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`,
-`energy`, `memory`, `links` and `quantization` the laws; `derivations` what the book quotes. Each is
-`energy`, `memory`, `links` and `collectives` the laws; `derivations` what the book quotes. Each is
-imported when it is first used.
+`energy`, `memory`, `links`, `quantization` and `collectives` the laws; `derivations` what the book
+quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
