@@ -6,9 +6,9 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Modules: `constants` and `hardware` hold the data; `roofline`, `scaling`, `queueing`, `training`,
-`energy`, `memory`, `links`, `quantization` and `collectives` the laws; `derivations` what the book
-quotes. Each is imported when it is first used.
+Modules: `constants` and `hardware` hold the data, `formats` the number formats; `roofline`,
+`scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization` and `collectives` the
+laws; `derivations` what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     )
     from calc import (
         energy as energy,
+    )
+    from calc import (
+        formats as formats,
     )
     from calc import (
         hardware as hardware,
@@ -72,7 +75,7 @@ LAW_MODULES = (
     "quantization",
     "collectives",
 )
-SUBMODULES = ("constants", "hardware", *LAW_MODULES, "derivations")
+SUBMODULES = ("constants", "hardware", "formats", *LAW_MODULES, "derivations")
 
 
 def laws() -> dict[str, Callable[..., Any]]:

@@ -20,7 +20,7 @@ LAYERS = [
     {"errors"},
     {"units", "parsing", "formatting"},
     {"citations", "records"},
-    {"constants", "hardware"},
+    {"constants", "hardware", "formats"},
     {"law", "elementwise"},
     set(calc.LAW_MODULES),
     {"derivations", "simulation", "codesign", "measure"},
@@ -123,6 +123,7 @@ def test_without_numpy_numbers_still_work() -> None:
         print(calc.roofline.attainable("989 TFLOP/s", "3.35 TB/s", "1 FLOP/byte"))
         print(calc.roofline.bound("989 TFLOP/s", "3.35 TB/s", "1 FLOP/byte"))
         print(calc.scaling.amdahl_limit(0), calc.scaling.amdahl(0.05, 8))
+        print(calc.formats.FP8_E4M3.max, calc.formats.MXFP4.size)
         print(calc.queueing.max_throughput("24 GB", "1 GB/request", "50 ms"))
         print(calc.links.round_trip_time("6000 km"), calc.training.inference_flops("7B param"))
         print(pickle.loads(pickle.dumps(copy.copy(quantity("3 GB")))) + quantity("1 GB"))
@@ -130,7 +131,7 @@ def test_without_numpy_numbers_still_work() -> None:
         for name, law in calc.laws().items():
             assert law.__doc__
         for wrong in (lambda: quantity([1, 2], "GB"), lambda: calc.scaling.amdahl(None, 8),
-            lambda: calc.training.training_flops([1e9], 1),
+            lambda: calc.training.training_flops([1e9], 1), lambda: calc.formats.FP16.round(1),
             lambda: calc.quantization.affine([1.0]), lambda: calc.quantization.affine(1.0)):
             try:
                 wrong()
@@ -143,6 +144,7 @@ def test_without_numpy_numbers_still_work() -> None:
         "3.35 TFLOP/s",
         "memory",
         "∞ 5.926",
+        "448.0 0.5312 byte",
         "480 request/s",
         "60 ms 14 GFLOP",
         "4 GB",
@@ -150,6 +152,7 @@ def test_without_numpy_numbers_still_work() -> None:
         "a list of numbers needs numpy, which is not installed",
         "amdahl(): serial_fraction needs a pure number; got None",
         "training_flops(): parameters: a list of numbers needs numpy, which is not installed",
+        "a number format rounds, encodes and decodes with numpy, which is not installed",
         "a list of numbers needs numpy, which is not installed",
         "quantization needs numpy, which is not installed",
     ]

@@ -1,0 +1,506 @@
+"""Number formats, bit for bit: against numpy and ml_dtypes, in exact fractions, by the OCP rule."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, citations, formats
+from calc.formats import Block, Float, Integer, PowerOfTwo
+
+# Each format with the type that numpy or ml_dtypes has for it.
+FLOATS: dict[str, tuple[Float, Any]] = {
+    "fp64": (formats.FP64, numpy.float64),
+    "fp32": (formats.FP32, numpy.float32),
+    "fp16": (formats.FP16, numpy.float16),
+    "bf16": (formats.BF16, ml_dtypes.bfloat16),
+    "fp8-e5m2": (formats.FP8_E5M2, ml_dtypes.float8_e5m2),
+    "fp8-e4m3": (formats.FP8_E4M3, ml_dtypes.float8_e4m3fn),
+    "e4m3 by IEEE": (Float(4, 3), ml_dtypes.float8_e4m3),
+    "e3m4 by IEEE": (Float(3, 4), ml_dtypes.float8_e3m4),
+    "fp6-e3m2": (formats.FP6_E3M2, ml_dtypes.float6_e3m2fn),
+    "fp6-e2m3": (formats.FP6_E2M3, ml_dtypes.float6_e2m3fn),
+    "fp4-e2m1": (formats.FP4_E2M1, ml_dtypes.float4_e2m1fn),
+}
+NARROW = {name: pair for name, pair in FLOATS.items() if pair[0].bits <= 16}
+every_float = pytest.mark.parametrize(("form", "dtype"), FLOATS.values(), ids=FLOATS)
+narrow = pytest.mark.parametrize(("form", "dtype"), NARROW.values(), ids=NARROW)
+doubles = st.floats(allow_nan=False)
+
+
+def bits_of(values: Any, dtype: Any) -> Any:
+    """The bits that numpy or ml_dtypes gives values in its own type."""
+    with numpy.errstate(all="ignore"):
+        cast = numpy.asarray(values, float).astype(dtype)
+    return cast.view(f"uint{8 * cast.dtype.itemsize}")
+
+
+def values_of(codes: Any, dtype: Any) -> Any:
+    with numpy.errstate(invalid="ignore"):  # a signalling NaN among them
+        return codes.view(dtype).astype(float)
+
+
+def all_codes(form: Float | Integer | PowerOfTwo) -> Any:
+    return numpy.arange(2**form.bits, dtype="uint8" if form.bits <= 8 else "uint16")
+
+
+def finite_values(form: Float) -> Any:
+    """Every finite value of a narrow format, from zero up."""
+    values = form.decode(all_codes(form)[: 2 ** (form.bits - 1)])
+    return values[numpy.isfinite(values)]
+
+
+def as_fp32(values: Any) -> Any:
+    """The nearest FP32 numbers: ml_dtypes would round through them, and so round twice."""
+    with numpy.errstate(over="ignore"):
+        return numpy.asarray(values, "float32").astype(float)
+
+
+def neighbours(values: Any) -> Any:
+    """Values with the FP32 numbers on both sides of them, of both signs."""
+    middle, infinity = as_fp32(values).astype("float32"), numpy.float32("inf")
+    near = [middle, numpy.nextafter(middle, infinity), numpy.nextafter(middle, -infinity)]
+    return numpy.concatenate([*near, *(-each for each in near)]).astype(float)
+
+
+def same(found: Any, wanted: Any) -> None:
+    """Equal bit for bit: zeros by their sign, NaN by being NaN."""
+    numpy.testing.assert_array_equal(found, wanted)
+    where_not_nan = ~numpy.isnan(wanted)
+    numpy.testing.assert_array_equal(
+        numpy.signbit(found)[where_not_nan], numpy.signbit(wanted)[where_not_nan]
+    )
+
+
+# --- widths and what follows from them ---
+
+
+@every_float
+def test_limits_against_finfo(form: Float, dtype: Any) -> None:
+    found = (numpy if dtype.__module__ == "numpy" else ml_dtypes).finfo(dtype)
+    assert form.max == float(found.max)
+    assert form.smallest_normal == float(found.smallest_normal)
+    assert form.smallest_subnormal == float(found.smallest_subnormal)
+    assert form.epsilon == float(found.eps)
+    assert form.bits == found.bits
+    if form.bits >= 16:  # below, ml_dtypes says 0 or 1 as it was written by hand
+        assert math.floor(form.mantissa_bits * math.log10(2)) == found.precision
+
+
+def test_what_the_papers_print() -> None:
+    # Micikevicius et al. 2022, table 1 and section 3; NVIDIA 2020; OCP 2023, tables 1 to 6.
+    assert (formats.FP8_E4M3.max, formats.FP8_E5M2.max) == (448, 57344)
+    assert (formats.FP8_E4M3.bias, formats.FP8_E5M2.bias) == (7, 15)
+    assert (formats.FP8_E4M3.smallest_normal, formats.FP8_E5M2.smallest_normal) == (2**-6, 2**-14)
+    assert formats.FP8_E4M3.smallest_subnormal == 2**-9
+    assert formats.FP8_E5M2.smallest_subnormal == 2**-16
+    binades = [formats.FP8_E4M3.binades, formats.FP8_E5M2.binades, formats.FP16.binades]
+    assert binades == [18, 32, 40]
+    assert formats.TF32.bits == 19
+    assert str(formats.TF32.size) == "4 byte"
+    assert (formats.FP6_E2M3.max, formats.FP6_E3M2.max, formats.FP4_E2M1.max) == (7.5, 28, 6)
+    assert (formats.INT8.min, formats.INT8.max) == (-128, 127)
+    assert formats.MXINT8.element.max == 1 + 63 / 64
+
+
+def test_sizes() -> None:
+    assert [str(formats.get(name).size) for name in ("fp64", "bf16", "fp8-e4m3", "int4")] == [
+        "8 byte",
+        "2 byte",
+        "1 byte",
+        "0.5 byte",
+    ]
+    assert formats.FP6_E2M3.size.m_as("byte") == 0.75
+    assert formats.MXFP4.size.m_as("byte") == 17 / 32  # 32 elements of half a byte, one scale
+    assert (formats.MXFP8_E4M3.bits, formats.MXFP6_E2M3.bits, formats.MXFP4.bits) == (
+        8.25,
+        6.25,
+        4.25,
+    )
+
+
+def test_digits_and_decades() -> None:
+    assert formats.FP32.decimal_digits == pytest.approx(7.2247, abs=1e-4)  # 24 bits
+    assert formats.FP64.decimal_digits == pytest.approx(15.9546, abs=1e-4)  # 53 bits
+    assert formats.FP16.decades == pytest.approx(math.log10(65504 * 2**24))
+    assert formats.FP64.decades == pytest.approx(631.56, abs=0.01)  # no float holds the ratio
+
+
+@narrow
+def test_ulp_is_the_gap_between_neighbours(form: Float, dtype: Any) -> None:
+    values = finite_values(form)
+    numpy.testing.assert_array_equal(form.ulp(values[:-1]), numpy.diff(values))
+    numpy.testing.assert_array_equal(form.ulp(-values), form.ulp(values))
+    assert math.isnan(form.ulp(form.max * 1.01))
+    assert math.isnan(form.ulp(math.inf))
+    assert math.isnan(form.ulp(math.nan))
+
+
+def test_ulp_against_numpy() -> None:
+    values = numpy.array([0, 5e-324, 1e-310, 1, 1.5, 2, 1e300, formats.FP64.max / 2])
+    numpy.testing.assert_array_equal(formats.FP64.ulp(values), numpy.spacing(values))
+    assert formats.FP32.ulp(1e-45) == 2**-149
+
+
+# --- bit for bit ---
+
+
+@narrow
+def test_every_code_both_ways(form: Float, dtype: Any) -> None:
+    codes = all_codes(form)
+    values = form.decode(codes)
+    same(values, values_of(codes, dtype))
+    numbers = ~numpy.isnan(values)
+    numpy.testing.assert_array_equal(form.encode(values[numbers]), codes[numbers])
+    if not numbers.all():
+        numpy.testing.assert_array_equal(
+            form.encode(values[~numbers]), bits_of(values, dtype)[~numbers]
+        )
+
+
+@narrow
+def test_every_value_every_tie_and_their_neighbours(form: Float, dtype: Any) -> None:
+    values = finite_values(form)
+    step = values[-1] - values[-2]
+    beyond = values[-1] + step * numpy.array([0.5, 1, 1.5, 4, 1e10])  # around the overflow
+    ties = (values[1:] + values[:-1]) / 2
+    for given_values in (values, ties, beyond):
+        given_values = neighbours(given_values)
+        numpy.testing.assert_array_equal(form.encode(given_values), bits_of(given_values, dtype))
+    same(form.round(numpy.array([0.0, -0.0])), numpy.array([0.0, -0.0]))
+
+
+@every_float
+def test_random_values(form: Float, dtype: Any) -> None:
+    random = numpy.random.default_rng(seed=1)
+    low, high = form.min_exponent - form.mantissa_bits - 3, form.max_exponent + 1
+    exponents = random.uniform(max(low, -1074), min(high, 1023), size=200_000)
+    values = random.choice([-1.0, 1.0], size=exponents.size) * 2.0**exponents
+    if dtype.__module__ != "numpy":
+        values = as_fp32(values)
+    numpy.testing.assert_array_equal(form.encode(values), bits_of(values, dtype))
+    same(form.round(values), values_of(bits_of(values, dtype), dtype))
+
+
+@pytest.mark.parametrize("name", ["fp64", "fp32", "fp16"])
+@given(value=doubles)
+def test_any_double_against_numpy(name: str, value: float) -> None:
+    form, dtype = FLOATS[name]
+    assert form.encode(value) == int(bits_of([value], dtype)[0])
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_any_code_of_fp64(code: int) -> None:
+    (wanted,) = struct.unpack("<d", struct.pack("<Q", code))
+    found = formats.FP64.decode(code)
+    assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+    if not math.isnan(wanted):
+        assert formats.FP64.encode(found) == code
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_any_code_of_fp32(code: int) -> None:
+    (wanted,) = struct.unpack("<f", struct.pack("<I", code))
+    found = formats.FP32.decode(code)
+    assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_tf32_is_fp32_less_thirteen_bits(value: float) -> None:
+    """In whole numbers: drop the last 13 bits of an FP32 number, to the nearest, ties to even."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    kept, dropped = bits >> 13, bits & 0x1FFF
+    kept += dropped > 0x1000 or (dropped == 0x1000 and kept & 1)
+    assert formats.TF32.encode(value) == kept
+    (wanted,) = struct.unpack("<f", struct.pack("<I", kept << 13))
+    assert formats.TF32.round(value) == wanted
+
+
+@narrow
+def test_infinity_and_nan(form: Float, dtype: Any) -> None:
+    assert form.encode(math.inf) == int(bits_of([math.inf], dtype)[0])
+    assert form.encode(-math.inf) == int(bits_of([-math.inf], dtype)[0])
+    if form.specials == "none":
+        assert form.round(math.inf) == form.max
+        with pytest.raises(InputError, match="has no NaN, and there is one among the values"):
+            form.encode([1.0, math.nan])
+    else:
+        for nan in (math.nan, -math.nan):
+            assert form.encode(nan) == int(bits_of([nan], dtype)[0])
+        assert math.isnan(form.round(math.nan))
+    assert form.round(math.inf) == {"ieee": math.inf, "none": form.max}.get(
+        form.specials, pytest.approx(math.nan, nan_ok=True)
+    )
+
+
+def test_the_overflow_of_the_book() -> None:
+    # Halfway between the largest number and the next step is a tie; above it the step is taken.
+    assert formats.FP16.round([65519.99, 65520]).tolist() == [65504, math.inf]
+    assert formats.FP8_E4M3.round(464) == 448
+    assert math.isnan(formats.FP8_E4M3.round(464.01))
+    assert formats.FP4_E2M1.round([5, 7, 1e9, -1e9]).tolist() == [4, 6, 6, -6]
+
+
+# --- any split, in exact fractions ---
+
+
+def fraction_values(exponent_bits: int, mantissa_bits: int, specials: str) -> list[Fraction]:
+    """Every finite value from zero up, as the definition has it."""
+    bias = 2 ** (exponent_bits - 1) - 1
+    values = []
+    for exponent in range(2**exponent_bits):
+        for mantissa in range(2**mantissa_bits):
+            last_exponent = exponent == 2**exponent_bits - 1
+            last_code = last_exponent and mantissa == 2**mantissa_bits - 1
+            if (specials == "ieee" and last_exponent) or (specials == "nan" and last_code):
+                continue
+            hidden = 1 if exponent else 0
+            significand = hidden + Fraction(mantissa, 2**mantissa_bits)
+            values.append(significand * Fraction(2) ** (max(exponent, 1) - bias))
+    return values
+
+
+@given(
+    exponent_bits=st.integers(2, 5),
+    mantissa_bits=st.integers(1, 5),
+    specials=st.sampled_from(["ieee", "nan", "none"]),
+    where=st.fractions(0, 1),
+)
+def test_any_split(exponent_bits: int, mantissa_bits: int, specials: str, where: Fraction) -> None:
+    form = Float(exponent_bits, mantissa_bits, specials)
+    values = fraction_values(exponent_bits, mantissa_bits, specials)
+    assert [Fraction(form.decode(code)) for code in range(len(values))] == values
+    assert (form.max, form.smallest_subnormal) == (values[-1], values[1])
+    assert form.smallest_normal == values[2**mantissa_bits]
+    assert form.ulp(1.0) == form.epsilon == Fraction(1, 2**mantissa_bits)
+    below = min(int(where * len(values)), len(values) - 2)
+    value = values[below] + (values[below + 1] - values[below]) * where
+    exact = Fraction(float(value))
+    distance = [abs(exact - each) for each in values]
+    nearest = [code for code, each in enumerate(distance) if each == min(distance)]
+    wanted = nearest[0] if len(nearest) == 1 else next(code for code in nearest if code % 2 == 0)
+    assert form.encode(float(value)) == wanted
+    sign = 2 ** (exponent_bits + mantissa_bits)
+    assert form.encode(-float(value)) == wanted + sign
+
+
+@given(doubles, st.sampled_from([formats.FP32, formats.BF16, formats.FP16, formats.TF32]))
+def test_rounding_is_idempotent_and_odd(value: float, form: Float) -> None:
+    rounded = form.round(value)
+    assert form.round(rounded) == rounded
+    assert form.round(-value) == -rounded
+
+
+def test_without_mantissa() -> None:
+    e3m0 = Float(3, 0, "none")
+    assert [e3m0.decode(code) for code in range(8)] == [0, 0.25, 0.5, 1, 2, 4, 8, 16]
+    assert e3m0.round([0.13, 0.7, 3.1, 99]).tolist() == [0.25, 0.5, 4, 16]
+
+
+# --- integers and scales ---
+
+
+@pytest.mark.parametrize(
+    ("form", "dtype"), [(formats.INT8, numpy.int8), (formats.INT4, ml_dtypes.int4)]
+)
+def test_every_integer(form: Integer, dtype: Any) -> None:
+    codes = all_codes(form)
+    values = form.decode(codes)
+    low, high = int(form.min), int(form.max)
+    assert sorted(values.tolist()) == list(range(low, high + 1))
+    numpy.testing.assert_array_equal(form.encode(values), codes)
+    signed = numpy.arange(low, high + 1).astype(dtype)
+    codes_of_dtype = signed.view("uint8") & (2**form.bits - 1)
+    numpy.testing.assert_array_equal(form.encode(range(low, high + 1)), codes_of_dtype)
+
+
+def test_integers_round_to_even_and_saturate() -> None:
+    given_values = [-200, -128.5, -0.5, 0.5, 1.5, 2.5, 126.5, 127.5, math.inf, -math.inf]
+    wanted = [-128, -128, 0, 0, 2, 2, 126, 127, 127, -128]
+    assert formats.INT8.round(given_values).tolist() == wanted
+    assert Integer(8, fraction_bits=6).round([1.0, 0.01, -3]).tolist() == [1, 1 / 64, -2]
+    with pytest.raises(InputError, match="INT8 has no NaN"):
+        formats.INT8.round(math.nan)
+
+
+def test_every_scale() -> None:
+    dtype = ml_dtypes.float8_e8m0fnu
+    codes = all_codes(formats.E8M0)
+    same(formats.E8M0.decode(codes), values_of(codes, dtype))
+    numpy.testing.assert_array_equal(formats.E8M0.encode(formats.E8M0.decode(codes)), codes)
+    powers = 2.0 ** numpy.arange(-131, 131)
+    near = [powers * factor for factor in (1, 1.2, 1.49, 1.5, 1.51, 1.99)]
+    values = as_fp32(numpy.concatenate([*near, [0, -1, math.inf, math.nan]]))
+    values = values[~((values > 2.0**-127) & (values < 1.5 * 2.0**-127))]  # ml_dtypes rounds up
+    assert formats.E8M0.round([1.2 * 2.0**-127, 1e-300]).tolist() == [2.0**-127] * 2
+    numpy.testing.assert_array_equal(formats.E8M0.encode(values), bits_of(values, dtype))
+    assert (formats.E8M0.max, formats.E8M0.min) == (2.0**127, 2.0**-127)
+
+
+# --- blocks, by the rule of the OCP specification (section 6.3), one block at a time ---
+
+
+def ocp_block(
+    values: list[float], emax: int, largest: float, cast: Callable[[float], float]
+) -> Any:
+    """Scale and values of one block, written out: X = 2^(floor(log2 max|V|) - emax), P = V / X."""
+    peak = max(abs(Fraction(value)) for value in values)
+    exponent = -127
+    while peak >= Fraction(2) ** (exponent + 1 + emax):
+        exponent += 1
+    scale = Fraction(2) ** exponent
+    limited = [max(-largest, min(largest, float(Fraction(v) / scale))) for v in values]
+    return float(scale), [cast(value) * float(scale) for value in limited]
+
+
+def through(dtype: Any) -> Callable[[float], float]:
+    return lambda value: float(numpy.array(value).astype(dtype))
+
+
+BLOCKS: dict[str, tuple[Block, int, float, Callable[[float], float]]] = {
+    "mxfp8-e4m3": (formats.MXFP8_E4M3, 8, 448, through(ml_dtypes.float8_e4m3fn)),
+    "mxfp8-e5m2": (formats.MXFP8_E5M2, 15, 57344, through(ml_dtypes.float8_e5m2)),
+    "mxfp6-e3m2": (formats.MXFP6_E3M2, 4, 28, through(ml_dtypes.float6_e3m2fn)),
+    "mxfp6-e2m3": (formats.MXFP6_E2M3, 2, 7.5, through(ml_dtypes.float6_e2m3fn)),
+    "mxfp4": (formats.MXFP4, 2, 6, through(ml_dtypes.float4_e2m1fn)),
+    "mxint8": (formats.MXINT8, 0, 127 / 64, lambda value: float(numpy.rint(64 * value)) / 64),
+}
+every_block = pytest.mark.parametrize(
+    ("form", "emax", "largest", "cast"), BLOCKS.values(), ids=BLOCKS
+)
+
+
+@every_block
+@given(st.lists(st.floats(-(2.0**120), 2.0**120), min_size=32, max_size=32))
+def test_a_block_against_the_rule(
+    form: Block, emax: int, largest: float, cast: Callable[[float], float], values: list[float]
+) -> None:
+    scales, elements = form.encode(values)
+    scale, wanted = ocp_block(values, emax, largest, cast)
+    assert form.scale.decode(scales).tolist() == [scale]
+    assert form.decode(scales, elements).tolist() == wanted
+    assert (scales.dtype, elements.dtype) == (numpy.uint8, numpy.uint8)
+
+
+@every_block
+def test_many_blocks_along_the_last_axis(
+    form: Block, emax: int, largest: float, cast: Callable[[float], float]
+) -> None:
+    random = numpy.random.default_rng(seed=2)
+    values = random.normal(size=(3, 5, 80)) * 10.0 ** random.uniform(-6, 6, size=(3, 5, 1))
+    rounded = form.round(values)
+    for row, found in zip(values.reshape(-1, 80), rounded.reshape(-1, 80), strict=True):
+        for start in range(0, 80, 32):  # the last block is half full
+            _, wanted = ocp_block(row[start : start + 32].tolist(), emax, largest, cast)
+            assert found[start : start + 32].tolist() == wanted
+    scales, elements = form.encode(values)
+    assert (scales.shape, elements.shape) == ((3, 5, 3), (3, 5, 80))
+
+
+def test_special_blocks() -> None:
+    zeros = formats.MXFP4.encode(numpy.zeros(64))
+    assert zeros.scales.tolist() == [0, 0]  # the smallest scale there is
+    assert formats.MXFP4.round(numpy.zeros(64)).tolist() == [0] * 64
+    for bad in (math.nan, math.inf, 1e300):
+        values = numpy.ones(64)
+        values[3] = bad
+        assert formats.MXFP4.encode(values).scales.tolist() == [255, 125]
+        rounded = formats.MXFP8_E4M3.round(values)
+        assert numpy.isnan(rounded[:32]).all()
+        assert (rounded[32:] == 1).all()
+    assert formats.MXFP8_E4M3.round([1e-44, 0.0]).tolist() == [0.0, 0.0]
+    assert formats.MXFP4.round([]).tolist() == []
+    assert formats.MXFP4.round(numpy.ones((2, 0))).shape == (2, 0)
+
+
+def test_a_block_of_ones_own() -> None:
+    own = Block(formats.FP4_E2M1, formats.E8M0, 16)
+    assert own.bits == 4.5
+    assert own.name == "FP4 E2M1 in blocks of 16"
+    assert own.round(numpy.arange(16.0)).max() == 12  # 15 / 2 saturates at 6
+
+
+# --- names, shapes, refusals ---
+
+
+def test_names() -> None:
+    assert set(formats.names()) >= set(FLOATS) - {"e4m3 by IEEE", "e3m4 by IEEE"}
+    for name in formats.names():
+        form = formats.get(name)
+        assert getattr(formats, name.upper().replace("-", "_")) is form
+        assert formats.get(form.name) is form
+        assert citations.citation(form.source)
+    assert formats.get("FP8_E4M3") is formats.FP8_E4M3
+    assert Float(5, 10) == formats.FP16
+    assert Float(5, 10).name == "E5M10"
+    assert Integer(8).name == "INT8"
+    assert PowerOfTwo(8) == formats.E8M0
+
+
+@pytest.mark.parametrize(
+    "form", [formats.FP32, formats.FP4_E2M1, formats.INT8, formats.E8M0], ids=lambda form: form.name
+)
+def test_scalars_arrays_and_nothing(form: Any) -> None:
+    assert type(form.encode(1)) is int
+    assert type(form.round(1)) is float
+    assert type(form.round(numpy.float32(1))) is float
+    assert form.round([[1.0, 2.0]]).tolist() == [[1, 2]]
+    assert form.encode(numpy.ones((2, 3))).shape == (2, 3)
+    assert form.round([]).shape == form.encode([]).shape == form.decode([]).shape == (0,)
+    assert form.decode(numpy.uint8(1)) == form.decode(1) == form.decode([1])[0]
+
+
+def test_codes_come_in_the_narrowest_type() -> None:
+    widths = {"fp4-e2m1": 8, "fp8-e4m3": 8, "bf16": 16, "tf32": 32, "fp32": 32, "fp64": 64}
+    for name, width in widths.items():
+        form = formats.get(name)
+        assert isinstance(form, Float)
+        assert form.encode([1.0]).dtype == f"uint{width}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: formats.get("fp12"), "there is no format 'fp12'; there are fp64, fp32, tf32"),
+        (lambda: formats.get(16), "there is no format 16"),
+        (lambda: Float(12, 3), "exponent_bits must be a whole number from 2 to 11; got 12"),
+        (lambda: Float(1, 3), "exponent_bits must be a whole number from 2 to 11; got 1"),
+        (lambda: Float(11, 3, "nan"), "exponent_bits must be a whole number from 2 to 10; got 11"),
+        (lambda: Float(5, 0), "mantissa_bits must be a whole number from 1 to 52; got 0"),
+        (lambda: Float(5, 53), "mantissa_bits must be a whole number from 1 to 52; got 53"),
+        (lambda: Float(5.0, 3), "exponent_bits must be a whole number from 2 to 11; got 5.0"),
+        (lambda: Float(5, True), "mantissa_bits must be a whole number from 1 to 52; got True"),
+        (lambda: Float(5, 2, "fn"), "specials must be one of ieee, nan, none; got 'fn'"),
+        (lambda: Float(5, 10, storage_bits=8), "storage_bits must be a whole number from 16"),
+        (lambda: Integer(1), "bits must be a whole number from 2 to 53; got 1"),
+        (lambda: Integer(8, 9), "fraction_bits must be a whole number from 0 to 8; got 9"),
+        (lambda: PowerOfTwo(11), "exponent_bits must be a whole number from 2 to 10; got 11"),
+        (lambda: Block(formats.FP16, formats.E8M0, 0), "block_size must be a whole number from 1"),
+        (
+            lambda: formats.FP8_E4M3.decode(256),
+            "a code of FP8 E4M3 is a whole number from 0 to 255",
+        ),
+        (lambda: formats.FP4_E2M1.decode([3, -1]), "a code of FP4 E2M1 is a whole number from 0"),
+        (lambda: formats.FP16.decode(1.0), "a code of FP16 is a whole number from 0 to 65535"),
+        (lambda: formats.FP64.decode(2**64), "a code of FP64 is a whole number from 0 to"),
+        (lambda: formats.E8M0.decode(True), "a code of E8M0 is a whole number from 0 to 255"),
+        (lambda: formats.FP16.round("1"), "a number, or a list or array of numbers, is needed"),
+        (lambda: formats.FP16.ulp(None), "a number, or a list or array of numbers, is needed"),
+        (lambda: formats.INT8.encode([1, math.nan]), "INT8 has no NaN"),
+        (lambda: formats.MXFP4.encode(1.0), "MXFP4 encodes blocks, so it needs an array"),
+        (lambda: formats.MXFP4.decode([1, 1], [1]), "MXFP4 has one scale for each 32 elements"),
+    ],
+)
+def test_refusals(wrong: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        wrong()
+    assert sentence in str(refusal.value)
