@@ -30,9 +30,9 @@ SPECIALS = ("ieee", "nan", "none")
 class Float:
     """A binary floating-point format: a sign, an exponent and a mantissa.
 
-    A number is ±1.mantissa · 2^(exponent − bias); where the exponent field is zero, ±0.mantissa ·
-    2^(1 − bias), a subnormal number. `specials` says what the highest exponent means: "ieee" for
-    infinity and NaN, "nan" for numbers but for one NaN, "none" for numbers alone.
+    A number is `±1.mantissa · 2^(exponent − bias)`; where the exponent field is zero, it is
+    `±0.mantissa · 2^(1 − bias)`, a subnormal number. `specials` says what the highest exponent
+    means: "ieee" for infinity and NaN, "nan" for numbers but for one NaN, "none" for numbers alone.
 
     >>> [Float(2, 1, specials="none").decode(code) for code in range(8)]
     [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
@@ -106,10 +106,10 @@ class Float:
 
     @property
     def decimal_digits(self) -> float:
-        """Decimal digits that the significand is worth: log10 of 2^(mantissa bits + 1).
+        """Decimal digits that the significand is worth: mantissa bits + 1, times log10 of 2.
 
-        Tables with whole digits (C's FLT_DIG, numpy's precision) round down the log10 of
-        2^(mantissa bits): the digits of a decimal number that survive a trip through the format.
+        Tables of decimal digits in whole numbers (`FLT_DIG` in C, `precision` in numpy) leave out
+        the 1 and round down: so many digits of any decimal number survive the format.
         """
         return (self.mantissa_bits + 1) * math.log10(2)
 
@@ -139,9 +139,9 @@ class Float:
     def encode(self, values: Any) -> Any:
         """The bits of the nearest number of the format; of two, of the one with an even last bit.
 
-        What rounds to more than the largest number becomes infinity, or NaN where there is no
-        infinity, or the largest number where there are neither. (Clip the values first where they
-        shall saturate.) A NaN keeps its sign alone, and is refused by a format that has none.
+        Overflow: what rounds to more than the largest number becomes infinity, or NaN where there
+        is no infinity, or the largest number where there are neither. (Clip the values first where
+        they shall saturate.) Of a NaN the sign is kept; a format that has no NaN refuses it.
 
         >>> hex(FP16.encode(-1.5)), hex(FP8_E4M3.encode(464)), hex(FP8_E4M3.encode(465))
         ('0xbe00', '0x7e', '0x7f')
@@ -215,7 +215,7 @@ class Float:
 
 @dataclass(frozen=True)
 class Integer:
-    """Two's complement: whole numbers, or steps of 2^−fraction_bits, equally far apart.
+    """Two's complement: whole numbers, or with `fraction_bits` so many bits of a fraction.
 
     >>> Integer(8).min, Integer(8).max, Integer(8, fraction_bits=6).max
     (-128.0, 127.0, 1.984375)
@@ -332,8 +332,8 @@ class PowerOfTwo:
     def encode(self, values: Any) -> Any:
         """The bits of the nearest power of two, the larger of two.
 
-        What is positive and below the smallest scale becomes the smallest; what rounds above the
-        largest, and what is not positive, becomes NaN.
+        A value below the smallest scale becomes the smallest; what rounds above the largest, and
+        what is not positive, becomes NaN.
         """
         numpy, given = _numbers(values)
         with numpy.errstate(invalid="ignore"):
@@ -440,7 +440,7 @@ class Block:
         return value * numpy.repeat(scale, self.block_size, axis=-1)[..., : value.shape[-1]]
 
     def round(self, values: Any) -> Any:
-        """The values after a trip through the format.
+        """The values that are left of these after encoding and decoding.
 
         >>> MXFP4.round([0.1, 10, 25, -1]).tolist()
         [0.0, 8.0, 24.0, -0.0]
