@@ -18,7 +18,8 @@ SIGNS = {
     "⌉": r"\rceil",
     "½": r"{1/2}",
     "Σ": r"\sum",
-    "√": r"\surd",
+    "₁": "_1",
+    "₂": "_2",
     "%": r"\%",
     "α": r"\alpha",
     "β": r"\beta",
@@ -38,6 +39,7 @@ TOKEN = re.compile(
     r"(?P<sub>_\w+|½)?(?P<star>\*(?! ?\w))?"
     r"|(?P<square>²)|\^\((?P<power>[^()]+)\)|(?P<other>\S)|(?P<space>\s+)"
 )
+ROOT = re.compile(r"√\(((?:[^()]|\([^()]*\))*)\)")
 
 
 def tex(equation: str) -> str:
@@ -46,7 +48,8 @@ def tex(equation: str) -> str:
     >>> print(tex("T = 6 · P · D / (N · R_peak · U)"))
     T = 6 \cdot P \cdot D / (N \cdot R_\text{peak} \cdot U)
     """
-    return re.sub(r" {2,}", " ", "".join(map(_token, TOKEN.finditer(equation)))).strip()
+    text = re.sub(r" {2,}", " ", "".join(map(_token, TOKEN.finditer(equation)))).strip()
+    return ROOT.sub(r"\\sqrt{\1}", text)
 
 
 def _token(match: re.Match[str]) -> str:

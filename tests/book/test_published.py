@@ -76,16 +76,20 @@ def test_calc_agrees_with_the_independent_origin(name: str) -> None:
 
 def inputs() -> set[str]:
     """Attributes of derivations that are given, not computed: literals, data, and their names."""
+    assigned = [
+        (cls.name, line.targets[0].id, line.value)
+        for module in MODULES
+        for cls in ast.parse(inspect.getsource(module)).body
+        if isinstance(cls, ast.ClassDef)
+        for line in cls.body
+        if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
+    ]
     found: set[str] = set()
-    for module in MODULES:
-        for cls in ast.parse(inspect.getsource(module)).body:
-            if isinstance(cls, ast.ClassDef):
-                for line in cls.body:
-                    match line:
-                        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                            if is_given(value, cls.name, found):
-                                found.add(f"{cls.name}.{name}")
-    return found
+    while True:  # again while a class names what another module turned out to be given
+        more = {f"{cls}.{name}" for cls, name, value in assigned if is_given(value, cls, found)}
+        if more == found:
+            return found
+        found = more
 
 
 def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
@@ -105,7 +109,11 @@ def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
             return f"{owner}.{device}" in given
         case ast.Attribute(value=ast.Call() as call):  # hardware.get("h100").memory_bandwidth
             return is_given(call, owner, given)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=device), attr="peak" | "vector_peak")):
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Name(id=device), attr="peak" | "vector_peak" | "sparse_peak"
+            )
+        ):
             return f"{owner}.{device}" in given
     return False
 

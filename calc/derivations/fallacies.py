@@ -1,0 +1,181 @@
+"""What the chapter "Fallacies and pitfalls" quotes, but for what other chapters have computed."""
+
+from __future__ import annotations
+
+from calc import collectives, constants, hardware, links, memory, roofline, training
+from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.roofline import BatchSize, DecodeStep
+from calc.units import quantity
+
+
+class DoubledDevices:
+    """Twice the devices halve the arithmetic of a step, not its communication."""
+
+    h100 = hardware.get("h100")
+    parameters = DecodeStep.parameters
+    batch = quantity("1M token")
+    mfu = 0.4
+    per_node = 8
+    before = 512
+    after = 1024
+    network = AnchorBandwidths.infiniband
+    link_latency = AnchorLatencies.nvlink
+    network_latency = AnchorLatencies.infiniband
+
+    gradients = (parameters * constants.get("size_gradient_fp16")).to("GB")
+    arithmetic = training.training_time(
+        parameters, batch, (before, after), h100.peak("bf16"), mfu
+    ).to("ms")
+    communication = collectives.hierarchical_all_reduce(
+        gradients,
+        per_node,
+        (before / per_node, after / per_node),
+        h100.link_bandwidth,
+        link_latency,
+        network,
+        network_latency,
+    ).to("ms")
+    arithmetic_before, arithmetic_after = arithmetic
+    communication_before, communication_after = communication
+    gain_without_overlap = (arithmetic_before + communication_before) / (
+        arithmetic_after + communication_after
+    )
+    gain_with_overlap = arithmetic_before / communication_after
+    tokens_per_device = (batch / after).to("token")
+
+
+class PeakAgainstSpeed:
+    """Peaks differ by more than the speed of what memory binds."""
+
+    h100 = hardware.get("h100")
+    a100 = hardware.get("a100")
+
+    peak_ratio = h100.peak("fp16") / a100.peak("fp16")
+    bandwidth_ratio = h100.memory_bandwidth / a100.memory_bandwidth
+    a100_tokens_per_second = DecodeStep.tokens_per_second / bandwidth_ratio
+
+
+class BusyGpu:
+    """A GPU that is always busy may use a third of a percent of its peak."""
+
+    tokens_per_second = quantity("200 token/s")
+    weights = DecodeStep.weights
+    operations_per_token = DecodeStep.operations / quantity("1 token")
+    bandwidth = DecodeStep.bandwidth
+    peak = DecodeStep.peak
+
+    bytes_moved = (tokens_per_second * weights / quantity("1 token")).to("TB/s")
+    share_of_bandwidth = (bytes_moved / bandwidth).to("%")
+    rate = (tokens_per_second * operations_per_token).to("TFLOP/s")
+    share_of_peak = (rate / peak).to("%")
+
+
+class SinglePrecision:
+    """FP32 costs twice the bytes, and far more than twice the arithmetic."""
+
+    h100 = hardware.get("h100")
+    fp32_size = constants.get("size_weight_fp32")
+    fp16_size = constants.get("size_weight_fp16")
+    fp32_multiply = constants.get("energy_fp32_multiply")
+    fp16_multiply = constants.get("energy_fp16_multiply")
+
+    size_ratio = fp32_size / fp16_size
+    energy_ratio = fp32_multiply / fp16_multiply
+    tf32_slowdown = h100.peak("fp16") / h100.peak("tf32")
+    fp32_slowdown = h100.peak("fp16") / h100.vector_peak("fp32")
+
+
+class SoldAndUsable:
+    """What an advertisement adds up is halved by the first program that uses it."""
+
+    h100 = hardware.get("h100")
+    sparse_peak = h100.sparse_peak("fp16")
+    dense_peak = h100.peak("fp16")
+    link = h100.link_bandwidth
+    gradients = quantity("14 GB")
+
+    sparse_per_dense = sparse_peak / dense_peak
+    sparse_ridge_point = roofline.ridge_point(sparse_peak, h100.memory_bandwidth)
+    dense_ridge_point = h100.ridge_point("fp16")
+    link_both_ways = 2 * link
+    time_one_way = (gradients / link).to("ms")
+    time_promised = (gradients / link_both_ways).to("ms")
+
+
+class Gigabytes:
+    """A disk's terabyte is smaller than a program's, an H100's gigabyte is larger."""
+
+    disk = quantity("1 TB")
+    large_disk = quantity("2 TB")
+    h100_memory = hardware.get("h100").memory_capacity
+
+    disk_in_binary = disk.to("GiB")
+    large_disk_in_binary = large_disk.to("TiB")
+    h100_memory_in_decimal = h100_memory.to("GB")
+
+
+class CacheHit:
+    """On a GPU a hit in the cache costs more than a CPU's fetch from its second cache."""
+
+    l1_cpu = AnchorLatencies.l1_cpu
+    l2_cpu = AnchorLatencies.l2_cpu
+    hit_rate = 0.9
+
+    l1_gpu = AnchorLatencies.hopper_l1
+    l2_gpu = AnchorLatencies.hopper_l2
+    gpu_per_cpu = l1_gpu / l1_cpu
+    average = memory.average_access_time(l1_gpu, 1 - hit_rate, l2_gpu)
+
+
+class FasterLink:
+    """Forty times the bandwidth changes nothing for a small message across an ocean."""
+
+    distance = constants.get("length_pacific")
+    message = quantity("1 kB")
+    slow = quantity("10 Gbit/s")
+    fast = quantity("400 Gbit/s")
+
+    latency = (links.round_trip_time(distance) / 2).to("ms")
+    bandwidth_ratio = fast / slow
+    slow_time = links.transfer_time(message, slow, latency)
+    fast_time = links.transfer_time(message, fast, latency)
+    gain = (slow_time - fast_time).to("µs")
+
+
+class FreeBatch:
+    """Left of the ridge a larger batch is nearly free; right of it each input pays in full."""
+
+    width = BatchSize.width
+    small = 16
+    medium = 128
+    large = 1024
+    peak = BatchSize.peak
+    bandwidth = BatchSize.bandwidth
+    element_size = BatchSize.element_size
+
+    critical_batch = BatchSize.critical_batch
+    small_layer = roofline.gemm(small, width, width, element_size)
+    medium_layer = roofline.gemm(medium, width, width, element_size)
+    large_layer = roofline.gemm(large, width, width, element_size)
+    small_time = roofline.execution_time_overlapped(
+        small_layer.traffic, bandwidth, small_layer.operations, peak
+    )
+    medium_time = roofline.execution_time_overlapped(
+        medium_layer.traffic, bandwidth, medium_layer.operations, peak
+    )
+    large_time = roofline.execution_time_overlapped(
+        large_layer.traffic, bandwidth, large_layer.operations, peak
+    )
+    medium_per_small = medium_time / small_time
+    large_per_medium = large_time / medium_time
+
+
+class WhichToRent:
+    """The dearer device is the cheaper one for what its peak binds, and only for that."""
+
+    price_ratio = 2
+
+    decode_gain = PeakAgainstSpeed.bandwidth_ratio
+    training_gain = PeakAgainstSpeed.peak_ratio
+    decode_per_dollar = decode_gain / price_ratio
+    training_per_dollar = training_gain / price_ratio
