@@ -1,8 +1,8 @@
 """Accelerators, field by field from `data/accelerators.toml`: `calc.hardware.H100.peak("fp16")`.
 
-Peaks are dense rates of the matrix units; sparse peaks and vector peaks are asked for by name. A
-data type that a device does not have is an error that lists those it has, never another type's
-rate.
+Peaks are dense rates of the matrix units, or of the vector units where a device has no others;
+sparse peaks and vector peaks are asked for by name. A data type that a device does not have is an
+error that lists those it has, never another type's rate.
 """
 
 from __future__ import annotations
@@ -106,8 +106,10 @@ class Accelerator:
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The data types that the matrix units have."""
-        return tuple(self.peaks["peak"])
+        """The data types with a dense peak that is published, or estimated."""
+        return tuple(
+            dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
+        )
 
     def all_records(self) -> list[Record]:
         """Every record of the device, in the order of its data file."""

@@ -8,19 +8,22 @@ from calc.hardware import Accelerator
 from calc.units import Quantity
 
 
-def _marked(device: Accelerator, value: Quantity) -> Quantity | Quoted:
-    """A ridge point is no better than the bandwidth that it follows from."""
-    provenance = device.memory_bandwidth.provenance
-    return approximately(value) if provenance and provenance.kind == "estimate" else value
+def _marked(value: Quantity, *inputs: Quantity) -> Quantity | Quoted:
+    """What follows from an estimate is one."""
+    kinds = {each.provenance.kind for each in inputs if each.provenance}
+    return approximately(value) if "estimate" in kinds else value
+
+
+def _ridge_point(device: Accelerator, dtype: str) -> Quantity | Quoted:
+    return _marked(device.ridge_point(dtype), device.peak(dtype), device.memory_bandwidth)
 
 
 def _per_joule(device: Accelerator, dtype: str) -> Quantity | Quoted | None:
     if not device.publishes("tdp"):
         return None
     unit = "TOP/J" if dtype.startswith("int") else "TFLOP/J"
-    value = energy.energy_efficiency(device.peak(dtype), device.tdp).to(unit)
-    provenance = device.tdp.provenance
-    return approximately(value) if provenance and provenance.kind == "estimate" else value
+    peak = device.peak(dtype)
+    return _marked(energy.energy_efficiency(peak, device.tdp).to(unit), peak, device.tdp)
 
 
 class AcceleratorTable:
@@ -40,7 +43,7 @@ class AcceleratorTable:
         for device in devices
     )
     ridge_rows = tuple(
-        (device.name, dtype.upper(), device.peak(dtype), _marked(device, device.ridge_point(dtype)))
+        (device.name, dtype.upper(), device.peak(dtype), _ridge_point(device, dtype))
         for device in devices
         for dtype in device.dtypes
     )
