@@ -51,6 +51,13 @@ def load(tmp_path: Path) -> Callable[[str], dict[str, hardware.Accelerator]]:
         ("h200", "bf16", 989 / 4.8),
         ("b200", "fp4", 9000 / 7.7),
         ("jetson-agx-orin", "int8", 170 / 2 / 0.2048),
+        ("tpu-v4", "bf16", 275 / 1.2),
+        ("tpu-v7", "fp8", 4614 / 7.38),
+        ("mi300x", "fp16", 1307.4 / 5.3),
+        ("trainium2", "bf16", 667 / 2.9),
+        ("gaudi3", "bf16", 1835 / 3.67),
+        ("xeon-8480", "bf16", 1024 * 56 * 2e-3 / 0.3072),
+        ("ryzen-7840u", "fp32", 8 * 32 * 3.3e-3 / 0.12),
     ],
 )
 def test_ridge_points(key: str, dtype: str, ridge: float) -> None:
@@ -103,6 +110,9 @@ def test_what_is_not_there() -> None:
         hardware.H100.ridge_point(5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="unpublished"):
         hardware.TPU_V5P.tdp  # noqa: B018
+    with pytest.raises(InputError, match=r"INT8 dense peak of Qualcomm .* is unpublished"):
+        hardware.get("snapdragon-8-gen-3").peak("int8")
+    assert hardware.get("snapdragon-8-gen-3").dtypes == ()
     assert hardware.H100.publishes("tdp")
     assert not hardware.TPU_V5P.publishes("tdp")
     with pytest.raises(InputError, match="has no link bandwidth"):
