@@ -1,4 +1,4 @@
-"""Requests in flight: Little's law in its three forms, and what a memory limit makes of it."""
+"""Requests in flight: Little's law in its three forms, for bytes, and under a limit of memory."""
 
 from __future__ import annotations
 
@@ -112,3 +112,22 @@ def max_throughput(
     480 request/s
     """
     return floor(memory / memory_per_request) / time_in_system
+
+
+@law
+def bytes_in_flight(
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Little's law for bytes: how much must be under way at a time to keep a memory or a link busy.
+
+    Equation: D = BW · L
+
+    Assumes the latency under this load; that of an idle memory makes it a floor.
+
+    Source: little1961proof
+
+    >>> print(bytes_in_flight("3.35 TB/s", "272.8 ns"))
+    913.9 kB
+    """
+    return bandwidth * latency

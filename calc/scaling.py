@@ -1,7 +1,8 @@
 """Parallel speedup: what a serial part leaves of it.
 
 Laws: amdahl and amdahl_limit (a fixed problem), gustafson (a problem that grows with the machine),
-and the conversion between their two serial fractions, which are not the same number.
+the conversion between their two serial fractions, which are not the same number, and
+serial_fraction, which finds Amdahl's from a measured speedup.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from calc.elementwise import divide_or_infinity
-from calc.law import AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, law
+from calc.law import ABOVE_ONE, AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, law
 from calc.units import Quantity, QuantityLike
 
 
@@ -102,3 +103,23 @@ def serial_fraction_of_parallel_run(
     """
     parallel_time = (1 - serial_run_fraction) / processors
     return serial_run_fraction / (serial_run_fraction + parallel_time)
+
+
+@law
+def serial_fraction(
+    speedup: Annotated[QuantityLike, ""],
+    processors: Annotated[QuantityLike, "", ABOVE_ONE],
+) -> Annotated[Quantity, ""]:
+    """Serial fraction of the serial run that would explain a measured speedup (Karp and Flatt).
+
+    Equation: s = (n / S − 1) / (n − 1)
+
+    Assumes nothing but Amdahl's law; where the result grows with n, communication or imbalance is
+    the cause, not serial work. It is negative where n processors are more than n times as fast.
+
+    Source: karp1990measuring
+
+    >>> print(serial_fraction(5.926, 8).to("%"))
+    4.999%
+    """
+    return (processors / speedup - 1) / (processors - 1)

@@ -1,4 +1,4 @@
-"""Training and inference of dense models: work, time, utilisation, bytes per parameter."""
+"""Training and inference of dense models: work, time, utilisation, tokens, memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from calc import constants
 from calc.errors import InputError, shown
-from calc.law import AT_LEAST_ONE, POSITIVE_FRACTION, law
+from calc.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.units import Quantity, QuantityLike, quantity
 
 
@@ -98,6 +98,89 @@ def mfu(
     40.00%
     """
     return work * parameters * tokens / (devices * peak * time)
+
+
+@law
+def attention_overhead(
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    width: Annotated[QuantityLike, ""],
+) -> Annotated[Quantity, ""]:
+    """Operations of attention over the context, for each one of 6 · P · D.
+
+    Equation: r = T / (12 · d)
+
+    Assumes a causal mask, and a decoder with P = 12 · l · d² parameters in l layers of width d.
+    Twice that where the masked half is computed or counted too.
+
+    Source: kaplan2020scaling
+
+    >>> print(attention_overhead(8192, 16384).to("%"))
+    4.167%
+    """
+    return context / (12 * width)
+
+
+@law
+def compute_optimal_tokens(
+    parameters: Annotated[QuantityLike, "param"],
+    tokens_per_parameter: Annotated[QuantityLike, "token/param"] = constants.get(
+        "tokens_per_parameter_optimal"
+    ),
+) -> Annotated[Quantity, "token"]:
+    """Tokens that make the best of the operations spent on a model of this size.
+
+    Equation: D = r · P
+
+    Assumes that only training costs: a model that is much used should be smaller, and see more.
+
+    Source: hoffmann2022training
+
+    >>> print(compute_optimal_tokens("1B param"))
+    20B token
+    """
+    return tokens_per_parameter * parameters
+
+
+@law
+def compute_optimal_parameters(
+    operations: Annotated[QuantityLike, "FLOP"],
+    tokens_per_parameter: Annotated[QuantityLike, "token/param"] = constants.get(
+        "tokens_per_parameter_optimal"
+    ),
+    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_training"),
+) -> Annotated[Quantity, "param"]:
+    """Size of the model that makes the best of so many operations of training.
+
+    Equation: P = √(C / (6 · r))
+
+    Source: hoffmann2022training
+
+    >>> print(compute_optimal_parameters("1.2e20 FLOP"))
+    1B param
+    """
+    return (operations / (work * tokens_per_parameter)) ** 0.5
+
+
+@law
+def kv_cache(
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    layers: Annotated[QuantityLike, ""],
+    heads: Annotated[QuantityLike, ""],
+    head_width: Annotated[QuantityLike, ""],
+    element_size: Annotated[QuantityLike, "byte"],
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the keys and values of one sequence: two vectors for each token, layer and head.
+
+    Equation: M = 2 · T · l · h · d_head · s
+
+    Assumes that `heads` counts those of keys and values, which groups of query heads may share.
+
+    Source: kwon2023efficient
+
+    >>> print(kv_cache(1, 40, 40, 128, "2 byte").to("KiB"))
+    800 KiB
+    """
+    return 2 * context * layers * heads * head_width * element_size
 
 
 @law

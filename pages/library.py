@@ -10,7 +10,15 @@ from collections.abc import Iterator
 import griffe
 
 import calc
-from calc.law import AT_LEAST_ONE, BITS, FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_FRACTION
+from calc.law import (
+    ABOVE_ONE,
+    AT_LEAST_ONE,
+    BITS,
+    FRACTION,
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_FRACTION,
+)
 from pages import ROOT, generated
 from pages.equations import tex
 
@@ -21,6 +29,7 @@ RANGES = {
     "POSITIVE_FRACTION": POSITIVE_FRACTION,
     "AT_LEAST_ONE": AT_LEAST_ONE,
     "BITS": BITS,
+    "ABOVE_ONE": ABOVE_ONE,
 }
 # What the chapters quote is documented by the chapters.
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]

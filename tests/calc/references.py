@@ -52,12 +52,17 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "scaling.serial_fraction_of_parallel_run": lambda serial, processors: (
         serial * processors / (serial * processors + 1 - serial)
     ),
+    # Amdahl: 1/S = s + (1 - s)/n, solved for s.
+    "scaling.serial_fraction": lambda speedup, processors: (
+        (1 / speedup - 1 / processors) / (1 - 1 / processors)
+    ),
     "queueing.requests_in_flight": lambda rate, time: rate * time,
     "queueing.arrival_rate": lambda requests, time: requests / time,
     "queueing.time_in_system": lambda requests, rate: requests / rate,
     "queueing.memory_in_flight": lambda requests, each: requests * each,
     "queueing.max_requests_in_flight": lambda memory, each: memory // each,
     "queueing.max_throughput": lambda memory, each, time: (memory // each) / time,
+    "queueing.bytes_in_flight": lambda bandwidth, latency: latency * bandwidth,
     "training.training_flops": lambda parameters, tokens, work: parameters * tokens * work,
     "training.inference_flops": lambda parameters, tokens, work: parameters * tokens * work,
     "training.training_time": lambda parameters, tokens, devices, peak, mfu, work: (
@@ -65,6 +70,15 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "training.mfu": lambda parameters, tokens, devices, peak, time, work: (
         parameters * tokens * work / time / peak / devices
+    ),
+    # 6 l T d for attention over half of the context, beside 6 · 12 l d² for the parameters.
+    "training.attention_overhead": lambda context, width: 6 * context * width / (72 * width**2),
+    "training.compute_optimal_tokens": lambda parameters, each: each * parameters,
+    "training.compute_optimal_parameters": lambda operations, each, work: (
+        math.sqrt(operations) / math.sqrt(each * work)
+    ),
+    "training.kv_cache": lambda context, layers, heads, width, size: (
+        (size * width * heads * layers + size * width * heads * layers) * context
     ),
     "training.model_memory": lambda parameters, each: each * parameters,
     "energy.arithmetic_energy": lambda operations, each: each * operations,

@@ -24,10 +24,12 @@ UNITS = {  # what the first word of a name promises; the first comment of the fi
     "size": ["bit", "byte", "byte/param"],
     "bytes_per_clock": ["byte"],
     "work": ["FLOP/param/token"],
+    "tokens": ["token/param"],
     "cycles": [""],
     "count": [""],
     "lanes": [""],
     "channels": [""],
+    "speedup": [""],
     "refractive_index": [""],
 }
 

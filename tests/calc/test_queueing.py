@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calc import quantity, queueing
+from calc import links, quantity, queueing
 
 
 def test_the_example_of_the_book() -> None:
@@ -25,6 +25,13 @@ def test_the_three_forms_close(rate: float, time: float) -> None:
     assert queueing.arrival_rate(in_flight, quantity(time, "s")).magnitude == pytest.approx(rate)
     found = queueing.time_in_system(in_flight, quantity(rate, "request/s"))
     assert found.magnitude == pytest.approx(time)
+
+
+def test_bytes_in_flight_are_the_half_performance_size() -> None:
+    """Both are the product of bandwidth and latency."""
+    assert queueing.bytes_in_flight("10 Gbit/s", "10 ms") == links.half_performance_size(
+        "10 Gbit/s", "10 ms"
+    )
 
 
 def test_an_idle_system_is_legal() -> None:

@@ -56,6 +56,19 @@ def test_both_laws_agree_on_one_run(serial: float, number: float) -> None:
     assert back.magnitude == pytest.approx(serial, rel=1e-9, abs=1e-9)
 
 
+@given(fractions, st.floats(1.01, 1e6))
+def test_a_measured_speedup_gives_its_serial_fraction_back(serial: float, number: float) -> None:
+    speedup = scaling.amdahl(serial, number)
+    found = scaling.serial_fraction(speedup, number)
+    assert found.magnitude == pytest.approx(serial, rel=1e-6, abs=1e-9)
+
+
+def test_more_than_linear_speedup_has_a_negative_serial_fraction() -> None:
+    assert scaling.serial_fraction(9, 8).magnitude < 0
+    with pytest.raises(InputError, match="above 1"):
+        scaling.serial_fraction(1, 1)
+
+
 @pytest.mark.parametrize("serial", [-0.01, 1.01, "-1%", "101%", math.nan, [0.5, 1.5]])
 def test_a_fraction_lies_between_0_and_1(serial: object) -> None:
     for law in (scaling.amdahl, scaling.gustafson):

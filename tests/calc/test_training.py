@@ -17,6 +17,24 @@ def test_the_examples_of_the_book() -> None:
     assert time.m_as("day") == pytest.approx(11.1, abs=0.05)
 
 
+def test_compute_optimal_models() -> None:
+    """Chinchilla: 70 billion parameters, 1.4 trillion tokens, 5.88e23 operations."""
+    assert training.compute_optimal_tokens("70B param") == quantity("1.4T token")
+    work = training.training_flops("70B param", "1.4T token")
+    found = training.compute_optimal_parameters(work)
+    assert found.m_as("param") == pytest.approx(70e9)
+
+
+def test_published_kv_caches() -> None:
+    """OPT 13B takes 800 KB for a token [Kwon et al. 2023]; Llama 3 8B, in groups of four, 128."""
+    assert training.kv_cache(1, 40, 40, 128, "2 byte") == quantity("800 KiB")
+    assert training.kv_cache(1, 32, 8, 128, "2 byte") == quantity("128 KiB")
+
+
+def test_attention_doubles_the_work_at_a_context_of_twelve_widths() -> None:
+    assert training.attention_overhead(12 * 4096, 4096).magnitude == 1
+
+
 @given(st.floats(1, 1e5), st.floats(0.01, 1))
 def test_utilization_is_the_inverse_of_time(devices: float, utilization: float) -> None:
     run = 7e9, 1e12, devices, "989 TFLOP/s"

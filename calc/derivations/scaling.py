@@ -1,0 +1,167 @@
+"""What the chapter "Amdahl and Gustafson" quotes."""
+
+from __future__ import annotations
+
+from calc import constants, scaling
+from calc.derivations.roofline import A100Roofline, FusedMatmulRelu
+from calc.units import Quantity, quantity
+
+
+class FixedWork:
+    """A job that is 5 % serial gains 5.93 from 8 processors, and never more than 20."""
+
+    serial = quantity(5, "%")
+    processors = 8
+    many = 64
+
+    speedup = scaling.amdahl(serial, processors)
+    efficiency = speedup / processors
+    limit = scaling.amdahl_limit(serial)
+    half_way = ((1 - serial) / serial).to("")
+    half_way_speedup = scaling.amdahl(serial, half_way)
+    many_speedup = scaling.amdahl(serial, many)
+    many_efficiency = many_speedup / many
+
+
+class FixedTime:
+    """A problem that grows with the machine keeps its speedup growing."""
+
+    serial = FixedWork.serial
+    processors = FixedWork.processors
+    many = 1000
+
+    speedup = scaling.gustafson(serial, processors)
+    many_speedup = scaling.gustafson(serial, many)
+    slope = 1 - serial
+    fixed_work_speedup = scaling.amdahl(serial, many)
+    numbers = (8, 64, 256, 1000)
+
+    @classmethod
+    def row(cls, number: int) -> tuple[int, Quantity, Quantity, Quantity, Quantity]:
+        """Both laws for so many processors: speedup, and its share of the number."""
+        fixed, scaled = scaling.amdahl(cls.serial, number), scaling.gustafson(cls.serial, number)
+        return number, fixed, (fixed / number).to("%"), scaled, (scaled / number).to("%")
+
+
+class OneRun:
+    """One run has two serial fractions, and with each its own law gives the same speedup."""
+
+    processors = FixedWork.processors
+    of_parallel_run = quantity(5, "%")
+    of_serial_run = quantity(5, "%")
+
+    scaled = scaling.gustafson(of_parallel_run, processors)
+    converted = scaling.serial_fraction_of_serial_run(of_parallel_run, processors)
+    by_amdahl = scaling.amdahl(converted, processors)
+    back = scaling.serial_fraction_of_parallel_run(of_serial_run, processors)
+    by_gustafson = scaling.gustafson(back, processors)
+
+
+class Sandia:
+    """The speedups that Gustafson reports contradict Amdahl only if the fractions are mixed up."""
+
+    processors = constants.get("count_processors_sandia")
+    flow = constants.get("speedup_sandia_flow")
+    runs = (
+        ("Stress in a beam", constants.get("speedup_sandia_beam")),
+        ("Surface wave", constants.get("speedup_sandia_wave")),
+        ("Unstable flow", flow),
+    )
+
+    flow_of_serial_run = scaling.serial_fraction(flow, processors)
+    flow_of_parallel_run = scaling.serial_fraction_of_parallel_run(flow_of_serial_run, processors)
+    mixed_up = scaling.amdahl(flow_of_parallel_run, processors)
+
+    @classmethod
+    def row(cls, name: str, speedup: Quantity) -> tuple[str, Quantity, Quantity, Quantity]:
+        """The two serial fractions behind a reported speedup."""
+        of_serial = scaling.serial_fraction(speedup, cls.processors)
+        of_parallel = scaling.serial_fraction_of_parallel_run(of_serial, cls.processors)
+        return name, speedup, of_parallel.to("%"), of_serial.to("%")
+
+
+class PartOfStep:
+    """Making a part of a step faster gains no more than the part was."""
+
+    share = quantity(30, "%")
+    faster = 4
+    relu_share = A100Roofline.relu_share_of_time
+    shares = (quantity(5, "%"), quantity(20, "%"), quantity(50, "%"), quantity(80, "%"))
+
+    gain = scaling.amdahl(1 - share, faster)
+    most = scaling.amdahl_limit(1 - share)
+    relu_gain = scaling.amdahl_limit(1 - relu_share)
+    fused_gain = FusedMatmulRelu.wide_gain
+
+    @classmethod
+    def row(cls, share: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity]:
+        """Gain of the whole step when a part of that share is made 2 and 10 times as fast, free."""
+        rest = 1 - share
+        twice, tenfold = scaling.amdahl(rest, 2), scaling.amdahl(rest, 10)
+        return share, twice, tenfold, scaling.amdahl_limit(rest)
+
+
+class MeasuredScaling:
+    """A serial fraction that grows with the machine is not serial work."""
+
+    few = 8
+    few_speedup = 7.7
+    more = 64
+    more_speedup = 45
+    most = 512
+    most_speedup = 90
+
+    few_fraction = scaling.serial_fraction(few_speedup, few)
+    more_fraction = scaling.serial_fraction(more_speedup, more)
+    most_fraction = scaling.serial_fraction(most_speedup, most)
+    promised = scaling.amdahl(few_fraction, most)
+
+
+class TenPercentSerial:
+    """10 % serial: at most 10 times as fast, or 230.5 times the work on 256 processors."""
+
+    serial = quantity(10, "%")
+    processors = 256
+
+    limit = scaling.amdahl_limit(serial)
+    scaled = scaling.gustafson(serial, processors)
+
+
+class DoubledCluster:
+    """What doubling a cluster brings to a step that its profile calls 5 % serial."""
+
+    processors = 64
+    doubled = 128
+    of_parallel_run = quantity(5, "%")
+
+    of_serial_run = scaling.serial_fraction_of_serial_run(of_parallel_run, processors)
+    speedup = scaling.amdahl(of_serial_run, processors)
+    doubled_speedup = scaling.amdahl(of_serial_run, doubled)
+    gain = doubled_speedup / speedup
+    mixed_up_gain = scaling.amdahl(of_parallel_run, doubled) / scaling.amdahl(
+        of_parallel_run, processors
+    )
+
+
+class LoaderOrDevices:
+    """Halving the serial part beats doubling the machine."""
+
+    processors = 64
+    serial = quantity(5, "%")
+
+    now = scaling.amdahl(serial, processors)
+    doubled = scaling.amdahl(serial, 2 * processors)
+    doubled_gain = doubled / now
+    halved = scaling.amdahl(serial / 2, processors)
+    halved_gain = halved / now
+
+
+class Sketch:
+    """The same 25 % serial part, on 4 processors: less time, or more work."""
+
+    serial = quantity(25, "%")
+    processors = 4
+
+    fixed_work_time = 1 / scaling.amdahl(serial, processors)
+    fixed_work_speedup = scaling.amdahl(serial, processors)
+    fixed_time_speedup = scaling.gustafson(serial, processors)

@@ -1,0 +1,156 @@
+"""Amdahl and Gustafson: the same work in less time, or more work in the same time."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from calc import quantity, scaling
+from calc.derivations.scaling import FixedTime, FixedWork, Sketch
+from figures import style
+
+MOST = 4096
+AT = FixedTime.many
+SERIAL = ("1%", "5%", "25%")
+DASHES = {"1%": (0, (6, 2)), "5%": "-", "25%": (0, (2, 1.5))}
+ROW = 0.82  # of a line of the sketch, the rest is gap
+PARALLEL = 0.32  # opacity of what n processors share
+
+
+def draw() -> Figure:
+    figure = style.figure(height=6.0, narrow_height=9.6)
+    if style.is_narrow():
+        panels = figure.subplots(4, 1, height_ratios=(1, 1.5, 1, 1.5))
+        work, amdahl, time, gustafson = panels
+    else:
+        (work, time), (amdahl, gustafson) = figure.subplots(2, 2, height_ratios=(1, 1.55))
+    work.set_title("Amdahl: fixed work, less time")
+    time.set_title("Gustafson: fixed time, more work")
+    _fixed_work(work)
+    _fixed_time(time)
+    for axes in (amdahl, gustafson):
+        style.log_axis(axes, "x", "Processors")
+        style.log_axis(axes, "y", "Speedup")
+        axes.set_xlim(1, MOST)
+        axes.set_ylim(1, MOST)
+        ideal = numpy.array([1, MOST])
+        axes.plot(ideal, ideal, ":", color=style.INK, linewidth=1)
+    _amdahl(amdahl)
+    _gustafson(gustafson)
+    return figure
+
+
+# --- the sketches: a row for each processor, time to the right ---
+
+
+def _fixed_work(axes: Axes) -> None:
+    serial, number = Sketch.serial.m_as(""), Sketch.processors
+    end = Sketch.fixed_work_time.magnitude
+    _rows(axes, number)
+    _bar(axes, 0, 0, serial, style.RED, "serial")
+    _bar(axes, 0, serial, 1 - serial, style.INK, "parallel")
+    for row in range(number):
+        if row == 0:
+            _bar(axes, 1.5, 0, serial, style.RED)
+        _bar(axes, 1.5 + row, serial, end - serial, style.INK)
+    middle = 1.5 + number / 2 - 0.1
+    axes.annotate(
+        "",
+        (end, middle),
+        xytext=(1, middle),
+        arrowprops={"arrowstyle": "->", "color": style.INK, "linewidth": 0.9},
+    )
+    gain = f"{Sketch.fixed_work_speedup.magnitude:.1f}"
+    _note(axes, (1 + end) / 2, middle - 0.15, f"{gain}× as fast", "bottom")
+
+
+def _fixed_time(axes: Axes) -> None:
+    serial, number = Sketch.serial.m_as(""), Sketch.processors
+    _rows(axes, number)
+    _bar(axes, 0, 0, serial, style.RED, "serial")
+    _bar(axes, 0, serial, 1 - serial, style.INK, "parallel")
+    for row in range(number):
+        if row == 0:
+            _bar(axes, 1.5, 0, serial, style.RED)
+        _bar(axes, 1.5 + row, serial, 1 - serial, style.INK)
+    gain = f"{Sketch.fixed_time_speedup.magnitude:.3g}"
+    _note(axes, (1 + serial) / 2, 1.5 + 1 + ROW / 2, f"{gain}× the work", "center")
+
+
+def _rows(axes: Axes, number: int) -> None:
+    axes.set_xlim(0, 1.02)
+    axes.set_ylim(1.5 + number, -0.3)
+    axes.set_xticks([])
+    short = style.is_narrow()
+    axes.set_yticks(
+        [0.4, 1.5 + number / 2 - 0.1],
+        ["n = 1", f"n = {number}"] if short else ["1 processor", f"{number} processors"],
+    )
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("Time →", loc="left")
+    axes.spines["left"].set_visible(False)
+
+
+def _bar(axes: Axes, row: float, start: float, length: float, colour: str, name: str = "") -> None:
+    shade = 1.0 if colour == style.RED else PARALLEL
+    axes.add_patch(Rectangle((start, row), length, ROW, facecolor=colour, alpha=shade, linewidth=0))
+    if name:
+        white = colour == style.RED
+        axes.text(
+            start + length / 2,
+            row + ROW / 2,
+            name,
+            ha="center",
+            va="center",
+            size=style.SMALL,
+            color="white" if white else style.INK,
+            weight="bold" if white else "normal",
+        )
+
+
+# --- the laws ---
+
+
+def _amdahl(axes: Axes) -> None:
+    numbers = numpy.geomspace(1, MOST, 300)
+    for name in SERIAL:
+        serial = quantity(name)
+        limit = scaling.amdahl_limit(serial).magnitude
+        colour = _colour(name)
+        speedup = scaling.amdahl(serial, numbers).magnitude
+        axes.plot(numbers, speedup, color=colour, linestyle=DASHES[name])
+        axes.axhline(limit, color=colour, linewidth=0.7, alpha=0.6)
+        words = f"{name}: limit {limit:.0f}" if limit > 50 else f"{name} serial: limit {limit:.0f}"
+        _note(axes, MOST * 0.9, limit * 1.08, words, "bottom", colour, "right")
+    _note(axes, 700, 1000, "ideal", "bottom", side="right")
+
+
+def _gustafson(axes: Axes) -> None:
+    numbers = numpy.geomspace(1, MOST, 300)
+    ends = []
+    for name in SERIAL:
+        speedup = scaling.gustafson(quantity(name), numbers).magnitude
+        axes.plot(numbers, speedup, color=_colour(name), linestyle=DASHES[name])
+        ends.append(f"{name} serial: {scaling.gustafson(quantity(name), AT).magnitude:.0f}")
+    _note(axes, 1.4, 2600, "no limit", "top", side="left")
+    for row, (name, text) in enumerate(zip(SERIAL, ends, strict=True)):
+        _note(axes, MOST * 0.8, 9 / 2.1**row, text, "center", _colour(name), "right")
+    _note(axes, MOST * 0.8, 9 * 2.1, f"at n = {AT}", "center", side="right")
+
+
+def _colour(serial: str) -> str:
+    return style.RED if quantity(serial) == FixedWork.serial else style.INK
+
+
+def _note(
+    axes: Axes,
+    x: float,
+    y: float,
+    text: str,
+    vertical: str,
+    colour: str = style.INK,
+    side: str = "center",
+) -> None:
+    axes.text(x, y, text, va=vertical, ha=side, color=colour, size=style.SMALL)
