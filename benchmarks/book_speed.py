@@ -20,8 +20,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCES = ["_quarto.yml", "index.qmd", "references.qmd", "references.bib"]
-FOLDERS = ["chapters", "figures", "calc", "press/theme/fonts"]
+FOLDERS = ["chapters", "backmatter", "library", "figures", "calc", "press/theme/fonts"]
 CHANGED = Path("chapters/roofline.qmd")
+LINE = "\nChanged {}.\n"
 CELL = '\n```{python}\n#| echo: true\nprint("changed", {})\n```\n'
 
 
@@ -33,12 +34,14 @@ def main() -> None:
         shutil.move(book / "_book", kept)
         cold.append(from_nothing(book))
         unchanged = [press(book) for _ in range(7)]
-        one_chapter = [after_a_change(book, turn) for turn in range(5)]
+        one_cell = [after_a_change(book, CELL, turn) for turn in range(5)]
+        one_line = [after_a_change(book, LINE, turn) for turn in range(5)]
         same = same_files(kept, cold_again(book))
         medians = {
             "from nothing": statistics.median(cold),
             "nothing changed": statistics.median(unchanged),
-            "one chapter changed": statistics.median(one_chapter),
+            "one cell changed": statistics.median(one_cell),
+            "one line changed": statistics.median(one_line),
         }
         if shutil.which("quarto"):
             medians["Quarto, from nothing"] = timed(["quarto", "render", str(book)])
@@ -71,10 +74,10 @@ def cold_again(book: Path) -> Path:
     return book / "_book"
 
 
-def after_a_change(book: Path, turn: int) -> float:
-    """A cell more at the end of one chapter, so that its kernel has to run again."""
+def after_a_change(book: Path, more: str, turn: int) -> float:
+    """A cell more at the end of one chapter, so that its kernel has to run again, or a line."""
     original = (REPOSITORY / CHANGED).read_text(encoding="utf-8")
-    (book / CHANGED).write_text(original + CELL.replace("{}", str(turn)), encoding="utf-8")
+    (book / CHANGED).write_text(original + more.replace("{}", str(turn)), encoding="utf-8")
     return press(book)
 
 

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -99,15 +100,18 @@ def _build(
     check_pages(book, pages)
     try:
         new.mkdir(parents=True)
-        if "typst" in book.formats:
-            sources = root / cache.FOLDER / "typst"
-            _remove(sources)
-            sources.mkdir()
-            pdf = write_pdf(book, pages, pandoc, edition, sources)
-            (new / book.pdf_name).write_bytes(pdf)
-        if "html" in book.formats:
-            write_site(book, pages, pandoc, edition, new)
-            check_site(new)
+        with ThreadPoolExecutor() as pool:  # typst sets the PDF while the pages are written
+            if "typst" in book.formats:
+                sources = root / cache.FOLDER / "typst"
+                _remove(sources)
+                sources.mkdir()
+                (new / book.pdf_name).touch()  # for the pages' link to it
+                pdf = pool.submit(write_pdf, book, pages, pandoc, edition, sources)
+            if "html" in book.formats:
+                write_site(book, pages, pandoc, edition, new)
+                check_site(new)
+            if "typst" in book.formats:
+                (new / book.pdf_name).write_bytes(pdf.result())
         if output.exists():
             output.rename(old)
         new.rename(output)

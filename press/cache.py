@@ -88,13 +88,16 @@ def run_changed(
     missing = [source for source in sources if source.file not in results]
     problems = Problems()
     if missing:
-        for file, outcome in execute(missing, book.root, book.execute_in_project).items():
+        outcomes = execute(missing, book.root, book.execute_in_project)
+        # Where something changed meanwhile nobody can say what the cells saw.
+        certain = files_below(book.root, book.output) == files
+        for file, outcome in outcomes.items():
             if isinstance(outcome, BookError):
                 problems += outcome.problems
             else:
                 results[file] = outcome
-                if files_below(book.root, book.output) != files:
-                    continue  # something changed meanwhile: nobody can say what the cells saw
+                if not certain:
+                    continue
                 partial = kept[file].with_suffix(".partial")
                 partial.write_text(json.dumps([outcome.pieces, outcome.read]), encoding="utf-8")
                 partial.replace(kept[file])

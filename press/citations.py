@@ -6,10 +6,12 @@ import json
 import re
 from pathlib import Path
 
-from .document import Node, Pandoc, div, link, nodes, walk
+from .document import Node, Pandoc, link, nodes, walk
 from .errors import BookError, Problems, stop
 from .project import Book
 from .references import PAGE, REFERENCE, Page
+
+LINES = ("Para", "Plain", "Header", "LineBlock", "DefinitionList")
 
 
 def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
@@ -17,11 +19,13 @@ def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
     for path in book.bibliography:
         check_bibliography(path, pandoc)
     problems = Problems()
-    home = next((p for p in pages if any(_is_list(node) for node in nodes(p.blocks))), None)
+    # Only the lines that cite: what else a page says is no matter here, and may change.
+    citing = [(page, line) for page in pages for line in _citing(page.blocks)]
+    home = next((page for page, line in citing if _is_list(line)), None)
     cited = [
         (page, key)
-        for page in pages
-        for node in nodes(page.blocks)
+        for page, line in citing
+        for node in nodes(line)
         if node["t"] == "Cite"
         for key in (entry["citationId"] for entry in node["c"][0])
         if not REFERENCE.match(key[:1].lower() + key[1:])  # press/references.py refused it
@@ -44,9 +48,8 @@ def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
     arguments += ["-M", f"lang={book.lang}"]
     arguments += [f"--bibliography={path}" for path in book.bibliography]
     arguments += [f"--csl={book.csl}"] if book.csl else []
-    whole = [div("", ["press-page"], page.blocks) for page in pages]
     files = [*book.bibliography, *([book.csl] if book.csl else [])]
-    output, log = pandoc.write(whole, arguments, files)
+    output, log = pandoc.write([line for _, line in citing], arguments, files)
     missing = set(re.findall(r"citation (\S+) not found", log))
     for page, key in cited:
         if key in missing:
@@ -65,8 +68,8 @@ def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
             return link(place + node["c"][2][0][1:], ["citation"], node["c"][1])
         return None
 
-    for page, part in zip(pages, json.loads(output)["blocks"], strict=True):
-        page.blocks = walk(part["c"][1], linked)
+    for (_, line), new in zip(citing, json.loads(output)["blocks"], strict=True):
+        line["c"] = walk(new["c"], linked)
 
 
 def check_bibliography(path: Path, pandoc: Pandoc) -> None:
@@ -93,6 +96,23 @@ def check_bibliography(path: Path, pandoc: Pandoc) -> None:
             line = text.count("\n", 0, match.start(1)) + 1
             stop(f"the source `{match[1]}` is given twice.", path.name, line)
         seen.add(match[1])
+
+
+def _citing(blocks: list[Node]) -> list[Node]:
+    """The lines of text that hold a citation, each as a whole, and the list of references."""
+    found: list[Node] = []
+
+    def take(node: Node) -> list[Node] | None:
+        if _is_list(node):
+            found.append(node)
+        elif node["t"] not in LINES:
+            return None
+        elif any(inner["t"] == "Cite" for inner in nodes(node["c"])):
+            found.append(node)
+        return []
+
+    walk(blocks, take)
+    return found
 
 
 def _is_list(node: Node) -> bool:

@@ -94,32 +94,33 @@ def walk(item: Any, change: Change) -> Any:
     `change` returns None to leave a node and go on inside it, or its replacement (one or several),
     which is not walked again.
     """
-    if isinstance(item, list):
+    if type(item) is list:
         result = []
         for child in item:
-            new = change(child) if isinstance(child, dict) and "t" in child else None
+            new = change(child) if type(child) is dict and "t" in child else None
             if new is None:
-                result.append(walk(child, change))
-            elif isinstance(new, list):
+                result.append(walk(child, change) if type(child) in (list, dict) else child)
+            elif type(new) is list:
                 result.extend(new)
             else:
                 result.append(new)
         return result
-    if isinstance(item, dict):
-        return {key: walk(child, change) for key, child in item.items()}
+    if type(item) is dict:
+        return {k: walk(v, change) if type(v) in (list, dict) else v for k, v in item.items()}
     return item
 
 
 def nodes(item: Any) -> Iterable[Node]:
     """Every node inside `item`, in document order."""
-    if isinstance(item, list):
-        for child in item:
-            yield from nodes(child)
-    elif isinstance(item, dict):
-        if "t" in item:
-            yield item
-        for child in item.values():
-            yield from nodes(child)
+    waiting = [item]
+    while waiting:
+        item = waiting.pop()
+        if type(item) is dict:
+            if "t" in item:
+                yield item
+            waiting.extend(v for v in reversed(item.values()) if type(v) in (list, dict))
+        elif type(item) is list:
+            waiting.extend(v for v in reversed(item) if type(v) in (list, dict))
 
 
 def plain_text(item: Any, skip: tuple[str, ...] = ("Note",)) -> str:

@@ -120,8 +120,8 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
 
     kind = node["t"]
     if kind == "Link":
-        node["c"][2][0] = relative(node["c"][2][0], page)
-        return None
+        attributes, inlines, (target, title) = node["c"]
+        return {"t": "Link", "c": [attributes, inside(inlines), [relative(target, page), title]]}
     if kind == "Image":
         return {"t": "Image", "c": [*node["c"][:2], [relative(node["c"][2][0], page), ""]]}
     if kind == "Header":
@@ -144,8 +144,7 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
             picture = raw("html", f"<!--press-figure:{source}\t{wide}\t{alt}-->")
         else:
             width = [["width", values["width"]]] if "width" in values else []
-            image["c"][0] = ["", [], width]
-            picture = plain(*inside([image]))
+            picture = plain(*inside([{"t": "Image", "c": [["", [], width], *image["c"][1:]]}]))
         return [
             raw("html", f'<figure{own} class="figure"><div class="figure-content">'),
             picture,

@@ -16,7 +16,6 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 from IPython.core.displayhook import DisplayHook
@@ -183,21 +182,18 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
 
     Not what an installation or `memory` holds, nor the list of fonts that matplotlib keeps.
     """
-    own = dict(opened)
-    homes = {Path(home).resolve() for home in (sys.prefix, *sysconfig.get_paths().values())}
-    homes |= {Path(memory).resolve(), Path(__file__).resolve()}
+    homes = [sys.prefix, *sysconfig.get_paths().values(), memory, __file__]
     if drawing := sys.modules.get("matplotlib"):
-        homes.add(Path(drawing.get_cachedir()).resolve())
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    modules = {Path(file).resolve() for file in files if isinstance(file, str)}
-    for path in modules:
-        if not path.is_relative_to(Path(root).resolve()):
-            own.setdefault(str(path), digest(str(path)))
-    return [
-        (path, value)
-        for path, value in sorted(own.items())
-        if value and not any(Path(path).is_relative_to(home) for home in homes)
-    ]
+        homes.append(drawing.get_cachedir())
+    installed = tuple(home + os.sep for home in {*homes, *map(os.path.realpath, homes)})
+    own = {path: value for path, value in opened.items() if value}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not file.startswith(installed):
+            path = os.path.realpath(file)
+            if not path.startswith((os.path.realpath(root) + os.sep, *installed)):
+                own.setdefault(path, digest(path))
+    return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
 
 
 # ---- The talk with press

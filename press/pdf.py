@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
 from .cache import THEME
-from .document import Node, Pandoc, attribute, nodes, plain, plain_text, raw, walk
+from .document import Node, Pandoc, attribute, plain, plain_text, raw, walk
 from .edition import Edition
 from .errors import Problems, stop
 from .html import roman
@@ -28,18 +29,20 @@ def write_pdf(
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
     import typst
 
-    blocks: list[Node] = []
-    part = -2
-    for page in pages:
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
+    dressed = [Dresser(book, page, folder).dress(page.blocks) for page in pages]
+    with ThreadPoolExecutor() as pool:
+        written = list(pool.map(lambda blocks: pandoc.write(blocks, arguments), dressed))
+    _check_math(pages, [log for _, log in written])
+    body = ""
+    part = -1
+    for page, (text, _) in zip(pages, written, strict=True):
         chapter = page.chapter
         if chapter.part != part and chapter.part >= 0:
             title = _text(book.parts[chapter.part])
-            blocks.append(raw("typst", f'#part("{roman(chapter.part + 1)}", [{title}])'))
+            body += f'#part("{roman(chapter.part + 1)}", [{title}])\n\n'
         part = chapter.part
-        blocks += Dresser(book, page, folder).dress(page.blocks)
-    arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
-    body, log = pandoc.write(blocks, arguments)
-    _check_math(log, pages)
+        body += text + "\n"
     opening = (
         '#import "book.typ": *\n'
         f"#show: book.with(title: [{_text(book.title)}], "
@@ -73,18 +76,14 @@ def _text(words: str) -> str:
     return re.sub(r"([\\#$*_`<>@\[\]~/=+\-])", r"\\\1", words)
 
 
-def _check_math(log: str, pages: list[Page]) -> None:
+def _check_math(pages: list[Page], logs: list[str]) -> None:
     problems = Problems()
-    for tex in re.findall(r"Could not convert TeX math (.*?), rendering as TeX", log, re.DOTALL):
-        for page in pages:
-            if any(
-                n["t"] == "Math" and n["c"][1].strip() == tex.strip() for n in nodes(page.blocks)
-            ):
-                line = page.woven.line_of(
-                    re.escape(tex.strip()), re.escape(tex.strip().split("\n")[0])
-                )
-                sentence = f"the PDF cannot set this math: `{' '.join(tex.split())[:60]}`."
-                problems.add(page.chapter.file, line, sentence)
+    refused = re.compile(r"Could not convert TeX math (.*?), rendering as TeX", re.DOTALL)
+    for page, log in zip(pages, logs, strict=True):
+        for tex in map(str.strip, refused.findall(log)):
+            line = page.woven.line_of(re.escape(tex), re.escape(tex.split("\n")[0]))
+            sentence = f"the PDF cannot set this math: `{' '.join(tex.split())[:60]}`."
+            problems.add(page.chapter.file, line, sentence)
     problems.stop_if_any()
 
 

@@ -89,6 +89,17 @@ def test_a_change_of_prose_runs_no_cell_and_is_published(tmp_path: Path, write_b
     assert runs(root) == 1
 
 
+def test_a_change_of_prose_converts_that_page_alone(everything: Path) -> None:
+    render(everything)
+    memory = everything / ".press-cache" / "pandoc"
+    before = set(memory.iterdir())
+    chapter = everything / "chapters" / "callouts.qmd"
+    chapter.write_text(chapter.read_text() + "\nA new line.\n")
+    render(everything)
+    assert len(set(memory.iterdir()) - before) == 3  # it is read, and written in two forms
+    assert "A new line." in page_texts(everything / "_book")["chapters/callouts.html"]
+
+
 CHANGES = {
     "a cell": ("index.qmd", "value = 1", "value = 2"),
     "an inline value": ("index.qmd", "`{python} value`", "`{python} value + 1`"),
