@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import log10
 from typing import NamedTuple
 
-from calc import constants, hardware
+from calc import constants, hardware, memory, roofline, training
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
-from calc.units import Quantity
+from calc.derivations.quoting import approximately, between
+from calc.units import Quantity, quantity
 
 
 class Level(NamedTuple):
@@ -76,3 +78,258 @@ class MemoryHierarchy:
     latency_span = (AnchorLatencies.ssd / AnchorLatencies.hopper_l1).to("")
     bandwidth_span = (l1_bandwidth / AnchorBandwidths.nvme_gen4).to("")
     energy_span = (constants.get("energy_ssd_word_estimate") / EnergyOfMovement.a100_l1_word).to("")
+
+
+class HumanScale:
+    """If a register took a second, memory would take a quarter of an hour and a disk four days."""
+
+    clock = constants.get("frequency_reference_core")
+    yardstick = constants.get("latency_register")
+    one_step = quantity("1 s")
+    ocean = constants.get("length_pacific")
+    light = constants.get("speed_light_fiber")
+
+    hbm = memory.human_time(AnchorLatencies.hbm3, yardstick, one_step)
+    ssd = memory.human_time(AnchorLatencies.ssd, yardstick, one_step)
+    round_trip = (2 * ocean / light).to("ms")
+    pacific = memory.human_time(round_trip, yardstick, one_step)
+    scale = one_step / yardstick
+    levels = (
+        ("Register", yardstick),
+        ("L1 cache of a CPU core", AnchorLatencies.l1_cpu),
+        ("L2 cache of a CPU core", AnchorLatencies.l2_cpu),
+        ("DRAM, from its own CPU", AnchorLatencies.dram),
+        ("HBM, from its own GPU", AnchorLatencies.hbm3),
+        ("Another GPU by NVLink", AnchorLatencies.nvlink),
+        ("Host memory by PCIe Gen5", AnchorLatencies.pcie),
+        ("Another host by InfiniBand", AnchorLatencies.infiniband),
+        ("NVMe SSD", AnchorLatencies.ssd),
+        ("Light across the Pacific and back", round_trip),
+    )
+
+    @classmethod
+    def row(cls, name: str, latency: Quantity) -> tuple[str, Quantity, Quantity, Quantity]:
+        """A latency in nanoseconds, in cycles of the stated clock, and as people feel it."""
+        cycles = memory.clock_cycles(latency, cls.clock)
+        return name, latency, cycles, memory.human_time(latency, cls.yardstick, cls.one_step)
+
+
+class CirculatingScales:
+    """A table of latencies has one scale, and a hand-typed one may contradict its own."""
+
+    clock = HumanScale.clock
+    dram = AnchorLatencies.dram
+    slide_cycle = constants.get("latency_cycle_carruth")
+    gregg_cycle = constants.get("latency_cycle_gregg")
+    gregg_dram = constants.get("latency_dram_gregg")
+
+    cycle = (1 / clock).to("ns")
+    slide_error = slide_cycle / cycle
+    dram_cycles = memory.clock_cycles(dram, clock)
+    dram_cycles_by_slide = dram / slide_cycle
+    gregg_dram_exact = memory.human_time(dram, gregg_cycle).to("min")
+
+
+class PhysicalProperties:
+    """From a register to another host, latency grows by five orders of magnitude."""
+
+    register_latency = AnchorLatencies.register
+    ssd_latency = AnchorLatencies.ssd
+    register_energy = EnergyOfMovement.register
+    register_energy_estimate = EnergyOfMovement.register_estimate
+    network_energy = EnergyOfMovement.network_estimate
+
+    latency_orders = log10(ssd_latency / register_latency)
+    bandwidth_orders = log10(MemoryHierarchy.bandwidth_span)
+    energy_orders = log10(network_energy / register_energy)
+    energy_orders_by_estimates = log10(network_energy / register_energy_estimate)
+    rows = (
+        (
+            "Registers",
+            "SRAM, many ports",
+            register_latency,
+            None,
+            register_energy,
+            register_energy_estimate,
+        ),
+        (
+            "L1 and shared memory",
+            "SRAM",
+            AnchorLatencies.hopper_l1,
+            MemoryHierarchy.l1_bandwidth,
+            EnergyOfMovement.sram,
+            EnergyOfMovement.l1_estimate,
+        ),
+        (
+            "L2 cache",
+            "SRAM",
+            AnchorLatencies.hopper_l2,
+            MemoryHierarchy.l2_bandwidth,
+            between(EnergyOfMovement.sram_8kb_word, EnergyOfMovement.sram_1mb_word),
+            EnergyOfMovement.l2_estimate,
+        ),
+        (
+            "HBM",
+            "DRAM, stacked",
+            AnchorLatencies.hopper_global,
+            AnchorBandwidths.hbm3,
+            None,
+            approximately(EnergyOfMovement.hbm2_word),
+        ),
+        (
+            "DRAM of a host",
+            "DDR DRAM",
+            AnchorLatencies.dram,
+            AnchorBandwidths.host_dram,
+            EnergyOfMovement.dram,
+            None,
+        ),
+        ("Another GPU", "NVLink 4", AnchorLatencies.nvlink, AnchorBandwidths.nvlink, None, None),
+        ("The host", "PCIe Gen5", AnchorLatencies.pcie, AnchorBandwidths.pcie_raw, None, None),
+        (
+            "Another host",
+            "InfiniBand NDR",
+            AnchorLatencies.infiniband,
+            AnchorBandwidths.infiniband,
+            None,
+            network_energy,
+        ),
+        (
+            "SSD",
+            "flash, NVMe",
+            ssd_latency,
+            AnchorBandwidths.nvme_gen4,
+            None,
+            EnergyOfMovement.ssd_estimate,
+        ),
+    )
+
+
+class AverageAccess:
+    """One miss in a hundred doubles the time of an access to a CPU's first cache."""
+
+    l1 = AnchorLatencies.l1_cpu
+    l2 = AnchorLatencies.l2_cpu
+    dram = AnchorLatencies.dram
+    gpu_l1 = AnchorLatencies.hopper_l1
+    gpu_l2 = AnchorLatencies.hopper_l2
+    gpu_memory = AnchorLatencies.hopper_global
+    hit_rate = quantity("99%")
+    low_hit_rate = quantity("95%")
+    l2_hit_rate = quantity("80%")
+    hit_rates = (quantity("100%"), hit_rate, low_hit_rate, quantity("90%"), quantity("50%"))
+
+    gpu_penalty = gpu_memory - gpu_l1
+    average = memory.average_access_time(l1, 1 - hit_rate, dram)
+    low_average = memory.average_access_time(l1, 1 - low_hit_rate, dram)
+    behind_l1 = memory.average_access_time(l2, 1 - l2_hit_rate, dram)
+    low_average_with_l2 = memory.average_access_time(l1, 1 - low_hit_rate, behind_l1)
+    gpu_l2_per_l1 = gpu_l2 / gpu_l1
+    gpu_l2_per_memory = (gpu_l2 / gpu_memory).to("%")
+
+    @classmethod
+    def row(cls, hit_rate: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity, Quantity]:
+        """Average access at that hit rate and how many hits it is worth: of a CPU, of a GPU."""
+        cpu = memory.average_access_time(cls.l1, 1 - hit_rate, cls.dram)
+        gpu = memory.average_access_time(cls.gpu_l1, 1 - hit_rate, cls.gpu_penalty)
+        return hit_rate.to("%"), cpu, cpu / cls.l1, gpu, gpu / cls.gpu_l1
+
+
+class Tiles:
+    """A tile that is b elements wide uses each loaded element b times."""
+
+    h100 = hardware.get("h100")
+    peak = h100.peak("fp16")
+    bandwidth = h100.memory_bandwidth
+    l2 = h100.on_chip_memory
+    l2_bandwidth = constants.get("bandwidth_l2_h100")
+    shared_memory = constants.get("size_shared_memory_sm_h100")
+    element_size = quantity("2 byte")
+
+    ridge_point = h100.ridge_point("fp16")
+    ridge_side = memory.tile_for_intensity(ridge_point, element_size)
+    ridge_set = memory.working_set(ridge_side, element_size).to("MiB")
+    shared_side = memory.largest_tile(shared_memory, element_size)
+    shared_intensity = memory.tile_intensity(shared_side, element_size)
+    shared_from_l2 = roofline.attainable(peak, l2_bandwidth, shared_intensity)
+    l2_side = memory.largest_tile(l2, element_size)
+    l2_intensity = memory.tile_intensity(l2_side, element_size)
+    single_intensity = memory.tile_intensity(1, element_size)
+    single_attainable = roofline.attainable(peak, bandwidth, single_intensity)
+    sides = (
+        ("Nowhere: no reuse", quantity(1)),
+        ("Shared memory of one SM", shared_side),
+        ("L2, as large as the ridge asks for", ridge_side),
+        ("L2, as large as it holds", l2_side),
+    )
+
+    @classmethod
+    def row(cls, place: str, side: Quantity) -> tuple[str, Quantity, Quantity, Quantity, Quantity]:
+        """Side, working set, intensity towards HBM, and the rate that HBM then allows."""
+        intensity = memory.tile_intensity(side, cls.element_size)
+        held = memory.working_set(side, cls.element_size)
+        unit = next(unit for unit in ("MiB", "KiB", "byte") if held >= quantity(1, unit))
+        attainable = roofline.attainable(cls.peak, cls.bandwidth, intensity)
+        return place, side, held.to(unit), intensity, attainable
+
+
+class StalledWarp:
+    """A measured wait in cycles is a time only at the clock of the card that was measured."""
+
+    cycles = constants.get("cycles_global_memory_hopper_revised")
+    clock = constants.get("frequency_h800_pcie")
+    yardstick = HumanScale.yardstick
+
+    time = (cycles / clock).to("ns")
+    felt = memory.human_time(time, yardstick)
+    cycles_at_reference = memory.clock_cycles(time, HumanScale.clock)
+
+
+class HitRateWanted:
+    """A second cache lets the first one miss four times as often."""
+
+    target = quantity("1.5 ns")
+
+    slack = target - AverageAccess.l1
+    miss_rate = (slack / AverageAccess.dram).to("%")
+    hit_rate = 1 - miss_rate
+    miss_rate_with_l2 = (slack / AverageAccess.behind_l1).to("%")
+    hit_rate_with_l2 = 1 - miss_rate_with_l2
+
+
+class EightBitTiles:
+    """In FP8 the ridge asks for the same tile, and the tile for half of the memory."""
+
+    h100 = hardware.get("h100")
+    element_size = quantity("1 byte")
+
+    ridge_point = h100.ridge_point("fp8")
+    side = memory.tile_for_intensity(ridge_point, element_size)
+    held = memory.working_set(side, element_size).to("MiB")
+
+
+class Overflow:
+    """What does not fit into HBM sets the pace, however little it is."""
+
+    h100 = hardware.get("h100")
+    parameters = quantity("50B param")
+    bandwidth = h100.memory_bandwidth
+    nvlink = h100.link_bandwidth
+    ssd_bandwidth = constants.get("bandwidth_nvme_gen4")
+
+    capacity = h100.memory_capacity.to("GB")
+    weights = training.model_memory(
+        parameters, training.recipe("inference-fp16").bytes_per_parameter
+    )
+    small_weights = training.model_memory(
+        parameters, training.recipe("inference-int8").bytes_per_parameter
+    )
+    spilled = weights - capacity
+    spilled_share = (spilled / weights).to("%")
+    local_time = (capacity / bandwidth).to("ms")
+    host_time = (spilled / AnchorBandwidths.pcie_coded).to("ms")
+    nvlink_time = (spilled / nvlink).to("ms")
+    ssd_time = (spilled / ssd_bandwidth).to("s")
+    small_time = (small_weights / bandwidth).to("ms")
+    half_time = (weights / 2 / bandwidth).to("ms")
+    host_per_small = host_time / small_time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from calc import constants, energy, hardware, links, training
 from calc.derivations.quoting import Quoted, approximately, between, show
 from calc.units import quantity
@@ -119,6 +121,7 @@ class EnergyOfMovement:
     sram_32kb_read_7nm = constants.get("energy_7nm_sram_32kb")
     sram_1mb_read_7nm = constants.get("energy_7nm_sram_1mb")
     ddr_access = constants.get("energy_7nm_ddr4_64bit")
+    dram_access_low = constants.get("energy_dram_64bit_low")
     dram_access_high = constants.get("energy_dram_64bit_high")
     hbm2_access_low = constants.get("energy_7nm_hbm2_64bit_low")
     hbm2_access_high = constants.get("energy_7nm_hbm2_64bit_high")
@@ -134,6 +137,8 @@ class EnergyOfMovement:
     access = quantity("64 bit")
 
     words_per_access = access / word
+    sram_8kb_word = sram_8kb_read / words_per_access
+    sram_1mb_word = sram_1mb_read / words_per_access
     dram_word_per_fp16_multiply = dram / fp16_multiply
     dram_word_per_fp32_multiply = dram / fp32_multiply
     dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
@@ -156,7 +161,7 @@ class EnergyOfMovement:
         ("Register file", register, None, None, register_estimate),
         (
             "SRAM, 8 KB",
-            sram_8kb_read / words_per_access,
+            sram_8kb_word,
             approximately(sram_8kb_read_7nm / words_per_access),
             None,
             None,
@@ -170,7 +175,7 @@ class EnergyOfMovement:
         ),
         (
             "SRAM, 1 MB (L2)",
-            sram_1mb_read / words_per_access,
+            sram_1mb_word,
             approximately(sram_1mb_read_7nm / words_per_access),
             a100_l2_word,
             l2_estimate,
@@ -320,6 +325,7 @@ class WorkPerToken:
 
     inference_per_token = training.inference_flops(parameters)
     training_run = training.training_flops(parameters, tokens)
+    training_per_inference = constants.get("work_training") / constants.get("work_inference")
 
 
 class DatacentreAgainstPhone:
@@ -358,3 +364,170 @@ class BrakingDistance:
 
     distance = (speed * budget).to("cm")
     reach_of_light = links.reach(budget)
+
+
+class LastingRatios:
+    """What this chapter computes, as one list to learn: each holds longer than its two sides."""
+
+    rows = (
+        (
+            "A word of DRAM / an FP16 multiply",
+            "energy",
+            EnergyOfMovement.dram_word_per_fp16_multiply,
+        ),
+        (
+            "The same with 16 bits of DRAM",
+            "energy",
+            EnergyOfMovement.dram_half_word_per_fp16_multiply,
+        ),
+        (
+            "A word of DRAM / an FP32 multiply",
+            "energy",
+            EnergyOfMovement.dram_word_per_fp32_multiply,
+        ),
+        (
+            "A word of HBM2 / an FP16 multiply",
+            "energy",
+            EnergyOfMovement.hbm2_word_per_fp16_multiply,
+        ),
+        ("An FP32 multiply / an INT8 one", "energy", EnergyOfArithmetic.fp32_per_int8_multiply),
+        ("An FP32 multiply / an FP16 one", "energy", EnergyOfArithmetic.fp32_per_fp16_multiply),
+        ("SRAM / a register", "energy", EnergyOfMovement.sram_per_register),
+        ("HBM / the L1 of a CPU core", "latency", AnchorLatencies.hbm_per_l1),
+        ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
+        ("Another host / HBM", "latency", AnchorLatencies.network_per_hbm),
+        ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
+        ("HBM / NVLink", "bandwidth", AnchorBandwidths.hbm_per_nvlink),
+        ("HBM / PCIe", "bandwidth", AnchorBandwidths.hbm_per_pcie),
+        (
+            "Training with Adam / serving in FP16",
+            "bytes per parameter",
+            MemoryPerParameter.training_per_serving,
+        ),
+        (
+            "Training / serving, per token",
+            "operations",
+            WorkPerToken.training_per_inference,
+        ),
+    )
+
+
+class EnergyLadder:
+    """From adding two bytes to crossing a network the energy of a step grows by five decades."""
+
+    int8_add = constants.get("energy_int8_add")
+    network = EnergyOfMovement.network_estimate
+
+    span = network / int8_add
+    rungs = (
+        ("INT8 add", int8_add, "arithmetic"),
+        ("INT8 multiply", EnergyOfArithmetic.int8_multiply, "arithmetic"),
+        ("FP16 add", constants.get("energy_fp16_add"), "arithmetic"),
+        ("FP16 multiply", EnergyOfArithmetic.fp16_multiply, "arithmetic"),
+        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply, "arithmetic"),
+        ("Register file", EnergyOfMovement.register, "movement"),
+        ("SRAM, 8 KB", EnergyOfMovement.sram_8kb_word, "movement"),
+        ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word, "movement"),
+        ("HBM2", EnergyOfMovement.hbm2_word, "movement"),
+        ("DRAM", EnergyOfMovement.dram, "movement"),
+        ("SSD", EnergyOfMovement.ssd_estimate, "movement"),
+        ("Network", network, "movement"),
+    )
+    estimates = ("HBM2", "SSD", "Network")
+    quoted_elsewhere = (
+        ("Register file", EnergyOfMovement.register_estimate),
+        ("SRAM, 8 KB", EnergyOfMovement.l1_estimate),
+        ("SRAM, 1 MB", EnergyOfMovement.l2_estimate),
+    )
+
+
+class ReachOfBudgets:
+    """A latency budget is a radius, and the computation makes it smaller."""
+
+    braking = constants.get("latency_budget_braking")
+    voice = constants.get("latency_budget_voice")
+    search = constants.get("latency_budget_web_search")
+
+    braking_reach = links.reach(braking)
+    voice_reach = links.reach(voice)
+    search_reach = links.reach(search)
+    budgets = (
+        ("Braking", braking, braking_reach),
+        ("Voice", voice, voice_reach),
+        ("Web search", search, search_reach),
+    )
+    places = (
+        ("campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
+        ("coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
+        ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
+        ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
+    )
+
+
+class ThirteenBillion:
+    """What fits for serving does not fit for training."""
+
+    h100 = hardware.get("h100")
+    parameters = quantity("13B param")
+    serving_per_parameter = MemoryPerParameter.fp16_per_parameter
+    training_per_parameter = MemoryPerParameter.mixed_per_parameter
+
+    serving = training.model_memory(parameters, serving_per_parameter)
+    training_state = training.model_memory(parameters, training_per_parameter)
+    devices = training_state / h100.memory_capacity
+    whole_devices = ceil(devices.m_as(""))
+
+
+class AcrossTheAtlantic:
+    """Distance spends a budget before any server has started."""
+
+    distance = LightInFibre.atlantic
+    voice = ReachOfBudgets.voice
+    search = ReachOfBudgets.search
+
+    round_trip = links.round_trip_time(distance)
+    left_of_voice = voice - round_trip
+    two_round_trips = 2 * round_trip
+    left_of_search = search - two_round_trips
+
+
+class EnergyOfAToken:
+    """At batch 1 a token is paid for in memory traffic; a batch shares that bill."""
+
+    parameters = MemoryPerParameter.parameters
+    weights = MemoryPerParameter.fp16_serving
+    hbm2_bit = EnergyOfMovement.hbm2_bit
+    multiply = EnergyOfArithmetic.fp16_multiply
+    add = constants.get("energy_fp16_add")
+    batch = 64
+
+    movement = energy.movement_energy(weights, hbm2_bit).to("mJ")
+    multiply_add = multiply + add
+    arithmetic = (WorkPerToken.inference_per_token.m_as("FLOP") / 2 * multiply_add).to("mJ")
+    movement_per_arithmetic = movement / arithmetic
+    shared_movement = movement / batch
+
+
+class AssistantPlacement:
+    """A phone answers slowly and cheaply; a data centre beats it at both once it has company."""
+
+    h100 = hardware.get("h100")
+    phone = hardware.get("phone-npu")
+    phone_power = constants.get("power_phone_high")
+    tdp = h100.tdp
+    answer = quantity("100 token")
+    weights = OpeningQuestions.int8_weights
+    distance = LightInFibre.atlantic
+    batch = 64
+
+    phone_step = (weights / phone.memory_bandwidth).to("ms")
+    phone_time = (answer.m_as("token") * phone_step).to("s")
+    phone_energy = energy.energy_of_run(phone_power, phone_time)
+    remote_step = (weights / h100.memory_bandwidth).to("ms")
+    remote_generation = (answer.m_as("token") * remote_step).to("s")
+    round_trip = links.round_trip_time(distance)
+    remote_time = remote_generation + round_trip
+    speedup = phone_time / remote_time
+    remote_energy = energy.energy_of_run(tdp, remote_generation)
+    shared_energy = remote_energy / batch
+    break_even_batch = remote_energy / phone_energy
