@@ -15,15 +15,18 @@ PANELS = {
     "bandwidth": ("Bandwidth (GB/s)", "GB/s", MemoryHierarchy.bandwidth_span),
     "energy_per_word": ("Energy of a word (pJ)", "pJ", MemoryHierarchy.energy_span),
 }
+SHORT_NAMES = {"L1 and shared memory": "L1"}
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.3)
-    panels = figure.subplots(1, 3, sharey=True)
+    figure = style.figure(height=3.3, narrow_height=6.4)
+    shape = (3, 1) if style.is_narrow() else (1, 3)
+    panels = figure.subplots(*shape, sharey=True)
     for axes, (field, (title, unit, span)) in zip(panels, PANELS.items(), strict=True):
         _panel(axes, field, unit)
-        axes.set_title(title)
-        axes.set_xlabel(f"{show(span, digits=2)}× from end to end")
+        times = f"{show(span, digits=2)}×"
+        axes.set_title(f"{title}, {times}" if style.is_narrow() else title)
+        axes.set_xlabel("" if style.is_narrow() else f"{times} from end to end")
     return figure
 
 
@@ -33,20 +36,32 @@ def _panel(axes: Axes, field: str, unit: str) -> None:
     points: list[tuple[int, Quantity]] = [(row, value) for row, value in found if value is not None]
     rows, values = [row for row, _ in points], [value.m_as(unit) for _, value in points]
     style.log_axis(axes, "x", "", decades=2)
-    axes.plot(values, rows, "-o", color=style.RED, linewidth=1, markersize=5)
+    axes.plot(values, rows, "-", color=style.RED, linewidth=1)
     rising = values[-1] > values[0]
-    axes.set_xlim(min(values) / (3 if rising else 2000), max(values) * (2000 if rising else 3))
+    room = 2000 if style.is_narrow() else 8000  # for the names beside the last points
+    axes.set_xlim(min(values) / (3 if rising else room), max(values) * (room if rising else 3))
     for row, value in points:
-        axes.annotate(
-            str(show(value, digits=3)),
-            (value.m_as(unit), row),
-            xytext=(6 if rising else -6, 2),
-            textcoords="offset points",
-            ha="left" if rising else "right",
-            size=style.SMALL,
-        )
-    axes.set_yticks(range(len(levels)), [level.name for level in levels])
+        _point(axes, row, value, unit, rising)
+    names = [level.name for level in levels]
+    if style.is_narrow():
+        names = [SHORT_NAMES.get(name, name) for name in names]
+    axes.set_yticks(range(len(levels)), names)
     axes.set_ylim(len(levels) - 0.6, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
+
+
+def _point(axes: Axes, row: int, value: Quantity, unit: str, rising: bool) -> None:
+    """A value at its place; an estimate is a diamond."""
+    estimate = value.provenance is not None and value.provenance.kind == "estimate"
+    x = value.m_as(unit)
+    axes.plot(x, row, "D" if estimate else "o", markersize=5.5, color=style.RED, zorder=3)
+    axes.annotate(
+        f"{'≈ ' if estimate else ''}{show(value, digits=3)}",
+        (x, row),
+        xytext=(7 if rising else -7, 2),
+        textcoords="offset points",
+        ha="left" if rising else "right",
+        size=style.SMALL,
+    )

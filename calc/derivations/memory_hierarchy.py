@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log10
 from typing import NamedTuple
 
-from calc import constants, hardware, memory, roofline, training
+from calc import constants, hardware, links, memory, roofline, training
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
 from calc.derivations.quoting import approximately, between
 from calc.units import Quantity, quantity
@@ -117,8 +117,8 @@ class HumanScale:
 class CirculatingScales:
     """A table of latencies has one scale, and a hand-typed one may contradict its own."""
 
-    clock = HumanScale.clock
-    dram = AnchorLatencies.dram
+    clock = constants.get("frequency_reference_core")
+    dram = constants.get("latency_dram")
     slide_cycle = constants.get("latency_cycle_carruth")
     gregg_cycle = constants.get("latency_cycle_gregg")
     gregg_dram = constants.get("latency_dram_gregg")
@@ -174,7 +174,7 @@ class PhysicalProperties:
             AnchorLatencies.hopper_global,
             AnchorBandwidths.hbm3,
             None,
-            approximately(EnergyOfMovement.hbm2_word),
+            approximately(EnergyOfMovement.hbm2_word, 3),
         ),
         (
             "DRAM of a host",
@@ -205,12 +205,24 @@ class PhysicalProperties:
     )
 
 
+class BytesInFlight:
+    """Hiding a latency means keeping so much on the way that the wires never rest."""
+
+    h100 = hardware.get("h100")
+    bandwidth = h100.memory_bandwidth
+    latency = AnchorLatencies.hopper_global
+    sms = constants.get("count_sm_h100")
+
+    in_flight = links.half_performance_size(bandwidth, latency).to("kB")
+    of_each_sm = in_flight / sms
+
+
 class AverageAccess:
     """One miss in a hundred doubles the time of an access to a CPU's first cache."""
 
-    l1 = AnchorLatencies.l1_cpu
-    l2 = AnchorLatencies.l2_cpu
-    dram = AnchorLatencies.dram
+    l1 = constants.get("latency_l1_cpu")
+    l2 = constants.get("latency_l2_cpu")
+    dram = constants.get("latency_dram")
     gpu_l1 = AnchorLatencies.hopper_l1
     gpu_l2 = AnchorLatencies.hopper_l2
     gpu_memory = AnchorLatencies.hopper_global

@@ -153,6 +153,8 @@ class EnergyOfMovement:
     a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
     a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
     a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
+    sram_32kb_word_7nm = sram_32kb_read_7nm / words_per_access
+    a100_l1_per_array = a100_l1_word / sram_32kb_word_7nm
     sram_per_register = sram / register
     l1_per_register_estimate = l1_estimate / register_estimate
     register_over_estimate = register / register_estimate
@@ -169,7 +171,7 @@ class EnergyOfMovement:
         (
             "SRAM, 32 KB (L1)",
             sram_32kb_read / words_per_access,
-            approximately(sram_32kb_read_7nm / words_per_access),
+            approximately(sram_32kb_word_7nm),
             a100_l1_word,
             l1_estimate,
         ),
