@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from calc import constants
+from calc.elementwise import minimum
 from calc.law import NON_NEGATIVE, law
 from calc.units import Quantity, QuantityLike
 
@@ -60,6 +61,43 @@ def half_performance_size(
     12.5 MB
     """
     return latency * bandwidth
+
+
+@law
+def bandwidth_delay_product(
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    round_trip: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes on their way, or not yet acknowledged, when a link is full: the window that fills it.
+
+    Equation: W = BW · RTT
+
+    Source: rfc7323
+
+    >>> print(bandwidth_delay_product("10 Gbit/s", "20 ms"))
+    25 MB
+    """
+    return bandwidth * round_trip
+
+
+@law
+def windowed_bandwidth(
+    window: Annotated[QuantityLike, "byte"],
+    round_trip: Annotated[QuantityLike, "s"],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+) -> Annotated[Quantity, "byte/s"]:
+    """Rate of a sender that lets so many bytes out and then waits for an acknowledgement.
+
+    Equation: R = min(BW, W / RTT)
+
+    Assumes that nothing is lost. Whoever waits for each answer has a window of one message.
+
+    Source: rfc7323
+
+    >>> print(windowed_bandwidth("65535 byte", "20 ms", "10 Gbit/s"))
+    3.277 MB/s
+    """
+    return minimum(bandwidth, window / round_trip)
 
 
 @law

@@ -101,6 +101,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         bandwidth * size / (latency * bandwidth + size)
     ),
     "links.half_performance_size": lambda bandwidth, latency: bandwidth * latency,
+    "links.bandwidth_delay_product": lambda bandwidth, round_trip: round_trip * bandwidth,
+    "links.windowed_bandwidth": lambda window, round_trip, bandwidth: sorted(
+        [window / round_trip, bandwidth]
+    )[0],
     "links.round_trip_time": lambda distance, speed: distance / speed + distance / speed,
     "links.reach": lambda round_trip, speed: round_trip * speed / 2,
     "quantization.symmetric_step": lambda largest, bits: 2 * largest / (2**bits - 2),

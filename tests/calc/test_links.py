@@ -32,6 +32,18 @@ def test_latency_only_costs(size: float, bandwidth: float, latency: float) -> No
     assert links.transfer_time(quantity(size, "byte"), *link) >= link[1]
 
 
+@given(positive, positive, positive)
+def test_a_window_of_the_product_fills_the_link(
+    bandwidth: float, round_trip: float, part: float
+) -> None:
+    link, time = quantity(bandwidth, "byte/s"), quantity(round_trip, "s")
+    window = links.bandwidth_delay_product(link, time)
+    assert links.windowed_bandwidth(window, time, link).magnitude == pytest.approx(bandwidth)
+    assert links.windowed_bandwidth(window * (1 + part), time, link) == link
+    half = links.windowed_bandwidth(window / 2, time, link)
+    assert half.magnitude == pytest.approx(bandwidth / 2)
+
+
 def test_the_edges_are_legal() -> None:
     assert links.transfer_time("0 byte", "1 byte/s", "3 s") == quantity("3 s")
     assert links.transfer_time("5 byte", "1 byte/s", "0 s") == quantity("5 s")

@@ -1,0 +1,197 @@
+"""What the chapter "Bandwidth and latency" quotes."""
+
+from __future__ import annotations
+
+from calc import constants, hardware, links, training
+from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.quoting import show
+from calc.units import Quantity, quantity
+
+
+class LongLink:
+    """A small message takes the latency, a large one the bandwidth, whatever the other one is."""
+
+    bandwidth = quantity("10 Gbit/s")
+    latency = quantity("10 ms")
+    small = quantity("1 kB")
+    large = quantity("1 GB")
+
+    bandwidth_bytes = bandwidth.to("GB/s")
+    small_transmission = (small / bandwidth).to("µs")
+    small_total = links.transfer_time(small, bandwidth, latency)
+    large_transmission = (large / bandwidth).to("ms")
+    large_total = links.transfer_time(large, bandwidth, latency)
+    small_effective = links.effective_bandwidth(small, bandwidth, latency)
+    small_share = (small_effective / bandwidth).to("%")
+    large_effective = links.effective_bandwidth(large, bandwidth, latency)
+    large_share = (large_effective / bandwidth).to("%")
+    half_size = links.half_performance_size(bandwidth, latency)
+    half_time = links.transfer_time(half_size, bandwidth, latency)
+
+    faster = links.transfer_time(small, 2 * bandwidth, latency)
+    small_gain_of_bandwidth = (small_total / faster).to("")
+    nearer = links.transfer_time(small, bandwidth, latency / 2)
+    small_gain_of_latency = (small_total / nearer).to("")
+    faster_large = links.transfer_time(large, 2 * bandwidth, latency)
+    large_gain_of_bandwidth = (large_total / faster_large).to("")
+    nearer_large = links.transfer_time(large, bandwidth, latency / 2)
+    large_gain_of_latency = (large_total / nearer_large).to("")
+
+    sizes = (small, quantity("100 kB"), quantity("1 MB"), half_size, quantity("100 MB"), large)
+
+    @classmethod
+    def row(cls, size: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity, Quantity]:
+        """Size, time on the wire, time in all, effective bandwidth, and its share of the link's."""
+        total = links.transfer_time(size, cls.bandwidth, cls.latency)
+        effective = links.effective_bandwidth(size, cls.bandwidth, cls.latency)
+        return size, size / cls.bandwidth, total, effective, (effective / cls.bandwidth).to("%")
+
+
+class FourLinks:
+    """The faster a link, the larger a message must be to notice; distance asks for most."""
+
+    nvlink = AnchorBandwidths.nvlink
+    nvlink_latency = AnchorLatencies.nvlink
+    pcie = AnchorBandwidths.pcie_coded
+    pcie_latency = AnchorLatencies.pcie.to("µs")
+    infiniband = AnchorBandwidths.infiniband
+    infiniband_latency = AnchorLatencies.infiniband.to("µs")
+
+    nvlink_half = links.half_performance_size(nvlink, nvlink_latency)
+    pcie_half = links.half_performance_size(pcie, pcie_latency)
+    infiniband_half = links.half_performance_size(infiniband, infiniband_latency)
+    span = (LongLink.half_size / pcie_half).to("")
+    rows = (
+        ("NVLink 4", nvlink_latency, nvlink, nvlink_half),
+        ("PCIe Gen5 x16", pcie_latency, pcie, pcie_half),
+        ("InfiniBand NDR", infiniband_latency, infiniband, infiniband_half),
+        ("The long link", LongLink.latency, LongLink.bandwidth_bytes, LongLink.half_size),
+    )
+
+
+class SmallWindow:
+    """A sender that waits for acknowledgements needs a window of bandwidth times round trip."""
+
+    bandwidth = LongLink.bandwidth
+    window = constants.get("size_tcp_window_unscaled")
+
+    round_trip = 2 * LongLink.latency
+    product = links.bandwidth_delay_product(bandwidth, round_trip)
+    rate = links.windowed_bandwidth(window, round_trip, bandwidth)
+    share = (rate / bandwidth).to("%")
+    connections = (product / window).to("")
+
+
+class ManySmallFiles:
+    """A data set of small files, asked for one by one, takes the time of its round trips."""
+
+    count = 1_000_000
+    image = quantity("100 kB")
+    shard_count = 1000
+
+    dataset = (count * image).to("GB")
+    fetch = links.transfer_time(image, LongLink.bandwidth, SmallWindow.round_trip)
+    one_by_one = (count * fetch).to("h")
+    one_stream = links.transfer_time(dataset, LongLink.bandwidth, SmallWindow.round_trip)
+    loss = (one_by_one / one_stream).to("")
+    shard = (dataset / shard_count).to("MB")
+    by_shards = shard_count * links.transfer_time(shard, LongLink.bandwidth, SmallWindow.round_trip)
+    in_flight = (fetch / (image / LongLink.bandwidth)).to("")
+
+
+class Checkpoint:
+    """A checkpoint is one long message: bandwidth alone decides what it costs."""
+
+    parameters = quantity("7B param")
+    recipe = training.recipe("adam-mixed")
+    interval = quantity("30 min")
+
+    per_parameter = recipe.bytes_per_parameter - recipe.parts["gradient"]
+    size = training.model_memory(parameters, per_parameter)
+    by_long_link = links.transfer_time(size, LongLink.bandwidth, LongLink.latency)
+    by_infiniband = links.transfer_time(size, FourLinks.infiniband, FourLinks.infiniband_latency)
+    share_of_interval = (by_long_link / interval).to("%")
+
+
+class AsSold:
+    """What a datasheet prints and what a message gets differ by 8, by 2, and by the coding."""
+
+    tpu = hardware.get("tpu-v5p").link_bandwidth
+    infiniband_bits = constants.get("bandwidth_infiniband_ndr")
+    payload = constants.get("size_pcie_block_payload")
+    block = constants.get("size_pcie_block")
+
+    pcie_raw = AnchorBandwidths.pcie_raw
+    pcie_coded = AnchorBandwidths.pcie_coded
+    coding_loss = (1 - pcie_coded / pcie_raw).to("%")
+    pcie_both_ways = 2 * pcie_raw
+    tpu_bits = tpu.to("Gbit/s")
+    tpu_both_ways = 2 * tpu
+    rows = (
+        (
+            "NVLink 4 of an H100",
+            str(show(AnchorBandwidths.nvlink_both_ways)),
+            "both ways summed",
+            AnchorBandwidths.nvlink,
+        ),
+        ("PCIe Gen5 x16", str(show(pcie_both_ways)), "both ways summed, before coding", pcie_coded),
+        (
+            "InfiniBand NDR",
+            str(show(infiniband_bits)),
+            "bits, each way",
+            AnchorBandwidths.infiniband,
+        ),
+        ("Links of a TPU v5p", str(show(tpu_bits)), "bits, each way", tpu),
+        ("Links of a TPU v5p", str(show(tpu_both_ways)), "both ways summed", tpu),
+    )
+
+
+class WeightsByInfiniband:
+    """Problem 1: bits to bytes, then one division."""
+
+    weights = quantity("14 GB")
+
+    time = links.transfer_time(weights, FourLinks.infiniband, FourLinks.infiniband_latency)
+    as_if_bytes = (weights / quantity("400 GB/s")).to("ms")
+
+
+class RemoteCall:
+    """Problem 2: a message below the half-performance size gets a fifth of the link."""
+
+    size = quantity("64 kB")
+
+    time = links.transfer_time(size, FourLinks.infiniband, FourLinks.infiniband_latency)
+    effective = links.effective_bandwidth(size, FourLinks.infiniband, FourLinks.infiniband_latency)
+    share = (effective / FourLinks.infiniband).to("%")
+
+
+class AcrossTheAtlantic:
+    """Problem 3: a fast link over a long way is filled by a large window or by many connections."""
+
+    bandwidth = quantity("100 Gbit/s")
+    distance = constants.get("length_atlantic")
+    window = quantity("16 MB")
+
+    round_trip = links.round_trip_time(distance)
+    product = links.bandwidth_delay_product(bandwidth, round_trip)
+    rate = links.windowed_bandwidth(window, round_trip, bandwidth)
+    share = (rate / bandwidth).to("%")
+    connections = (product / window).to("")
+
+
+class ThousandTensors:
+    """Problem 4: coalescing beats twice the bandwidth and half the latency."""
+
+    count = 1000
+    tensor = quantity("100 kB")
+    bucket = quantity("25 MB")
+
+    total = (count * tensor).to("MB")
+    buckets = (total / bucket).to("")
+    link = FourLinks.infiniband
+    latency = FourLinks.infiniband_latency
+    now = (count * links.transfer_time(tensor, link, latency)).to("ms")
+    twice_the_bandwidth = (count * links.transfer_time(tensor, 2 * link, latency)).to("ms")
+    half_the_latency = (count * links.transfer_time(tensor, link, latency / 2)).to("ms")
+    coalesced = (buckets * links.transfer_time(bucket, link, latency)).to("ms")
+    gain = (now / coalesced).to("")

@@ -1,0 +1,111 @@
+"""Effective bandwidth by message size: four links, each with the size that reaches half of it."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import links, quantity
+from calc.derivations import show
+from calc.derivations.links_examples import FourLinks, LongLink
+from calc.units import Quantity
+from figures import style
+
+RATE = "GB/s"
+SIZES = 1e1, 1e11  # bytes
+SIZE_TICKS = {1e3: "1 kB", 1e6: "1 MB", 1e9: "1 GB"}
+RATE_TICKS = {1e-6: "1 kB/s", 1e-3: "1 MB/s", 1: "1 GB/s", 1e3: "1 TB/s"}
+
+
+def draw() -> Figure:
+    narrow = style.is_narrow()
+    figure = style.figure(height=4.6, narrow_height=4.8)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "Size of the message", decades=3)
+    style.log_axis(axes, "y", "Effective bandwidth", decades=3)
+    axes.set_xlim(*SIZES)
+    axes.set_ylim(5e-7, 2e3)
+    axes.set_xticks(list(SIZE_TICKS), list(SIZE_TICKS.values()))
+    axes.set_yticks(list(RATE_TICKS), list(RATE_TICKS.values()))
+    for name, latency, bandwidth, half in FourLinks.rows:
+        _link(axes, name, latency, bandwidth, half, narrow)
+    _sides(axes, narrow)
+    _examples(axes)
+    return figure
+
+
+def _link(
+    axes: Axes, name: str, latency: Quantity, bandwidth: Quantity, half: Quantity, narrow: bool
+) -> None:
+    sizes = quantity(numpy.geomspace(*SIZES, 300), "byte")
+    effective = links.effective_bandwidth(sizes, bandwidth, latency)
+    axes.plot(sizes.magnitude, effective.m_as(RATE), color=style.INK, linewidth=1.5)
+    axes.plot(half.m_as("byte"), bandwidth.m_as(RATE) / 2, "o", color=style.RED, markersize=6)
+    # PCIe and InfiniBand end on almost the same height: one name above the curves, one below.
+    above = name != "InfiniBand NDR"
+    axes.annotate(
+        name if narrow else f"{name}: half at {show(half, digits=3)}",
+        (SIZES[1], bandwidth.m_as(RATE)),
+        xytext=(-2, 3 if above else -5),
+        textcoords="offset points",
+        ha="right",
+        va="bottom" if above else "top",
+        weight="bold",
+        size=style.SMALL,
+    )
+
+
+def _sides(axes: Axes, narrow: bool) -> None:
+    """What each side of the dots is about, and what the dots are."""
+    axes.annotate(
+        "half of the\nbandwidth",
+        (LongLink.half_size.m_as("byte"), LongLink.bandwidth_bytes.m_as(RATE) / 2),
+        xytext=(7, -6),
+        textcoords="offset points",
+        va="top",
+        color=style.RED,
+        weight="bold",
+        size=style.SMALL,
+    )
+    axes.text(
+        2e3,
+        2e-3 if narrow else 1.5e-3,
+        "left of the dots,\nlatency decides",
+        rotation=65 if narrow else 34,
+        rotation_mode="anchor",
+        size=style.SMALL,
+        alpha=0.85,
+    )
+    axes.text(
+        8e10,
+        4e-6,
+        "right of the dots,\nbandwidth decides",
+        size=style.SMALL,
+        alpha=0.85,
+        ha="right",
+    )
+
+
+def _examples(axes: Axes) -> None:
+    """The small and the large message of the worked example."""
+    for size, effective in (
+        (LongLink.small, LongLink.small_effective),
+        (LongLink.large, LongLink.large_effective),
+    ):
+        axes.plot(
+            size.m_as("byte"),
+            effective.m_as(RATE),
+            "o",
+            markersize=6,
+            markerfacecolor="none",
+            markeredgecolor=style.INK,
+        )
+    axes.annotate(
+        f"{show(LongLink.small)}: {show(LongLink.small_effective, digits=3)}",
+        (LongLink.small.m_as("byte"), LongLink.small_effective.m_as(RATE)),
+        xytext=(7, -4),
+        textcoords="offset points",
+        va="top",
+        size=style.SMALL,
+    )
