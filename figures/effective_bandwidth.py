@@ -14,8 +14,8 @@ from figures import style
 
 RATE = "GB/s"
 SIZES = 1e1, 1e11  # bytes
-SIZE_TICKS = {1e3: "1 kB", 1e6: "1 MB", 1e9: "1 GB"}
-RATE_TICKS = {1e-6: "1 kB/s", 1e-3: "1 MB/s", 1: "1 GB/s", 1e3: "1 TB/s"}
+SIZE_TICKS = 1e3, 1e6, 1e9
+RATE_TICKS = 1e-6, 1e-3, 1, 1e3
 
 
 def draw() -> Figure:
@@ -26,8 +26,8 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Effective bandwidth", decades=3)
     axes.set_xlim(*SIZES)
     axes.set_ylim(5e-7, 2e3)
-    axes.set_xticks(list(SIZE_TICKS), list(SIZE_TICKS.values()))
-    axes.set_yticks(list(RATE_TICKS), list(RATE_TICKS.values()))
+    axes.set_xticks(SIZE_TICKS, [str(show(quantity(size, "byte"))) for size in SIZE_TICKS])
+    axes.set_yticks(RATE_TICKS, [str(show(quantity(rate, RATE))) for rate in RATE_TICKS])
     for name, latency, bandwidth, half in FourLinks.rows:
         _link(axes, name, latency, bandwidth, half, narrow)
     _sides(axes, narrow)

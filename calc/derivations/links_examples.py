@@ -129,20 +129,20 @@ class AsSold:
     tpu_both_ways = 2 * tpu
     rows = (
         (
-            "NVLink 4 of an H100",
+            "NVLink 4",
             str(show(AnchorBandwidths.nvlink_both_ways)),
             "both ways summed",
             AnchorBandwidths.nvlink,
         ),
-        ("PCIe Gen5 x16", str(show(pcie_both_ways)), "both ways summed, before coding", pcie_coded),
+        ("PCIe Gen5 x16", str(show(pcie_both_ways)), "both ways, before coding", pcie_coded),
         (
             "InfiniBand NDR",
             str(show(infiniband_bits)),
             "bits, each way",
             AnchorBandwidths.infiniband,
         ),
-        ("Links of a TPU v5p", str(show(tpu_bits)), "bits, each way", tpu),
-        ("Links of a TPU v5p", str(show(tpu_both_ways)), "both ways summed", tpu),
+        ("TPU v5p", str(show(tpu_bits)), "bits, each way", tpu),
+        ("TPU v5p", str(show(tpu_both_ways)), "both ways summed", tpu),
     )
 
 
