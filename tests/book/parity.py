@@ -8,6 +8,7 @@ Whatever is left out or folded stands here with its reason.
 from __future__ import annotations
 
 import difflib
+import html
 import posixpath
 import re
 import unicodedata
@@ -55,7 +56,8 @@ class PageText(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag in BLOCKS:
             self.lines.append("")
-        if not self.left_out and tag in ("img", "svg"):
+        narrow = "narrow" in given.get("class", "").split()  # press draws a figure again for phones
+        if not self.left_out and tag in ("img", "svg") and not narrow:
             # A figure is its description: one engine links to the drawing, the other holds it.
             self.lines += [f"[figure: {given.get('alt') or given.get('aria-label')}]", ""]
         if tag == "a" and not self.left_out:
@@ -112,7 +114,9 @@ class PageText(HTMLParser):
 def clean(text: str) -> str:
     text = " ".join(text.split())
     # Quarto writes an equation's number into the formula, press beside it.
-    return re.sub(r"\s*\\qquad\((\w+\.\d+)\)$", r" (\1)", text)
+    text = re.sub(r"\s*\\qquad\((\w+\.\d+)\)$", r" (\1)", text)
+    # Quarto tells two works of one author and year apart on each page, press in the whole book.
+    return re.sub(r"\b((?:19|20)\d\d)[a-z]\b", r"\1", text)
 
 
 def read_page(file: Path, page: str) -> PageText:
@@ -164,6 +168,7 @@ class Piece:
     text: str
     size: float
     x: float
+    font: str = ""
 
 
 def pieces(page: PageObject) -> list[Piece]:
@@ -172,22 +177,27 @@ def pieces(page: PageObject) -> list[Piece]:
 
     def take(text: str, matrix: Any, place: Any, font: Any, size: float) -> None:
         x, height = matrix[0] * place[4] + matrix[4], matrix[3] * place[5] + matrix[5]
-        left_out = LEFT_OUT_FONTS.search((font or {}).get("/BaseFont", ""))
+        name = (font or {}).get("/BaseFont", "")
+        left_out = LEFT_OUT_FONTS.search(name)
         if FOOT < height < HEAD and (not left_out or EQUATION_NUMBER.fullmatch(text)):
-            found.append(Piece(text, size, x))
+            found.append(Piece(text, size, x, name))
 
     page.extract_text(visitor_text=take)
     return [piece for piece in found if piece.text.strip()]
 
 
-def read_pdf(file: Path, titles: list[str], parts: list[str]) -> dict[str, str]:
+def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]) -> dict[str, str]:
     """The letters of each chapter, its footnotes last, without spaces and hyphens.
 
     The two PDFs break lines and pages at different places, so spaces, hyphens at the ends of lines
     and the places of footnotes differ; so do title page, contents and the pages that open a part.
+    A table's header is printed again after each break, and is left out wherever it stands.
     """
     reader = PdfReader(file)
-    starts = {page: title for _, title, page in outline(reader, reader.outline) if title in titles}
+    starts: dict[int, str] = {}
+    for _, title, page in outline(reader, reader.outline):
+        if title in titles and title not in starts.values():  # a section may have a chapter's name
+            starts[page] = title
     texts: dict[str, tuple[list[str], list[str]]] = {}
     chapter = ""
     note = 1
@@ -200,11 +210,31 @@ def read_pdf(file: Path, titles: list[str], parts: list[str]) -> dict[str, str]:
         body, notes = texts.setdefault(chapter, ([], []))
         for piece, following in pairwise([*text, Piece("", 0, 0)]):
             # A footnote begins with its number, close to its first word and as small as that.
-            if piece.text == str(note) and piece.size < 9.2 and 0 < following.x - piece.x < 12:
+            small = piece.size < 9.2 and "Mono" not in piece.font
+            if piece.text == str(note) and small and 0 < following.x - piece.x < 12:
                 note += 1
                 body = notes
             body.append(piece.text)
-    return {chapter: letters("".join(body + notes)) for chapter, (body, notes) in texts.items()}
+    return {
+        chapter: without(headers, letters("".join(body + notes)))
+        for chapter, (body, notes) in texts.items()
+    }
+
+
+def without(headers: list[str], text: str) -> str:
+    for header in headers:
+        text = text.replace(header, "")
+    return text
+
+
+def table_headers(site: Path) -> list[str]:
+    """The letters of each header of a table on the pages, the longest first."""
+    rows = {
+        letters(html.unescape(re.sub(r"<[^>]+>", "", row)))
+        for page in site.rglob("*.html")
+        for row in re.findall(r"<thead>(.*?)</thead>", page.read_text(encoding="utf-8"), re.DOTALL)
+    }
+    return sorted((row for row in rows if len(row) > 8), key=len, reverse=True)
 
 
 def outline(reader: PdfReader, items: list[Any], depth: int = 0) -> Iterator[tuple[int, str, int]]:
@@ -229,7 +259,8 @@ def pdf_differences(press: Path, quarto: Path, parts: list[str]) -> list[str]:
     reader = PdfReader(quarto)
     titles = [title for depth, title, _ in outline(reader, reader.outline) if not depth]
     titles = [title for title in titles if title != "Appendices"]
-    ours, theirs = (read_pdf(file, titles, parts) for file in (press, quarto))
+    headers = table_headers(press.parent)
+    ours, theirs = (read_pdf(file, titles, parts, headers) for file in (press, quarto))
     found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]
     for title in titles:
         one, other = ours.get(title, ""), theirs.get(title, "")
