@@ -34,7 +34,7 @@ RED = "#c85943"  # what is no device
 DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
 
 SMALL = 9.5
-SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 for _font in FONTS.glob("Inter-*.ttf"):
     font_manager.fontManager.addfont(_font)
 
@@ -67,8 +67,8 @@ def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1)
 
 
 def plain(value: float) -> str:
-    """0.1, 100, 10 000, 10⁶: a tick as a reader would write it."""
-    if value >= 1e5:
+    """10⁻⁵, 0.1, 100, 10 000, 10⁶: a tick as a reader would write it."""
+    if value >= 1e5 or value < 0.9e-4:
         return f"10{str(round(math.log10(value))).translate(SUPERSCRIPTS)}"
     return (
         f"{value:g}" if value < 1e4 else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")

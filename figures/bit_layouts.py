@@ -1,0 +1,113 @@
+"""Every format bit by bit, to one scale: sign, exponent, mantissa."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from calc import formats
+from calc.derivations import show
+from calc.formats import Float, Integer
+from figures import style
+
+ROWS: tuple[Float | Integer, ...] = (
+    formats.FP32,
+    formats.TF32,
+    formats.BF16,
+    formats.FP16,
+    formats.FP8_E5M2,
+    formats.FP8_E4M3,
+    formats.FP6_E3M2,
+    formats.FP6_E2M3,
+    formats.FP4_E2M1,
+    formats.INT8,
+    formats.INT4,
+)
+BLOCK = formats.MXFP4
+COLOURS = {"sign": style.RED, "exponent": style.BLUE, "mantissa": style.ORANGE}
+COLOURS |= {"integer": style.GREEN, "scale": style.PURPLE}
+WIDEST = formats.FP32.bits
+Field = tuple[str, int]
+
+
+def draw() -> Figure:
+    figure = style.figure(height=5.4)
+    axes = figure.subplots()
+    axes.axis("off")
+    narrow = style.is_narrow()
+    axes.set_xlim(-11.5 if narrow else -8, WIDEST + (1 if narrow else 15))
+    axes.set_ylim(len(ROWS) + 2.5, -1.3)
+    for row, form in enumerate(ROWS):
+        y = row + (0.35 if isinstance(form, Integer) else 0)
+        axes.text(-0.7, y, form.name, ha="right", va="center", weight="bold", size=style.SMALL)
+        _fields(axes, y, _layout(form))
+        if not narrow:
+            axes.text(form.bits + 0.8, y, _range(form), va="center", size=style.SMALL)
+    _column_names(axes)
+    _block(axes, len(ROWS) + 1.3)
+    return figure
+
+
+def _range(form: Float | Integer) -> str:
+    smallest = form.step if isinstance(form, Integer) else form.smallest_subnormal
+    return f"{show(smallest, digits=2)} … {show(form.max)}"
+
+
+def _layout(form: Float | Integer) -> list[Field]:
+    if isinstance(form, Integer):
+        return [("integer", form.bits)]
+    return [("sign", 1), ("exponent", form.exponent_bits), ("mantissa", form.mantissa_bits)]
+
+
+def _fields(axes: Axes, y: float, fields: list[Field]) -> None:
+    """The bits of one number from the left, and in each longer field how many they are."""
+    x = 0
+    for kind, bits in fields:
+        for place in range(x, x + bits):
+            _box(axes, place, y, 1, kind)
+        if kind != "sign":
+            axes.text(x + bits / 2, y, str(bits), ha="center", va="center", size=style.SMALL)
+        x += bits
+
+
+def _box(axes: Axes, x: float, y: float, width: float, kind: str) -> None:
+    air = min(0.06, 0.1 * width)
+    box = Rectangle(
+        (x + air, y - 0.36),
+        width - 2 * air,
+        0.72,
+        facecolor=(COLOURS[kind], 0.3),
+        edgecolor=(COLOURS[kind], 0.45),
+        linewidth=0.8,
+    )
+    axes.add_patch(box)
+
+
+def _column_names(axes: Axes) -> None:
+    """Above the first format, which has room for them."""
+    _, exponent, mantissa = (bits for _, bits in _layout(ROWS[0]))
+    places = {"sign": 0.8, "exponent": 1.4 + exponent / 2, "mantissa": 1 + exponent + mantissa / 2}
+    for kind, x in places.items():
+        side = "right" if kind == "sign" else "center"
+        axes.text(x, -0.8, kind, color=COLOURS[kind], ha=side, weight="bold", size=style.SMALL)
+    if not style.is_narrow():
+        axes.text(WIDEST + 0.8, -0.8, "smallest … largest", size=style.SMALL, weight="bold")
+
+
+def _block(axes: Axes, y: float) -> None:
+    """A whole block to a smaller scale: the scale that its elements share, then the elements."""
+    element, count = BLOCK.element, BLOCK.block_size
+    assert isinstance(element, Float)
+    bit = WIDEST / (BLOCK.scale.bits + count * element.bits)
+    axes.text(-0.7, y, BLOCK.name, ha="right", va="center", weight="bold", size=style.SMALL)
+    x = 0.0
+    for kind, bits in [("scale", BLOCK.scale.bits), *_layout(element) * count]:
+        _box(axes, x, y, bits * bit, kind)
+        x += bits * bit
+    below = y + 0.55
+    axes.text(
+        0, below, "shared scale", va="top", color=COLOURS["scale"], weight="bold", size=style.SMALL
+    )
+    elements = f"{count} elements of {element.bits} bits"
+    axes.text(WIDEST, below, elements, ha="right", va="top", size=style.SMALL)

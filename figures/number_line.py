@@ -1,0 +1,74 @@
+"""Every positive value of the narrow formats, each a tick on one logarithmic axis."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import formats
+from calc.formats import Float, Integer
+from figures import style
+
+ROWS: tuple[Float | Integer, ...] = (
+    formats.FP8_E5M2,
+    formats.FP8_E4M3,
+    formats.FP6_E3M2,
+    formats.FP6_E2M3,
+    formats.FP4_E2M1,
+    formats.INT8,
+    formats.INT4,
+)
+
+
+NORMAL, EQUAL = style.BLUE, style.ORANGE
+
+
+def draw() -> Figure:
+    figure = style.figure(height=4.4, narrow_height=4.6)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "Value", decades=2 if style.is_narrow() else 1)
+    axes.set_xlim(5e-6, 4e5)
+    axes.set_ylim(len(ROWS) - 0.4, -0.75)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    for row, form in enumerate(ROWS):
+        _ticks(axes, row, form)
+    _legend(axes)
+    return figure
+
+
+def _ticks(axes: Axes, row: int, form: Float | Integer) -> None:
+    """A tick for each positive value; those that stand at equal distances in another colour."""
+    values = form.decode(range(1, 2 ** (form.bits - 1)))
+    values = values[values <= form.max]
+    normal_from = form.smallest_normal if isinstance(form, Float) else form.max + 1
+    for chosen, color in (
+        (values[values >= normal_from], NORMAL),
+        (values[values < normal_from], EQUAL),
+    ):
+        axes.vlines(chosen, row - 0.18, row + 0.3, color=color, linewidth=0.9)
+    label = axes.annotate(
+        form.name, (values[0], row - 0.24), va="bottom", weight="bold", size=style.SMALL
+    )
+    if not style.is_narrow():
+        count = f"  {values.size} values"
+        axes.annotate(count, (1, 0), xycoords=label, va="bottom", size=style.SMALL)
+
+
+def _legend(axes: Axes) -> None:
+    narrow = style.is_narrow()
+    e4m3, int8 = formats.FP8_E4M3, formats.INT8
+    for x, form, side, text, color in (
+        (e4m3.smallest_subnormal / 1.5, e4m3, "right", "subnormal:\nequal steps", EQUAL),
+        (e4m3.max * 1.5, e4m3, "left", "normal: as many\nin each power of two", NORMAL),
+        (int8.max * 1.5, int8, "left", "integer:\nequal steps", EQUAL),
+    ):
+        axes.text(
+            x,
+            ROWS.index(form) + 0.06,
+            text.split(":")[0] if narrow else text,
+            color=color,
+            ha=side,
+            va="center",
+            size=style.SMALL,
+        )
