@@ -1,0 +1,428 @@
+"""What the chapter "Quantisation" quotes.
+
+Its data are no random sample: they are equally likely quantiles of a normal distribution, the same
+on every machine, in the order that a stride with no divisor in common with their number gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any
+
+import numpy
+
+from calc import formats, hardware, quantization, roofline, training
+from calc.units import Quantity, quantity
+
+
+def _normal(count: int, stride: int = 1) -> Any:
+    normal = NormalDist()
+    ranks = [(index * stride % count + 0.5) / count for index in range(count)]
+    return numpy.array([normal.inv_cdf(rank) for rank in ranks])
+
+
+def _root_mean_square(values: Any) -> float:
+    return float((values**2).mean() ** 0.5)
+
+
+class ModelTooLarge:
+    """In FP16 the weights do not fit, in 8 bits they do, in 4 they are read in half that time."""
+
+    h100 = hardware.get("h100")
+    capacity = h100.memory_capacity
+    bandwidth = h100.memory_bandwidth
+    parameters = quantity("70B param")
+    fp16 = training.recipe("inference-fp16").bytes_per_parameter
+    int8 = quantity("1 byte/param")
+    group = 128
+
+    int8_bits = int8.to("bit/param")
+    capacity_decimal = capacity.to("GB")
+    fp16_weights = training.model_memory(parameters, fp16)
+    int8_weights = training.model_memory(parameters, int8)
+    int4 = quantization.bytes_per_parameter("4 bit/param", group, "16 bit", "4 bit")
+    int4_weights = training.model_memory(parameters, int4)
+    int4_bits = int4.to("bit/param")
+    int8_time = (int8_weights / bandwidth).to("ms")
+    int4_time = (int4_weights / bandwidth).to("ms")
+
+
+class Rounding:
+    """The bounds hold on data, and nearly every error within them occurs."""
+
+    count = 4096
+    bits = 8
+    largest_code = 127
+    codes = 256
+
+    weights = _normal(count)
+    largest = quantity(float(weights.max()), "")
+    span = 2 * largest
+    symmetric = quantization.symmetric(weights, bits)
+    asymmetric = quantization.asymmetric(weights, bits)
+    step = quantization.symmetric_step(largest, bits)
+    bound = quantization.rounding_error_bound(step)
+    asymmetric_step = quantization.asymmetric_step(span, bits)
+    asymmetric_bound = quantization.rounding_error_bound(asymmetric_step)
+    found = quantity(float(abs(symmetric.round_trip(weights) - weights).max()), "")
+    step_gain = (step / asymmetric_step - 1).to("%")
+    mean_error = quantity(_root_mean_square(symmetric.round_trip(weights) - weights), "")
+    mean_error_expected = step / 12**0.5
+    sqnr = quantity(quantization.sqnr(weights, symmetric.round_trip(weights)), "")
+    crest_factor = largest / _root_mean_square(weights)
+    sqnr_expected = quantization.expected_sqnr(bits, crest_factor)
+
+
+class Relu:
+    """After a ReLU half of the symmetric codes stand for values that do not occur."""
+
+    bits = Rounding.bits
+
+    outputs = numpy.maximum(Rounding.weights, 0.0)
+    symmetric = quantization.symmetric(outputs, bits)
+    asymmetric = quantization.asymmetric(outputs, bits)
+    step = quantization.symmetric_step(Rounding.largest, bits)
+    asymmetric_step = quantization.asymmetric_step(Rounding.largest, bits)
+    step_ratio = step / asymmetric_step
+    sqnr_gain = quantity(
+        quantization.sqnr(outputs, asymmetric.round_trip(outputs))
+        - quantization.sqnr(outputs, symmetric.round_trip(outputs)),
+        "",
+    )
+
+
+class Schemes:
+    """Symmetric and asymmetric on the same data: the step, the bound, and what was found."""
+
+    @classmethod
+    def row(
+        cls, name: str, scheme: quantization.Scheme, data: Any, form: str
+    ) -> tuple[str, str, float, float, float, float]:
+        error = scheme.round_trip(data) - data
+        return (
+            name,
+            form,
+            float(scheme.scale),
+            float(scheme.error_bound),
+            float(abs(error).max()),
+            _root_mean_square(error),
+        )
+
+    weights, outputs = Rounding.weights, Relu.outputs
+    rows = (
+        ("Weights", Rounding.symmetric, weights, "symmetric"),
+        ("Weights", Rounding.asymmetric, weights, "asymmetric"),
+        ("ReLU outputs", Relu.symmetric, outputs, "symmetric"),
+        ("ReLU outputs", Relu.asymmetric, outputs, "asymmetric"),
+    )
+
+
+class ZeroPoint:
+    """In the asymmetric form zero may be as badly off as any value; a zero point makes it exact."""
+
+    bits = Rounding.bits
+
+    step = Rounding.asymmetric_step
+    zero_in_steps = -Rounding.weights.min() / step
+    error_of_zero = quantity(float(abs(Rounding.asymmetric.round_trip(0.0))), "")
+    share_of_step = (error_of_zero / step).to("%")
+    scheme = quantization.affine(Rounding.weights, bits)
+    zero_point = quantity(int(scheme.zero_point), "")
+    error_of_zero_with_zero_point = quantity(float(abs(scheme.round_trip(0.0))), "")
+
+
+class OutlierChannel:
+    """A channel with large values takes the codes of all others, unless each has its own scale."""
+
+    channels = 64
+    per_channel = 256
+    outlier = 20
+    bits = Rounding.bits
+
+    magnitudes = numpy.where(numpy.arange(channels) == 0, float(outlier), 1.0)
+    weights = magnitudes[:, None] * _normal(per_channel, stride=97)
+    others = weights[1:]
+    one_scale = quantization.symmetric(weights, bits).round_trip(weights)
+    own_scales = quantization.symmetric(weights, bits, axis=0).round_trip(weights)
+    codes_left = numpy.unique(quantization.symmetric(weights, bits).quantize(others)).size
+    largest_code_left = quantity(
+        int(abs(quantization.symmetric(weights, bits).quantize(others)).max()), ""
+    )
+    sqnr_one_scale = quantity(quantization.sqnr(others, one_scale[1:]), "")
+    sqnr_own_scales = quantity(quantization.sqnr(others, own_scales[1:]), "")
+    sqnr_loss = sqnr_own_scales - sqnr_one_scale
+    bits_lost = quantity(float(numpy.log2(outlier)), "")
+    bits_left = bits - bits_lost
+
+
+class Drawing:
+    """The figure's quantiser has so few bits that its steps can be seen."""
+
+    bits = 3
+    channels = 12
+
+    cases = (("Weights", Rounding.weights), ("After a ReLU", Relu.outputs))
+    outlier_weights = OutlierChannel.weights[:channels]
+
+
+class Clipping:
+    """With few bits it pays to clip the largest values; with many it does not."""
+
+    few_bits = 4
+    many_bits = Rounding.bits
+    percentiles = (100, 99.9, 99, 95)
+    percentile = 99
+
+    weights = Rounding.weights
+    largest = Rounding.largest
+    best_few = quantization.symmetric(weights, few_bits).least_error(weights)
+    best_many = quantization.symmetric(weights, many_bits).least_error(weights)
+    best_clip = quantity(float(best_few.scale * best_few.high), "")
+    best_share = (best_clip / largest).to("%")
+    best_many_share = quantity(float(best_many.scale * best_many.high), "") / largest
+    best_many_share = best_many_share.to("%")
+    sqnr_whole_range = quantity(
+        quantization.sqnr(weights, quantization.symmetric(weights, few_bits).round_trip(weights)),
+        "",
+    )
+    sqnr_best = quantity(quantization.sqnr(weights, best_few.round_trip(weights)), "")
+    gain = sqnr_best - sqnr_whole_range
+    decibels_per_bit = quantization.expected_sqnr(2, 1) - quantization.expected_sqnr(3, 1)
+    decibels_per_bit = -decibels_per_bit
+    gain_in_bits = gain / decibels_per_bit
+    at_percentile = quantization.symmetric(weights, many_bits, percentile=percentile)
+    loss_at_percentile = Rounding.sqnr - quantization.sqnr(
+        weights, at_percentile.round_trip(weights)
+    )
+
+    @classmethod
+    def row(cls, percentile: float) -> tuple[float, float, float, float]:
+        """Percentile, clip point, and what is left of the signal in few and in many bits."""
+        few, many = (
+            quantization.symmetric(cls.weights, bits, percentile=percentile)
+            for bits in (cls.few_bits, cls.many_bits)
+        )
+        return (
+            percentile,
+            float(few.scale * few.high),
+            quantization.sqnr(cls.weights, few.round_trip(cls.weights)),
+            quantization.sqnr(cls.weights, many.round_trip(cls.weights)),
+        )
+
+    @classmethod
+    def errors(cls, bits: int, fractions: Any) -> tuple[Any, Any]:
+        """Mean squared error by rounding and by clipping, for these fractions of the range."""
+        whole = quantization.symmetric(cls.weights, bits)
+        rounding, clipping = [], []
+        for fraction in fractions:
+            clip = fraction * cls.largest.magnitude
+            error = (whole.shrunk(fraction).round_trip(cls.weights) - cls.weights) ** 2
+            outside = abs(cls.weights) > clip
+            rounding.append(float((error * ~outside).mean()))
+            clipping.append(float((error * outside).mean()))
+        return numpy.array(rounding), numpy.array(clipping)
+
+
+class IntegerProduct:
+    """Products of 8-bit codes are added up in 32 bits, which is enough for any layer."""
+
+    int8 = 127
+    int8_full = 128
+    most_negative = quantity("-128")
+    uint8 = 255
+    int16 = 32767
+    narrow_accumulator = 16
+    inner = 28_672
+    batch = 1
+    width = 4096
+
+    products = quantization.products_without_overflow(int8, int8)
+    products_mixed = quantization.products_without_overflow(uint8, int8)
+    products_int16 = quantization.products_without_overflow(int16, int8)
+    room = products / inner
+    narrow = quantization.products_without_overflow(int8, int8_full, narrow_accumulator)
+    narrow_full = quantization.products_without_overflow(int8_full, int8_full, narrow_accumulator)
+    product_operations = roofline.gemm_operations(batch, width, width)
+    sum_operations = quantity(batch * width, "FLOP")
+    share_of_sums = (sum_operations / product_operations).to("%")
+
+
+def _sqnr_of_groups(size: int) -> Quantity:
+    """What 4 bits leave of a shuffled bell, with a scale for each group of this size."""
+    weights = _normal(Rounding.count, stride=1571)
+    scheme = quantization.symmetric(weights, 4, group_size=size)
+    return quantity(quantization.sqnr(weights, scheme.round_trip(weights)), "")
+
+
+class Groups:
+    """Smaller groups cost bits for their scales, and buy accuracy with them."""
+
+    h100 = hardware.get("h100")
+    bandwidth = h100.memory_bandwidth
+    parameters = ModelTooLarge.parameters
+    code = quantity("4 bit/param")
+    scale = quantity("16 bit")
+    width = Rounding.count
+    group = ModelTooLarge.group
+    small_group = 32
+    sizes = (4096, 128, 64, 32)
+
+    bits_of_group = quantization.bytes_per_parameter(code, group, scale).to("bit/param")
+    bits_of_small_group = quantization.bytes_per_parameter(code, small_group, scale).to("bit/param")
+    overhead = (bits_of_group / code - 1).to("%")
+    overhead_of_small_group = (bits_of_small_group / code - 1).to("%")
+
+    sqnr_of_channel, sqnr_of_group, sqnr_of_small_group = (
+        _sqnr_of_groups(each) for each in (width, group, small_group)
+    )
+    gain_of_group = sqnr_of_group - sqnr_of_channel
+    gain_of_small_group = sqnr_of_small_group - sqnr_of_channel
+    speed_against_int8 = (ModelTooLarge.int8 / (bits_of_group)).to("")
+
+    @classmethod
+    def row(cls, size: int) -> tuple[int, Quantity, Quantity, Quantity, Quantity, Quantity]:
+        """Group, memory of a weight, of the model, time to read it, its rate, what is left."""
+        each = quantization.bytes_per_parameter(cls.code, size, cls.scale)
+        weights = training.model_memory(cls.parameters, each)
+        time = (weights / cls.bandwidth).to("ms")
+        rate = (quantity("1 token") / time).to("token/s")
+        return size, each.to("bit/param"), weights, time, rate, _sqnr_of_groups(size)
+
+
+def _what_is_left(round_trip: Callable[[Any], Any]) -> tuple[Quantity, Quantity]:
+    """SQNR of a shuffled bell, and of the ordinary channels of the matrix with a wide one."""
+    bell, matrix = _normal(Rounding.count, stride=1571), OutlierChannel.weights
+    return (
+        quantity(quantization.sqnr(bell, round_trip(bell)), ""),
+        quantity(quantization.sqnr(matrix[1:], round_trip(matrix)[1:]), ""),
+    )
+
+
+def _in_int8(data: Any) -> Any:
+    return quantization.symmetric(data, 8).round_trip(data)
+
+
+def _in_fp8(data: Any) -> Any:
+    scale = abs(data).max() / formats.FP8_E4M3.max
+    return formats.FP8_E4M3.round(data / scale) * scale
+
+
+def _in_int4(data: Any) -> Any:
+    return quantization.symmetric(data, 4, group_size=Groups.small_group).round_trip(data)
+
+
+class FormatsCompared:
+    """Evenly spread codes win on a bell, codes that are dense near zero win beside an outlier."""
+
+    byte = ModelTooLarge.int8_bits
+    mxfp4 = quantity(formats.MXFP4.bits, "bit/param")
+
+    int8_bell, int8_beside = _what_is_left(_in_int8)
+    fp8_bell, fp8_beside = _what_is_left(_in_fp8)
+    int4_bell, int4_beside = _what_is_left(_in_int4)
+    mxfp4_bell, mxfp4_beside = _what_is_left(formats.MXFP4.round)
+    bell_gain = int8_bell - fp8_bell
+    outlier_gain = fp8_beside - int8_beside
+
+    rows = (
+        ("INT8", "the whole array", byte, int8_bell, int8_beside),
+        (formats.FP8_E4M3.name, "the whole array", byte, fp8_bell, fp8_beside),
+        (
+            "INT4",
+            f"a block of {Groups.small_group}",
+            Groups.bits_of_small_group,
+            int4_bell,
+            int4_beside,
+        ),
+        (
+            formats.MXFP4.name,
+            f"a block of {formats.MXFP4.block_size}",
+            mxfp4,
+            mxfp4_bell,
+            mxfp4_beside,
+        ),
+    )
+
+
+class RangeConventions:
+    """The step of one tensor by three conventions, and what each does to the largest value."""
+
+    restricted = 127
+    full = 127.5
+    power_of_two = 128
+
+    conventions = (
+        ("Restricted range [@tensorflow-lite-quantization]", "−127 … 127", restricted),
+        ("Full range [@gholami2021survey; @pytorch-observer]", "−128 … 127", full),
+        ("Power of two [@ggml-quants]", "−128 … 127", power_of_two),
+    )
+    spread = (quantity(power_of_two / restricted, "") - 1).to("%")
+
+    @classmethod
+    def row(cls, name: str, codes: str, divisor: float) -> tuple[str, str, float, float]:
+        """Convention, its codes, its divisor, and the error of the largest value in steps."""
+        return name, codes, divisor, divisor - min(round(divisor), cls.restricted)
+
+
+class TwoSchemes:
+    """Problem: the step and the bound of both forms, for values that are not centred."""
+
+    low = quantity("-1")
+    high = quantity("5")
+
+    symmetric_step = quantization.symmetric_step(high)
+    symmetric_bound = quantization.rounding_error_bound(symmetric_step)
+    asymmetric_step = quantization.asymmetric_step(high - low)
+    asymmetric_bound = quantization.rounding_error_bound(asymmetric_step)
+    step_ratio = symmetric_step / asymmetric_step
+
+
+class LargeOutlier:
+    """Problem: what a channel with much larger values leaves of 8 bits."""
+
+    outlier = 100
+    bits = 8
+
+    bits_lost = quantity(float(numpy.log2(outlier)), "")
+    bits_left = bits - bits_lost
+    largest_code = quantity(round(127 / outlier), "")
+
+
+class SmallCard:
+    """Problem: the group that a small card has room for."""
+
+    parameters = quantity("13B param")
+    capacity = quantity("8 GiB")
+    group = 128
+    small_group = 32
+
+    capacity_decimal = capacity.to("GB")
+    each = quantization.bytes_per_parameter("4 bit/param", group, "16 bit", "4 bit")
+    each_small = quantization.bytes_per_parameter("4 bit/param", small_group, "16 bit", "4 bit")
+    bits = each.to("bit/param")
+    bits_small = each_small.to("bit/param")
+    weights = training.model_memory(parameters, each)
+    weights_small = training.model_memory(parameters, each_small)
+    rest = (capacity - weights).to("GB")
+    rest_small = (capacity - weights_small).to("GB")
+
+
+class WeightsOrBoth:
+    """Problem: 4-bit weights shorten decoding, 8-bit arithmetic shortens the prompt."""
+
+    h100 = hardware.get("h100")
+    fp16_peak = h100.peak("fp16")
+    int8_peak = h100.peak("int8")
+    parameters = ModelTooLarge.parameters
+    prompt = quantity("4096 token")
+    answer = quantity("256 token")
+
+    operations = training.inference_flops(parameters, prompt)
+    prompt_fp16 = (operations / fp16_peak).to("ms")
+    prompt_int8 = (operations / int8_peak).to("ms")
+    token_int4 = ModelTooLarge.int4_time
+    token_int8 = ModelTooLarge.int8_time
+    time_int4 = (prompt_fp16 + answer.magnitude * token_int4).to("s")
+    time_int8 = (prompt_int8 + answer.magnitude * token_int8).to("s")
+    break_even = (prompt_fp16 - prompt_int8) / (token_int8 - token_int4)

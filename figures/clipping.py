@@ -1,0 +1,74 @@
+"""Where to cut off: rounding error falls with the clip point, clipping error rises."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc.derivations.quantization import Clipping
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.4, narrow_height=6.2)
+    narrow = style.is_narrow()
+    panels = figure.subplots(*((2, 1) if narrow else (1, 2)), sharey=not narrow)
+    _panel(panels[0], Clipping.few_bits)
+    _panel(panels[1], Clipping.many_bits)
+    for axes in panels if narrow else panels[:1]:
+        axes.set_ylabel("Squared error / variance")
+    return figure
+
+
+def _panel(axes: Axes, bits: int) -> None:
+    fractions = numpy.linspace(0.2, 1, 161)
+    rounding, clipping = Clipping.errors(bits, fractions)
+    clip = fractions * Clipping.largest.magnitude
+    total = rounding + clipping
+    style.log_axis(axes, "y", "")
+    axes.plot(clip, rounding, color=style.INK, linewidth=1.2, linestyle=(0, (4, 3)))
+    axes.plot(clip[clipping > 0], clipping[clipping > 0], color=style.RED, linewidth=1.4)
+    axes.plot(clip, total, color=style.INK, linewidth=2.2)
+    axes.set_ylim(1.4e-5, 0.6)
+    axes.set_xlabel("Clip point (standard deviations)")
+    axes.set_title(f"{bits} bits", size=style.SMALL, weight="bold", loc="left")
+    best = int(total.argmin())
+    inside = best < len(clip) - 20
+    axes.plot(clip[best], total[best], "o", color=style.INK, markersize=6, zorder=5)
+    axes.annotate(
+        f"least at {clip[best]:.1f}",
+        (clip[best], total[best]),
+        xytext=(0, 9) if inside else (8, 78),
+        textcoords="offset points",
+        ha="center" if inside else "right",
+        arrowprops=None if inside else {"arrowstyle": "-", "color": style.INK, "linewidth": 0.6},
+        weight="bold",
+        size=style.SMALL,
+    )
+    seen = int((rounding > 2e-5).argmax()) + 36
+    axes.annotate(
+        "rounding",
+        (clip[seen], rounding[seen]),
+        xytext=(-6, 6),
+        textcoords="offset points",
+        ha="right",
+        size=style.SMALL,
+    )
+    axes.annotate(
+        "clipping",
+        (clip[110], clipping[110]),
+        xytext=(-4, -12),
+        textcoords="offset points",
+        ha="right",
+        color=style.RED,
+        size=style.SMALL,
+    )
+    axes.annotate(
+        "both",
+        (clip[12], total[12]),
+        xytext=(6, 6),
+        textcoords="offset points",
+        weight="bold",
+        size=style.SMALL,
+    )

@@ -1,0 +1,46 @@
+"""One channel with large values, and the codes that it leaves to the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import quantization
+from calc.derivations.quantization import Drawing, OutlierChannel
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.3, narrow_height=5.6)
+    panels = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)), sharey=True)
+    _panel(panels[0], None, "One scale for all channels")
+    _panel(panels[1], 0, "A scale for each channel")
+    name = f"{OutlierChannel.outlier} times as large\nas the others"
+    panels[0].text(-127, 0.9, name, color=style.RED, va="top", size=style.SMALL)
+    left = f"{OutlierChannel.codes_left} codes for each\nof the others"
+    panels[0].text(16, 5.5, left, va="center", size=style.SMALL)
+    return figure
+
+
+def _panel(axes: Axes, axis: int | None, title: str) -> None:
+    """Each channel's values, drawn at the codes that they get."""
+    weights = Drawing.outlier_weights
+    scheme = quantization.symmetric(weights, axis=axis)
+    axes.set_title(title, size=style.SMALL, weight="bold", loc="left")
+    for channel, codes in enumerate(scheme.quantize(weights)):
+        _channel(axes, channel, codes.astype(int), style.INK if channel else style.RED)
+    axes.set_xlim(scheme.low - 5, scheme.high + 5)
+    axes.set_xticks([scheme.low, 0, scheme.high])
+    axes.set_ylim(len(weights) - 0.4, -0.6)
+    axes.set_yticks([])
+    axes.set_xlabel("Code")
+    axes.spines["left"].set_visible(False)
+
+
+def _channel(axes: Axes, channel: int, codes: Any, colour: str) -> None:
+    used = numpy.unique(codes)
+    axes.plot([used.min(), used.max()], [channel] * 2, color=colour, linewidth=0.8, alpha=0.35)
+    axes.vlines(used, channel - 0.3, channel + 0.3, color=colour, linewidth=0.8)
