@@ -6,7 +6,7 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Modules: `constants` and `hardware` hold the data, `formats` the number formats; `roofline`,
+Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
 `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization` and `collectives` the
 laws; `derivations` what the book quotes. Each is imported when it is first used.
 """
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
         roofline as roofline,
     )
     from calc import (
+        runs as runs,
+    )
+    from calc import (
         scaling as scaling,
     )
     from calc import (
@@ -75,7 +78,7 @@ LAW_MODULES = (
     "quantization",
     "collectives",
 )
-SUBMODULES = ("constants", "hardware", "formats", *LAW_MODULES, "derivations")
+SUBMODULES = ("constants", "hardware", "runs", "formats", *LAW_MODULES, "derivations")
 
 
 def laws() -> dict[str, Callable[..., Any]]:

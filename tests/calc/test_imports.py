@@ -20,7 +20,7 @@ LAYERS = [
     {"errors"},
     {"units", "parsing", "formatting"},
     {"citations", "records"},
-    {"constants", "hardware", "formats"},
+    {"constants", "hardware", "runs", "formats"},
     {"law", "elementwise"},
     set(calc.LAW_MODULES),
     {"derivations", "simulation", "codesign", "measure"},

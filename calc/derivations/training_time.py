@@ -1,0 +1,256 @@
+"""What the chapter "Training time" quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc import collectives, constants, energy, hardware, runs, training
+from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.units import Quantity, quantity
+
+
+class FirstEstimate:
+    """A model of a billion parameters takes one A100 eleven days."""
+
+    a100 = hardware.get("a100")
+    peak = a100.peak("bf16")
+    tdp = a100.tdp
+    parameters = quantity("1B param")
+    tokens = quantity("20B token")
+    devices = 1
+    mfu = quantity(40, "%")
+    work_per_token = constants.get("work_training")
+
+    work = training.training_flops(parameters, tokens)
+    time = training.training_time(parameters, tokens, devices, peak, mfu)
+    sparse_mfu = training.mfu(parameters, tokens, devices, a100.sparse_peak("bf16"), time).to("%")
+    energy = energy.energy_of_run(tdp, time).to("kWh")
+
+
+class PublishedRuns:
+    """The equation gives the work that reports print, and two thirds or more of their time."""
+
+    palm = runs.get("palm-540b")
+    llama2 = runs.get("llama-2-70b")
+    llama3 = runs.get("llama-3-1-405b")
+    palm_devices = palm.devices
+    palm_throughput = palm.throughput
+    palm_mfu = palm.mfu
+    palm_mfu_with_attention = palm.mfu_with_attention
+    palm_hfu = palm.hfu
+    llama3_mfu = llama3.mfu
+    llama3_devices = llama3.devices
+    llama3_effective_time = llama3.effective_time
+    all = tuple(runs.get(name) for name in runs.names())
+
+    palm_mfu_from_throughput = training.mfu(
+        palm.parameters,
+        (palm.throughput * quantity("1 s")).to("token"),
+        palm.devices,
+        palm.device_peak,
+        "1 s",
+    ).to("%")
+    palm_overall = training.mfu(
+        palm.parameters, palm.tokens, 1, palm.device_peak, palm.device_time
+    ).to("%")
+    palm_ratio = palm.device_time / training.training_time(
+        palm.parameters, palm.tokens, 1, palm.device_peak, palm.mfu
+    )
+    llama2_overall = training.mfu(
+        llama2.parameters, llama2.tokens, 1, llama2.device_peak, llama2.device_time
+    ).to("%")
+    llama3_overall = training.mfu(
+        llama3.parameters, llama3.tokens, 1, llama3.device_peak, llama3.device_time
+    ).to("%")
+    llama3_ratio = llama3.device_time / training.training_time(
+        llama3.parameters, llama3.tokens, 1, llama3.device_peak, llama3.mfu
+    )
+    llama3_explained = (llama3.mfu * llama3.effective_time).to("%")
+
+    @staticmethod
+    def work_row(run: runs.Run) -> tuple[Any, ...]:
+        """Operations by the equation, and as reported."""
+        computed = training.training_flops(run.parameters, run.tokens).to("ZFLOP")
+        reported = run.work.to("ZFLOP") if run.publishes("work") else None
+        ratio = computed / reported if reported is not None else None
+        parameters, tokens = run.parameters.m_as("param") / 1e9, run.tokens.m_as("token") / 1e9
+        return run.name, parameters, tokens, computed, reported, ratio
+
+    @staticmethod
+    def time_row(run: runs.Run) -> tuple[Any, ...]:
+        """Device-hours by the equation and as reported, and the utilisation of the whole."""
+        work = run.parameters, run.tokens, 1, run.device_peak
+        reported = run.device_time if run.publishes("device_time") else None
+        mfu = run.mfu if run.publishes("mfu") else None
+        computed = training.training_time(*work, mfu).to("h") if mfu is not None else None
+        ratio = reported / computed if reported is not None and computed is not None else None
+        overall = training.mfu(*work, reported).to("%") if reported is not None else None
+        device = run.device.removeprefix("NVIDIA ").removeprefix("Google ")
+        return f"{run.name}, {device}", mfu, computed, reported, ratio, overall
+
+
+class Attention:
+    """Six operations for each parameter and token forget attention, until contexts are long."""
+
+    width = 4096
+    context = 4096
+    long_context = 131072
+
+    overhead = training.attention_overhead(context, width).to("%")
+    long_overhead = training.attention_overhead(long_context, width).to("%")
+    doubled = 12 * width
+
+
+class ComputeOptimal:
+    """About twenty tokens for each parameter make the best of a budget of operations."""
+
+    tokens_per_parameter = constants.get("tokens_per_parameter_optimal")
+    gpt3 = runs.get("gpt-3-175b")
+    llama3 = runs.get("llama-3-1-405b")
+    parameters = quantity("7B param")
+
+    tokens = training.compute_optimal_tokens(parameters)
+    gpt3_tokens_per_parameter = gpt3.tokens / gpt3.parameters
+    llama3_tokens_per_parameter = llama3.tokens / llama3.parameters
+    gpt3_optimal_tokens = training.compute_optimal_tokens(gpt3.parameters)
+
+
+class Cluster:
+    """Gradients cross the network at every step, however short the arithmetic has become."""
+
+    h100 = hardware.get("h100")
+    peak = h100.peak("bf16")
+    network = AnchorBandwidths.infiniband
+    latency = AnchorLatencies.infiniband
+    parameters = quantity("7B param")
+    mfu = FirstEstimate.mfu
+    sequences = 1024
+    context = 4096
+    numbers = (64, 128, 256, 512, 1024)
+    before = 512
+    after = 1024
+
+    tokens = training.compute_optimal_tokens(parameters)
+    batch = quantity(sequences * context, "token")
+    steps = tokens / batch
+    gradients = (parameters * constants.get("size_gradient_fp16")).to("GB")
+    state = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
+    one_device = training.training_time(parameters, batch, 1, peak, mfu)
+    one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
+    longest_ring = (2 * gradients / network).to("ms")
+    knee = one_device / longest_ring
+    tokens_per_device = batch / knee
+
+    @classmethod
+    def arithmetic(cls, devices: Any) -> Quantity:
+        """Time of a step's arithmetic."""
+        return training.training_time(cls.parameters, cls.batch, devices, cls.peak, cls.mfu)
+
+    @classmethod
+    def all_reduce(cls, devices: Any) -> Quantity:
+        """Time of a step's sum of gradients, on a ring through all devices."""
+        return collectives.ring_all_reduce(cls.gradients, devices, cls.network, cls.latency)
+
+    @classmethod
+    def run_time(cls, devices: Any, overlap: float) -> Quantity:
+        """Time of the whole run, with this fraction of the shorter part hidden."""
+        step = collectives.step_time(cls.arithmetic(devices), cls.all_reduce(devices), overlap)
+        time: Quantity = cls.steps * step
+        return time
+
+    @classmethod
+    def row(cls, devices: int) -> tuple[Any, ...]:
+        """A step's parts, the run between its bounds, and what the last doubling gained."""
+        hidden, added = cls.run_time(devices, 1), cls.run_time(devices, 0)
+        return (
+            devices,
+            cls.arithmetic(devices).to("ms"),
+            cls.all_reduce(devices).to("ms"),
+            hidden.to("h"),
+            cls.run_time(devices // 2, 1) / hidden,
+            added.to("h"),
+            cls.run_time(devices // 2, 0) / added,
+        )
+
+
+class LastDoubling:
+    """The last doubling before the batch is used up costs more than it saves."""
+
+    before = Cluster.before
+    after = Cluster.after
+
+    ideal = (Cluster.one_device_run / after).to("h")
+    time_before = Cluster.run_time(before, 0).to("h")
+    time = Cluster.run_time(after, 0).to("h")
+    gain = time_before / time
+    cost = 2 / gain
+    hidden = Cluster.run_time(after, 1).to("h")
+    hidden_gain = Cluster.run_time(before, 1) / Cluster.run_time(after, 1)
+    overlapped_before = Cluster.run_time(before, 1).to("h")
+    overlap_gain = time_before / overlapped_before
+    next_hidden_gain = Cluster.run_time(after, 1) / Cluster.run_time(2 * after, 1)
+    efficiency = collectives.scaling_efficiency(
+        Cluster.arithmetic(after), Cluster.all_reduce(after), 0
+    ).to("%")
+
+
+class EnergyOfRun:
+    """A run that was published in device-hours has an energy, at most."""
+
+    a100 = hardware.get("a100")
+    tdp = a100.tdp
+    llama2 = runs.get("llama-2-70b")
+    device_time = llama2.device_time
+
+    energy = energy.energy_of_run(tdp, device_time).to("MWh")
+
+
+class WeekOfTraining:
+    """Seven billion parameters, a trillion tokens, 256 devices: five days."""
+
+    h100 = hardware.get("h100")
+    parameters = quantity("7B param")
+    tokens = quantity("1T token")
+    devices = 256
+    mfu = FirstEstimate.mfu
+
+    time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
+
+
+class ImpossibleReport:
+    """A utilisation above one says that an input is wrong."""
+
+    a100 = hardware.get("a100")
+    parameters = quantity("7B param")
+    tokens = quantity("1T token")
+    devices = 64
+    time = quantity("3 week")
+
+    mfu = training.mfu(parameters, tokens, devices, a100.peak("bf16"), time).to("%")
+    shortest = training.training_time(parameters, tokens, devices, a100.peak("bf16"), 1)
+
+
+class FromTheLog:
+    """Tokens per second are all that a log must print for its utilisation to be known."""
+
+    h100 = hardware.get("h100")
+    parameters = quantity("70B param")
+    devices = 512
+    throughput = quantity("400000 token/s")
+
+    mfu = training.mfu(
+        parameters, (throughput * quantity("1 s")).to("token"), devices, h100.peak("bf16"), "1 s"
+    ).to("%")
+
+
+class BudgetOfAMonth:
+    """What a month of a cluster can train best."""
+
+    h100 = hardware.get("h100")
+    devices = 1024
+    time = quantity("30 day")
+    mfu = FirstEstimate.mfu
+
+    work = (devices * h100.peak("bf16") * mfu * time).to("FLOP")
+    parameters = training.compute_optimal_parameters(work)
+    tokens = training.compute_optimal_tokens(parameters)

@@ -1,0 +1,146 @@
+"""Published training runs, as their authors report them: `calc.runs.get("palm-540b").mfu`.
+
+Each number carries its source; what a report leaves out is unpublished, and reading it says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from calc.errors import InputError, shown
+from calc.records import DATA, Record, read_record, read_toml
+from calc.units import Quantity
+
+FILE = DATA / "training_runs.toml"
+FIELDS = ("parameters", "tokens", "device_peak", "devices", "device_time", "mfu", "work")
+WHERE_REPORTED = ("mfu_with_attention", "hfu", "throughput", "effective_time")
+INHERITED = ("kind", "source", "checked")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run: its model, its machine, and how long it took."""
+
+    key: str
+    name: str
+    year: int
+    device: str
+    source: str
+    records: dict[str, Record] = field(repr=False)
+
+    @property
+    def parameters(self) -> Quantity:
+        """Parameters of the model."""
+        return self._read("parameters")
+
+    @property
+    def tokens(self) -> Quantity:
+        """Tokens of its pretraining."""
+        return self._read("tokens")
+
+    @property
+    def device_peak(self) -> Quantity:
+        """Dense peak of one device in the format of the run."""
+        return self._read("device_peak")
+
+    @property
+    def devices(self) -> Quantity:
+        """Devices that ran at once, at most."""
+        return self._read("devices")
+
+    @property
+    def device_time(self) -> Quantity:
+        """Hours of all devices, summed."""
+        return self._read("device_time")
+
+    @property
+    def mfu(self) -> Quantity:
+        """Model FLOP utilisation in steady state, attention not counted where both are given."""
+        return self._read("mfu")
+
+    @property
+    def work(self) -> Quantity:
+        """Operations of the whole training, as reported."""
+        return self._read("work")
+
+    @property
+    def mfu_with_attention(self) -> Quantity:
+        """Model FLOP utilisation in steady state, with the operations of attention."""
+        return self._read("mfu_with_attention")
+
+    @property
+    def hfu(self) -> Quantity:
+        """Hardware FLOP utilisation in steady state: what is computed twice counts twice."""
+        return self._read("hfu")
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second of the whole machine in steady state."""
+        return self._read("throughput")
+
+    @property
+    def effective_time(self) -> Quantity:
+        """Share of the time in which the run made progress."""
+        return self._read("effective_time")
+
+    def publishes(self, name: str) -> bool:
+        """Whether the report gives a number such as "device_time"."""
+        return name in self.records and self.records[name].published is not None
+
+    def _read(self, name: str) -> Quantity:
+        if name not in self.records:
+            raise InputError(f"the report of {self.name} does not give its {name}")
+        return self.records[name].quantity
+
+
+def names() -> tuple[str, ...]:
+    """The keys of all runs."""
+    return tuple(_runs())
+
+
+def get(key: str) -> Run:
+    """The run of that key.
+
+    >>> print(get("llama-3-1-405b").device_time)
+    3.084e7 h
+    """
+    if key not in _runs():
+        raise InputError(f"there is no training run {shown(key)}; there is {', '.join(_runs())}")
+    return _runs()[key]
+
+
+@cache
+def _runs() -> dict[str, Run]:
+    return {key: _run(key, table) for key, table in read_toml(FILE).items()}
+
+
+def _run(key: str, table: dict[str, object]) -> Run:
+    inherited = {name: table[name] for name in INHERITED}
+    about = {name: table[name] for name in ("name", "year", "device")}
+    fields = [name for name in table if name not in inherited | about]
+    known = (*FIELDS, *WHERE_REPORTED)
+    if wrong := [name for name in fields if name not in known]:
+        raise InputError(f"{FILE}: {key} has an unknown field {wrong[0]}; known are {known}")
+    if missing := [name for name in FIELDS if name not in fields]:
+        raise InputError(
+            f"{FILE}: {key} has no {missing[0]}: give its value, or"
+            f' {{ kind = "unpublished", note = "..." }} that says where it was looked for and when'
+        )
+    records = {
+        name: read_record(
+            table[name],
+            f"{key}.{name}",
+            FILE,
+            inherited | {"title": f"{name.replace('_', ' ')} of {table['name']}"},
+        )
+        for name in fields
+    }
+    return Run(
+        key=key,
+        name=str(table["name"]),
+        year=int(str(table["year"])),
+        device=str(table["device"]),
+        source=str(table["source"]),
+        records=records,
+    )

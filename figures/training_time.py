@@ -1,0 +1,102 @@
+"""Training time against devices: ideal, with gradients to sum, and where the batch ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.figure import Figure
+
+from calc.derivations import show
+from calc.derivations.training_time import Cluster, LastDoubling
+from figures import style
+
+FEWEST, MOST = 8, 16384
+
+
+def draw() -> Figure:
+    figure = style.figure(height=4.6, narrow_height=5.2)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "H100s")
+    style.log_axis(axes, "y", "Time of the run (hours)")
+    axes.set_xlim(FEWEST, MOST)
+    axes.set_ylim(0.45, 900)
+    narrow = style.is_narrow()
+
+    within = numpy.geomspace(FEWEST, Cluster.sequences, 200)
+    beyond = numpy.geomspace(Cluster.sequences, MOST, 100)
+    everywhere = numpy.array([FEWEST, MOST])
+    axes.plot(
+        everywhere,
+        (Cluster.one_device_run / everywhere).m_as("h"),
+        ":",
+        color=style.INK,
+        linewidth=1.2,
+    )
+    colour = style.DEVICES["h100"]
+    for devices, faint in ((within, 1.0), (beyond, 0.35)):
+        hidden = Cluster.run_time(devices, 1).m_as("h")
+        added = Cluster.run_time(devices, 0).m_as("h")
+        axes.plot(devices, added, color=style.RED, alpha=faint)
+        axes.plot(devices, hidden, color=colour, alpha=faint, linestyle=(0, (6, 2)))
+        axes.fill_between(devices, hidden, added, color=colour, alpha=0.12 * faint, linewidth=0)
+
+    axes.axvspan(Cluster.sequences, MOST, color=style.INK, alpha=0.06, linewidth=0)
+    axes.axvline(Cluster.sequences, color=style.INK, linewidth=0.8)
+
+    def note(x: float, y: float, text: str, **options: Any) -> None:
+        axes.annotate(text, (x, y), size=style.SMALL, **{"va": "center", **options})
+
+    note(
+        Cluster.sequences * 1.12,
+        500,
+        "batch used\nup: one\nsequence\na device"
+        if narrow
+        else "batch used up: one\nsequence a device",
+        va="top",
+    )
+    note(3300, 1.55, "ideal: 1/N")
+    note(
+        150,
+        9,
+        "all-reduce\nhidden" if narrow else "all-reduce hidden\nbehind arithmetic",
+        color=colour,
+        weight="bold",
+        ha="right",
+    )
+    axes.annotate(
+        "nothing\nhidden" if narrow else "nothing hidden",
+        (70, Cluster.run_time(70, 0).m_as("h")),
+        xytext=(8, 8),
+        textcoords="offset points",
+        size=style.SMALL,
+        color=style.RED,
+        weight="bold",
+    )
+    knee = Cluster.knee.m_as("")
+    level = Cluster.run_time(knee, 1).m_as("h")
+    axes.plot(knee, level, "o", color=colour, markersize=6)
+    axes.annotate(
+        f"{show(Cluster.knee, digits=3)} devices: arithmetic\nand all-reduce take\nequally long",
+        (knee, level),
+        xytext=(0.04 if narrow else 0.26, 0.06 if narrow else 0.08),
+        textcoords="axes fraction",
+        size=style.SMALL,
+        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7},
+        ha="left",
+    )
+    for doubled in (LastDoubling.before, LastDoubling.after):
+        axes.plot(
+            doubled, Cluster.run_time(doubled, 0).m_as("h"), "o", color=style.RED, markersize=6
+        )
+    axes.annotate(
+        f"{LastDoubling.before} → {LastDoubling.after}:\n"
+        f"{show(LastDoubling.gain, digits=3)}×{'' if narrow else ' as fast'}",
+        (LastDoubling.after, LastDoubling.time.m_as("h")),
+        xytext=(8, 14),
+        textcoords="offset points",
+        size=style.SMALL,
+        color=style.RED,
+        weight="bold",
+    )
+    return figure
