@@ -353,9 +353,9 @@ class RangeConventions:
     power_of_two = 128
 
     conventions = (
-        ("Restricted range [@tensorflow-lite-quantization]", "−127 … 127", restricted),
-        ("Full range [@gholami2021survey; @pytorch-observer]", "−128 … 127", full),
-        ("Power of two [@ggml-quants]", "−128 … 127", power_of_two),
+        ("Restricted range [@tensorflow-lite-quantization]", "−127…127", restricted),
+        ("Full range [@gholami2021survey; @pytorch-observer]", "−128…127", full),
+        ("Power of two [@ggml-quants]", "−128…127", power_of_two),
     )
     spread = (quantity(power_of_two / restricted, "") - 1).to("%")
 
