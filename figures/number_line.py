@@ -51,8 +51,15 @@ def _ticks(axes: Axes, row: int, form: Float | Integer) -> None:
         form.name, (values[0], row - 0.24), va="bottom", weight="bold", size=style.SMALL
     )
     if not style.is_narrow():
-        count = f"  {values.size} values"
-        axes.annotate(count, (1, 0), xycoords=label, va="bottom", size=style.SMALL)
+        axes.annotate(
+            f"{values.size} values",
+            (1, 0),
+            xycoords=label,
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="bottom",
+            size=style.SMALL,
+        )
 
 
 def _legend(axes: Axes) -> None:

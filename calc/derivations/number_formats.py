@@ -28,6 +28,11 @@ def _weights(parameters: Quantity, form: Float | Integer | Block) -> Quantity:
     return size.to("GB")
 
 
+def _name(form: Float | Integer | Block) -> str:
+    """For a cell of a table, in which it shall not break."""
+    return form.name.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 class FormatTable:
     """Two widths and one convention say everything about a floating-point format."""
 
@@ -45,25 +50,32 @@ class FormatTable:
     )
     integers = (formats.INT8, formats.INT4)
 
-    rows = (
+    widths = (
         *(
             (
-                each.name,
+                _name(each),
                 each.exponent_bits,
                 each.mantissa_bits,
-                each.max,
-                each.smallest_normal,
-                each.smallest_subnormal,
                 each.epsilon,
                 show(each.decimal_digits, digits=2),
                 each.size,
             )
             for each in floats
         ),
+        *((_name(each), None, None, each.step, None, each.size) for each in integers),
+    )
+    ranges = (
         *(
-            (each.name, None, None, each.max, None, each.step, each.step, None, each.size)
-            for each in integers
+            (
+                _name(each),
+                each.max,
+                each.smallest_normal,
+                each.smallest_subnormal,
+                each.binades,
+            )
+            for each in floats
         ),
+        *((_name(each), each.max, None, each.step, None) for each in integers),
     )
 
 
@@ -149,7 +161,7 @@ class Absorption:
     def row(cls, form: Float) -> tuple[Any, ...]:
         smallest_update = quantity(form.epsilon / 2, "").to("%")
         end = _after_updates(form, cls.weight, cls.update, cls.steps)
-        return form.name, smallest_update, end, show(2 / form.epsilon, digits=8)
+        return _name(form), smallest_update, end, show(2 / form.epsilon, digits=8)
 
 
 class SharedScale:
@@ -182,7 +194,7 @@ class SharedScale:
         element = form.element
         smallest = element.smallest_subnormal if isinstance(element, Float) else element.step
         weights = _weights(cls.parameters, form)
-        return form.name, form.bits, element.max, smallest, element.max / smallest, weights
+        return _name(form), form.bits, element.max, smallest, element.max / smallest, weights
 
 
 class FormatCost:
@@ -215,7 +227,7 @@ class FormatCost:
         cls, form: Float | Integer | Block, peak: Quantity | None, energy: Quantity | None
     ) -> tuple[Any, ...]:
         weights = _weights(cls.parameters, form)
-        return form.name, weights, (weights / cls.bandwidth).to("ms"), peak, energy
+        return _name(form), weights, (weights / cls.bandwidth).to("ms"), peak, energy
 
 
 class OwnFormat:
