@@ -2,61 +2,315 @@
 
 from __future__ import annotations
 
-from calc import energy, hardware
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from calc import constants, energy, hardware, quantity, roofline, training
 from calc.derivations.quoting import Quoted, approximately
 from calc.hardware import Accelerator
 from calc.units import Quantity
 
+# How the key of a device begins tells its table; whatever begins otherwise is a datacentre GPU.
+CLOUD = ("tpu", "trainium", "gaudi")
+EDGE = ("jetson", "phone", "snapdragon", "xeon", "ryzen")
+MEMORY_FIELDS = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
 
-def _marked(value: Quantity, *inputs: Quantity) -> Quantity | Quoted:
-    """What follows from an estimate is one."""
+
+def _short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
+    """Names by key, without vendor or module, and with the memory only where two differ by it."""
+    left_out = (
+        r"^(NVIDIA|AMD|Google|AWS|Intel|Apple|Qualcomm)|,.*|\(.*\)|"
+        r"Instinct|Jetson|SXM\d?|Platinum|Neural Engine|Hexagon NPU"
+    )
+    names = {each.key: " ".join(re.sub(left_out, "", each.name).split()) for each in devices}
+    bare = {key: re.sub(r" \d+ GB$", "", name) for key, name in names.items()}
+    count = Counter(bare.values())
+    return {key: bare[key] if count[bare[key]] == 1 else names[key] for key in names}
+
+
+def dtype_of_two_bytes(device: Accelerator) -> str | None:
+    """The format of two bytes that a device is fastest in, where it has one."""
+    found = [dtype for dtype in ("bf16", "fp16") if dtype in device.dtypes]
+    return max(found, key=device.peak, default=None)
+
+
+def _number(value: Quantity, unit: str, *inputs: Quantity) -> float | Quoted:
+    """A cell under a caption that states the unit; what follows from an estimate is one."""
+    magnitude: float = value.m_as(unit)
     kinds = {each.provenance.kind for each in inputs if each.provenance}
-    return approximately(value) if "estimate" in kinds else value
+    return approximately(quantity(magnitude, "")) if "estimate" in kinds else magnitude
 
 
-def _ridge_point(device: Accelerator, dtype: str) -> Quantity | Quoted:
-    return _marked(device.ridge_point(dtype), device.peak(dtype), device.memory_bandwidth)
+class _Group:
+    """Devices of one kind, by year: what each holds, moves and draws, its peaks, its ridges."""
+
+    def __init__(self, devices: Sequence[Accelerator]) -> None:
+        self.devices = sorted(devices, key=lambda each: (each.year, each.memory_bandwidth))
+        columns = self._columns()
+        self.names = _short_names(self.devices)
+        self.header = ["Device", *columns]
+        self.memory_rows = [
+            (
+                self.names[device.key],
+                device.year,
+                *(
+                    getattr(device, field) if device.publishes(field) else None
+                    for field in MEMORY_FIELDS
+                ),
+            )
+            for device in self.devices
+        ]
+        self.peak_rows: list[tuple[Any, ...]] = []
+        self.ridge_rows: list[tuple[Any, ...]] = []
+        for device in self.devices:
+            dtypes = [
+                next((dtype for dtype in shared if dtype in device.dtypes), None)
+                for shared in columns.values()
+            ]
+            rates = [dtype and device.peak(dtype) for dtype in dtypes]
+            bandwidth = device.memory_bandwidth
+            self.peak_rows.append(
+                (
+                    self.names[device.key],
+                    *(rate and _number(rate, "TFLOP/s", rate) for rate in rates),
+                )
+            )
+            self.ridge_rows.append(
+                (
+                    self.names[device.key],
+                    *(
+                        rate and _number(rate / bandwidth, "FLOP/byte", rate, bandwidth)
+                        for rate in rates
+                    ),
+                )
+            )
+
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        """Data types that any device has; two share a column where no device tells them apart."""
+        found = [d for d in hardware.DTYPES if any(d in each.dtypes for each in self.devices)]
+        columns = {dtype: (dtype.upper(), (dtype,)) for dtype in found}
+        for title, pair in (("16 bits", ("fp16", "bf16")), ("FP8, FP6", ("fp8", "fp6"))):
+            both = [each for each in self.devices if set(pair) <= set(each.dtypes)]
+            if both and all(each.peak(pair[0]) == each.peak(pair[1]) for each in both):
+                columns |= dict.fromkeys(pair, (title, pair))
+        return dict(columns.values())
 
 
-def _per_joule(device: Accelerator, dtype: str) -> Quantity | Quoted | None:
-    if not device.publishes("tdp"):
-        return None
-    unit = "TOP/J" if dtype.startswith("int") else "TFLOP/J"
-    peak = device.peak(dtype)
-    return _marked(energy.energy_efficiency(peak, device.tdp).to(unit), peak, device.tdp)
+class AcceleratorTables:
+    """Every device of the registry stands in one of three groups of tables."""
+
+    _devices = tuple(hardware.get(key) for key in hardware.names())
+
+    header = ("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power")
+    gpus = _Group([device for device in _devices if not device.key.startswith(CLOUD + EDGE)])
+    cloud = _Group([device for device in _devices if device.key.startswith(CLOUD)])
+    edge = _Group([device for device in _devices if device.key.startswith(EDGE)])
 
 
-class AcceleratorTable:
-    """What an accelerator computes, moves and draws, and the ridge point that follows."""
+class AdvertisedAgainstServed:
+    """A sparse FP8 rate beside a dense FP16 rate promises a factor that no program sees."""
 
-    devices = tuple(hardware.get(key) for key in hardware.names())
+    a100 = hardware.get("a100")
+    h100 = hardware.get("h100")
 
-    memory_rows = tuple(
+    advertised = h100.sparse_peak("fp8")
+    before = a100.peak("fp16")
+    promised = advertised / before
+    like_with_like = h100.peak("fp16") / before
+    memory_bound = h100.memory_bandwidth / a100.memory_bandwidth
+    memory_bound_smaller = 2 * memory_bound
+
+
+class CheatSheet:
+    """The TPU v5p against the H100: less than half the arithmetic, most of the bandwidth."""
+
+    h100 = hardware.get("h100")
+    tpu = hardware.get("tpu-v5p")
+
+    h100_peak = h100.peak("bf16")
+    tpu_peak = tpu.peak("bf16")
+    h100_link = h100.link_bandwidth
+    tpu_link = tpu.link_bandwidth
+    peak_ratio = tpu_peak / h100_peak
+    bandwidth_ratio = tpu.memory_bandwidth / h100.memory_bandwidth
+    h100_ridge = h100.ridge_point("bf16")
+    tpu_ridge = tpu.ridge_point("bf16")
+    h100_both_ways = 2 * h100_link
+    tpu_both_ways = 2 * tpu_link
+    tpu_link_in_bits = tpu_link.to("Gbit/s")
+    link_ratio = tpu_link / h100_link
+    link_ratio_mixed = tpu_link / h100_both_ways
+    link_ratio_bits_as_bytes = quantity(tpu_link_in_bits.magnitude, "GB/s") / h100_both_ways
+
+    rows = tuple(
+        (title, first, second, (second / first).m_as(""))
+        for title, first, second in (
+            ("Peak, BF16, dense", h100_peak, tpu_peak),
+            ("Memory bandwidth", h100.memory_bandwidth, tpu.memory_bandwidth),
+            ("Memory capacity", h100.memory_capacity, tpu.memory_capacity),
+            ("On chip: L2 or vector memory", h100.on_chip_memory, tpu.on_chip_memory),
+            ("Links, each way", h100_link, tpu_link),
+            ("Links, both ways summed", h100_both_ways, tpu_both_ways),
+            ("Ridge point, BF16", h100_ridge, tpu_ridge),
+        )
+    )
+
+
+class RoundedPeak:
+    """The printed peak of the H100 is rounded, which moves its ridge point in the fourth digit."""
+
+    h100 = hardware.get("h100")
+    printed = h100.peak("fp16")
+    bandwidth = h100.memory_bandwidth
+    sms = constants.get("count_sm_h100")
+    operations_per_clock = constants.get("count_flop_per_clock_sm_h100")
+    clock = constants.get("frequency_h100_boost")
+
+    from_clock = (sms * operations_per_clock * clock * quantity("1 FLOP")).to("TFLOP/s")
+    in_white_paper = quantity(round(from_clock.magnitude, 1), "TFLOP/s")
+    ridge_printed = roofline.ridge_point(printed, bandwidth)
+    ridge_in_white_paper = roofline.ridge_point(in_white_paper, bandwidth)
+
+
+class SoldCapacity:
+    """An "80 GB" H100 holds 80 GiB, of which a program can have nearly all."""
+
+    h100 = hardware.get("h100")
+    capacity = h100.memory_capacity
+    reported = constants.get("size_memory_h100_driver")
+
+    decimal = capacity.to("GB")
+    reported_decimal = reported.to("GB")
+    kept_back = (capacity - reported).to("MiB")
+    more_than_sold = (decimal / quantity(capacity.magnitude, "GB") - 1).to("%")
+
+
+class PeakPerWatt:
+    """A peak over a power says what a joule of arithmetic costs at best, and nothing of memory."""
+
+    h100 = hardware.get("h100")
+    h200 = hardware.get("h200")
+    l4 = hardware.get("l4")
+    pcie = hardware.get("h100-pcie")
+
+    pcie_power = pcie.tdp
+    h100_power = h100.tdp
+    h100_efficiency = energy.energy_efficiency(h100.peak("fp16"), h100.tdp).to("TFLOP/J")
+    h200_efficiency = energy.energy_efficiency(h200.peak("fp16"), h200.tdp).to("TFLOP/J")
+    l4_efficiency = energy.energy_efficiency(l4.peak("fp16"), l4.tdp).to("TFLOP/J")
+    pcie_efficiency = energy.energy_efficiency(pcie.peak("fp16"), pcie.tdp).to("TFLOP/J")
+    h100_energy_of_flop = (h100.tdp / h100.peak("fp16")).to("pJ/FLOP")
+    h100_bytes = (h100.memory_bandwidth / h100.tdp).to("GB/J")
+    h200_bytes = (h200.memory_bandwidth / h200.tdp).to("GB/J")
+    l4_bytes = (l4.memory_bandwidth / l4.tdp).to("GB/J")
+    h200_gain = h200_bytes / h100_bytes
+
+    rows = tuple(
         (
             device.name,
-            device.year,
-            device.memory_capacity,
-            device.memory_bandwidth,
-            device.on_chip_memory if device.publishes("on_chip_memory") else None,
-            device.link_bandwidth if device.publishes("link_bandwidth") else None,
+            device.tdp,
+            energy.energy_efficiency(device.peak("fp16"), device.tdp).to("TFLOP/J"),
+            (device.memory_bandwidth / device.tdp).to("GB/J"),
         )
-        for device in devices
-    )
-    ridge_rows = tuple(
-        (device.name, dtype.upper(), device.peak(dtype), _ridge_point(device, dtype))
-        for device in devices
-        for dtype in device.dtypes
-    )
-    efficiency_rows = tuple(
-        (
-            device.name,
-            dtype.upper(),
-            device.peak(dtype),
-            device.tdp if device.publishes("tdp") else None,
-            _per_joule(device, dtype),
+        for device in (
+            hardware.get(key)
+            for key in ("v100", "t4", "a100", "h100", "h100-pcie", "l4", "h200", "b200")
         )
-        for device in devices
-        for dtype in device.dtypes
-        if dtype in ("fp16", "bf16", "fp8", "int8")
-        and not (dtype == "bf16" and "fp16" in device.dtypes)  # the same rate
     )
+
+
+class Spread:
+    """Bandwidth and peak grow together: ridge points in two bytes stay within one decade."""
+
+    slow = hardware.get("jetson-orin-nano")
+    fast = hardware.get("gb200")
+    old = hardware.get("v100")
+
+    bandwidth_span = fast.memory_bandwidth / slow.memory_bandwidth
+    peak_span = fast.peak("fp16") / slow.peak("fp16")
+    slow_ridge = slow.ridge_point("fp16")
+    fast_ridge = fast.ridge_point("fp16")
+    old_ridge = old.ridge_point("fp16")
+    fast_ridge_fp4 = fast.ridge_point("fp4")
+    ridge_growth = fast_ridge / old_ridge
+    ridge_growth_smallest = fast_ridge_fp4 / old_ridge
+
+
+class WholeRack:
+    """A rack is its GPUs, summed: all totals grow, the ridge point does not."""
+
+    gpu = hardware.get("gb200")
+    gpus = constants.get("count_gpu_nvl72")
+
+    peak = (gpus * gpu.peak("fp4")).to("PFLOP/s")
+    bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s")
+    capacity = (gpus * gpu.memory_capacity).to("TB")
+    links_both_ways = (gpus * 2 * gpu.link_bandwidth).to("TB/s")
+
+
+class AdvertisedL4:
+    """With a sparse peak the ridge point of an L4 doubles on paper."""
+
+    l4 = hardware.get("l4")
+    bandwidth = l4.memory_bandwidth
+
+    advertised = l4.sparse_peak("fp16")
+    ridge_advertised = roofline.ridge_point(advertised, bandwidth)
+    ridge = l4.ridge_point("fp16")
+
+
+class AdvertisedOrin:
+    """Of the 275 TOPS of a Jetson AGX Orin, its GPU does 85 on dense matrices."""
+
+    orin = hardware.get("jetson-agx-orin")
+    advertised = quantity("275 TOP/s")
+    dense = orin.peak("int8")
+
+    sparse = orin.sparse_peak("int8")
+    of_other_units = advertised - sparse
+    overstated = advertised / dense
+    ridge = orin.ridge_point("int8")
+
+
+class MoreMemory:
+    """The H200 adds memory and no arithmetic: it speeds up decoding and not prefill."""
+
+    h100 = hardware.get("h100")
+    h200 = hardware.get("h200")
+    parameters = quantity("70B param")
+
+    weights = training.model_memory(parameters, quantity("2 byte/param"))
+    h100_capacity = h100.memory_capacity.to("GB")
+    h200_capacity = h200.memory_capacity.to("GB")
+    left = (h200_capacity - weights).to("GB")
+    decode_gain = h200.memory_bandwidth / h100.memory_bandwidth
+    prefill_gain = h200.peak("fp16") / h100.peak("fp16")
+    h100_ridge = h100.ridge_point("fp16")
+    h200_ridge = h200.ridge_point("fp16")
+    a100_ridge = hardware.get("a100").ridge_point("fp16")
+
+
+class OneKilowatt:
+    """For a kilowatt many small cards give as much, but each token takes long."""
+
+    budget = quantity("1 kW")
+    parameters = quantity("8B param")
+    l4 = hardware.get("l4")
+    h200 = hardware.get("h200")
+    b200 = hardware.get("b200")
+
+    weights = training.model_memory(parameters, quantity("1 byte/param"))
+    l4_cards = math.floor((budget / l4.tdp).m_as(""))
+    l4_bandwidth = (l4_cards * l4.memory_bandwidth).to("TB/s")
+    l4_peak = (l4_cards * l4.peak("fp8")).to("TFLOP/s")
+    h200_bandwidth = h200.memory_bandwidth
+    h200_peak = h200.peak("fp8")
+    b200_bandwidth = b200.memory_bandwidth
+    b200_peak = b200.peak("fp8").to("TFLOP/s")
+    l4_token = (weights / l4.memory_bandwidth).to("ms")
+    h200_token = (weights / h200.memory_bandwidth).to("ms")
+    b200_token = (weights / b200.memory_bandwidth).to("ms")
+    token_ratio = l4_token / b200_token

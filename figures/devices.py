@@ -1,0 +1,142 @@
+"""Ridge points of all devices of the registry, by the bandwidth that they have to live on."""
+
+from __future__ import annotations
+
+from math import hypot
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
+
+from calc.derivations.hardware_tables import AcceleratorTables, dtype_of_two_bytes
+from calc.hardware import Accelerator
+from figures import style
+
+GROUPS = (  # the devices, and their mark
+    (AcceleratorTables.gpus, "o"),
+    (AcceleratorTables.cloud, "s"),
+    (AcceleratorTables.edge, "^"),
+)
+FIRST = ("h100", "a100", "tpu-v5p", "h200", "mi300x", "gb200", "b200", "tpu-v7", "v100")
+PLACES = (  # where a name may stand beside its mark: offsets in points, and which side is held
+    (6, 0, "left", "center"),
+    (-6, 0, "right", "center"),
+    (0, 5, "center", "bottom"),
+    (0, -5, "center", "top"),
+    (4, 4, "left", "bottom"),
+    (4, -4, "left", "top"),
+    (-4, 4, "right", "bottom"),
+    (-4, -4, "right", "top"),
+)
+FAR = (  # with a line to the mark, where there is room for it
+    (16, 14, "left", "center"),
+    (16, -14, "left", "center"),
+    (-16, 14, "right", "center"),
+    (-16, -14, "right", "center"),
+    (20, 26, "left", "center"),
+    (20, -26, "left", "center"),
+    (-20, 26, "right", "center"),
+)
+
+
+def draw() -> Figure:
+    figure = style.figure(height=4.8, narrow_height=5.0)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "Memory bandwidth (GB/s)")
+    axes.set_ylabel("Ridge point (operations for each byte)")
+    axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
+    axes.set_xlim(35, 3e4)
+    axes.set_ylim(0, 760)
+    points = {
+        device: _mark(axes, device, dtype, mark)
+        for group, mark in GROUPS
+        for device in group.devices
+        if (dtype := _format(device))
+    }
+    _names(figure, axes, points)
+    return figure
+
+
+def _format(device: Accelerator) -> str | None:
+    """A format of two bytes, or the nearest that the device has."""
+    return dtype_of_two_bytes(device) or next(
+        (dtype for dtype in ("int8", "fp32") if dtype in device.dtypes), None
+    )
+
+
+def _mark(axes: Axes, device: Accelerator, dtype: str, mark: str) -> tuple[float, float]:
+    at = (device.memory_bandwidth.m_as("GB/s"), device.ridge_point(dtype).magnitude)
+    colour = style.DEVICES.get(device.key, style.INK)
+    axes.plot(
+        *at,
+        mark,
+        color=colour,
+        markerfacecolor=colour if dtype.endswith("16") else "none",
+        markersize=6.5 if device.key in style.DEVICES else 5,
+        zorder=4,
+    )
+    return at
+
+
+def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, float]]) -> None:
+    """Names beside their marks, each in the first place that is free; on a phone, what fits."""
+    figure.draw_without_rendering()
+    marks = {device: axes.transData.transform(at) for device, at in points.items()}
+    taken: list[Bbox] = []
+    short = {
+        device: group.names[device.key]
+        + ("" if dtype_of_two_bytes(device) else f" ({str(_format(device)).upper()})")
+        for group, _ in GROUPS
+        for device in group.devices
+    }
+    rank = {key: place for place, key in enumerate(FIRST)}
+    for device in sorted(points, key=lambda each: (rank.get(each.key, len(rank)), -each.year)):
+        for place in PLACES if style.is_narrow() else PLACES + FAR:
+            text = _name(axes, device, short[device], points[device], place)
+            box = text.get_window_extent().padded(1)
+            inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1 and axes.bbox.y0 < box.y0
+            own = 0 if place in FAR else 0.8 * _distance(box, *marks[device])
+            others = (_distance(box, *at) for each, at in marks.items() if each is not device)
+            if inside and min(others) > max(own, 5) and not box.count_overlaps(taken):
+                taken.append(box)
+                if place in FAR:
+                    _line(axes, points[device], *place[:2])
+                break
+            text.remove()
+
+
+def _name(
+    axes: Axes,
+    device: Accelerator,
+    name: str,
+    at: tuple[float, float],
+    place: tuple[float, float, str, str],
+) -> Annotation:
+    across, up, side, base = place
+    return axes.annotate(
+        name,
+        at,
+        xytext=(across, up),
+        textcoords="offset points",
+        ha=side,
+        va=base,
+        size=style.SMALL,
+        color=style.DEVICES.get(device.key, style.INK),
+        weight="bold" if device.key in style.DEVICES else "normal",
+    )
+
+
+def _line(axes: Axes, at: tuple[float, float], across: float, up: float) -> None:
+    axes.annotate(
+        "",
+        at,
+        xytext=(across, up),
+        textcoords="offset points",
+        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.6, "shrinkB": 3},
+    )
+
+
+def _distance(box: Bbox, x: float, y: float) -> float:
+    """From a point to the nearest point of a box."""
+    return hypot(max(box.x0 - x, 0, x - box.x1), max(box.y0 - y, 0, y - box.y1))
