@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log10
 from typing import NamedTuple
 
-from calc import constants, hardware, links, memory, roofline, training
+from calc import constants, hardware, memory, queueing, roofline, training
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
 from calc.derivations.quoting import approximately, between
 from calc.units import Quantity, quantity
@@ -213,7 +213,7 @@ class BytesInFlight:
     latency = AnchorLatencies.hopper_global
     sms = constants.get("count_sm_h100")
 
-    in_flight = links.half_performance_size(bandwidth, latency).to("kB")
+    in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
     of_each_sm = in_flight / sms
 
 

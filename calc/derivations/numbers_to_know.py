@@ -327,6 +327,7 @@ class WorkPerToken:
 
     inference_per_token = training.inference_flops(parameters)
     training_run = training.training_flops(parameters, tokens)
+    training_per_token = training.training_flops(parameters, quantity("1 token"))
     training_per_inference = constants.get("work_training") / constants.get("work_inference")
 
 

@@ -1,0 +1,139 @@
+"""What the page "One page of numbers" lists: values of other chapters, side by side."""
+
+from __future__ import annotations
+
+from calc import constants, formats, hardware
+from calc.derivations.memory_hierarchy import HumanScale
+from calc.derivations.numbers_to_know import (
+    AnchorBandwidths,
+    AnchorLatencies,
+    EnergyOfArithmetic,
+    EnergyOfMovement,
+    LightInFibre,
+    MemoryPerParameter,
+    NumbersToKnow,
+    WorkPerToken,
+)
+from calc.derivations.quoting import approximately
+from calc.units import Quantity
+
+
+class OnePage:
+    """The numbers to have on the desk."""
+
+    arithmetic = (
+        ("INT8 add", constants.get("energy_int8_add")),
+        ("INT8 multiply", EnergyOfArithmetic.int8_multiply),
+        ("INT32 add", constants.get("energy_int32_add")),
+        ("FP16 add", constants.get("energy_fp16_add")),
+        ("FP16 multiply", EnergyOfArithmetic.fp16_multiply),
+        ("FP32 add", constants.get("energy_fp32_add")),
+        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply),
+    )
+    words = (
+        ("register file", EnergyOfMovement.register),
+        ("SRAM, 8 KB", EnergyOfMovement.sram_8kb_word),
+        ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word),
+        ("HBM2", approximately(EnergyOfMovement.hbm2_word, 3)),
+        ("DRAM", EnergyOfMovement.dram),
+        ("SSD", EnergyOfMovement.ssd_estimate),
+        ("network", EnergyOfMovement.network_estimate),
+    )
+    energies = tuple(
+        (operation, energy, place, fetch)
+        for (operation, energy), (place, fetch) in zip(arithmetic, words, strict=True)
+    )
+    latencies = (
+        ("Register", AnchorLatencies.register),
+        ("L1 of a CPU core", AnchorLatencies.l1_cpu),
+        ("L2 of a CPU core", AnchorLatencies.l2_cpu),
+        ("L1 of a GPU", AnchorLatencies.hopper_l1),
+        ("DRAM of a host", AnchorLatencies.dram),
+        ("L2 of a GPU", AnchorLatencies.hopper_l2),
+        ("HBM of a GPU", AnchorLatencies.hbm3),
+        ("NVLink", AnchorLatencies.nvlink),
+        ("PCIe Gen5", AnchorLatencies.pcie),
+        ("InfiniBand", AnchorLatencies.infiniband),
+        ("NVMe SSD", AnchorLatencies.ssd),
+    )
+    peaks = (
+        ("A100", "a100", "fp16"),
+        ("H100", "h100", "fp16"),
+        ("H100", "h100", "fp8"),
+        ("H200", "h200", "fp16"),
+        ("B200", "b200", "fp16"),
+        ("MI300X", "mi300x", "fp16"),
+        ("TPU v5p", "tpu-v5p", "bf16"),
+    )
+    ratios = (
+        ("Energy: DRAM word / FP16 multiply", EnergyOfMovement.dram_word_per_fp16_multiply),
+        ("Energy: HBM2 word / FP16 multiply", EnergyOfMovement.hbm2_word_per_fp16_multiply),
+        ("Latency: HBM / L1 of a GPU", AnchorLatencies.hopper_global_per_l1),
+        ("Latency: another host / HBM", AnchorLatencies.network_per_hbm),
+        ("Latency: SSD / L1 of a CPU", AnchorLatencies.ssd_per_l1),
+        ("Bandwidth: HBM / NVLink", AnchorBandwidths.hbm_per_nvlink),
+        ("Bandwidth: HBM / PCIe", AnchorBandwidths.hbm_per_pcie),
+    )
+    bandwidths = (
+        ("HBM3 of an H100", AnchorBandwidths.hbm3),
+        ("NVLink 4", AnchorBandwidths.nvlink),
+        ("PCIe Gen5 x16, raw", AnchorBandwidths.pcie_raw),
+        ("Two channels of DDR4-3200", AnchorBandwidths.host_dram),
+        ("InfiniBand NDR", AnchorBandwidths.infiniband),
+        ("NVMe SSD, Gen4, reading", AnchorBandwidths.nvme_gen4),
+    )
+    model = (
+        (
+            "Serve in INT8",
+            MemoryPerParameter.int8_per_parameter,
+            MemoryPerParameter.int8_serving,
+        ),
+        (
+            "Serve in FP16",
+            MemoryPerParameter.fp16_per_parameter,
+            MemoryPerParameter.fp16_serving,
+        ),
+        (
+            "Train with Adam",
+            MemoryPerParameter.mixed_per_parameter,
+            MemoryPerParameter.mixed_training,
+        ),
+        ("Forward", constants.get("work_inference"), WorkPerToken.inference_per_token),
+        ("Train", constants.get("work_training"), WorkPerToken.training_per_token),
+    )
+    light = (
+        ("Each kilometre, one way", None, NumbersToKnow.fibre_delay_per_kilometre),
+        ("Campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
+        ("US coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
+        ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
+        ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
+    )
+
+    @classmethod
+    def latency_rows(cls) -> list[tuple[str, Quantity, Quantity, Quantity]]:
+        """Latency, cycles at the reference clock, and the human scale, by level."""
+        return [HumanScale.row(name, latency) for name, latency in cls.latencies]
+
+    @classmethod
+    def ridge_rows(cls) -> list[tuple[str, Quantity, Quantity, Quantity]]:
+        """Peak, bandwidth and ridge point of the accelerators that one meets most."""
+        return [
+            (
+                f"{name}, {dtype.upper()}",
+                hardware.get(key).peak(dtype),
+                hardware.get(key).memory_bandwidth,
+                hardware.get(key).ridge_point(dtype),
+            )
+            for name, key, dtype in cls.peaks
+        ]
+
+    @staticmethod
+    def format_rows() -> list[tuple[str, float, float, float]]:
+        """Largest value, smallest normal one, and the step at one, by format."""
+        names = ("fp32", "tf32", "bf16", "fp16", "fp8-e5m2", "fp8-e4m3", "fp4-e2m1")
+        forms = [formats.get(name) for name in names]
+        return [
+            (form.name, form.max, form.smallest_normal, form.epsilon)
+            for form in forms
+            if isinstance(form, formats.Float)
+        ]
