@@ -96,15 +96,15 @@ class HumanScale:
     scale = one_step / yardstick
     levels = (
         ("Register", yardstick),
-        ("L1 cache of a CPU core", AnchorLatencies.l1_cpu),
-        ("L2 cache of a CPU core", AnchorLatencies.l2_cpu),
-        ("DRAM, from its own CPU", AnchorLatencies.dram),
-        ("HBM, from its own GPU", AnchorLatencies.hbm3),
-        ("Another GPU by NVLink", AnchorLatencies.nvlink),
-        ("Host memory by PCIe Gen5", AnchorLatencies.pcie),
-        ("Another host by InfiniBand", AnchorLatencies.infiniband),
+        ("L1 of a CPU core", AnchorLatencies.l1_cpu),
+        ("L2 of a CPU core", AnchorLatencies.l2_cpu),
+        ("DRAM of a CPU", AnchorLatencies.dram),
+        ("HBM of a GPU", AnchorLatencies.hbm3),
+        ("NVLink", AnchorLatencies.nvlink),
+        ("PCIe Gen5", AnchorLatencies.pcie),
+        ("InfiniBand", AnchorLatencies.infiniband),
         ("NVMe SSD", AnchorLatencies.ssd),
-        ("Light across the Pacific and back", round_trip),
+        ("Pacific and back", round_trip),
     )
 
     @classmethod
