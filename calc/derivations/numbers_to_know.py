@@ -481,7 +481,7 @@ class ThirteenBillion:
     whole_devices = ceil(devices.m_as(""))
 
 
-class AcrossTheAtlantic:
+class ServersOverseas:
     """Distance spends a budget before any server has started."""
 
     distance = LightInFibre.atlantic
