@@ -19,12 +19,12 @@ RINGS = range(2000, 10_001, 2000)
 EDGE = 10_900
 DIRECTIONS = {"campus": 90, "coast to coast": 160, "Atlantic": 30, "Pacific": 118}
 SIDES = {  # of its dot on which a name stands, and how far from it, in points
-    "campus": ("left", (4, 50)),
+    "campus": ("left", (4, 38)),
     "coast to coast": ("right", (16, 7)),
     "Atlantic": ("left", (-14, 8)),
     "Pacific": ("center", (-2, 8)),
 }
-BUDGET_NAMES = {"Voice": (500, 7000), "Braking": (1900, 250)}
+BUDGET_NAMES = {"Voice": (500, 7400), "Braking": (1900, 250)}
 DISCS = (("Voice", 0.10), ("Braking", 0.45))  # and how dark; the largest first
 
 

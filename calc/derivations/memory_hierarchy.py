@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from calc import constants, hardware, memory, queueing, roofline, training
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
-from calc.derivations.quoting import approximately, between
+from calc.derivations.quoting import Quoted, approximately, between, show
 from calc.units import Quantity, quantity
 
 
@@ -108,10 +108,16 @@ class HumanScale:
     )
 
     @classmethod
-    def row(cls, name: str, latency: Quantity) -> tuple[str, Quantity, Quantity, Quantity]:
-        """A latency in nanoseconds, in cycles of the stated clock, and as people feel it."""
-        cycles = memory.clock_cycles(latency, cls.clock)
-        return name, latency, cycles, memory.human_time(latency, cls.yardstick, cls.one_step)
+    def row(cls, name: str, latency: Quantity) -> tuple[str, Quoted, Quantity, Quantity]:
+        """A latency, in cycles of the stated clock, and as people feel it."""
+        readable = latency.to("us" if latency >= quantity("1 us") else "ns")
+        estimate = latency.provenance is not None and latency.provenance.kind == "estimate"
+        return (
+            name,
+            approximately(readable, 3) if estimate else show(latency, digits=3),
+            memory.clock_cycles(latency, cls.clock),
+            memory.human_time(latency, cls.yardstick, cls.one_step),
+        )
 
 
 class CirculatingScales:

@@ -14,7 +14,7 @@ from calc.derivations.numbers_to_know import (
     NumbersToKnow,
     WorkPerToken,
 )
-from calc.derivations.quoting import approximately
+from calc.derivations.quoting import Quoted, approximately
 from calc.units import Quantity
 
 
@@ -110,7 +110,7 @@ class OnePage:
     )
 
     @classmethod
-    def latency_rows(cls) -> list[tuple[str, Quantity, Quantity, Quantity]]:
+    def latency_rows(cls) -> list[tuple[str, Quoted, Quantity, Quantity]]:
         """Latency, cycles at the reference clock, and the human scale, by level."""
         return [HumanScale.row(name, latency) for name, latency in cls.latencies]
 
