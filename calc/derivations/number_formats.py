@@ -28,11 +28,6 @@ def _weights(parameters: Quantity, form: Float | Integer | Block) -> Quantity:
     return size.to("GB")
 
 
-def _name(form: Float | Integer | Block) -> str:
-    """For a cell of a table, in which it shall not break."""
-    return form.name.replace(" ", "\N{NO-BREAK SPACE}")
-
-
 class FormatTable:
     """Two widths and one convention say everything about a floating-point format."""
 
@@ -53,7 +48,7 @@ class FormatTable:
     widths = (
         *(
             (
-                _name(each),
+                each.name,
                 each.exponent_bits,
                 each.mantissa_bits,
                 each.epsilon,
@@ -62,12 +57,12 @@ class FormatTable:
             )
             for each in floats
         ),
-        *((_name(each), None, None, each.step, None, each.size) for each in integers),
+        *((each.name, None, None, each.step, None, each.size) for each in integers),
     )
     ranges = (
         *(
             (
-                _name(each),
+                each.name,
                 each.max,
                 each.smallest_normal,
                 each.smallest_subnormal,
@@ -75,7 +70,7 @@ class FormatTable:
             )
             for each in floats
         ),
-        *((_name(each), each.max, None, each.step, None) for each in integers),
+        *((each.name, each.max, None, each.step, None) for each in integers),
     )
 
 
@@ -161,7 +156,7 @@ class Absorption:
     def row(cls, form: Float) -> tuple[Any, ...]:
         smallest_update = quantity(form.epsilon / 2, "").to("%")
         end = _after_updates(form, cls.weight, cls.update, cls.steps)
-        return _name(form), smallest_update, end, show(2 / form.epsilon, digits=8)
+        return form.name, smallest_update, end, show(2 / form.epsilon, digits=8)
 
 
 class SharedScale:
@@ -194,7 +189,7 @@ class SharedScale:
         element = form.element
         smallest = element.smallest_subnormal if isinstance(element, Float) else element.step
         weights = _weights(cls.parameters, form)
-        return _name(form), form.bits, element.max, smallest, element.max / smallest, weights
+        return form.name, form.bits, element.max, smallest, element.max / smallest, weights
 
 
 class FormatCost:
@@ -227,7 +222,7 @@ class FormatCost:
         cls, form: Float | Integer | Block, peak: Quantity | None, energy: Quantity | None
     ) -> tuple[Any, ...]:
         weights = _weights(cls.parameters, form)
-        return _name(form), weights, (weights / cls.bandwidth).to("ms"), peak, energy
+        return form.name, weights, (weights / cls.bandwidth).to("ms"), peak, energy
 
 
 class OwnFormat:
