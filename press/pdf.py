@@ -14,6 +14,7 @@ from .document import Node, Pandoc, attribute, plain, plain_text, raw, walk
 from .edition import Edition
 from .errors import Problems, stop
 from .html import roman
+from .packing import packed
 from .project import Book
 from .references import PAGE, Page
 from .showing import typst_width
@@ -63,7 +64,7 @@ def write_pdf(
         )
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
-    return pdf
+    return packed(pdf)
 
 
 def _built(edition: Edition) -> str:

@@ -100,7 +100,7 @@ def _listed(rates: Iterable[tuple[str, Record]]) -> str:
 
 def _value(record: Record) -> str:
     shown = approximately if record.provenance.kind == "estimate" else show
-    return str(shown(record.quantity))
+    return str(shown(record.quantity, digits=9))
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
