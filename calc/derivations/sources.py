@@ -9,17 +9,17 @@ from itertools import chain, groupby
 from typing import Any
 
 from calc import constants, hardware
-from calc.derivations.quoting import approximately, show
+from calc.derivations.quoting import show
 from calc.hardware import Accelerator
 from calc.records import DATA, KINDS, Record
 
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
 MEANINGS = {
-    "definition": "Exact: the value defines a unit or belongs to a standard.",
-    "datasheet": "Stated by those who make or specify the thing, measured or not.",
-    "measured": "Found by somebody who says how, on the machine named.",
-    "estimate": "Scaled from its source, by the reasoning told last; marked with ≈ in tables.",
-    "unpublished": "Looked for and not found; whoever computes with it is told so.",
+    "definition": "Exact, by a standard or by counting.",
+    "datasheet": "Stated by the maker, measured or not.",
+    "measured": "Found by somebody who says how.",
+    "estimate": "Scaled from its source, as told last. Tables mark it with ≈.",
+    "unpublished": "Looked for, and not found.",
 }
 Groups = dict[str, list[Record]]
 VENDORS = ("NVIDIA", "AMD", "Google")  # with a table of their own
@@ -42,65 +42,61 @@ def _constant_groups() -> Groups:
     return groups
 
 
-def _cited(record: Record) -> str:
-    return f"[@{record.provenance.source}]"
+def _origin(record: Record) -> str:
+    """Its kind and its source; nobody is cited for what nobody published."""
+    provenance = record.provenance
+    cited = "" if provenance.kind == "unpublished" else f" [@{provenance.source}]"
+    return provenance.kind + cited
 
 
 def _constant_row(record: Record) -> tuple[Any, ...]:
     provenance = record.provenance
     title = f"[{provenance.title}]{{#{provenance.key.replace('_', '-')}}}"
-    return title, record.published, provenance.kind, _cited(record)
+    return title, record.published, _origin(record)
 
 
-def _device_rows(device: Accelerator) -> list[tuple[Any, ...]]:
-    """One row for each field, and one for the rates of one table that share kind and source."""
-    rows: list[tuple[Any, ...]] = [
-        (_capitalized(hardware.FIELDS[name]), *_told(record.published, record))
-        for name, record in device.records.items()
-    ]
+def _device_rows(device: Accelerator) -> list[tuple[str, str]]:
+    """One row for all that has one kind and one source, as most fields of a device have."""
+    alike: dict[str, list[str]] = {}
+    for name, record in device.records.items():
+        alike.setdefault(_origin(record), []).append(_told(hardware.FIELDS[name], record))
     for name, title in hardware.PEAKS.items():
-        rates = [(dtype.upper(), record) for dtype, record in device.peaks[name].items()]
-        alike: dict[tuple[str, str], list[tuple[str, Record]]] = {}
-        for dtype, record in rates:
-            key = (record.provenance.kind, record.provenance.source)
-            alike.setdefault(key, []).append((dtype, record))
-        rows += [
-            (_capitalized(title), *_told(_listed(same), same[0][1])) for same in alike.values()
-        ]
-    first = f"[{device.name} ({device.year})]{{#{device.key}}}"
-    return [(first if row is rows[0] else "", *row) for row in rows]
+        rates = sorted(device.peaks[name].items(), key=lambda rate: _origin(rate[1]))
+        for origin, same in groupby(rates, key=lambda rate: _origin(rate[1])):
+            alike.setdefault(origin, []).append(f"{title} {_listed(dict(same))}")
+    lead = f"[**{device.name}** ({device.year}).]{{#{device.key}}} "
+    return [
+        (("" if place else lead) + _capitalized("; ".join(told)), origin)
+        for place, (origin, told) in enumerate(alike.items())
+    ]
 
 
-def _device_rows_by_vendor(devices: Iterable[Accelerator]) -> dict[str, list[tuple[Any, ...]]]:
-    rows: dict[str, list[tuple[Any, ...]]] = {vendor: [] for vendor in (*VENDORS, "others")}
+def _device_rows_by_vendor(devices: Iterable[Accelerator]) -> dict[str, list[tuple[str, str]]]:
+    rows: dict[str, list[tuple[str, str]]] = {vendor: [] for vendor in (*VENDORS, "others")}
     for device in devices:
         vendor = device.name.split()[0]
         rows[vendor if vendor in VENDORS else "others"] += _device_rows(device)
     return rows
 
 
-def _told(value: Any, record: Record) -> tuple[Any, str, str]:
-    """Nobody is cited for what nobody published."""
-    kind = record.provenance.kind
-    return (None, kind, "–") if kind == "unpublished" else (value, kind, _cited(record))
+def _told(title: str, record: Record) -> str:
+    if record.published is None:
+        return title
+    return f"{title} {_mark(record)}{show(record.quantity, digits=9)}"
 
 
-def _listed(rates: Iterable[tuple[str, Record]]) -> str:
-    """FP16 989, BF16 989 TFLOP/s; INT8 1979 TOP/s"""
-    printed = [
-        (dtype, *_value(record).rpartition("\N{NO-BREAK SPACE}")[::2])
-        for dtype, record in rates
-        if record.published is not None
-    ]
-    runs = [(unit, list(run)) for unit, run in groupby(printed, key=lambda each: each[2])]
-    return "; ".join(
-        f"{', '.join(f'{dtype} {number}' for dtype, number, _ in run)} {unit}" for unit, run in runs
-    )
+def _listed(rates: dict[str, Record]) -> str:
+    """FP16 989, BF16 989 TFLOP/s, INT8 1979 TOP/s, all in the units of the data file."""
+    listed: dict[str, list[str]] = {}
+    for dtype, record in rates.items():
+        unit = f"T{hardware.DTYPES[dtype]}/s" if record.published is not None else ""
+        rate = f"{_mark(record)}{show(record.quantity.m_as(unit), digits=9)}" if unit else ""
+        listed.setdefault(unit, []).append(f"{dtype.upper()} {rate}".strip())
+    return ", ".join(f"{', '.join(same)} {unit}".strip() for unit, same in listed.items())
 
 
-def _value(record: Record) -> str:
-    shown = approximately if record.provenance.kind == "estimate" else show
-    return str(shown(record.quantity, digits=9))
+def _mark(record: Record) -> str:
+    return "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
@@ -125,7 +121,7 @@ def _kind_rows(*records: Iterable[Record]) -> tuple[tuple[Any, ...], ...]:
 class ConstantSources:
     """Every constant, under the headings of its data file."""
 
-    header = ("Constant", "Value", "Kind", "Source")
+    header = ("Constant", "Value", "Source")
     groups = _constant_groups()
     records = tuple(chain.from_iterable(groups.values()))
     rows = _constant_rows(groups)
@@ -135,7 +131,7 @@ class ConstantSources:
 class DeviceSources:
     """Every field of every device, by vendor."""
 
-    header = ("Device", "Field", "Value", "Kind", "Source")
+    header = ("Device", "Source")
     devices = tuple(hardware.get(key) for key in hardware.names())
     records = tuple(chain.from_iterable(device.all_records() for device in devices))
     rows = _device_rows_by_vendor(devices)
@@ -146,5 +142,5 @@ class DeviceSources:
 class KindsOfSource:
     """Most values are stated by vendors; few are measured."""
 
-    header = ("Kind", "What it means", "Constants", "Fields of devices")
+    header = ("Kind", "What it means", "Constants", "Devices")
     rows = _kind_rows(ConstantSources.records, DeviceSources.records)

@@ -1,0 +1,27 @@
+"""The page of sources: nothing of the data files is left out of it."""
+
+from __future__ import annotations
+
+import re
+
+from calc.derivations.sources import ConstantSources, DeviceSources
+from tests.book.rendered import REPOSITORY
+
+
+def test_every_group_is_on_the_page() -> None:
+    page = (REPOSITORY / "backmatter" / "sources.qmd").read_text(encoding="utf-8")
+    assert re.findall(r"ConstantSources\.rows\[\"(.*?)\"\]", page) == list(ConstantSources.rows)
+    assert re.findall(r"DeviceSources\.rows\[\"(.*?)\"\]", page) == list(DeviceSources.rows)
+
+
+def test_every_value_is_in_a_row() -> None:
+    constants = [row for rows in ConstantSources.rows.values() for row in rows]
+    assert len(constants) == len(ConstantSources.records)
+    told = " ".join(text for rows in DeviceSources.rows.values() for text, _ in rows)
+    origins = {origin for rows in DeviceSources.rows.values() for _, origin in rows}
+    for device in DeviceSources.devices:
+        assert f"[**{device.name}** ({device.year}).]{{#{device.key}}}" in told
+    for record in DeviceSources.records:
+        provenance = record.provenance
+        cited = f"{provenance.kind} [@{provenance.source}]"
+        assert (provenance.kind if record.published is None else cited) in origins
