@@ -14,8 +14,8 @@ from figures import style
 
 RATE = "GB/s"
 SIZES = 1e1, 1e11  # bytes
-SIZE_TICKS = 1e3, 1e6, 1e9
-RATE_TICKS = 1e-6, 1e-3, 1, 1e3
+SIZE_TICKS = [quantity(1, unit) for unit in ("kB", "MB", "GB")]
+RATE_TICKS = [quantity(1, unit) for unit in ("kB/s", "MB/s", "GB/s", "TB/s")]
 
 
 def draw() -> Figure:
@@ -26,8 +26,12 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Effective bandwidth", decades=3)
     axes.set_xlim(*SIZES)
     axes.set_ylim(5e-7, 2e3)
-    axes.set_xticks(SIZE_TICKS, [str(show(quantity(size, "byte"))) for size in SIZE_TICKS])
-    axes.set_yticks(RATE_TICKS, [str(show(quantity(rate, RATE))) for rate in RATE_TICKS])
+    axes.set_xticks(
+        [size.m_as("byte") for size in SIZE_TICKS], [str(show(size)) for size in SIZE_TICKS]
+    )
+    axes.set_yticks(
+        [rate.m_as(RATE) for rate in RATE_TICKS], [str(show(rate)) for rate in RATE_TICKS]
+    )
     for name, latency, bandwidth, half in FourLinks.rows:
         _link(axes, name, latency, bandwidth, half, narrow)
     _sides(axes, narrow)
