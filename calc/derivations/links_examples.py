@@ -165,7 +165,7 @@ class RemoteCall:
     share = (effective / FourLinks.infiniband).to("%")
 
 
-class AcrossTheAtlantic:
+class LineAcrossTheAtlantic:
     """Problem 3: a fast link over a long way is filled by a large window or by many connections."""
 
     bandwidth = quantity("100 Gbit/s")

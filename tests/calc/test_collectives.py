@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calc import Quantity, collectives, links, quantity
+from calc.derivations.communication import RingOfFour
 
 COUNTS = range(1, 18)
 CHUNK = 40.0  # bytes
@@ -82,6 +83,20 @@ def test_a_ring_played_through(n: int) -> None:
     assert time.m_as("s") == pytest.approx(devices.time)
     traffic = collectives.all_reduce_traffic(devices.size, n)
     assert [CHUNK * sent for sent in devices.sent] == pytest.approx([traffic.m_as("byte")] * n)
+
+
+def test_the_ring_that_the_book_draws() -> None:
+    start, *steps = RingOfFour.steps()
+    n = RingOfFour.devices
+    reduce, gather = halves_of_a_ring(n)
+    assert start.held == tuple((frozenset({device}),) * n for device in range(n))
+    assert [step.messages for step in steps] == [
+        tuple((sender, receiver, chunk) for sender, receiver, (chunk,) in messages)
+        for messages in reduce + gather
+    ]
+    for i in range(n):
+        assert len(steps[n - 2].held[i][(i + 1) % n]) == n
+    assert {len(summed) for parts in steps[-1].held for summed in parts} == {n}
 
 
 @pytest.mark.parametrize("n", COUNTS)

@@ -1,0 +1,85 @@
+"""A ring all-reduce among four devices, step by step: who holds the sum of whose parts."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from calc.derivations.communication import Exchange, RingOfFour
+from figures import style
+
+DEVICES = "abcd"
+GAP = 0.3  # between two devices, for the arrow
+
+
+def draw() -> Figure:
+    narrow = style.is_narrow()
+    figure = style.figure(height=4.4, narrow_height=8.0)
+    panels = figure.subplots(4, 2) if narrow else figure.subplots(2, 4)
+    history = RingOfFour.steps()
+    half = len(history) // 2
+    # The words between the halves take a panel, so that each half fills its own.
+    shown: list[Exchange | None] = [*history[: half + 1], None, *history[half + 1 :]]
+    step = 0
+    for axes, exchange in zip(panels.flat, shown, strict=True):
+        axes.set_axis_off()
+        axes.set_xlim(-GAP - 0.1, len(DEVICES) * (1 + GAP) - GAP + 0.05)
+        axes.set_ylim(len(DEVICES), -1.75)
+        axes.set_aspect("equal")
+        if exchange is None:
+            _legend(axes)
+            continue
+        _devices(axes, exchange)
+        title = f"Step {step}: {'add' if step <= half else 'copy'}" if step else "Start"
+        axes.text(0, -1.15, title, weight="bold", size=style.SMALL)
+        step += 1
+    return figure
+
+
+def _devices(axes: Axes, exchange: Exchange) -> None:
+    for device, parts in enumerate(exchange.held):
+        left = device * (1 + GAP)
+        axes.text(left + 0.5, -0.3, DEVICES[device], ha="center", size=style.SMALL, alpha=0.8)
+        for part, summed in enumerate(parts):
+            complete = len(summed) == len(DEVICES)
+            fill, alpha = (style.RED, 1) if complete else (style.INK, 0.13 * (len(summed) - 1))
+            axes.add_patch(Rectangle((left, part), 1, 0.92, color=fill, alpha=alpha, linewidth=0))
+            axes.add_patch(
+                Rectangle((left, part), 1, 0.92, fill=False, edgecolor=style.INK, linewidth=0.5)
+            )
+            axes.text(
+                left + 0.5,
+                part + 0.48,
+                "Σ" if complete else "".join(DEVICES[each] for each in sorted(summed)),
+                ha="center",
+                va="center",
+                size=style.SMALL,
+                color="#ffffff" if complete else style.INK,
+                weight="bold" if complete else "normal",
+            )
+    for _, receiver, part in exchange.messages:
+        end = receiver * (1 + GAP)
+        axes.add_patch(
+            FancyArrowPatch(
+                (end - GAP - 0.08, part + 0.46),
+                (end + 0.06, part + 0.46),
+                arrowstyle="-|>",
+                mutation_scale=8,
+                color=style.RED,
+                linewidth=1.6,
+                shrinkA=0,
+                shrinkB=0,
+                clip_on=False,
+            )
+        )
+
+
+def _legend(axes: Axes) -> None:
+    lines = (
+        "Σ is the sum of all",
+        "four. Each device",
+        "holds one; now they",
+        "go round as copies.",
+    )
+    axes.text(0, 0.1, "\n".join(lines), size=style.SMALL, va="top", linespacing=1.4)
