@@ -72,25 +72,17 @@ class _Group:
             ]
             rates = [dtype and device.peak(dtype) for dtype in dtypes]
             bandwidth = device.memory_bandwidth
-            self.peak_rows.append(
-                (
-                    self.names[device.key],
-                    *(rate and _number(rate, "TFLOP/s", rate) for rate in rates),
-                )
-            )
-            self.ridge_rows.append(
-                (
-                    self.names[device.key],
-                    *(
-                        rate and _number(rate / bandwidth, "FLOP/byte", rate, bandwidth)
-                        for rate in rates
-                    ),
-                )
-            )
+            peaks = [rate and _number(rate, "TFLOP/s", rate) for rate in rates]
+            ridges = [
+                rate and _number(rate / bandwidth, "FLOP/byte", rate, bandwidth) for rate in rates
+            ]
+            self.peak_rows.append((self.names[device.key], *peaks))
+            self.ridge_rows.append((self.names[device.key], *ridges))
 
     def _columns(self) -> dict[str, tuple[str, ...]]:
         """Data types that any device has; two share a column where no device tells them apart."""
         found = [d for d in hardware.DTYPES if any(d in each.dtypes for each in self.devices)]
+        columns: dict[str, tuple[str, tuple[str, ...]]]
         columns = {dtype: (dtype.upper(), (dtype,)) for dtype in found}
         for title, pair in (("16 bits", ("fp16", "bf16")), ("FP8, FP6", ("fp8", "fp6"))):
             both = [each for each in self.devices if set(pair) <= set(each.dtypes)]
