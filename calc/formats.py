@@ -143,6 +143,9 @@ class Float:
         is no infinity, or the largest number where there are neither. (Clip the values first where
         they shall saturate.) Of a NaN the sign is kept; a format that has no NaN refuses it.
 
+        Values are rounded once, from FP64. Where a cast goes through FP32 on its way, as that of
+        ml_dtypes does, it rounds twice, and may end one step away.
+
         >>> hex(FP16.encode(-1.5)), hex(FP8_E4M3.encode(464)), hex(FP8_E4M3.encode(465))
         ('0xbe00', '0x7e', '0x7f')
         """

@@ -250,6 +250,13 @@ def test_the_overflow_of_the_book() -> None:
     assert formats.FP4_E2M1.round([5, 7, 1e9, -1e9]).tolist() == [4, 6, 6, -6]
 
 
+def test_rounding_once_and_twice() -> None:
+    above_the_tie = 1 + 2**-8 + 2**-40
+    assert formats.BF16.round(above_the_tie) == 1 + 2**-7
+    assert formats.BF16.round(formats.FP32.round(above_the_tie)) == 1
+    assert float(numpy.array(above_the_tie).astype(ml_dtypes.bfloat16)) == 1
+
+
 # --- any split, in exact fractions ---
 
 
