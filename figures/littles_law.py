@@ -49,14 +49,9 @@ def _counts(axes: Axes) -> None:
     come_by_then = sum(arrival <= Picture.instant for arrival in Picture.arrivals)
     top, bottom = come_by_then, come_by_then - Picture.at_instant
     _arrow(axes, (Picture.instant, bottom), (Picture.instant, top))
-    _note(
-        axes,
-        Picture.instant + 0.12,
-        top - 1,
-        f"L: {Picture.at_instant} in flight",
-        "center",
-        side="left",
-    )
+    words = "L: {}\nin flight" if style.is_narrow() else "L: {} in flight"
+    middle = (top + bottom) / 2 + 1.2
+    _note(axes, Picture.instant + 0.15, middle, words.format(Picture.at_instant), "center", "left")
 
     _note(axes, 5.8, 6.5, "arrived", "center", side="right", colour=COME, weight="bold")
     _note(axes, 6.7, 2.5, "gone", "center", side="left", colour=GONE, weight="bold")

@@ -85,7 +85,7 @@ class PublishedRuns:
         computed = training.training_time(*work, mfu).to("h") if mfu is not None else None
         ratio = reported / computed if reported is not None and computed is not None else None
         overall = training.mfu(*work, reported).to("%") if reported is not None else None
-        device = run.device.removeprefix("NVIDIA ").removeprefix("Google ")
+        device = run.device.removeprefix("NVIDIA ").removeprefix("Google ").removesuffix(" 80 GB")
         return f"{run.name}, {device}", mfu, computed, reported, ratio, overall
 
 
