@@ -252,6 +252,40 @@ class PipelineBubble:
     few = collectives.bubble_fraction(stages, stages).to("%")
 
 
+class Slot(NamedTuple):
+    """One pass of one microbatch through one stage, in units of a stage's work for a step."""
+
+    stage: int
+    microbatch: int
+    backward: bool
+    start: float
+    length: float
+
+
+class PipelineSchedule:
+    """The same batch in more and smaller microbatches leaves a shorter bubble."""
+
+    stages = 4
+    few = 4
+    many = 12
+
+    bubble_of_few = collectives.bubble_fraction(stages, few).to("%")
+    bubble_of_many = collectives.bubble_fraction(stages, many).to("%")
+
+    @classmethod
+    def slots(cls, microbatches: int) -> list[Slot]:
+        """All forward passes, then all backward passes, which take twice as long."""
+        last, forward = cls.stages - 1, 1 / (3 * microbatches)
+        turn = (microbatches + last) * forward
+        each = [(stage, batch) for stage in range(cls.stages) for batch in range(microbatches)]
+        return [
+            Slot(stage, batch, False, (stage + batch) * forward, forward) for stage, batch in each
+        ] + [
+            Slot(stage, batch, True, turn + (last - stage + batch) * 2 * forward, 2 * forward)
+            for stage, batch in each
+        ]
+
+
 class TwoBandwidths:
     """One run of a benchmark has two bandwidths, and neither need be the link's."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calc import Quantity, collectives, links, quantity
-from calc.derivations.communication import RingOfFour
+from calc.derivations.communication import PipelineSchedule, RingOfFour
 
 COUNTS = range(1, 18)
 CHUNK = 40.0  # bytes
@@ -327,6 +328,28 @@ def test_a_pipeline_played_through(stages: int, groups: int, slices: int) -> Non
     assert fraction == pytest.approx(1 - busy / total)
     assert overhead == pytest.approx(total / busy - 1)
     assert overhead == pytest.approx(fraction / (1 - fraction))
+
+
+def test_the_pipeline_that_the_book_draws() -> None:
+    stages = PipelineSchedule.stages
+    for microbatches in (PipelineSchedule.few, PipelineSchedule.many):
+        slots = PipelineSchedule.slots(microbatches)
+        end = max(slot.start + slot.length for slot in slots)
+        fraction = collectives.bubble_fraction(stages, microbatches).magnitude
+        assert fraction == pytest.approx(1 - 1 / end)
+        for stage in range(stages):
+            own = sorted((slot.start, slot.length) for slot in slots if slot.stage == stage)
+            assert sum(length for _, length in own) == pytest.approx(1)
+            for (start, length), (following, _) in itertools.pairwise(own):
+                assert following >= start + length - 1e-12  # one thing at a time
+        forward = {(s.stage, s.microbatch): s for s in slots if not s.backward}
+        backward = {(s.stage, s.microbatch): s for s in slots if s.backward}
+        for stage, batch in forward:
+            if stage:
+                before = forward[stage - 1, batch]
+                assert forward[stage, batch].start >= before.start + before.length - 1e-12
+                before = backward[stage, batch]
+                assert backward[stage - 1, batch].start >= before.start + before.length - 1e-12
 
 
 # --- overlap ---
