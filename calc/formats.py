@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from pint.facets.plain import PlainQuantity
+
 from calc.errors import InputError, NumpyNeededError, shown
 from calc.units import Quantity, checked_magnitude, quantity
 
@@ -472,20 +474,28 @@ def _numpy() -> ModuleType:
 def _numbers(values: Any) -> tuple[ModuleType, Any]:
     """Values as an array of floats, of no dimension for a single one."""
     numpy = _numpy()
+    if isinstance(values, PlainQuantity):
+        raise InputError(
+            f"a number format holds bare numbers; got {values}: give its magnitude in a unit,"
+            f' as .m_as("{values.units}") does'
+        )
     return numpy, numpy.asarray(checked_magnitude(values))
 
 
 def _codes(form: Float | Integer | PowerOfTwo, given: Any) -> tuple[ModuleType, Any]:
     """Codes as an array of unsigned integers, within the width of their format."""
     numpy = _numpy()
-    codes = numpy.asarray(given)
+    refusal = InputError(
+        f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1}; got {shown(given)}"
+    )
+    try:
+        codes = numpy.asarray(given)
+    except ValueError:  # rows of unequal length
+        raise refusal from None
     if codes.size == 0:
         return numpy, codes.astype(numpy.uint64)
     if codes.dtype.kind not in "iu" or codes.min() < 0 or int(codes.max()) >= 2**form.bits:
-        raise InputError(
-            f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1};"
-            f" got {shown(given)}"
-        )
+        raise refusal
     return numpy, codes.astype(numpy.uint64)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calc import InputError, citations, formats
+from calc import InputError, citations, formats, quantity
 from calc.formats import Block, Float, Integer, PowerOfTwo
 
 # Each format with the type that numpy or ml_dtypes has for it.
@@ -501,6 +501,11 @@ def test_codes_come_in_the_narrowest_type() -> None:
         (lambda: formats.FP64.decode(2**64), "a code of FP64 is a whole number from 0 to"),
         (lambda: formats.E8M0.decode(True), "a code of E8M0 is a whole number from 0 to 255"),
         (lambda: formats.FP16.round("1"), "a number, or a list or array of numbers, is needed"),
+        (lambda: formats.FP8_E4M3.decode([[1, 2], [3]]), "a code of FP8 E4M3 is a whole number"),
+        (
+            lambda: formats.FP16.round(quantity("3 GB")),
+            "got 3 GB: give its magnitude in a unit, as",
+        ),
         (lambda: formats.FP16.ulp(None), "a number, or a list or array of numbers, is needed"),
         (lambda: formats.INT8.encode([1, math.nan]), "INT8 has no NaN"),
         (lambda: formats.MXFP4.encode(1.0), "MXFP4 encodes blocks, so it needs an array"),
