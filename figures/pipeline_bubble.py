@@ -42,7 +42,7 @@ def _wait(axes: Axes, stage: int, start: float, end: float) -> None:
             0.86,
             fill=False,
             edgecolor=style.INK,
-            alpha=0.35,
+            alpha=0.6,
             hatch="////",
             linewidth=0,
         )
