@@ -150,11 +150,12 @@ def double_tree_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on two binary trees, each for one half of the array.
 
-    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · S / BW where n > 1, and 0 where n = 1
+    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · S / BW
 
-    Every device is a leaf in one tree and has up to two children in the other, so it sends the
-    array twice. Assumes a pipeline of pieces so small that it fills at once, and yet no latency for
-    each piece: a floor, which real trees approach for arrays that are long.
+    So for two devices or more; one alone sends nothing. Every device is a leaf in one tree and has
+    up to two children in the other, so it sends the array twice. Assumes a pipeline of pieces so
+    small that it fills at once, and yet no latency for each piece: a floor, which real trees
+    approach for arrays that are long.
 
     Source: sanders2009two
 
