@@ -1,7 +1,7 @@
 """Pages made from what is written elsewhere, and kept in git so that any engine renders them.
 
-`python -m pages` writes them again: `library/` from the docstrings of `calc`, and
-`backmatter/answers.qmd` from the chapters. A test names each that is out of step.
+`python -m pages` writes them again: `library/` from the docstrings of `calc`, in `backmatter/` the
+answers from the chapters and the changes from CHANGELOG.md. A test names each that is out of step.
 """
 
 from __future__ import annotations

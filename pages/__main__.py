@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pages import ROOT, answers, library
+from pages import ROOT, answers, changes, library
 
 
 def wanted_pages() -> dict[str, str]:
     """The text of each generated page, by its path in the repository."""
-    return {**library.pages(), "backmatter/answers.qmd": answers.page()}
+    return {
+        **library.pages(),
+        "backmatter/answers.qmd": answers.page(),
+        "backmatter/changes.qmd": changes.page(),
+    }
 
 
 def main() -> None:

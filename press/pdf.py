@@ -68,9 +68,9 @@ def write_pdf(
 
 
 def _built(edition: Edition) -> str:
-    if edition.commit:
-        return f"Built from commit {edition.commit}"
-    return f"Version {edition.version}" if edition.version else ""
+    version = f"Version {edition.version}" if edition.version else ""
+    commit = f"built from commit {edition.commit}" if edition.commit else ""
+    return ", ".join(filter(None, [version, commit]))
 
 
 def _text(words: str) -> str:
@@ -203,6 +203,8 @@ class Dresser:
                 raw("typst", "]"),
             ]
         inner = self.dress(blocks)
+        if classes == ["sheet"]:
+            return [raw("typst", "#sheet["), *inner, raw("typst", "]")]
         if "cell-output" in classes:
             return [raw("typst", "#cell-output["), *inner, raw("typst", "]")]
         if "csl-entry" in classes:

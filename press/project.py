@@ -21,9 +21,10 @@ LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont
 TYPST = LOOK | {"citeproc": None, "font-paths": None, "include-before-body": {"text": None}}
 EXECUTE = ["echo", "eval", "output", "warning"]
 BOOK = ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
+BOOK += ["repo-url", "repo-actions", "issue-url"]
 KNOWN: dict[str, Any] = {
     "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),
-    "book": dict.fromkeys(BOOK),
+    "book": dict.fromkeys(BOOK) | {"page-footer": {"center": None}},
     "format": {"html": LOOK, "typst": TYPST},
     "execute": dict.fromkeys(EXECUTE),
     **dict.fromkeys(["bibliography", "csl", "lang", "jupyter", "number-sections"]),
@@ -33,6 +34,7 @@ Key = tuple[str | int, ...]
 
 TEXTS: list[Key] = [("project", key) for key in ("type", "output-dir", "execute-dir")]
 TEXTS += [("book", key) for key in ("title", "subtitle", "description", "output-file")]
+TEXTS += [("book", key) for key in ("repo-url", "issue-url")]
 TEXTS += [(key,) for key in ("csl", "lang", "jupyter")]
 
 
@@ -64,6 +66,8 @@ class Book:
     execute_in_project: bool
     output: Path
     pdf_name: str
+    footer: list[tuple[str, str]]  # at the foot of each page: words, and the file they lead to
+    report_at: str  # where errors are reported, "" as long as no address is known
     lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
 
 
@@ -139,6 +143,8 @@ class _Reader:
             self.add_chapters(book["appendices"], ("book", "appendices"), True)
         if self.chapters and self.chapters[0].file != "index.qmd":
             self.refuse(("book", "chapters"), "the first chapter must be index.qmd.")
+        footer = self.footer((book.get("page-footer") or {}).get("center"))
+        report_at = self.report_at(book)
         self.problems.stop_if_any()
         return Book(
             root=self.root,
@@ -158,6 +164,8 @@ class _Reader:
             # Quarto's rule for the name of a book's file.
             pdf_name=re.sub(r"[ <>()|:&;#?*'\\/]", "-", book.get("output-file") or book["title"])
             + ".pdf",
+            footer=footer,
+            report_at=report_at,
             lines=self.lines,
         )
 
@@ -185,6 +193,29 @@ class _Reader:
             elif not isinstance(value, str):
                 name = ".".join(str(part) for part in key if isinstance(part, str))
                 self.refuse(key, f"`{name}` needs text, not {value!r}.")
+
+    def footer(self, items: Any) -> list[tuple[str, str]]:
+        key: Key = ("book", "page-footer", "center")
+        files = {chapter.file for chapter in self.chapters}
+        links: list[tuple[str, str]] = []
+        for i, item in enumerate(items if isinstance(items, list) else [items] if items else []):
+            match item:
+                case {"text": str(text), "href": str(href)} if len(item) == 2 and href in files:
+                    links.append((text, href))
+                case _:
+                    self.refuse(
+                        (*key, i), "an entry of the footer is a `text` and the `href` of a chapter."
+                    )
+        return links
+
+    def report_at(self, book: dict[str, Any]) -> str:
+        """Quarto's rule: the address given, or the one that goes with the repository's."""
+        actions = book.get("repo-actions") or []
+        if actions not in ([], ["issue"], "issue"):
+            self.refuse(("book", "repo-actions"), "press knows `issue` alone here.")
+        repository = str(book.get("repo-url") or "")
+        asked = book.get("issue-url") or (repository and f"{repository.rstrip('/')}/issues/new")
+        return str(asked) if actions else ""
 
     def check_typst(self, found: Any) -> None:
         """What stands before Quarto's PDF may set how it looks, and print nothing."""

@@ -248,6 +248,8 @@ class Reader:
         elif classes == ["content-visible"] and values.get("when-format") == "pdf":
             self.refuse(number, 'to Quarto "pdf" is LaTeX; this PDF\'s format is "typst".')
             return line
+        elif identifier == "" and classes == ["sheet"]:
+            allowed = []
         elif not classes and identifier.startswith("fig-"):
             allowed = ["fig-alt"]
         elif not classes and (identifier == "refs" or identifier.startswith("tbl-")):

@@ -25,7 +25,7 @@ def test_the_pages_in_git_are_those_of_today() -> None:
         path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
         for path in [
             *(REPOSITORY / "library").glob("*.qmd"),
-            REPOSITORY / "backmatter" / "answers.qmd",
+            *(REPOSITORY / "backmatter" / name for name in ("answers.qmd", "changes.qmd")),
         ]
     }
     stale = sorted(name for name in WANTED.keys() | kept if WANTED.get(name) != kept.get(name))

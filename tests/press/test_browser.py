@@ -8,6 +8,7 @@ environment says BROWSER_REQUIRED=1.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from pypdf import PdfReader
 
 HERE = Path(__file__).parent
 SAMPLE = HERE / "books" / "everything"
@@ -452,6 +454,14 @@ def test_paper_is_white_and_shows_the_text_alone(open_page: Open, site: Path, th
             expect(part).to_be_hidden()
     expect(page.locator("article h1")).to_be_visible()
     expect(page.locator("details .callout-body").first).to_be_visible()
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_a_sheet_is_printed_on_one_page(open_page: Open, paper: str) -> None:
+    printed = open_page("chapters/sheet.html").pdf(format=paper, prefer_css_page_size=False)
+    (sheet,) = PdfReader(io.BytesIO(printed)).pages
+    words = sheet.extract_text()
+    assert all(f"Kind {kind}" in words for kind in "ABCDEFGH")
 
 
 def test_the_page_reads_without_scripts(browser: Browser, site: Path) -> None:

@@ -48,6 +48,7 @@ def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
         "chapters/prose.html",
         "chapters/cells.html",
         "chapters/callouts.html",
+        "chapters/sheet.html",
         "chapters/appendix.html",
         "Everything-at-Once.pdf",
     }
@@ -193,6 +194,19 @@ def test_the_navigation_has_parts_numbers_and_neighbours(site: Path) -> None:
     ]
     assert "Structure" in page
     assert "Appendices" in page
+
+
+def test_the_foot_of_each_page_leads_on(site: Path) -> None:
+    for page, up in (("index.html", ""), ("chapters/cells.html", "../")):
+        foot = (site / page).read_text().split('<footer class="colophon">')[1]
+        assert f'<a href="{up}chapters/sheet.html">All of it</a>' in foot
+        assert '<a href="https://example.org/everything/issues/new">Report an error' in foot
+
+
+def test_what_is_to_fit_on_one_page_does_in_the_pdf(pdf: PdfReader) -> None:
+    pages = [page.extract_text() for page in pdf.pages]
+    (sheet,) = (text for text in pages if "Kind A" in text and "thing number" in text)
+    assert all(f"Kind {kind}" in sheet for kind in "ABCDEFGH")
 
 
 def test_a_page_needs_no_other_machine(site: Path) -> None:
