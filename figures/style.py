@@ -35,7 +35,8 @@ DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
 
 SMALL = 9.5
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-for _font in FONTS.glob("Inter-*.ttf"):
+OWN_FONTS = sorted(FONTS.glob("Inter-*.ttf"))  # none beside a notebook
+for _font in OWN_FONTS:
     font_manager.fontManager.addfont(_font)
 
 
@@ -48,6 +49,8 @@ def is_narrow() -> bool:
 def figure(height: float, narrow_height: float | None = None) -> Figure:
     """An empty figure as wide as the page, in the book's style; a phone's may be higher."""
     matplotlib.style.use(STYLE)
+    if not OWN_FONTS:
+        matplotlib.rcParams["font.family"] = "sans-serif"
     if is_narrow():
         width = matplotlib.rcParams["figure.figsize"][0]
         return Figure(figsize=(width, narrow_height or height), layout="constrained")

@@ -99,7 +99,7 @@ def _unrun(source: Source) -> Result:
         if isinstance(piece, Cell):
             piece.options["eval"] = False
         outputs.append([value] * len(piece.inline_values()) if isinstance(piece, Prose) else [])
-    return Result(outputs, [])
+    return Result(outputs, [], [])
 
 
 class Places:

@@ -69,6 +69,7 @@ def _build(
     from .citations import cite
     from .document import Pandoc
     from .html import write_site
+    from .notebooks import write_notebooks
     from .pages import read_pages
     from .pdf import write_pdf
     from .project import read_book
@@ -109,6 +110,7 @@ def _build(
                 pdf = pool.submit(write_pdf, book, pages, pandoc, edition, sources)
             if "html" in book.formats:
                 write_site(book, pages, pandoc, edition, new)
+                write_notebooks(book, pages, pandoc, edition, new)
                 check_site(new)
             if "typst" in book.formats:
                 (new / book.pdf_name).write_bytes(pdf.result())

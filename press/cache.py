@@ -99,7 +99,9 @@ def run_changed(
                 if not certain:
                     continue
                 partial = kept[file].with_suffix(".partial")
-                partial.write_text(json.dumps([outcome.pieces, outcome.read]), encoding="utf-8")
+                partial.write_text(
+                    json.dumps([outcome.pieces, outcome.read, outcome.files]), encoding="utf-8"
+                )
                 partial.replace(kept[file])
     problems.stop_if_any()
     for path in set(folder.iterdir()) - set(kept.values()):
@@ -134,7 +136,7 @@ def still_same(files: list[tuple[str, str]]) -> bool:
 
 def _load(path: Path) -> Result | None:
     try:
-        pieces, read = json.loads(path.read_text(encoding="utf-8"))
-        return Result(pieces, [(name, value) for name, value in read])
+        pieces, read, own = json.loads(path.read_text(encoding="utf-8"))
+        return Result(pieces, [(name, value) for name, value in read], own)
     except (OSError, ValueError, TypeError):
         return None  # not there, or torn: it is made again

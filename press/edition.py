@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,8 @@ class Edition:
     version: str
     commit: str
     date: str  # YYYY-MM-DD, the commit's; no clock is read, so that builds repeat
+    distribution: str  # what the project is installed as, and the packages that it then brings
+    packages: list[str]
 
 
 def read_edition(root: Path) -> Edition:
@@ -22,14 +25,15 @@ def read_edition(root: Path) -> Edition:
         )
         return done.stdout.strip()
 
-    version = ""
-    project = root / "pyproject.toml"
-    if project.is_file():
-        with project.open("rb") as file:
-            version = tomllib.load(file).get("project", {}).get("version", "")
+    project: dict[str, Any] = {}
+    if (root / "pyproject.toml").is_file():
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    about = project.get("project", {})
+    build = project.get("tool", {}).get("hatch", {}).get("build", {})
+    packages = build.get("targets", {}).get("wheel", {}).get("packages", [])
     try:
         commit, date = git("log", "-1", "--format=%h %cs").split()
-        changed = git("status", "--porcelain", "--", ".")
+        commit += " with changes" if git("status", "--porcelain", "--", ".") else ""
     except (OSError, subprocess.CalledProcessError, ValueError):
-        return Edition(version, "", "")
-    return Edition(version, commit + (" with changes" if changed else ""), date)
+        commit = date = ""
+    return Edition(about.get("version", ""), commit, date, about.get("name", ""), packages)

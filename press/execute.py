@@ -29,10 +29,11 @@ Outputs = list[dict[str, Any]]
 
 @dataclass
 class Result:
-    """What a chapter's pieces gave, in order, and each file that it read with its digest."""
+    """What a chapter's pieces gave, in order, and the files that they depend on."""
 
     pieces: list[Outputs]
-    read: list[tuple[str, str]]
+    read: list[tuple[str, str]]  # each file that it opened and each foreign module, with its digest
+    files: list[str]  # the project's modules that it imported, and what it read beside them
 
 
 def environment() -> dict[str, str]:
@@ -48,7 +49,7 @@ def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Re
 
     def run(source: Source) -> Result | BookError:
         if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
-            return Result([[] for _ in source.pieces], [])
+            return Result([[] for _ in source.pieces], [], [])
         folder = root if in_project else (root / source.file).parent
         with TemporaryFile() as errors, _kernel(folder, root / MEMORY, errors) as kernel:
             kernels.append(kernel)
@@ -100,7 +101,7 @@ def _results(source: Source, root: Path, kernel: subprocess.Popen[bytes]) -> Res
     if not kernel.stdout.readline():
         raise EOFError
     found = [_checked(source, piece, kernel.stdout.readline()) for piece in source.pieces]
-    return Result(found, json.loads(kernel.stdout.readline()))
+    return Result(found, *json.loads(kernel.stdout.readline()))
 
 
 def _asked(piece: Cell | Prose) -> str | list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.parse import unquote
 from .cache import THEME
 from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, string, walk
 from .edition import Edition
+from .notebooks import notebook_of
 from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
@@ -62,6 +64,7 @@ def write_site(
             "number": page.number,
             "href": href,
             "lang": book.lang,
+            "notebook": notebook_of(page),
             "toc": _sections(body),
             "prev": _neighbour(pages, titles, i - 1),
             "next": _neighbour(pages, titles, i + 1),
@@ -135,7 +138,7 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
     own = f' id="{identifier}"' if identifier else ""
     if "press-only-typst" in classes:
         return []
-    if "press-only-html" in classes:
+    if "press-only-html" in classes or "press-cell" in classes:
         return inside(blocks)
     if "press-figure" in classes:
         image = blocks[1]["c"][0]
@@ -333,7 +336,7 @@ def _search(page: Page) -> list[dict[str, Any]]:
         here.clear()
 
     href, section = page.chapter.href, ""
-    for block in page.blocks[1:]:
+    for block in _unwrapped(page.blocks[1:]):
         if block["t"] == "Div" and "press-only-typst" in block["c"][0][1]:
             continue
         if block["t"] == "Header":
@@ -344,6 +347,15 @@ def _search(page: Page) -> list[dict[str, Any]]:
             here.append(block)
     close(href, section)
     return entries
+
+
+def _unwrapped(blocks: list[Node]) -> Iterator[Node]:
+    """The blocks, and those that cells gave among them."""
+    for block in blocks:
+        if block["t"] == "Div" and "press-cell" in attribute(block)[1]:
+            yield from block["c"][1]
+        else:
+            yield block
 
 
 def _previews(body: str) -> list[tuple[str, str]]:

@@ -196,6 +196,17 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
     return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
 
 
+def files_run_with(root: str) -> list[str]:
+    """The project's modules that the chapter imported, and what it opened beside them."""
+    home = os.path.realpath(root) + os.sep
+    found = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    own = {os.path.realpath(file) for file in found if not file.startswith(sys.prefix)}
+    own = {file for file in own if file.startswith(home)}
+    folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
+    own |= {file for file, value in opened.items() if value and os.path.dirname(file) in folders}
+    return sorted(file.removeprefix(home) for file in own)
+
+
 # ---- The talk with press
 
 
@@ -224,7 +235,8 @@ def main() -> None:
         if errors:
             break
     else:
-        answer(files_read(request["root"], request["memory"]))
+        root = request["root"]
+        answer([files_read(root, request["memory"]), files_run_with(root)])
     os._exit(0)  # no thread or exit handler of a chapter can hold press up
 
 

@@ -363,7 +363,7 @@ class Numbering:
             self.format_only = False
             return node
         inner: list[Node] = walk(blocks, self.change)
-        return inner if classes == ["press-output"] else div(identifier, classes, inner)
+        return inner if classes == ["press-output"] else div(identifier, classes, inner, **values)
 
     def float(
         self, identifier: str, values: dict[str, str], classes: list[str], blocks: list[Node]
@@ -380,8 +380,16 @@ class Numbering:
                 return []
             caption = blocks[-1]["c"]
             blocks = blocks[:-1]
-            if len(blocks) == 1 and blocks[0]["t"] == "Div":
-                blocks = blocks[0]["c"][1]
+            if len(blocks) == 1 and blocks[0]["t"] == "Div":  # a cell's, and its output in it
+                cell, blocks = blocks[0], blocks[0]["c"][1]
+                blocks = blocks[0]["c"][1] if len(blocks) == 1 else blocks
+                cell["c"][1] = [self.drawn_or_set(identifier, values, caption, blocks)]
+                return cell
+        return self.drawn_or_set(identifier, values, caption, blocks)
+
+    def drawn_or_set(
+        self, identifier: str, values: dict[str, str], caption: list[Node], blocks: list[Node]
+    ) -> Node | list[Node]:
         if len(blocks) == 1 and identifier.startswith("tbl-") and blocks[0]["t"] == "Table":
             if self.table_caption(blocks[0])[1]:
                 self.refuse(f"`{identifier}` has two captions.", definition(identifier))

@@ -34,6 +34,8 @@ class Woven:
     file: str
     lines: list[tuple[int, str]] = field(default_factory=list)
     figures: dict[str, Drawing] = field(default_factory=dict)
+    cells: list[tuple[Cell, Outputs]] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  # of the project, that the cells run with
 
     @property
     def text(self) -> str:
@@ -59,6 +61,7 @@ def weave(source: Source, result: Result) -> Woven:
             weaver.prose(piece, outputs)
         else:
             weaver.cell(piece, outputs)
+    weaver.woven.files = result.files
     weaver.problems.stop_if_any()
     return weaver.woven
 
@@ -147,6 +150,8 @@ class _Weaver:
             self.refuse(cell.line, f"{sentence} which takes the PDF minutes to set.")
         if cell.options["eval"]:
             self.check_label(cell, len(figures), len(shown), len(printed))
+        self.woven.add(cell.line, "", f'::: {{.press-cell number="{len(self.woven.cells)}"}}')
+        self.woven.cells.append((cell, outputs))
         if cell.options["echo"] and cell.code:
             code = _fenced(cell.code, " {.python}")
             self.woven.add(cell.line, "", "::: {.code-cell}", code, ":::")
@@ -156,7 +161,7 @@ class _Weaver:
         for text in shown:
             opening = f"::: {{{mark}.press-output}}"
             self.woven.add(cell.line, "", opening, "", text.strip("\n"), "", ":::")
-        self.woven.add(cell.line, "")
+        self.woven.add(cell.line, "", ":::", "")
 
     def figure(self, cell: Cell, output: dict[str, Any], number: int) -> str:
         name = re.sub(r"\W+", "-", f"{self.woven.file}-{cell.label or cell.line}-{number}")
