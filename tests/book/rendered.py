@@ -12,6 +12,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 SOURCES = [
     "_quarto.yml",
+    "pyproject.toml",
     "index.qmd",
     "references.qmd",
     "references.bib",

@@ -1,0 +1,112 @@
+"""Each chapter's notebook, downloaded, runs where the wheel and its extra `book` are installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import venv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from press.project import read_book
+from press.source import Cell, read_source
+from tests.book.rendered import REPOSITORY
+
+# Runs a notebook in its folder and prints what its cells gave, as far as it is text.
+RUN = """
+import sys, nbclient, nbformat
+book = nbformat.read(sys.argv[1], as_version=4)
+nbformat.validate(book)
+def told(cell):
+    return "".join(o.get("text") or o["data"].get("text/markdown", "") for o in cell.outputs)
+cells = [cell for cell in book.cells if cell.cell_type == "code"]
+before = [told(cell) for cell in cells]
+nbclient.NotebookClient(book, timeout=300).execute()
+for cell, old in zip(cells, before):
+    assert told(cell) == old, f"{cell.source} was printed with {old} and gives {told(cell)}"
+"""
+
+
+def command(*arguments: str | Path, **more: Path) -> subprocess.CompletedProcess[str]:
+    words = list(map(str, arguments))
+    return subprocess.run(words, capture_output=True, text=True, check=False, **more)  # type: ignore
+
+
+def filled_environment(folder: Path) -> Path:
+    """A Python in an environment that holds the wheel with [book] and nothing else of ours."""
+    venv.create(folder / "environment", with_pip=True)
+    python = folder / "environment" / "bin" / "python"
+    lock = REPOSITORY / "requirements" / "book.txt"
+    pip = (python, "-m", "pip", "install", "--quiet", "--no-input")
+    filled = command(*pip, "--require-hashes", "-r", lock)
+    if filled.returncode:
+        reason = (filled.stderr.strip().splitlines() or ["?"])[-1]
+        pytest.fail(f"the notebooks need a fresh environment, and pip cannot fill it: {reason}")
+    wheels = ("--wheel-dir", folder, REPOSITORY)  # the build tool came with the lock
+    built = command(
+        python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", *wheels
+    )
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    done = command(*pip, "--no-index", f"machine-foundations[book] @ {wheel.as_uri()}")
+    assert done.returncode == 0, f"requirements/book.txt lacks what [book] needs: {done.stderr}"
+    return python
+
+
+def with_cells() -> set[str]:
+    book = read_book(REPOSITORY)
+    return {
+        Path(chapter.file).stem
+        for chapter in book.chapters
+        if any(
+            isinstance(piece, Cell)
+            for piece in read_source(
+                chapter.file,
+                (REPOSITORY / chapter.file).read_text(encoding="utf-8"),
+                book.execute,
+            ).pieces
+        )
+    }
+
+
+def test_each_notebook_runs_in_a_fresh_environment(book: Path, tmp_path: Path) -> None:
+    zips = sorted((book / "notebooks").glob("*.zip"))
+    assert {path.stem for path in zips} == with_cells()
+    for path in zips:
+        ZipFile(path).extractall(tmp_path / "downloads")
+    python = filled_environment(tmp_path)
+
+    def faults(path: Path) -> str:
+        folder = tmp_path / "downloads" / path.stem
+        done = command(python, "-c", RUN, f"{path.stem}.ipynb", cwd=folder)
+        return f"{path.stem}: {done.stderr.strip()[-2000:]}" if done.returncode else ""
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert not [fault for fault in pool.map(faults, zips) if fault]
+
+
+def test_notebooks_say_what_the_pages_say(book: Path) -> None:
+    with ZipFile(book / "notebooks" / "roofline.zip") as archive:
+        names = archive.namelist()
+        notebook = json.loads(archive.read("roofline/roofline.ipynb"))
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert {"roofline/figures/style.py", "roofline/figures/book.mplstyle"} <= set(names)
+    assert not [name for name in names if "calc" in name]
+    text = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    words = "\n".join(text).replace("\u00a0", " ")
+    assert "Figure 3.1 draws both roofs" in words
+    assert "(Kaplan et al. 2020)" in words
+    assert "153.0 FLOP/byte" in words
+    assert "{python}" not in words
+    assert "press-" not in words
+    assert "](../" not in words
+
+
+def test_each_page_that_runs_cells_links_to_its_notebook(book: Path) -> None:
+    for name in with_cells():
+        (page,) = (p for p in book.rglob(f"{name}.html") if p.parent.name != "library")
+        assert f'notebooks/{name}.zip" download' in page.read_text(encoding="utf-8")
