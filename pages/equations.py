@@ -37,7 +37,7 @@ TOKEN = re.compile(
     r"(?P<hat>\w)\u0302|(?P<log>log₂|log₁₀)"
     r"|(?P<words>[A-Za-zα-ωΔ][a-z\d]+(?: [a-z]{2,}(?![\w(]))*|[A-Z]{2,}|[A-Za-zα-ωΔ])"
     r"(?P<sub>_\w+|½)?(?P<star>\*(?! ?\w))?"
-    r"|(?P<square>²)|\^\((?P<power>[^()]+)\)|(?P<other>\S)|(?P<space>\s+)"
+    r"|(?P<below>_\w+)|(?P<square>²)|\^\((?P<power>[^()]+)\)|(?P<other>\S)|(?P<space>\s+)"
 )
 ROOT = re.compile(r"√\(((?:[^()]|\([^()]*\))*)\)")
 
@@ -59,6 +59,8 @@ def _token(match: re.Match[str]) -> str:
         return _name(match["words"]) + _subscript(match["sub"]) + ("^*" if match["star"] else "")
     if match["log"]:
         return {"log₂": r"\log_2 ", "log₁₀": r"\log_{10} "}[match["log"]]
+    if match["below"]:
+        return _subscript(match["below"])
     if match["power"]:
         return f"^{{{tex(match['power'])}}}"
     if match["square"]:

@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import sysconfig
 import tempfile
@@ -86,6 +87,30 @@ class Shell(InteractiveShell):
         errors.append((kind.__name__, str(error)))
 
 
+def drawn(figure: object) -> str:
+    """A figure as SVG, without the half that no eye can see: names, blanks, millionths."""
+    svg = str(print_figure(figure, "svg", **PRINTING))
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    svg = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", svg)
+    svg = re.sub(r'(?<= )(?:d|x|y|x1|x2|y1|y2|points)="[^"]*"', _shortened, svg)
+    svg = re.sub(r"\n +<", "\n<", svg)
+    svg = re.sub(r"(?<=\n)<g>\n(<(?:path|text|use)\b[^\n]*\n)</g>\n", r"\1", svg)
+    return re.sub(r'(?:^<path d="[^"]*"(.*)\n)(?:^<path d="[^"]*"\1\n)+', _joined, svg, flags=re.M)
+
+
+def _joined(strokes: re.Match[str]) -> str:
+    """Strokes that follow one another and look alike, as one; not where they shine through."""
+    if "fill: none" not in strokes[1] or "opacity" in strokes[1]:
+        return strokes[0]
+    whole = " ".join(re.findall(r' d="([^"]*)"', strokes[0]))
+    return f'<path d="{whole}"{strokes[1]}\n'
+
+
+def _shortened(attribute: re.Match[str]) -> str:
+    text = re.sub(r"\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}", attribute[0])
+    return re.sub(r"\s+", " ", text).replace(' "', '"')
+
+
 class Chapter:
     """One chapter's shell."""
 
@@ -100,9 +125,7 @@ class Chapter:
         )
         printer: Any = self.shell.display_formatter
         svg = printer.formatters["image/svg+xml"]
-        svg.for_type_by_name(
-            "matplotlib.figure", "Figure", lambda figure: print_figure(figure, "svg", **PRINTING)
-        )
+        svg.for_type_by_name("matplotlib.figure", "Figure", drawn)
         # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         self.streams = [Stream("stdout", 1), Stream("stderr", 2)]

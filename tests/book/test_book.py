@@ -90,6 +90,16 @@ def test_the_pdf_has_text_on_every_page_and_bookmarks(book: Path) -> None:
     assert reader.outline
 
 
+def test_the_book_is_light(book: Path) -> None:
+    (pdf,) = book.glob("*.pdf")
+    assert pdf.stat().st_size < 3e6
+    files = [path for path in book.rglob("*") if path.is_file() and path.suffix != ".zip"]
+    assert sum(path.stat().st_size for path in files if path != pdf) < 4e6
+    for page in book.rglob("*.html"):
+        text = re.sub(r"<svg\b.*?</svg>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert len(text.encode()) < 600e3, page.name
+
+
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("colour", ["BLUE", "ORANGE", "GREEN", "PURPLE", "RED"])
 def test_colours_stand_out_on_both_grounds(colour: str, ground: str) -> None:

@@ -1,0 +1,91 @@
+"""The book in a real browser: what every one of its pages must stand, and a reader's ways in it."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+from pypdf import PdfReader
+
+from tests.in_browser import THEMES, axe_violations, background, open_file, pages_of
+
+PHONE = {"width": 390, "height": 800}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_page_is_hard_to_use_by_the_rules_of_axe(
+    context: BrowserContext, book: Path, theme: str
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    problems = {}
+    for href in pages_of(book):
+        open_file(page, book / href)
+        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        wrong = page.locator(".katex-error").all_text_contents()  # what KaTeX cannot set
+        if found := [*axe_violations(page), *wrong]:
+            problems[href] = found
+    assert problems == {}
+
+
+def test_neither_a_page_nor_a_figure_scrolls_sideways_on_a_phone(
+    context: BrowserContext, book: Path
+) -> None:
+    page = context.new_page()
+    page.set_viewport_size(PHONE)
+    too_wide = []
+    for href in pages_of(book):
+        open_file(page, book / href)
+        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        needed = page.evaluate("document.documentElement.scrollWidth")
+        if needed > PHONE["width"]:
+            too_wide.append(f"{href} needs {needed}")
+        too_wide += page.eval_on_selector_all(
+            ".figure-content",
+            "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1)"
+            ".map(box => box.closest('figure').id)",
+        )
+    assert too_wide == []
+
+
+def test_search_finds_a_term_on_another_page(context: BrowserContext, book: Path) -> None:
+    page = open_file(context.new_page(), book / "index.html")
+    page.keyboard.press("/")
+    page.keyboard.type("ridge point")
+    page.locator("[role=option][href*='roofline.html']").first.click()
+    page.wait_for_url(re.compile(r"roofline\.html"))
+    expect(page.locator("article")).to_contain_text("ridge point")
+
+
+def test_the_dark_theme_stays_from_page_to_page(context: BrowserContext, book: Path) -> None:
+    page = open_file(context.new_page(), book / "index.html")
+    light = background(page)
+    page.get_by_role("button", name="Dark theme").click()
+    dark = background(page)
+    page.locator(".turn a[rel=next]").click()
+    assert light != background(page) == dark
+
+
+def test_cross_references_land_and_answers_unfold(context: BrowserContext, book: Path) -> None:
+    page = open_file(context.new_page(), book / "chapters" / "roofline.html")
+    reference = page.locator("main a.crossref[href*='.html#']").first
+    target = str(reference.get_attribute("href")).split("#")[1]
+    reference.click()
+    page.wait_for_url(re.compile(f"#{target}$"))
+    expect(page.locator(f"#{target}")).to_be_in_viewport()
+    open_file(page, book / "chapters" / "roofline.html")
+    fold = page.locator("details").first
+    expect(fold.locator(".callout-body")).to_be_hidden()
+    fold.locator("summary").click()
+    expect(fold.locator(".callout-body")).to_be_visible()
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_the_page_of_numbers_prints_on_one_page(
+    context: BrowserContext, book: Path, paper: str
+) -> None:
+    page = open_file(context.new_page(), book / "chapters" / "sheet.html")
+    assert len(PdfReader(io.BytesIO(page.pdf(format=paper))).pages) == 1

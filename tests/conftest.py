@@ -1,0 +1,3 @@
+from tests.in_browser import browser, context
+
+__all__ = ["browser", "context"]
