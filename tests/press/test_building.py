@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import json
 import os
 import shutil
@@ -14,12 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
-import typst
-from pypdf import PdfReader
 
 from press import build
 from press.build import render
-from press.cache import THEME, files_below
+from press.cache import files_below
 from press.check import page_texts
 from press.errors import BookError
 from press.execute import KERNEL
@@ -452,20 +449,3 @@ def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Writ
     assert len(list((root / ".press-cache/cells").iterdir())) == 1
     name, inputs, outputs = json.loads((root / ".press-cache/last-build.json").read_text())
     assert (name, len(inputs), len(outputs)) == ("_book", 64, 64)
-
-
-def test_a_packed_pdf_says_the_same(everything: Path) -> None:
-    render(everything)
-    (pdf,) = (everything / "_book").glob("*.pdf")
-    sources = everything / ".press-cache" / "typst"
-    fonts = [THEME / "fonts"]
-    plain = typst.compile(
-        sources / "main.typ", root=sources, font_paths=fonts, ignore_system_fonts=True
-    )
-    assert pdf.stat().st_size < 0.8 * len(plain)
-    first, second = PdfReader(io.BytesIO(plain)), PdfReader(pdf)
-    assert [page.extract_text() for page in first.pages] == [
-        page.extract_text() for page in second.pages
-    ]
-    assert str(first.outline[0].title) == str(second.outline[0].title)
-    assert first.trailer["/Root"].keys() == second.trailer["/Root"].keys()
