@@ -50,6 +50,8 @@ def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
         "chapters/callouts.html",
         "chapters/sheet.html",
         "chapters/appendix.html",
+        "notebooks/callouts.zip",
+        "notebooks/cells.zip",
         "Everything-at-Once.pdf",
     }
 
