@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import os
@@ -22,6 +23,7 @@ from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
 
+DECIMAL = re.compile(r"-?\d+\.\d+")
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
@@ -234,12 +236,30 @@ def _inline_svg(page: Page, book: Book, source: str, width: str, label: str) -> 
         name = re.sub(r"\W+", "-", source.removeprefix(PAGE))
         svg = (book.root / source.removeprefix(PAGE)).read_text(encoding="utf-8")
         return _opened(svg, name, f' aria-label="{label}"{style}')
-    name = source.removeprefix(FIGURE)
-    drawing = page.woven.figures[name]
+    drawing = page.woven.figures[source.removeprefix(FIGURE)]
+    name = hashlib.sha256(source.encode()).hexdigest()[:8]
     if not drawing.narrow:
-        return _opened(drawing.svg, name, f' aria-label="{label}"{style}')
-    wide = _opened(drawing.svg, name, f' class="wide" aria-label="{label}"{style}')
-    return wide + _opened(drawing.narrow, f"narrow-{name}", f' class="narrow" aria-label="{label}"')
+        return _opened(_compact(drawing.svg), f"w{name}", f' aria-label="{label}"{style}')
+    label = f' aria-label="{label}"'
+    wide = _opened(_compact(drawing.svg), f"w{name}", f' class="wide"{label}{style}')
+    return wide + _opened(_compact(drawing.narrow), f"n{name}", f' class="narrow"{label}')
+
+
+def _compact(svg: str) -> str:
+    """A drawing of matplotlib's without what no eye sees: far decimals, null turns, unused ids."""
+
+    def rounded(match: re.Match[str]) -> str:
+        return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
+
+    def numbers(match: re.Match[str]) -> str:
+        return f' {match[1]}="{DECIMAL.sub(rounded, " ".join(match[2].split()))}"'
+
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r' (d|x|y|transform)="([^"]*)"', numbers, svg)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    short = {name: f"p{number}" for number, name in enumerate(sorted(used))}
+    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{short[m[1]]}"' if m[1] in short else "", svg)
+    return re.sub(r'(href="#|url\(#)([^")]+)', lambda m: m[1] + short[m[2]], svg)
 
 
 def _opened(svg: str, name: str, attributes: str) -> str:
