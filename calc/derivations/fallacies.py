@@ -124,7 +124,8 @@ class CacheHit:
     l1_gpu = AnchorLatencies.hopper_l1
     l2_gpu = AnchorLatencies.hopper_l2
     gpu_per_cpu = l1_gpu / l1_cpu
-    average = memory.average_access_time(l1_gpu, 1 - hit_rate, l2_gpu)
+    # The L2 was measured from the start of the access, the look into L1 included.
+    average = memory.average_access_time(l1_gpu, 1 - hit_rate, l2_gpu - l1_gpu)
 
 
 class FasterLink:
