@@ -8,7 +8,8 @@
 
 Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
 `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization` and `collectives` the
-laws; `derivations` what the book quotes. Each is imported when it is first used.
+laws; `simulation` tries models on hardware that one does not have, `derivations` holds what the
+book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
         scaling as scaling,
     )
     from calc import (
+        simulation as simulation,
+    )
+    from calc import (
         training as training,
     )
 
@@ -78,7 +82,7 @@ LAW_MODULES = (
     "quantization",
     "collectives",
 )
-SUBMODULES = ("constants", "hardware", "runs", "formats", *LAW_MODULES, "derivations")
+SUBMODULES = ("constants", "hardware", "runs", "formats", *LAW_MODULES, "simulation", "derivations")
 
 
 def laws() -> dict[str, Callable[..., Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import griffe
 
@@ -88,13 +88,20 @@ def _module(package: griffe.Module, name: str) -> griffe.Module:
 
 
 def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class]:
-    """What a module defines for its callers, in the order of its source."""
+    """What a module defines for its callers, or a package takes from its own modules for them, in
+    the order of their source.
+    """
+    members: Iterable[griffe.Object | griffe.Alias] = module.members.values()
+    if module.is_init_module:
+        imported = (each for each in members if isinstance(each, griffe.Alias))
+        inside = f"{module.path}."
+        members = (each.final_target for each in imported if each.target_path.startswith(inside))
     found = [
         member
-        for member in module.members.values()
+        for member in members
         if isinstance(member, griffe.Function | griffe.Class) and not member.name.startswith("_")
     ]
-    return sorted(found, key=lambda member: member.lineno or 0)
+    return sorted(found, key=lambda member: (member.module.path, member.lineno or 0))
 
 
 def _front(package: griffe.Module) -> list[str]:

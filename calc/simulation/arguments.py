@@ -1,0 +1,63 @@
+"""What a caller may give a simulation: counts, factors and memory, or else one sentence."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from calc.elementwise import floor
+from calc.errors import InputError, shown
+from calc.units import Quantity, QuantityLike, quantity
+
+
+def whole_number(name: str, given: Any, at_least: int = 1) -> int:
+    """A count as it was given; 2.9, True and 0 are refused, never rounded or replaced."""
+    try:
+        count = -math.inf if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        count = -math.inf
+    if count < at_least:
+        raise InputError(f"{name} must be a whole number from {at_least}; got {shown(given)}")
+    return int(count)
+
+
+def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.inf) -> float:
+    """A finite number in its range; NaN is in none."""
+    try:
+        value = math.nan if isinstance(given, bool | str) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not (math.isfinite(value) and value >= at_least and value > above):
+        needed = f"above {above:g}" if above >= at_least else f"from {at_least:g}"
+        raise InputError(f"{name} must be a number {needed}; got {shown(given)}")
+    return value
+
+
+def memory(name: str, given: QuantityLike) -> Quantity:
+    """An amount of memory, positive and finite, in whole bytes: a part of one holds nothing.
+
+    >>> memory("budget", "0.25 MiB").m_as("byte")
+    262144.0
+    """
+    if isinstance(given, bool | int | float):
+        raise InputError(f'{name} needs a unit, as in "512 MiB"; got {shown(given)}')
+    amount = quantity(given)
+    if not amount.check("[information]"):
+        raise InputError(f"{name} must be memory, as 512 MiB is; got {amount}")
+    held = amount.m_as("byte")
+    if not isinstance(held, float):
+        raise InputError(f"{name} must be a single amount of memory; got {shown(given)}")
+    if not 1 <= held < math.inf:
+        raise InputError(f"{name} must be positive and finite, a byte or more; got {amount}")
+    return quantity(float(floor(held)), "byte").to(amount.units)
+
+
+def whole_bytes(amount: Quantity) -> int:
+    """The bytes of an amount of memory, without the rounding error of its unit."""
+    return round(float(amount.m_as("byte")))
+
+
+def in_bytes(count: int) -> Quantity:
+    """A Quantity of so many bytes, whose magnitude is that whole number."""
+    return quantity(float(count), "byte")

@@ -1,0 +1,88 @@
+"""Samples and labels: what a network can be trained on, and the digits that everyone has."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from calc.errors import InputError, shown
+from calc.simulation.arguments import number
+
+
+class Split(NamedTuple):
+    """Samples and their labels, to train on and to test with."""
+
+    X_train: Any
+    y_train: Any
+    X_test: Any
+    y_test: Any
+
+
+def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
+    """The handwritten digits that come with scikit-learn: 1797 images of 8 × 8 pixels, 0 to 1.
+
+    The seed decides which of them are for testing. Nothing is downloaded.
+
+    Source: alpaydin1998optical
+
+    >>> split = digits()
+    >>> split.X_train.shape, split.X_test.shape
+    ((1437, 64), (360, 64))
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise InputError(
+            "the digits come with scikit-learn, which is not installed;"
+            " pip install machine-foundations[simulation] brings it"
+        ) from None
+    fraction = number("digits(): test_fraction", test_fraction, above=0.0)
+    if fraction >= 1:
+        raise InputError(f"digits(): test_fraction must be below 1; got {shown(test_fraction)}")
+    X, y = load_digits(return_X_y=True)
+    X = (X / 16).astype(numpy.float32)
+    order = numpy.random.default_rng(seed).permutation(len(X))
+    held_back = -int(-fraction * len(X) // 1)
+    test, train = order[:held_back], order[held_back:]
+    return Split(X[train], y[train], X[test], y[test])
+
+
+def checked_samples(X: Any, width: int) -> Any:
+    """Samples as rows of finite 32-bit numbers, as many in each as the network has inputs."""
+    try:
+        samples = numpy.asarray(X, dtype=numpy.float32)
+    except (TypeError, ValueError):
+        raise InputError(f"X must be rows of numbers; got {shown(X)}") from None
+    if samples.ndim != 2 or samples.shape[1] != width:
+        raise InputError(f"X must be rows of {width} numbers each; got shape {samples.shape}")
+    if not len(samples):
+        raise InputError("X must hold at least one sample; got none")
+    if not numpy.isfinite(samples).all():
+        where = int(numpy.argwhere(~numpy.isfinite(samples))[0, 0])
+        raise InputError(f"X must be finite; row {where} holds a NaN or an infinity")
+    return samples
+
+
+def checked_labels(y: Any, samples: int, classes: int) -> Any:
+    """Labels as whole numbers from 0, one for each sample, none beyond the network's outputs."""
+    labels = numpy.asarray(y)
+    if labels.shape != (samples,):
+        raise InputError(
+            f"y must hold a label for each of the {samples} samples; got shape {labels.shape}"
+        )
+    if labels.dtype.kind not in "iu":
+        raise InputError(f"y must hold whole numbers; got {labels.dtype} in {shown(y)}")
+    out = (labels < 0) | (labels >= classes)
+    if out.any():
+        raise InputError(
+            f"y must hold labels from 0 to {classes - 1}, one for each output;"
+            f" got {labels[out][0]} in row {int(numpy.argmax(out))}"
+        )
+    return labels.astype(numpy.int64)
+
+
+def several_classes(labels: Any) -> None:
+    """Training on a single class teaches a network to answer without looking."""
+    if (labels == labels[0]).all():
+        raise InputError(f"y must hold at least two classes to learn; every label is {labels[0]}")

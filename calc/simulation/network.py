@@ -1,0 +1,220 @@
+"""A small network in NumPy: dense layers, trained by gradient descent, in any precision."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy
+
+from calc.errors import InputError, shown
+from calc.simulation.arguments import number, whole_number
+from calc.simulation.data import checked_labels, checked_samples, several_classes
+from calc.simulation.precision import Arithmetic, arithmetic
+
+
+@dataclass(frozen=True)
+class History:
+    """Mean loss and share of right answers in each epoch, both while it was being trained on."""
+
+    loss: tuple[float, ...]
+    accuracy: tuple[float, ...]
+
+
+def _relu_slope(output: Any) -> Any:
+    return output > 0
+
+
+# What a layer does with its sums, and the slope of that, from its output.
+ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "relu": (lambda sums: numpy.maximum(sums, 0), _relu_slope),
+    "tanh": (numpy.tanh, lambda output: 1 - output**2),
+    "sigmoid": (
+        lambda sums: (1 + numpy.tanh(sums / 2)) / 2,  # 1 / (1 + e^−x), which would overflow
+        lambda output: output * (1 - output),
+    ),
+    "identity": (lambda sums: sums, numpy.ones_like),
+}
+
+
+class NeuralNetwork:
+    """Dense layers, the last of them a softmax over classes, trained by gradient descent.
+
+    `layer_sizes` are the inputs and then the outputs of each layer; `activations` one word for each
+    layer: relu, tanh, sigmoid or identity, and softmax for the last. Weights are FP32. `precision`
+    says in which format the layers compute; where it is not float32, training keeps FP32 weights,
+    rounds them on their way into each layer, and takes the gradient as if nothing were rounded.
+
+    >>> network = NeuralNetwork((2, 8, 2), ("tanh", "softmax"))
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> history = network.fit(X, [0, 1, 1, 0], epochs=500, alpha=0.5, batch_size=4, seed=0)
+    >>> network.predict(X).tolist(), round(history.accuracy[-1], 2)
+    ([0, 1, 1, 0], 1.0)
+    """
+
+    def __init__(
+        self, layer_sizes: Sequence[int], activations: Sequence[str], precision: str = "float32"
+    ) -> None:
+        self.layer_sizes = tuple(
+            whole_number("NeuralNetwork(): a layer size", each) for each in layer_sizes
+        )
+        if len(self.layer_sizes) < 2:
+            raise InputError(
+                f"NeuralNetwork(): layer_sizes needs inputs and at least one layer;"
+                f" got {shown(layer_sizes)}"
+            )
+        self.activations = _checked_activations(activations, len(self.layer_sizes) - 1)
+        self.precision = precision
+        self.weights: list[Any] = []
+        self.biases: list[Any] = []
+
+    @property
+    def precision(self) -> str:
+        """The name of the format in which the layers compute."""
+        return self._arithmetic.name
+
+    @precision.setter
+    def precision(self, name: str) -> None:
+        self._arithmetic: Arithmetic = arithmetic(name)
+
+    @property
+    def layer_widths(self) -> tuple[int, ...]:
+        """Numbers of one sample: the input, then the output of each layer."""
+        return self.layer_sizes
+
+    @property
+    def parameter_counts(self) -> tuple[int, ...]:
+        """Weights and biases of each layer."""
+        return tuple(inputs * outputs + outputs for inputs, outputs in pairwise(self.layer_sizes))
+
+    def initialize(self, seed: int) -> None:
+        """New weights of the variance 2 / inputs, from the seed; biases of zero.
+
+        Source: he2015delving
+        """
+        random = numpy.random.default_rng(whole_number("seed", seed, at_least=0))
+        self.weights, self.biases = [], []
+        for inputs, outputs in pairwise(self.layer_sizes):
+            spread = math.sqrt(2 / inputs)
+            weights = spread * random.standard_normal((inputs, outputs))
+            self.weights.append(weights.astype(numpy.float32))
+            self.biases.append(numpy.zeros(outputs, dtype=numpy.float32))
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        epochs: int,
+        alpha: float,
+        batch_size: int,
+        seed: int,
+        on_epoch: Callable[[History], None] | None = None,
+    ) -> History:
+        """Train anew from the seed with step length `alpha`; `on_epoch` is told of each epoch.
+
+        The seed decides the first weights and the order of the samples, so the same call gives the
+        same network. A batch that is larger than the data is all of them; the last may be short.
+        """
+        epochs = whole_number("fit(): epochs", epochs)
+        batch_size = whole_number("fit(): batch_size", batch_size)
+        alpha = number("fit(): alpha", alpha, above=0.0)
+        samples = checked_samples(X, self.layer_sizes[0])
+        labels = checked_labels(y, len(samples), self.layer_sizes[-1])
+        several_classes(labels)
+        self.initialize(seed)
+        order = numpy.random.default_rng([seed, 1])  # another stream than that of the weights
+        history = History((), ())
+        for epoch in range(1, epochs + 1):
+            loss, right = 0.0, 0
+            shuffled = order.permutation(len(samples))
+            for start in range(0, len(samples), batch_size):
+                batch = shuffled[start : start + batch_size]
+                batch_loss, batch_right = self._step(samples[batch], labels[batch], alpha)
+                loss, right = loss + batch_loss, right + batch_right
+            if not math.isfinite(loss):
+                raise InputError(
+                    f"fit(): the loss was no finite number any more in epoch {epoch} in"
+                    f" {self.precision}; a smaller alpha than {alpha:g} may help"
+                )
+            history = History(
+                (*history.loss, loss / len(samples)), (*history.accuracy, right / len(samples))
+            )
+            if on_epoch:
+                on_epoch(history)
+        return history
+
+    def probabilities(self, X: Any) -> Any:
+        """For each sample the probability of each class."""
+        return self._forward(checked_samples(X, self.layer_sizes[0]))[-1]
+
+    def predict(self, X: Any) -> Any:
+        """For each sample the most probable class."""
+        return self.probabilities(X).argmax(axis=1)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of samples whose most probable class is their label."""
+        predicted = self.predict(X)
+        return float((predicted == checked_labels(y, len(predicted), self.layer_sizes[-1])).mean())
+
+    def with_weights(self, weights: Sequence[Any]) -> NeuralNetwork:
+        """A copy with other weights of the same shapes, as after pruning; biases are kept."""
+        changed = copy.deepcopy(self)
+        changed.weights = [numpy.array(each, dtype=numpy.float32) for each in weights]
+        if [each.shape for each in changed.weights] != [each.shape for each in self.weights]:
+            raise InputError("with_weights() needs a matrix for each layer, of the same shapes")
+        return changed
+
+    def with_precision(self, name: str) -> NeuralNetwork:
+        """A copy that computes in another precision, from the same FP32 weights."""
+        changed = copy.deepcopy(self)
+        changed.precision = name
+        return changed
+
+    def _forward(self, samples: Any) -> list[Any]:
+        """The input and the output of every layer, as they are kept."""
+        if not self.weights:
+            raise InputError("the network has no weights yet; fit() or initialize() it first")
+        outputs = [self._arithmetic.activations(samples)]
+        *hidden, last = zip(self.weights, self.biases, strict=True)
+        for (weights, biases), name in zip(hidden, self.activations, strict=False):
+            sums = self._arithmetic.linear(outputs[-1], weights, biases)
+            outputs.append(self._arithmetic.activations(ACTIVATIONS[name][0](sums)))
+        return [*outputs, _softmax(self._arithmetic.linear(outputs[-1], *last))]
+
+    def _step(self, samples: Any, labels: Any, alpha: float) -> tuple[float, int]:
+        """One step downhill; the loss of the batch, and how many of it were right before."""
+        *outputs, probabilities = self._forward(samples)
+        rows = numpy.arange(len(labels))
+        likelihood = numpy.maximum(probabilities[rows, labels], numpy.finfo(numpy.float32).tiny)
+        slope = probabilities.copy()  # of the loss, by the sums of the last layer
+        slope[rows, labels] -= 1
+        slope /= len(labels)
+        for layer in reversed(range(len(self.weights))):
+            gradient = outputs[layer].T @ slope, slope.sum(axis=0)
+            if layer:
+                into = ACTIVATIONS[self.activations[layer - 1]][1](outputs[layer])
+                slope = slope @ self._arithmetic.weights(self.weights[layer]).T * into
+            self.weights[layer] -= numpy.float32(alpha) * gradient[0]
+            self.biases[layer] -= numpy.float32(alpha) * gradient[1]
+        right = int((probabilities.argmax(axis=1) == labels).sum())
+        return float(-numpy.log(likelihood).sum()), right
+
+
+def _softmax(sums: Any) -> Any:
+    powers = numpy.exp(sums - sums.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def _checked_activations(activations: Sequence[str], layers: int) -> tuple[str, ...]:
+    words = (activations,) if isinstance(activations, str) else tuple(activations)
+    known = words[:-1]
+    if len(words) != layers or words[-1] != "softmax" or not set(known) <= set(ACTIVATIONS):
+        raise InputError(
+            f"NeuralNetwork(): activations needs a word for each of the {layers} layers, of"
+            f" {', '.join(ACTIVATIONS)}, and softmax for the last; got {shown(activations)}"
+        )
+    return words

@@ -1,0 +1,126 @@
+"""What a layer computes in fewer bits: FP16, BF16 or INT8 in place of FP32.
+
+Each precision says how many bytes an element takes and does the arithmetic of a layer as its format
+does. float16 and bfloat16 round weights, biases and activations to the format and add up in FP32,
+as matrix units do. int8 gives each output channel of the weights and each sample its own symmetric
+scale, multiplies whole numbers and adds them up in 32 bits, where nothing wraps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy
+
+from calc import quantization
+from calc.errors import InputError, shown
+
+FLOAT32 = numpy.float32
+ACCUMULATOR_MAX = 2**31 - 1
+
+
+class Arithmetic(Protocol):
+    """A number format at work: its name, the bytes of an element, and a layer's arithmetic."""
+
+    name: str
+    element_bytes: int
+
+    def weights(self, weights: Any) -> Any:
+        """What is left of the weights when they are kept in this precision, as FP32 numbers."""
+
+    def activations(self, values: Any) -> Any:
+        """What is left of a layer's output when it is kept in this precision, as FP32 numbers."""
+
+    def linear(self, values: Any, weights: Any, biases: Any) -> Any:
+        """`values @ weights + biases`, as this precision computes it."""
+
+
+class _Rounded:
+    """A floating-point format: everything that is kept is rounded to it, sums are FP32."""
+
+    def __init__(self, name: str, element_bytes: int, rounded: Any) -> None:
+        self.name, self.element_bytes, self._rounded = name, element_bytes, rounded
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return arithmetic, (self.name,)
+
+    def weights(self, weights: Any) -> Any:
+        return self._rounded(weights)
+
+    def activations(self, values: Any) -> Any:
+        return self._rounded(values)
+
+    def linear(self, values: Any, weights: Any, biases: Any) -> Any:
+        # What FP16 cannot hold became infinite in rounding, and 0 · ∞ is NaN: both are answers.
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            sums = self._rounded(values) @ self._rounded(weights) + self._rounded(biases)
+        return self._rounded(sums)
+
+
+class _Int8:
+    """Whole numbers of eight bits, with scales."""
+
+    name, element_bytes = "int8", 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return arithmetic, (self.name,)
+
+    def weights(self, weights: Any) -> Any:
+        return quantization.symmetric(weights, 8, axis=1).round_trip(weights).astype(FLOAT32)
+
+    def activations(self, values: Any) -> Any:
+        return quantization.symmetric(values, 8, axis=0).round_trip(values).astype(FLOAT32)
+
+    def linear(self, values: Any, weights: Any, biases: Any) -> Any:
+        of_samples = quantization.symmetric(values, 8, axis=0)
+        of_channels = quantization.symmetric(weights, 8, axis=1)
+        codes = of_samples.quantize(values), of_channels.quantize(weights)
+        step = of_samples.scale[:, None] * of_channels.scale
+        # The biases are kept in the steps of the sums; what is beyond 32 bits saturates.
+        offsets = numpy.clip(numpy.rint(biases / step), -ACCUMULATOR_MAX, ACCUMULATOR_MAX)
+        sums = quantization.integer_matmul(*codes) + offsets
+        return (numpy.clip(sums, -ACCUMULATOR_MAX, ACCUMULATOR_MAX) * step).astype(FLOAT32)
+
+
+def _float32(values: Any) -> Any:
+    return numpy.asarray(values, dtype=FLOAT32)
+
+
+def _float16(values: Any) -> Any:
+    with numpy.errstate(over="ignore"):
+        return numpy.asarray(values, dtype=FLOAT32).astype(numpy.float16).astype(FLOAT32)
+
+
+def _bfloat16(values: Any) -> Any:
+    """BF16 is the upper half of FP32: add half of what is cut off, a little less at an even end."""
+    numbers = numpy.asarray(values, dtype=FLOAT32)
+    bits = numbers.view(numpy.uint32)
+    odd = (bits >> numpy.uint32(16)) & numpy.uint32(1)
+    with numpy.errstate(over="ignore"):
+        kept = (bits + numpy.uint32(0x7FFF) + odd) & numpy.uint32(0xFFFF0000)
+    return numpy.where(numpy.isnan(numbers), numbers, kept.view(FLOAT32))
+
+
+PRECISIONS: dict[str, Arithmetic] = {
+    each.name: each
+    for each in (
+        _Rounded("float32", 4, _float32),
+        _Rounded("float16", 2, _float16),
+        _Rounded("bfloat16", 2, _bfloat16),
+        _Int8(),
+    )
+}
+
+
+def arithmetic(precision: str) -> Arithmetic:
+    """What computes in that precision: float32, float16, bfloat16 or int8.
+
+    >>> arithmetic("bfloat16").element_bytes
+    2
+    >>> arithmetic("bfloat16").activations([0.1, 300.0]).tolist()
+    [0.10009765625, 300.0]
+    """
+    if not isinstance(precision, str) or precision not in PRECISIONS:
+        known = ", ".join(PRECISIONS)
+        raise InputError(f"there is no precision {shown(precision)}; there are {known}")
+    return PRECISIONS[precision]
