@@ -48,7 +48,7 @@ def write_site(
         "commit": edition.commit,
         "commit_date": edition.date,
         "pdf": book.pdf_name if "typst" in book.formats else "",
-        "footer": [(words, file.removesuffix(".qmd") + ".html") for words, file in book.footer],
+        "footer": [(words, href.replace(".qmd", ".html")) for words, href in book.footer],
         "report_at": book.report_at,
     }
     titles = [

@@ -66,7 +66,7 @@ class Book:
     execute_in_project: bool
     output: Path
     pdf_name: str
-    footer: list[tuple[str, str]]  # at the foot of each page: words, and the file they lead to
+    footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
     report_at: str  # where errors are reported, "" as long as no address is known
     lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
 
@@ -200,7 +200,9 @@ class _Reader:
         links: list[tuple[str, str]] = []
         for i, item in enumerate(items if isinstance(items, list) else [items] if items else []):
             match item:
-                case {"text": str(text), "href": str(href)} if len(item) == 2 and href in files:
+                case {"text": str(text), "href": str(href)} if (
+                    len(item) == 2 and href.split("#")[0] in files
+                ):
                     links.append((text, href))
                 case _:
                     self.refuse(

@@ -189,6 +189,12 @@ SETTINGS_FAULTS = {
     "chapter listed twice": ("- index.qmd", "- index.qmd\n    - index.qmd", 8, "listed twice"),
     "chapter outside": ("- index.qmd", "- index.qmd\n    - ../x.qmd", 8, "outside the project"),
     "unknown key": ("author: A. Tester", "colour: red", 5, "`book.colour`"),
+    "footer to no page": (
+        "author: A. Tester",
+        "page-footer:\n    center:\n      - text: X\n        href: no.qmd",
+        7,
+        "`href` of a chapter",
+    ),
     "unknown format": ("typst: default", "epub: default", 10, "`format.epub`"),
     "malformed": ("title: A tiny book", "title: [", 6, "not valid YAML"),
     "no title": ("title: A tiny book", "subtitle: B", 3, "`book.title`"),
