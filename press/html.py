@@ -24,6 +24,7 @@ from .references import PAGE, Page
 from .weave import FIGURE
 
 DECIMAL = re.compile(r"-?\d+\.\d+")
+FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
@@ -268,6 +269,7 @@ def _opened(svg: str, name: str, attributes: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
+    svg = re.sub(FACE, "", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
     return svg.strip().replace("<svg", f'<svg role="img"{attributes}', 1)
 
