@@ -7,9 +7,9 @@
     4.2e22 FLOP
 
 Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
-`scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization` and `collectives` the
-laws; `simulation` tries models on hardware that one does not have, `derivations` holds what the
-book quotes. Each is imported when it is first used.
+`scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`, `sparsity` and
+`collectives` the laws; `simulation` tries models on hardware that one does not have, `derivations`
+holds what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ if TYPE_CHECKING:
         simulation as simulation,
     )
     from calc import (
+        sparsity as sparsity,
+    )
+    from calc import (
         training as training,
     )
 
@@ -80,6 +83,7 @@ LAW_MODULES = (
     "memory",
     "links",
     "quantization",
+    "sparsity",
     "collectives",
 )
 SUBMODULES = ("constants", "hardware", "runs", "formats", *LAW_MODULES, "simulation", "derivations")

@@ -120,6 +120,16 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "quantization.products_without_overflow": lambda largest, other, bits: (
         (2 ** (bits - 1) - 1) / largest // other
     ),
+    "sparsity.dense_storage": lambda elements, size: elements * size,
+    "sparsity.csr_storage": lambda nonzeros, rows, size, index, pointer: (
+        nonzeros * size + nonzeros * index + rows * pointer + pointer
+    ),
+    "sparsity.bitmask_storage": lambda nonzeros, elements, size, mask: (
+        elements * mask + nonzeros * size
+    ),
+    # Of N elements (1 - s) N are left: (1 - s)(m + i) = m, and (1 - s) m + b = m.
+    "sparsity.csr_crossover": lambda size, index: 1 - size / (size + index),
+    "sparsity.bitmask_crossover": lambda size, mask: 1 - (size - mask) / size,
     "collectives.all_gather_traffic": lambda size, n: size - size / n,
     "collectives.all_reduce_traffic": lambda size, n: 2 * size - 2 * size / n,
     "collectives.ring_all_gather": lambda size, n, bandwidth, latency: (
