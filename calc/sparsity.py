@@ -40,7 +40,7 @@ def csr_storage(
     Source: barrett1994templates
 
     >>> print(csr_storage(100_000, 1000, "4 byte"))
-    604 kB
+    604.0 kB
     """
     return nonzeros * (element_size + index_size) + (rows + 1) * pointer_size
 

@@ -15,9 +15,19 @@ try:
 except ImportError:
     raise NumpyNeededError("calc.simulation needs numpy, which is not installed") from None
 
+from calc.simulation.budgets import memory_violations
 from calc.simulation.data import Split, digits
+from calc.simulation.frames import write_table
+from calc.simulation.metrics import (
+    collect_metrics,
+    inference_energy,
+    measured_latency,
+    model_memory,
+)
 from calc.simulation.network import History, NeuralNetwork
+from calc.simulation.pareto import pareto_frontier
 from calc.simulation.precision import PRECISIONS, Arithmetic, arithmetic
+from calc.simulation.pruning import prune
 from calc.simulation.sizing import (
     MODES,
     OPTIMIZER_STATES,
@@ -32,6 +42,9 @@ from calc.simulation.sizing import (
     sklearn_sizes,
     torch_sizes,
 )
+from calc.simulation.storage import storage_bytes
+from calc.simulation.summaries import summarize_sweep
+from calc.simulation.sweep import SweepStoppedError, Variant, run_sweep
 
 __all__ = [
     "MODES",
@@ -43,14 +56,27 @@ __all__ = [
     "NeuralNetwork",
     "SizedModel",
     "Split",
+    "SweepStoppedError",
+    "Variant",
     "arithmetic",
+    "collect_metrics",
     "digits",
     "elements_per_sample",
     "estimate_activation_memory",
     "estimate_parameter_memory",
     "estimate_total_memory",
+    "inference_energy",
     "int8_overhead",
+    "measured_latency",
+    "memory_violations",
+    "model_memory",
+    "pareto_frontier",
+    "prune",
+    "run_sweep",
     "sizes",
     "sklearn_sizes",
+    "storage_bytes",
+    "summarize_sweep",
     "torch_sizes",
+    "write_table",
 ]

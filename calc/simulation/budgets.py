@@ -1,0 +1,56 @@
+"""Memory budgets: which of several a model exceeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from calc.errors import InputError, shown
+from calc.simulation.arguments import memory as checked_memory
+from calc.simulation.arguments import whole_bytes
+from calc.units import Quantity, QuantityLike, quantity
+
+
+def memory_violations(memory: QuantityLike, budgets: Iterable[QuantityLike]) -> dict[str, Any]:
+    """Whether a memory exceeds each of the budgets, by a key made of the budget: "over_10_MB".
+
+    A budget of "10 MB" and one of "10.0 MB" have the same key; a memory of just the budget is
+    within it. What is no number exceeds every budget. An array of memories gives arrays of flags.
+
+    >>> memory_violations("12 MB", ["10 MB", "16 MiB"])
+    {'over_10_MB': True, 'over_16_MiB': False}
+    """
+    size = quantity(memory).m_as("byte")
+    return {
+        key: ~(size <= limit) if getattr(size, "ndim", 0) else not size <= limit
+        for key, limit in budget_keys(budgets).items()
+    }
+
+
+def budget_keys(budgets: Iterable[QuantityLike]) -> dict[str, int]:
+    """The key of each budget and its bytes; a budget that is given twice is refused."""
+    if isinstance(budgets, str | Quantity):
+        raise InputError(f'budgets must be a list of them, as in ["10 MB"]; got {shown(budgets)}')
+    keys: dict[str, int] = {}
+    first: dict[int, Any] = {}
+    for given in budgets:
+        limit = checked_budget(given)
+        if limit in first:
+            raise InputError(
+                f"each budget may be given once; {shown(given)} is as large as"
+                f" {shown(first[limit])}"
+            )
+        first[limit] = given
+        keys[key_of(given)] = limit
+    return keys
+
+
+def key_of(budget: QuantityLike) -> str:
+    """ "over_10_MB" of 10 MB, in the unit that it is given in and with every digit it has."""
+    given = quantity(budget)
+    return f"over_{given.magnitude:.15g}_{given.units}"
+
+
+def checked_budget(budget: QuantityLike) -> int:
+    """A budget in whole bytes."""
+    return whole_bytes(checked_memory("a budget", budget))

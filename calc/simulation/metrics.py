@@ -1,0 +1,138 @@
+"""What one network costs and is worth: accuracy, latency, memory and energy."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy
+
+from calc import constants, energy
+from calc.errors import InputError, shown
+from calc.simulation.arguments import in_bytes, number, whole_number
+from calc.simulation.data import Split
+from calc.simulation.network import NeuralNetwork
+from calc.simulation.precision import arithmetic
+from calc.simulation.sizing import elements_per_sample
+from calc.simulation.storage import FORMATS, stored
+from calc.units import Quantity, QuantityLike, quantity
+
+OPERATIONS_PER_WEIGHT = 2  # a multiplication and an addition
+# What a multiplication and an addition of each precision take; sums are kept in 32 bits.
+ARITHMETIC = {
+    "float32": ("energy_7nm_fp32_multiply", "energy_7nm_fp32_add"),
+    "float16": ("energy_7nm_fp16_multiply", "energy_7nm_fp32_add"),
+    "bfloat16": ("energy_7nm_bf16_multiply", "energy_7nm_fp32_add"),
+    "int8": ("energy_7nm_int8_multiply", "energy_7nm_int32_add"),
+}
+
+
+def model_memory(model: NeuralNetwork, format: str = "dense") -> Quantity:
+    """Memory of a network's parameters: its weights stored in this format, its biases in full.
+
+    >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"), precision="float16")
+    >>> network.initialize(seed=0)
+    >>> print(model_memory(network))
+    101.8 kB
+    """
+    _with_weights(model)
+    count = sum(each.size for each in model.biases)
+    biases = in_bytes(count * arithmetic(model.precision).element_bytes)
+    weights = (
+        stored(numpy.count_nonzero(each), len(each), each.shape[1], model.precision, format)
+        for each in model.weights
+    )
+    return sum(weights, start=biases)
+
+
+def inference_energy(model: NeuralNetwork, batch: int, format: str = "dense") -> Quantity:
+    """Energy of a batch: operations times the energy of one, and bytes times that of one.
+
+    Dense kernels multiply by zeros too, so pruned weights count as operations. Parameters, as they
+    are stored, and every layer's input and output cross the memory bus once. Energies are those of
+    arithmetic at about 7 nm, added up in 32 bits, and of HBM2; nothing else of the chip is counted.
+
+    >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"))
+    >>> network.initialize(seed=0)
+    >>> print(inference_energy(network, batch=32).to("uJ"))
+    12.70 µJ
+    """
+    samples = whole_number("batch", batch)
+    size = arithmetic(model.precision).element_bytes
+    traffic = model_memory(model, format) + in_bytes(samples * elements_per_sample(model) * size)
+    multiply, add = (constants.get(name) for name in ARITHMETIC[model.precision])
+    each = (multiply + add) / quantity(OPERATIONS_PER_WEIGHT, "FLOP")
+    weights = sum(each.size for each in model.weights)
+    operations = quantity(OPERATIONS_PER_WEIGHT * samples * weights, "FLOP")
+    computing = energy.arithmetic_energy(operations, each)
+    moving = energy.movement_energy(traffic, constants.get("energy_hbm2_bit"))
+    return quantity(computing + moving)
+
+
+def measured_latency(
+    model: NeuralNetwork, samples: Any, repeats: int, latency_multiplier: float = 1.0
+) -> tuple[Quantity, Quantity]:
+    """Median and interquartile range of the time of a forward pass over these samples.
+
+    Timed are the FP32 kernels of this machine on the network's shapes, whatever its precision:
+    NumPy has no kernels for the others, and emulating them would say nothing about a device. The
+    multiplier makes these the times of a machine that is so many times slower.
+    """
+    count = whole_number("repeats", repeats)
+    factor = number("latency_multiplier", latency_multiplier, at_least=1.0)
+    plain = model.with_precision("float32")
+    plain.probabilities(samples)  # the first pass pays for what later ones find ready
+    seconds = []
+    for _ in range(count):
+        start = time.perf_counter()
+        plain.probabilities(samples)
+        seconds.append(time.perf_counter() - start)
+    low, median, high = factor * numpy.percentile(seconds, [25, 50, 75])
+    return quantity(float(median), "s"), quantity(float(high - low), "s")
+
+
+def collect_metrics(
+    model: NeuralNetwork,
+    data: Split | tuple[Any, Any, Any, Any],
+    power: QuantityLike,
+    latency_multiplier: float = 1.0,
+    repeats: int = 30,
+    batch: int = 256,
+    storage: str = "dense",
+) -> dict[str, float]:
+    """One row of a sweep: the accuracy of a network on test data, and what a batch of it costs.
+
+    `energy_joules` is power times latency, which says nothing that latency does not;
+    `energy_model_joules` is that of `inference_energy`. Memory is that of the parameters.
+    """
+    watts = checked_power(power)
+    split = Split(*data)
+    samples = numpy.resize(split.X_test, (whole_number("batch", batch), split.X_test.shape[1]))
+    latency, spread = measured_latency(model, samples, repeats, latency_multiplier)
+    memory = {
+        f"memory_{each}_bytes": int(model_memory(model, each).m_as("byte")) for each in FORMATS
+    }
+    return {
+        "accuracy": model.score(split.X_test, split.y_test),
+        "latency_seconds": latency.m_as("s"),
+        "latency_spread_seconds": spread.m_as("s"),
+        **memory,
+        "energy_joules": energy.energy_of_run(watts, latency).m_as("J"),
+        "energy_model_joules": inference_energy(model, batch, storage).m_as("J"),
+    }
+
+
+def checked_power(power: QuantityLike) -> Quantity:
+    """Watts, positive and finite; the law that uses them says what is wrong."""
+    if isinstance(power, bool | int | float):
+        raise InputError(f'power needs a unit, as in "15 W"; got {shown(power)}')
+    watts = quantity(power)
+    energy.energy_of_run(watts, "1 s")
+    return watts
+
+
+def _with_weights(model: NeuralNetwork) -> None:
+    if not isinstance(model, NeuralNetwork):
+        raise InputError(f"a NeuralNetwork is needed, whose weights are known; got {shown(model)}")
+    if not model.weights:
+        raise InputError("the network has no weights yet; fit() or initialize() it first")

@@ -1,0 +1,73 @@
+"""Taking weights out of a network: one by one, or whole neurons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from calc.elementwise import floor
+from calc.errors import InputError, shown
+from calc.simulation.arguments import number
+from calc.simulation.network import NeuralNetwork
+
+KINDS = ("unstructured", "structured")
+
+
+def prune(model: NeuralNetwork, level: float, kind: str = "unstructured") -> NeuralNetwork:
+    """A copy without this share of its weights (unstructured) or hidden neurons (structured).
+
+    Unstructured pruning sets the weights of least magnitude in each layer to zero and leaves the
+    shapes alone. Structured pruning takes out the hidden neurons whose weights, in and out, have
+    the least norms, and leaves narrower layers. Biases stay. Nothing is trained again.
+
+    Source: hoefler2021sparsity
+
+    >>> network = NeuralNetwork((64, 256, 10), ("relu", "softmax"))
+    >>> network.initialize(seed=0)
+    >>> prune(network, 0.5, "structured").layer_sizes
+    (64, 128, 10)
+    >>> int((prune(network, 0.5).weights[0] == 0).sum())
+    8192
+    """
+    share = checked_level(level)
+    if kind not in KINDS:
+        raise InputError(f"a kind of pruning is one of {', '.join(KINDS)}; got {shown(kind)}")
+    if not model.weights:
+        raise InputError("the network has no weights yet; fit() or initialize() it first")
+    return (
+        _without_neurons(model, share) if kind == "structured" else _without_weights(model, share)
+    )
+
+
+def checked_level(level: Any) -> float:
+    """A share that leaves something: from 0, and below 1."""
+    share = number("a pruning level", level)
+    if share >= 1:
+        raise InputError(f"a pruning level must be below 1; got {shown(level)}")
+    return share
+
+
+def _without_weights(model: NeuralNetwork, share: float) -> NeuralNetwork:
+    left = []
+    for weights in model.weights:
+        kept = weights.copy()
+        smallest = numpy.argsort(abs(weights), axis=None, kind="stable")
+        kept.ravel()[smallest[: int(floor(share * weights.size))]] = 0
+        left.append(kept)
+    return model.with_weights(left)
+
+
+def _without_neurons(model: NeuralNetwork, share: float) -> NeuralNetwork:
+    weights, biases = list(model.weights), list(model.biases)
+    for layer in range(len(weights) - 1):
+        into, out = weights[layer], weights[layer + 1]
+        norms = numpy.linalg.norm(into, axis=0) * numpy.linalg.norm(out, axis=1)
+        gone = numpy.argsort(norms, kind="stable")[: int(floor(share * norms.size))]
+        weights[layer] = numpy.delete(into, gone, axis=1)
+        biases[layer] = numpy.delete(biases[layer], gone)
+        weights[layer + 1] = numpy.delete(out, gone, axis=0)
+    widths = [weights[0].shape[0], *(each.shape[1] for each in weights)]
+    narrower = NeuralNetwork(widths, model.activations, model.precision)
+    narrower.weights, narrower.biases = weights, biases
+    return narrower

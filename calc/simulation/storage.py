@@ -1,0 +1,80 @@
+"""The bytes of a matrix with zeros in it: stored in full, in sparse rows, behind a bitmask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from calc import elementwise, sparsity
+from calc.errors import InputError, shown
+from calc.law import FRACTION
+from calc.simulation.arguments import in_bytes
+from calc.simulation.precision import arithmetic
+from calc.units import Quantity, checked_magnitude, quantity
+
+FORMATS = ("dense", "csr", "bitmask")
+INDEX_SIZE = "16 bit"
+LARGEST_INDEX = 2**16
+
+
+def storage_bytes(
+    shape: Sequence[int], sparsity: Any = 0.0, precision: str = "float32", format: str = "dense"
+) -> Quantity:
+    """Memory of a matrix of this shape, of whose elements this share is zero.
+
+    "dense" stores the zeros too, "csr" each nonzero with a 16-bit column index and 32-bit pointers
+    to the rows, "bitmask" a bit for each element and then the nonzeros. An array of sparsities
+    gives an array of memories. The zeros are a whole number, rounded down, as pruning makes them.
+
+    >>> print(storage_bytes((1000, 1000), 0.3))
+    4 MB
+    >>> print(storage_bytes((1000, 1000), 0.3, format="csr"))
+    4.204 MB
+    >>> print(storage_bytes((1000, 1000), 0.3, format="bitmask"))
+    2.925 MB
+    """
+    rows, columns = _checked_shape(shape)
+    share = checked_magnitude(sparsity)
+    if not FRACTION.holds(*_extremes(share)):
+        raise InputError(
+            f"storage_bytes(): sparsity must be {FRACTION.words}; got {shown(sparsity)}"
+        )
+    zeros = elementwise.floor(rows * columns * share)
+    return stored(rows * columns - zeros, rows, columns, precision, format)
+
+
+def stored(nonzeros: Any, rows: int, columns: int, precision: str, format: str) -> Quantity:
+    """Memory of a matrix with so many nonzeros, in whole bytes."""
+    if format not in FORMATS:
+        raise InputError(f"a storage format is one of {', '.join(FORMATS)}; got {shown(format)}")
+    size = in_bytes(arithmetic(precision).element_bytes)
+    if format == "dense":
+        return sparsity.dense_storage(nonzeros * 0 + rows * columns, size)
+    if format == "bitmask":
+        whole = sparsity.bitmask_storage(nonzeros, rows * columns, size)
+        return quantity(-elementwise.floor(-whole.magnitude), "byte")  # the last byte is a full one
+    if columns > LARGEST_INDEX:
+        raise InputError(
+            f"a 16-bit index tells {LARGEST_INDEX} columns apart; the matrix has {columns}, so"
+            f" store it as dense or bitmask, or transposed"
+        )
+    return sparsity.csr_storage(nonzeros, rows, size, INDEX_SIZE)
+
+
+def _checked_shape(shape: Sequence[int]) -> tuple[int, int]:
+    whole = [
+        each for each in shape if isinstance(each, int) and not isinstance(each, bool) and each > 0
+    ]
+    if len(shape) != 2 or len(whole) != 2:
+        raise InputError(
+            f"storage_bytes(): shape must be two whole numbers above 0, rows and columns;"
+            f" got {shown(shape)}"
+        )
+    return whole[0], whole[1]
+
+
+def _extremes(share: Any) -> tuple[float, float]:
+    if isinstance(share, float):
+        return share, share
+    return (float(share.min()), float(share.max())) if share.size else (0.0, math.ulp(0.0))

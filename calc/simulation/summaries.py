@@ -1,0 +1,35 @@
+"""What several seeds say together: a row for each variant, with its spread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calc.simulation.frames import imported
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+VARIANT = ("kind", "pruning", "precision")
+
+
+def summarize_sweep(table: DataFrame) -> DataFrame:
+    """The table of a sweep with its seeds drawn together: a row for each variant, in their order.
+
+    `accuracy` is the mean over the seeds and `accuracy_std` their sample standard deviation (none,
+    for a single seed); `latency_seconds` and `latency_spread_seconds` are medians. What does not
+    depend on the seed stays as it is, memory of sparse storage and energies are means, and a
+    variant is accepted if it is accepted from every seed.
+    """
+    polars = imported()
+    column = polars.col
+    flags = [name for name in table.columns if name.startswith("over_")]
+    return table.group_by(VARIANT, maintain_order=True).agg(
+        polars.len().alias("seeds"),
+        column("accuracy").mean(),
+        column("accuracy").std().alias("accuracy_std"),
+        column("^latency_.*$").median(),
+        column("^memory_.*$").mean(),
+        column("^energy_.*$").mean(),
+        column("accepted").all(),
+        *[column(name).any() for name in flags],
+    )

@@ -1,0 +1,403 @@
+"""Sweeps: every variant of a network, by pruning and precision, trained from several seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from calc.errors import InputError, shown
+from calc.simulation.arguments import number, whole_number
+from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
+from calc.simulation.data import Split, checked_labels, checked_samples, several_classes
+from calc.simulation.frames import imported
+from calc.simulation.metrics import checked_power, collect_metrics
+from calc.simulation.network import NeuralNetwork
+from calc.simulation.precision import arithmetic
+from calc.simulation.pruning import KINDS, checked_level, prune
+from calc.simulation.resuming import Row, RowFile
+from calc.simulation.storage import FORMATS
+from calc.units import Quantity, QuantityLike, quantity
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+COLUMNS = {
+    "seed": int,
+    "kind": str,
+    "pruning": float,
+    "precision": str,
+    "accuracy": float,
+    "latency_seconds": float,
+    "latency_spread_seconds": float,
+    **{f"memory_{each}_bytes": int for each in FORMATS},
+    "energy_joules": float,
+    "energy_model_joules": float,
+}
+
+
+class Variant(NamedTuple):
+    """One row's name: the seed of its training, and what was done to the network then."""
+
+    seed: int
+    kind: str
+    pruning: float
+    precision: str
+
+
+class SweepStoppedError(InputError):
+    """A sweep that could not go on; `rows` is the table of what was finished."""
+
+    def __init__(self, sentence: str, rows: DataFrame) -> None:
+        super().__init__(sentence)
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is the same for every row: picklable, as tasks travel to other processes."""
+
+    model: NeuralNetwork
+    data: Split
+    epochs: int
+    alpha: float
+    batch_size: int
+    power: Quantity
+    latency_multiplier: float
+    repeats: int
+    latency_batch: int
+    storage: str
+
+    def train(self, seed: int) -> NeuralNetwork:
+        trained = NeuralNetwork(self.model.layer_sizes, self.model.activations)
+        samples, labels = self.data.X_train, self.data.y_train
+        trained.fit(samples, labels, self.epochs, self.alpha, self.batch_size, seed)
+        return trained
+
+    def row(self, trained: NeuralNetwork, variant: Variant) -> Row:
+        model = trained
+        if variant.kind in KINDS:
+            model = prune(model, variant.pruning, variant.kind)
+        metrics = collect_metrics(
+            model.with_precision(variant.precision),
+            self.data,
+            self.power,
+            self.latency_multiplier,
+            self.repeats,
+            self.latency_batch,
+            self.storage,
+        )
+        return {**variant._asdict(), **metrics}
+
+    def settings(self) -> dict[str, Any]:
+        """What two sweeps must have in common for their rows to belong together."""
+        digest = hashlib.sha256()
+        for each in self.data:
+            digest.update(repr((each.shape, each.dtype.str)).encode() + each.tobytes())
+        return {
+            "layer_sizes": list(self.model.layer_sizes),
+            "activations": list(self.model.activations),
+            "data": digest.hexdigest(),
+            "epochs": self.epochs,
+            "alpha": self.alpha,
+            "batch_size": self.batch_size,
+            "power": self.power.m_as("W"),
+            "latency_multiplier": self.latency_multiplier,
+            "repeats": self.repeats,
+            "latency_batch": self.latency_batch,
+            "storage": self.storage,
+        }
+
+
+def run_sweep(
+    base_model: NeuralNetwork,
+    data: Split | tuple[Any, Any, Any, Any],
+    pruning_levels: Sequence[float],
+    precisions: Sequence[str],
+    budgets: Sequence[QuantityLike],
+    active_budget: QuantityLike,
+    power: QuantityLike,
+    latency_multiplier: float = 1.0,
+    repeats: int = 30,
+    executor: Executor | None = None,
+    *,
+    kinds: Sequence[str] = ("unstructured",),
+    seeds: Sequence[int] = (0,),
+    epochs: int = 40,
+    alpha: float = 0.2,
+    batch_size: int = 32,
+    latency_batch: int = 256,
+    storage: str = "dense",
+    resume: Path | str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> DataFrame:
+    """Train the network from each seed, and measure every variant of it: a row for each.
+
+    A variant is a seed, a kind and level of pruning, and a precision; level 0 is of no kind. Each
+    seed trains the layers of `base_model` anew, in FP32 and on the training half of `data`; pruning
+    and rounding come after training. A row holds the metrics of `collect_metrics`, whether the
+    parameters exceed each budget in the chosen `storage` (the flags of `memory_violations`), and
+    whether they are within the active one (`accepted`). `repeats` forward passes over a batch of
+    `latency_batch` samples give the latency and its spread.
+
+    With an `executor` of `concurrent.futures`, such as a ProcessPoolExecutor or that of a Dask
+    cluster (`Client.get_executor()`), rows are made by its workers. Everything but the times
+    follows from the seeds, wherever it runs.
+
+    `resume` names a file that takes each row as it is finished: where it holds rows already, only
+    the others are made. A sweep that cannot go on, since its executor died or a training failed,
+    raises SweepStoppedError, which has the finished rows too. `on_progress` is told how many rows
+    there are and how many there will be.
+
+    >>> from calc.simulation import digits
+    >>> network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
+    >>> table = run_sweep(
+    ...     network, digits(), [0, 0.5], ["float32", "int8"], ["4 kB", "8 kB"], "4 kB", "15 W",
+    ...     repeats=3, epochs=2,
+    ... )
+    >>> table.select("pruning", "precision", "memory_dense_bytes", "accepted").rows()
+    [(0.0, 'float32', 4840, False), (0.0, 'int8', 1210, True), (0.5, 'float32', 4840, False), \
+(0.5, 'int8', 1210, True)]
+    """
+    imported()  # before any work
+    job = _Job(
+        _checked_model(base_model),
+        _checked_data(data, base_model),
+        whole_number("epochs", epochs),
+        number("alpha", alpha, above=0.0),
+        whole_number("batch_size", batch_size),
+        checked_power(power),
+        number("latency_multiplier", latency_multiplier, at_least=1.0),
+        whole_number("repeats", repeats),
+        whole_number("latency_batch", latency_batch),
+        _one_of("storage", storage, FORMATS),
+    )
+    limits = _Limits(budgets, active_budget)
+    variants = _variants(seeds, kinds, pruning_levels, precisions)
+    if executor is not None and not isinstance(executor, Executor):
+        raise InputError(
+            f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
+            f" {shown(executor)}"
+        )
+    sweep = _Sweep(job, limits, variants, on_progress or (lambda done, total: None))
+    if resume is not None:
+        sweep.continue_in(Path(resume))
+    sweep.run(executor)
+    return sweep.table()
+
+
+class _Limits:
+    """The budgets, read once."""
+
+    def __init__(self, budgets: Sequence[QuantityLike], active: QuantityLike) -> None:
+        keys = budget_keys(budgets)
+        limit = checked_budget(active)
+        if limit not in keys.values():
+            raise InputError(
+                f"active_budget must be one of the budgets, {', '.join(map(str, budgets))};"
+                f" got {shown(active)}"
+            )
+        self.budgets = list(budgets)
+        self.active = next(key for key, each in keys.items() if each == limit)
+
+    def judged(self, row: Row, storage: str) -> Row:
+        """A row with its flags."""
+        memory = quantity(row[f"memory_{storage}_bytes"], "byte")
+        flags = memory_violations(memory, self.budgets)
+        return {**row, "accepted": not flags[self.active], **flags}
+
+
+class _Sweep:
+    """Rows that are there and rows that are to be made."""
+
+    def __init__(
+        self,
+        job: _Job,
+        limits: _Limits,
+        variants: list[Variant],
+        on_progress: Callable[[int, int], None],
+    ) -> None:
+        self.job, self.limits, self.variants = job, limits, variants
+        self.on_progress = on_progress
+        self.rows: dict[Variant, Row] = {}
+        self.file: RowFile | None = None
+
+    def continue_in(self, path: Path) -> None:
+        self.file = RowFile(path, self.job.settings(), COLUMNS)
+        wanted = set(self.variants)
+        for row in self.file.open():
+            variant = Variant(*(row[name] for name in Variant._fields))
+            if variant in wanted:
+                self.rows[variant] = row
+
+    def run(self, executor: Executor | None) -> None:
+        self.on_progress(len(self.rows), len(self.variants))
+        try:
+            if executor is None:
+                self._run_here()
+            else:
+                self._run_in(executor)
+        except _RowFileError:
+            raise
+        except Exception as error:
+            raise self._stopped(error) from error
+
+    def table(self) -> DataFrame:
+        rows = [
+            self.limits.judged(self.rows[each], self.job.storage)
+            for each in self.variants
+            if each in self.rows
+        ]
+        flags = budget_keys(self.limits.budgets)
+        schema: Any = {**COLUMNS, **dict.fromkeys(["accepted", *flags], bool)}
+        return imported().DataFrame(rows, schema=schema)  # type: ignore[no-any-return]
+
+    def _missing(self) -> dict[int, list[Variant]]:
+        """What is to be made, by seed: a seed whose rows are all there is not trained again."""
+        missing: dict[int, list[Variant]] = {}
+        for variant in self.variants:
+            if variant not in self.rows:
+                missing.setdefault(variant.seed, []).append(variant)
+        return missing
+
+    def _finish(self, variant: Variant, row: Row) -> None:
+        if self.file is not None:
+            try:
+                self.file.append(row)
+            except InputError as error:
+                raise _RowFileError(str(error)) from None
+        self.rows[variant] = row
+        self.on_progress(len(self.rows), len(self.variants))
+
+    def _run_here(self) -> None:
+        for seed, variants in self._missing().items():
+            trained = self.job.train(seed)
+            for variant in variants:
+                self._finish(variant, self.job.row(trained, variant))
+
+    def _run_in(self, executor: Executor) -> None:
+        """Trainings first; as each is done, its variants, so that no worker waits for a seed."""
+        missing = self._missing()
+        pending: dict[Future[Any], int | Variant] = {}
+        finished: SimpleQueue[Future[Any]] = SimpleQueue()
+
+        def submit(what: int | Variant, task: Callable[..., Any], *arguments: Any) -> None:
+            future = executor.submit(task, *arguments)
+            pending[future] = what
+            future.add_done_callback(finished.put)
+
+        try:
+            for seed in missing:
+                submit(seed, self.job.train, seed)
+            for _ in range(len(missing) + sum(map(len, missing.values()))):
+                future = finished.get()
+                result = future.result()
+                what = pending.pop(future)
+                if isinstance(what, Variant):
+                    self._finish(what, result)
+                else:
+                    for variant in missing[what]:
+                        submit(variant, self.job.row, result, variant)
+        finally:
+            for future in pending:
+                future.cancel()
+            for variant, row in _left_over(pending):  # finished, while another one failed
+                self._finish(variant, row)
+
+    def _stopped(self, error: Exception) -> SweepStoppedError:
+        kept = (
+            f"they are in {self.file.path}, and the same call goes on from there"
+            if self.file is not None
+            else "they are the error's rows; with resume=FILE the same call would go on from there"
+        )
+        reason = " ".join(str(error).split()).rstrip(".") or "it gave no reason"
+        name = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        return SweepStoppedError(
+            f"run_sweep() stopped after {len(self.rows)} of {len(self.variants)} rows ({kept}):"
+            f" {name}{reason}",
+            self.table(),
+        )
+
+
+class _RowFileError(InputError):
+    """The file of finished rows cannot be written, so rows would be lost."""
+
+
+def _left_over(pending: dict[Future[Any], int | Variant]) -> Iterator[tuple[Variant, Row]]:
+    for future, what in pending.items():
+        done = future.done() and not future.cancelled() and future.exception() is None
+        if done and isinstance(what, Variant):
+            yield what, future.result()
+
+
+def _variants(
+    seeds: Sequence[int], kinds: Sequence[str], levels: Sequence[float], precisions: Sequence[str]
+) -> list[Variant]:
+    """Every row of a sweep, in order; level 0 prunes nothing, so that it has no kind."""
+    checked = [
+        _several("seeds", seeds, lambda each: whole_number("a seed", each, at_least=0)),
+        _several("kinds", kinds, lambda each: _one_of("a kind of pruning", each, KINDS)),
+        _several("pruning_levels", levels, checked_level),
+        _several("precisions", precisions, lambda each: arithmetic(each).name),
+    ]
+    found = {
+        Variant(seed, kind if level else "none", level, name)
+        for seed, kind, level, name in product(*checked)
+    }
+    ranks = [{value: rank for rank, value in enumerate(each)} for each in checked]
+    kind_ranks = {"none": -1, **ranks[1]}
+    return sorted(
+        found,
+        key=lambda each: (
+            ranks[0][each.seed],
+            kind_ranks[each.kind],
+            ranks[2][each.pruning],
+            ranks[3][each.precision],
+        ),
+    )
+
+
+def _several(name: str, given: Any, checked: Callable[[Any], Any]) -> list[Any]:
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise InputError(f"{name} must be a list; got {shown(given)}")
+    values = [checked(each) for each in given]
+    if not values or len(set(values)) < len(values):
+        raise InputError(f"{name} must be at least one, each given once; got {shown(given)}")
+    return values
+
+
+def _one_of(name: str, given: Any, known: Sequence[str]) -> str:
+    if given not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}; got {shown(given)}")
+    return str(given)
+
+
+def _checked_model(model: Any) -> NeuralNetwork:
+    if not isinstance(model, NeuralNetwork):
+        raise InputError(
+            f"run_sweep() trains and prunes a NeuralNetwork of calc.simulation; got {shown(model)}"
+        )
+    return model
+
+
+def _checked_data(data: Any, model: NeuralNetwork) -> Split:
+    """Training and test data that fit the network, before anything is trained."""
+    try:
+        train, train_labels, test, test_labels = data
+    except (TypeError, ValueError):
+        raise InputError(
+            f"data must be four arrays: X_train, y_train, X_test, y_test; got {shown(data)}"
+        ) from None
+    halves = []
+    for samples, labels in ((train, train_labels), (test, test_labels)):
+        checked = checked_samples(samples, model.layer_sizes[0])
+        halves += [checked, checked_labels(labels, len(checked), model.layer_sizes[-1])]
+    several_classes(halves[1])
+    return Split(*(numpy.ascontiguousarray(each) for each in halves))
