@@ -163,6 +163,11 @@ LEFT_OUT_FONTS = re.compile(
 EQUATION_NUMBER = re.compile(r"\s*\(\w+\.\d+\)\s*")  # Quarto sets it in the font of the formula
 
 
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+NUMBER = re.compile(r"^(\d+|[A-Z])\.? ")  # of a chapter or an appendix
+LABEL = re.compile(r"(Table|Figure|Equation)\d+\.(?=\d)")
+
+
 @dataclass(frozen=True)
 class Piece:
     text: str
@@ -194,10 +199,12 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
     A table's header is printed again after each break, and is left out wherever it stands.
     """
     reader = PdfReader(file)
-    starts: dict[int, str] = {}
-    for _, title, page in outline(reader, reader.outline):
-        if title in titles and title not in starts.values():  # a section may have a chapter's name
-            starts[page] = title
+    # A section may have a chapter's name: the chapter stands higher in the outline, and first.
+    marks = [mark for mark in outline(reader, reader.outline) if mark[1] in titles]
+    starts = {
+        min((mark for mark in marks if mark[1] == title), key=lambda mark: mark[0])[2]: title
+        for title in {mark[1] for mark in marks}
+    }
     texts: dict[str, tuple[list[str], list[str]]] = {}
     chapter = ""
     note = 1
@@ -211,7 +218,11 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
         for piece, following in pairwise([*text, Piece("", 0, 0)]):
             # A footnote begins with its number, close to its first word and as small as that.
             small = piece.size < 9.2 and "Mono" not in piece.font
-            if piece.text == str(note) and small and 0 < following.x - piece.x < 12:
+            if (
+                piece.text.translate(RAISED) == str(note)
+                and small
+                and 0 < following.x - piece.x < 12
+            ):
                 note += 1
                 body = notes
             body.append(piece.text)
@@ -243,12 +254,14 @@ def outline(reader: PdfReader, items: list[Any], depth: int = 0) -> Iterator[tup
         if isinstance(item, list):
             yield from outline(reader, item, depth + 1)
         else:
-            title = re.sub(r"^(\d+|[A-Z])\.? ", "", str(item.title))
+            title = NUMBER.sub("", str(item.title))
             yield depth, title, reader.get_destination_page_number(item) or 0
 
 
 def letters(text: str) -> str:
-    text = re.sub(r"[\s\u00ad\u200b-]+", "", unicodedata.normalize("NFC", text))
+    # Whether a raised digit is a character of its own is up to the version of typst.
+    text = unicodedata.normalize("NFC", text).translate(RAISED)
+    text = re.sub(r"[\s\u00ad\u200b-]+", "", text)
     text = re.sub(r"Equation\((\w+\.\d+)\)", r"Equation\1", text)  # Quarto keeps the brackets,
     text = re.sub(r"(Table|Figure|Equation)0\.", r"\1", text)  # counts the preface as chapter 0
     return re.sub(r"(^|Appendix)([A-Z])\.", r"\1\2", text)  # and prints a dot after appendices
@@ -262,8 +275,13 @@ def pdf_differences(press: Path, quarto: Path, parts: list[str]) -> list[str]:
     headers = table_headers(press.parent)
     ours, theirs = (read_pdf(file, titles, parts, headers) for file in (press, quarto))
     found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]
+    unnumbered = {str(item.title) for item in reader.outline if not isinstance(item, list)} & set(
+        titles
+    )
     for title in titles:
         one, other = ours.get(title, ""), theirs.get(title, "")
+        if title in unnumbered:  # Quarto's tables there bear the number of the chapter before
+            one, other = LABEL.sub(r"\1", one), LABEL.sub(r"\1", other)
         if one != other:
             same = (a == b for a, b in zip(one, other, strict=False))
             at = next((i for i, equal in enumerate(same) if not equal), min(len(one), len(other)))
