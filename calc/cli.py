@@ -1,4 +1,5 @@
-"""The command `calc`: look up devices, constants and laws, use the roofline, evaluate text.
+"""The command `calc`: look up devices, constants and laws, use the roofline, evaluate text, and
+train a small network as on a device that one does not have.
 
 Built on argparse, which starts in a few milliseconds and is always there.
 """
@@ -9,12 +10,13 @@ import argparse
 import difflib
 import inspect
 import io
+import json
 import math
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
 
 from pint import DimensionalityError
 
@@ -22,6 +24,9 @@ from calc import constants, hardware, laws, roofline
 from calc.errors import InputError
 from calc.records import Record, source
 from calc.units import Quantity, quantity
+
+if TYPE_CHECKING:
+    from calc import simulation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,7 +98,64 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("expression", help='such as "10 GB / 2 GB/s"')
     evaluate.add_argument("--to", metavar="UNIT", help="print the result in this unit")
     evaluate.set_defaults(run=_eval)
+
+    _add_simulate(commands)
     return parser
+
+
+def _add_simulate(commands: Any) -> None:
+    simulate = commands.add_parser(
+        "simulate", help="train on the digits as a smaller, slower device would"
+    )
+    simulate.add_argument(
+        "--layers",
+        default="64-32-10",
+        help="inputs and outputs of each layer; the digits have 64 and 10 (default: %(default)s)",
+    )
+    simulate.add_argument(
+        "--memory", default="512 MiB", help="what the device has (default: %(default)s)"
+    )
+    simulate.add_argument(
+        "--precision",
+        default="float32",
+        help="float32, float16, bfloat16 or int8 (default: %(default)s)",
+    )
+    simulate.add_argument(
+        "--batch", type=int, default=32, help="samples in a batch, if they fit (default: 32)"
+    )
+    simulate.add_argument(
+        "--limit", type=int, default=128, help="the largest batch (default: %(default)s)"
+    )
+    simulate.add_argument(
+        "--slowdown",
+        type=float,
+        default=1.0,
+        help="how many times as long the device takes (default: 1)",
+    )
+    simulate.add_argument(
+        "--mode",
+        default="all_outputs",
+        help="what is counted: all_outputs, inference or training (default: %(default)s)",
+    )
+    simulate.add_argument(
+        "--optimizer",
+        default="sgd",
+        help="whose state training counts: sgd, momentum or adam (default: %(default)s)",
+    )
+    simulate.add_argument("--epochs", type=int, default=20, help="(default: %(default)s)")
+    simulate.add_argument(
+        "--alpha", type=float, default=0.1, help="the length of a step (default: %(default)s)"
+    )
+    simulate.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
+    simulate.add_argument("--plan", action="store_true", help="plan only; train nothing")
+    simulate.add_argument("--sleep", action="store_true", help="wait as long as the device would")
+    simulate.add_argument(
+        "--run-infeasible",
+        action="store_true",
+        help="where not one sample fits, train with a batch of 1 all the same",
+    )
+    simulate.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    simulate.set_defaults(run=_simulate)
 
 
 def _list(options: argparse.Namespace) -> list[str]:
@@ -236,6 +298,88 @@ def _eval(options: argparse.Namespace) -> list[str]:
     if not math.isfinite(converted.magnitude):
         raise InputError(f"{result} is too large for a floating-point number of {options.to}")
     return [str(converted)]
+
+
+def _simulate(options: argparse.Namespace) -> list[str]:
+    from calc import simulation  # which needs numpy; no other command does
+    from calc.simulation.progress import ProgressBar
+
+    device = simulation.HardwareSimulationConfig(
+        enabled=True,
+        max_memory=options.memory,
+        compute_speed_factor=options.slowdown,
+        precision_mode=options.precision,
+        batch_size_limit=options.limit,
+        mode=options.mode,
+        optimizer=options.optimizer,
+        sleep=options.sleep,
+        run_infeasible=options.run_infeasible,
+    )
+    widths = _widths(options.layers)
+    if options.plan:
+        sizes = simulation.LayerSizes.dense(*widths)
+        plan = simulation.prepare_hardware_constrained_run(sizes, options.batch, device)
+        return _json(plan.as_dict()) if options.json else _columns(_plan_rows(plan))
+    words = ["relu"] * (len(widths) - 2) + ["softmax"]
+    split = simulation.digits(options.seed)
+    with ProgressBar(options.epochs, "training") as bar:
+        run = simulation.run_training_with_hardware_constraints(
+            simulation.NeuralNetwork(widths, words),
+            split.X_train,
+            split.y_train,
+            options.epochs,
+            options.alpha,
+            options.batch,
+            options.seed,
+            device,
+            on_epoch=lambda history: bar.advance(f"loss {history.loss[-1]:.3f}"),
+        )
+    first, last = run.history.loss[0], run.history.loss[-1]
+    right = float((run.model.predict(split.X_test) == split.y_test).mean())
+    if options.json:
+        return _json(run.as_dict() | {"test_accuracy": right})
+    return _columns(
+        [
+            *_plan_rows(run.plan),
+            ("loss, first and last epoch", f"{first:.3f}, {last:.3f}"),
+            ("accuracy in training", f"{run.history.accuracy[-1]:.1%}"),
+            ("accuracy in the test", f"{right:.1%} of {len(split.y_test)}"),
+            ("time here", str(run.elapsed)),
+            ("time on the device", f"{run.simulated_time} (× {run.plan.compute_speed_factor:g})"),
+        ]
+    )
+
+
+def _widths(text: str) -> list[int]:
+    try:
+        return [int(each) for each in text.split("-")]
+    except ValueError:
+        raise InputError(f"--layers needs whole numbers, as in 64-32-10; got {text!r}") from None
+
+
+def _plan_rows(plan: simulation.HardwarePlan) -> list[tuple[str, str]]:
+    rows = [
+        ("batch", str(plan.batch) if plan.batch else "none"),
+        ("limited by", f"{plan.limited_by} ({plan.reason})"),
+        ("precision", plan.precision),
+        ("memory", f"{_bytes(plan.total_memory)} of {plan.budget}"),
+        ("parameters", _bytes(plan.parameter_memory)),
+        ("activations", _bytes(plan.activation_memory)),
+    ]
+    if plan.int8_overhead.magnitude:
+        rows.append(("scales and biases, beside that", _bytes(plan.int8_overhead)))
+    return rows
+
+
+def _bytes(amount: Quantity) -> str:
+    """All of its bytes, and the size of that: "313384 byte (306 KiB)"."""
+    held = amount.m_as("byte")
+    unit = "GiB" if held >= 2**30 else "MiB" if held >= 2**20 else "KiB"
+    return f"{held:.0f} byte ({amount.m_as(unit):.4g} {unit})"
+
+
+def _json(result: dict[str, Any]) -> list[str]:
+    return json.dumps(result, indent=2, ensure_ascii=False).splitlines()
 
 
 def _columns(rows: list[tuple[str, str]]) -> list[str]:

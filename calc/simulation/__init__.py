@@ -15,7 +15,16 @@ try:
 except ImportError:
     raise NumpyNeededError("calc.simulation needs numpy, which is not installed") from None
 
+from calc.simulation.adapters import SklearnNetwork, TorchNetwork, TrainableModel
 from calc.simulation.budgets import memory_violations
+from calc.simulation.constrained import (
+    ConstrainedRun,
+    HardwarePlan,
+    HardwareSimulationConfig,
+    apply_precision_constraint,
+    prepare_hardware_constrained_run,
+    run_training_with_hardware_constraints,
+)
 from calc.simulation.data import Split, digits
 from calc.simulation.frames import write_table
 from calc.simulation.metrics import (
@@ -26,6 +35,12 @@ from calc.simulation.metrics import (
 )
 from calc.simulation.network import History, NeuralNetwork
 from calc.simulation.pareto import pareto_frontier
+from calc.simulation.planning import (
+    BatchChoice,
+    BatchPlans,
+    adjust_batch_size_to_memory,
+    plan_batches,
+)
 from calc.simulation.precision import PRECISIONS, Arithmetic, arithmetic
 from calc.simulation.pruning import prune
 from calc.simulation.sizing import (
@@ -42,6 +57,7 @@ from calc.simulation.sizing import (
     sklearn_sizes,
     torch_sizes,
 )
+from calc.simulation.slowdown import apply_compute_slowdown, extra_time, lost_speed
 from calc.simulation.storage import storage_bytes
 from calc.simulation.summaries import summarize_sweep
 from calc.simulation.sweep import SweepStoppedError, Variant, run_sweep
@@ -51,13 +67,24 @@ __all__ = [
     "OPTIMIZER_STATES",
     "PRECISIONS",
     "Arithmetic",
+    "BatchChoice",
+    "BatchPlans",
+    "ConstrainedRun",
+    "HardwarePlan",
+    "HardwareSimulationConfig",
     "History",
     "LayerSizes",
     "NeuralNetwork",
     "SizedModel",
+    "SklearnNetwork",
     "Split",
     "SweepStoppedError",
+    "TorchNetwork",
+    "TrainableModel",
     "Variant",
+    "adjust_batch_size_to_memory",
+    "apply_compute_slowdown",
+    "apply_precision_constraint",
     "arithmetic",
     "collect_metrics",
     "digits",
@@ -65,14 +92,19 @@ __all__ = [
     "estimate_activation_memory",
     "estimate_parameter_memory",
     "estimate_total_memory",
+    "extra_time",
     "inference_energy",
     "int8_overhead",
+    "lost_speed",
     "measured_latency",
     "memory_violations",
     "model_memory",
     "pareto_frontier",
+    "plan_batches",
+    "prepare_hardware_constrained_run",
     "prune",
     "run_sweep",
+    "run_training_with_hardware_constraints",
     "sizes",
     "sklearn_sizes",
     "storage_bytes",

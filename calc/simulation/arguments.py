@@ -40,7 +40,7 @@ def memory(name: str, given: QuantityLike) -> Quantity:
     >>> memory("budget", "0.25 MiB").m_as("byte")
     262144.0
     """
-    if isinstance(given, bool | int | float):
+    if given is None or isinstance(given, bool | int | float):
         raise InputError(f'{name} needs a unit, as in "512 MiB"; got {shown(given)}')
     amount = quantity(given)
     if not amount.check("[information]"):

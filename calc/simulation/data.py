@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number
+from calc.simulation.arguments import number, whole_number
 
 
 class Split(NamedTuple):
@@ -42,20 +42,21 @@ def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
         raise InputError(f"digits(): test_fraction must be below 1; got {shown(test_fraction)}")
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(numpy.float32)
-    order = numpy.random.default_rng(seed).permutation(len(X))
+    order = numpy.random.default_rng(whole_number("seed", seed, at_least=0)).permutation(len(X))
     held_back = -int(-fraction * len(X) // 1)
     test, train = order[:held_back], order[held_back:]
     return Split(X[train], y[train], X[test], y[test])
 
 
-def checked_samples(X: Any, width: int) -> Any:
-    """Samples as rows of finite 32-bit numbers, as many in each as the network has inputs."""
+def checked_samples(X: Any, width: int | None = None) -> Any:
+    """Samples as rows of finite 32-bit numbers, as many in each as a network has inputs."""
     try:
         samples = numpy.asarray(X, dtype=numpy.float32)
     except (TypeError, ValueError):
         raise InputError(f"X must be rows of numbers; got {shown(X)}") from None
-    if samples.ndim != 2 or samples.shape[1] != width:
-        raise InputError(f"X must be rows of {width} numbers each; got shape {samples.shape}")
+    if samples.ndim != 2 or width not in (None, samples.shape[1]):
+        wide = "numbers" if width is None else f"{width} numbers each"
+        raise InputError(f"X must be rows of {wide}; got shape {samples.shape}")
     if not len(samples):
         raise InputError("X must hold at least one sample; got none")
     if not numpy.isfinite(samples).all():
@@ -64,8 +65,8 @@ def checked_samples(X: Any, width: int) -> Any:
     return samples
 
 
-def checked_labels(y: Any, samples: int, classes: int) -> Any:
-    """Labels as whole numbers from 0, one for each sample, none beyond the network's outputs."""
+def checked_labels(y: Any, samples: int, classes: int | None = None) -> Any:
+    """Labels as whole numbers from 0, one for each sample, none beyond a network's outputs."""
     labels = numpy.asarray(y)
     if labels.shape != (samples,):
         raise InputError(
@@ -73,11 +74,11 @@ def checked_labels(y: Any, samples: int, classes: int) -> Any:
         )
     if labels.dtype.kind not in "iu":
         raise InputError(f"y must hold whole numbers; got {labels.dtype} in {shown(y)}")
-    out = (labels < 0) | (labels >= classes)
+    out = labels < 0 if classes is None else (labels < 0) | (labels >= classes)
     if out.any():
+        most = "" if classes is None else f" to {classes - 1}, one for each output"
         raise InputError(
-            f"y must hold labels from 0 to {classes - 1}, one for each output;"
-            f" got {labels[out][0]} in row {int(numpy.argmax(out))}"
+            f"y must hold labels from 0{most}; got {labels[out][0]} in row {numpy.argmax(out)}"
         )
     return labels.astype(numpy.int64)
 

@@ -76,6 +76,8 @@ def sizes(model: Any) -> LayerSizes:
     and a torch module whose parameters are all in Linear layers. Other torch modules are sized by
     `torch_sizes`, which needs the shape of a sample.
     """
+    if isinstance(model, LayerSizes):
+        return model
     if isinstance(model, SizedModel):
         return LayerSizes(tuple(model.layer_widths), tuple(model.parameter_counts))
     if hasattr(model, "hidden_layer_sizes"):
@@ -167,7 +169,7 @@ def estimate_parameter_memory(
     >>> estimate_parameter_memory(LayerSizes.dense(784, 64, 10))
     Quantity(203560.0, 'byte')
     """
-    copies = _copies_of_parameters(mode, optimizer)
+    copies = copies_of_parameters(mode, optimizer)
     size = arithmetic(precision).element_bytes
     return in_bytes(sum(sizes(model).parameter_counts) * copies * size)
 
@@ -230,7 +232,8 @@ def elements_per_sample(model: Any, mode: str = "all_outputs") -> int:
     return sum(widths) * (2 if _checked_mode(mode) == "training" else 1)
 
 
-def _copies_of_parameters(mode: str, optimizer: str) -> int:
+def copies_of_parameters(mode: str, optimizer: str) -> int:
+    """How many numbers are held for each parameter: 1, or in training 2 and the optimizer's."""
     if optimizer not in OPTIMIZER_STATES:
         raise InputError(
             f"there is no optimizer {shown(optimizer)}; there are {', '.join(OPTIMIZER_STATES)}"

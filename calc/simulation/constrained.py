@@ -1,0 +1,248 @@
+"""Training as it would go on a smaller, slower device, in its precision: the plan, then the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from calc.errors import InputError, shown
+from calc.simulation.adapters import TrainableModel, trainable
+from calc.simulation.arguments import in_bytes, memory, whole_bytes, whole_number
+from calc.simulation.data import checked_labels, checked_samples, several_classes
+from calc.simulation.network import History
+from calc.simulation.planning import INFEASIBLE, adjust_batch_size_to_memory
+from calc.simulation.precision import arithmetic
+from calc.simulation.sizing import copies_of_parameters, int8_overhead
+from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
+from calc.units import Quantity, QuantityLike, quantity
+
+
+@dataclass(frozen=True)
+class HardwareSimulationConfig:
+    """The device to simulate: its memory, its speed, its number format, and the largest batch.
+
+    `compute_speed_factor` says how many times as long it takes; `mode` and `optimizer` say what the
+    memory estimate counts. `sleep` waits that time out, and `run_infeasible` trains with a batch of
+    1 where not even that fits. Where it is not `enabled`, nothing of it is applied.
+
+    >>> config = HardwareSimulationConfig(enabled=True, max_memory="0.25 MiB")
+    >>> print(config.max_memory, config.precision_mode, config.batch_size_limit)
+    0.25 MiB float32 128
+    """
+
+    enabled: bool = False
+    max_memory: QuantityLike = "512 MiB"
+    compute_speed_factor: float = 1.0
+    precision_mode: str = "float32"
+    batch_size_limit: int = 128
+    mode: str = "all_outputs"
+    optimizer: str = "sgd"
+    sleep: bool = False
+    run_infeasible: bool = False
+
+    def __post_init__(self) -> None:
+        checked = {
+            "max_memory": memory("max_memory", self.max_memory),
+            "compute_speed_factor": speed_factor(self.compute_speed_factor),
+            "batch_size_limit": whole_number("batch_size_limit", self.batch_size_limit),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        for name in ("enabled", "sleep", "run_infeasible"):
+            if not isinstance(getattr(self, name), bool):
+                given = shown(getattr(self, name))
+                raise InputError(f"{name} must be True or False; got {given}")
+        arithmetic(self.precision_mode)
+        copies_of_parameters(self.mode, self.optimizer)
+
+
+@dataclass(frozen=True)
+class HardwarePlan:
+    """What a run will do, and why; of one shape, whether the simulation is enabled or not.
+
+    `limited_by` says what decides the batch: "request", "limit", "memory", "dataset", or
+    "infeasible" where not one sample fits. `int8_overhead` is beside the total, not in it.
+    """
+
+    enabled: bool
+    precision: str
+    requested_batch: int
+    batch: int
+    limited_by: str
+    budget: Quantity
+    parameter_memory: Quantity
+    activation_memory: Quantity
+    total_memory: Quantity
+    int8_overhead: Quantity
+    compute_speed_factor: float
+    mode: str
+    optimizer: str
+
+    @property
+    def feasible(self) -> bool:
+        """Whether at least one sample fits."""
+        return self.limited_by != INFEASIBLE
+
+    @property
+    def reason(self) -> str:
+        """Why this batch, in a sentence."""
+        return {
+            "request": f"the batch of {self.requested_batch} that was asked for",
+            "limit": f"{self.batch} of {self.requested_batch}: the limit of batches",
+            "memory": f"{self.batch} of {self.requested_batch}: all that {self.budget} holds",
+            "dataset": f"{self.batch} of {self.requested_batch}: there are no more samples",
+            INFEASIBLE: (
+                f"not one sample fits into {self.budget}: parameters alone take"
+                f" {whole_bytes(self.parameter_memory)} byte, with one sample"
+                f" {whole_bytes(self.total_memory)} byte"
+            ),
+        }[self.limited_by]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, memory in bytes under names that say so."""
+        plain: dict[str, Any] = {}
+        for name, value in asdict(self).items():
+            if isinstance(value, Quantity):
+                plain[f"{name}_bytes"] = whole_bytes(value)
+            else:
+                plain[name] = value
+        return plain | {"feasible": self.feasible, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class ConstrainedRun:
+    """A run's plan, its history, the trained model, and the time that it took, here and there."""
+
+    plan: HardwarePlan
+    history: History
+    model: TrainableModel
+    elapsed: Quantity
+    simulated_time: Quantity
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, as for JSON; the model is left out."""
+        return {
+            "plan": self.plan.as_dict(),
+            "history": {name: list(values) for name, values in asdict(self.history).items()},
+            "elapsed_seconds": self.elapsed.m_as("s"),
+            "simulated_seconds": self.simulated_time.m_as("s"),
+        }
+
+
+def apply_precision_constraint(model: TrainableModel, precision: str) -> TrainableModel:
+    """A copy of the model that computes in this precision; the model is left as it is.
+
+    >>> from calc.simulation import NeuralNetwork
+    >>> network = NeuralNetwork((64, 32, 10), ("relu", "softmax"))
+    >>> apply_precision_constraint(network, "int8").precision, network.precision
+    ('int8', 'float32')
+    """
+    arithmetic(precision)
+    if not isinstance(model, TrainableModel):
+        raise InputError(f"cannot change the precision of {shown(model)}: it has no with_precision")
+    return model.with_precision(precision)
+
+
+def prepare_hardware_constrained_run(
+    model: Any,
+    batch_size: int,
+    simulation_config: HardwareSimulationConfig,
+    dataset_size: int | None = None,
+) -> HardwarePlan:
+    """The plan of a run: the batch that fits, what limits it, and what it takes in memory.
+
+    >>> from calc.simulation import LayerSizes
+    >>> device = HardwareSimulationConfig(enabled=True, max_memory="0.25 MiB")
+    >>> plan = prepare_hardware_constrained_run(LayerSizes.dense(784, 64, 10), 32, device)
+    >>> plan.batch, plan.limited_by
+    (17, 'memory')
+    """
+    config = simulation_config
+    if not isinstance(config, HardwareSimulationConfig):
+        raise InputError(
+            f"simulation_config must be a HardwareSimulationConfig; got {shown(config)}"
+        )
+    own_precision = getattr(model, "precision", "float32")
+    precision = config.precision_mode if config.enabled else own_precision
+    choice = adjust_batch_size_to_memory(
+        model,
+        batch_size,
+        config.max_memory,
+        precision,
+        config.batch_size_limit,
+        dataset_size,
+        config.mode,
+        config.optimizer,
+    )
+    batch, limited_by = choice.batch, choice.limited_by
+    if not config.enabled:
+        batch, limited_by = _unconstrained(choice.requested, dataset_size)
+    elif limited_by == INFEASIBLE and config.run_infeasible:
+        batch = 1
+    total = choice.memory_of(max(batch, 1))
+    return HardwarePlan(
+        enabled=config.enabled,
+        precision=precision,
+        requested_batch=choice.requested,
+        batch=batch,
+        limited_by=limited_by,
+        budget=choice.budget,
+        parameter_memory=choice.parameter_memory,
+        activation_memory=in_bytes(whole_bytes(total) - whole_bytes(choice.parameter_memory)),
+        total_memory=total,
+        int8_overhead=int8_overhead(model) if precision == "int8" else in_bytes(0),
+        compute_speed_factor=config.compute_speed_factor if config.enabled else 1.0,
+        mode=config.mode,
+        optimizer=config.optimizer,
+    )
+
+
+def run_training_with_hardware_constraints(
+    model: Any,
+    X: Any,
+    y: Any,
+    epochs: int,
+    alpha: float,
+    batch_size: int,
+    seed: int,
+    simulation_config: HardwareSimulationConfig,
+    on_epoch: Callable[[History], None] | None = None,
+) -> ConstrainedRun:
+    """Plan the run, train a copy of the model in the precision of the device, and time it.
+
+    Where not one sample fits, nothing is trained and the plan's sentence is raised, unless the
+    device says `run_infeasible`.
+
+    >>> from calc.simulation import NeuralNetwork, digits
+    >>> device = HardwareSimulationConfig(
+    ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="float16"
+    ... )
+    >>> run = run_training_with_hardware_constraints(
+    ...     NeuralNetwork((64, 32, 10), ("relu", "softmax")), *digits()[:2], epochs=5, alpha=0.1,
+    ...     batch_size=64, seed=0, simulation_config=device,
+    ... )
+    >>> print(run.plan.batch, run.plan.limited_by, run.simulated_time / run.elapsed)
+    54 memory 4
+    """
+    samples = checked_samples(X)
+    labels = checked_labels(y, len(samples))
+    several_classes(labels)
+    ready = trainable(model, samples.shape[1], int(labels.max()) + 1)
+    plan = prepare_hardware_constrained_run(ready, batch_size, simulation_config, len(samples))
+    if not plan.batch:
+        raise InputError(f"{plan.reason}; run_infeasible=True trains all the same, a batch of 1")
+    ready = apply_precision_constraint(ready, plan.precision)
+    start = time.perf_counter()
+    history = ready.fit(samples, labels, epochs, alpha, plan.batch, seed, on_epoch)
+    elapsed = quantity(time.perf_counter() - start, "s")
+    sleeps = simulation_config.enabled and simulation_config.sleep
+    simulated = apply_compute_slowdown(elapsed, plan.compute_speed_factor, sleep=sleeps)
+    return ConstrainedRun(plan, history, ready, elapsed, simulated)
+
+
+def _unconstrained(requested: int, dataset_size: int | None) -> tuple[int, str]:
+    if dataset_size is not None and dataset_size < requested:
+        return dataset_size, "dataset"
+    return requested, "request"

@@ -1,0 +1,48 @@
+"""A slower device, on a simulated clock: the time that the work would have taken there."""
+
+from __future__ import annotations
+
+import time
+
+from calc.errors import InputError, shown
+from calc.simulation.arguments import number
+from calc.units import Quantity, QuantityLike, quantity
+
+
+def speed_factor(given: float, name: str = "compute_speed_factor") -> float:
+    """How many times as long the work takes: 1 for this machine, never less."""
+    return number(name, given, at_least=1.0)
+
+
+def extra_time(factor: float) -> Quantity:
+    """What a slowdown adds to the time: f − 1.
+
+    >>> print(extra_time(1.5).to("%"), lost_speed(1.5).to("%"))
+    50% 33.33%
+    """
+    return quantity(speed_factor(factor) - 1)
+
+
+def lost_speed(factor: float) -> Quantity:
+    """What a slowdown takes from the speed: 1 − 1/f, always less than it adds to the time."""
+    return quantity(1 - 1 / speed_factor(factor))
+
+
+def apply_compute_slowdown(elapsed: QuantityLike, factor: float, sleep: bool = False) -> Quantity:
+    """The time that work of this duration takes on a device that needs `factor` times as long.
+
+    Nothing waits for it, unless `sleep` asks to: then the call returns when that time is over.
+
+    >>> print(apply_compute_slowdown("2 s", 1.5))
+    3 s
+    """
+    duration = quantity(elapsed)
+    if not duration.check("[time]"):
+        raise InputError(f"elapsed must be a time, as 2 s is; got {duration}")
+    seconds = number("elapsed", duration.m_as("s"))
+    simulated = seconds * speed_factor(factor, "factor")
+    if not isinstance(sleep, bool):
+        raise InputError(f"sleep must be True or False; got {shown(sleep)}")
+    if sleep:
+        time.sleep(simulated - seconds)
+    return quantity(simulated, "s").to(duration.units)

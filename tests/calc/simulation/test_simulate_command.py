@@ -1,0 +1,112 @@
+"""`calc simulate`: its table, its JSON, its progress bar, and a sentence for every mistake."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from calc.cli import main
+from calc.simulation.progress import ProgressBar
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["simulate", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""  # no terminal, no progress bar
+    return printed.out
+
+
+def rows(printed: str) -> dict[str, str]:
+    pairs = (line.split("  ", 1) for line in printed.splitlines())
+    return {title: value.strip() for title, value in pairs}
+
+
+REFERENCE = ("--layers", "784-64-10", "--plan")
+
+
+def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert rows(run(capsys, *REFERENCE, "--memory", "0.25 MiB")) == {
+        "batch": "17",
+        "limited by": "memory (17 of 32: all that 0.25 MiB holds)",
+        "precision": "float32",
+        "memory": "261904 byte (255.8 KiB) of 0.25 MiB",
+        "parameters": "203560 byte (198.8 KiB)",
+        "activations": "58344 byte (56.98 KiB)",
+    }
+    quantized = run(capsys, *REFERENCE, "--precision", "int8")
+    assert rows(quantized)["scales and biases, beside that"] == "518 byte (0.5059 KiB)"
+    assert rows(quantized)["memory"].startswith("78346 byte (76.51 KiB) of 512 MiB")
+
+
+def test_an_infeasible_plan_is_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(run(capsys, *REFERENCE, "--memory", "100 kB", "--json"))
+    assert (told["batch"], told["limited_by"], told["feasible"]) == (0, "infeasible", False)
+    assert told["parameter_memory_bytes"] == 203_560
+    assert rows(run(capsys, *REFERENCE, "--memory", "100 kB"))["batch"] == "none"
+
+
+def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--memory", "16 KiB", "--precision", "float16", "--epochs", "3", "--batch", "64")
+    table = rows(run(capsys, *arguments, "--slowdown", "2"))
+    assert table["batch"] == "54"
+    assert table["limited by"] == "memory (54 of 64: all that 16 KiB holds)"
+    assert table["accuracy in the test"].endswith("% of 360")
+    assert table["time on the device"].endswith("(× 2)")
+    told = json.loads(run(capsys, *arguments, "--slowdown", "2", "--json"))
+    assert told["simulated_seconds"] == pytest.approx(2 * told["elapsed_seconds"])
+    assert len(told["history"]["loss"]) == 3
+    assert f"{told['test_accuracy']:.1%} of 360" == table["accuracy in the test"]  # the seed's
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--memory", "nan"), "only finite numbers are read"),
+        (("--memory", "512"), "must be memory"),
+        (("--memory", "-1 MiB"), "max_memory must be positive and finite"),
+        (("--memory", "1 kB"), "not one sample fits into 1 kB"),
+        (("--batch", "0"), "batch_size must be a whole number from 1; got 0"),
+        (("--limit", "-1"), "batch_size_limit must be a whole number from 1"),
+        (("--slowdown", "0.5"), "compute_speed_factor must be a number from 1; got 0.5"),
+        (("--slowdown", "nan"), "compute_speed_factor must be a number from 1; got nan"),
+        (("--precision", "fp16"), "there is no precision 'fp16'; there are float32"),
+        (("--mode", "peak"), "there is no mode 'peak'"),
+        (("--optimizer", "lion"), "there is no optimizer 'lion'"),
+        (("--epochs", "0"), "epochs must be a whole number from 1"),
+        (("--alpha", "0"), "alpha must be a number above 0"),
+        (("--seed", "-1"), "seed must be a whole number from 0"),
+        (("--layers", "64-x"), "--layers needs whole numbers, as in 64-32-10; got '64-x'"),
+        (("--layers", "64"), "layer_sizes needs inputs and at least one layer"),
+        (("--layers", "784-64-10"), "X must be rows of 784 numbers each"),
+        (("--layers", "64-5"), "y must hold labels from 0 to 4"),
+    ],
+)
+def test_a_mistake_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert main(["simulate", *arguments]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("calc: ")
+    assert printed.err.count("\n") == 1
+    assert sentence in printed.err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_progress_bar() -> None:
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        with ProgressBar(4, "training", stream) as bar:
+            for loss in range(3):
+                bar.advance(f"loss {loss}")
+    drawn = terminal.getvalue().split("\r\033[K")
+    assert drawn[1] == f"training [{'.' * 24}] 0/4"
+    assert drawn[4] == f"training [{'#' * 18}{'.' * 6}] 3/4 loss 2"
+    assert drawn[-1] == ""  # and the line is empty again
+    assert pipe.getvalue() == ""
