@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -14,7 +15,6 @@ from .document import Node, Pandoc, attribute, plain, plain_text, raw, walk
 from .edition import Edition
 from .errors import Problems, stop
 from .html import roman
-from .packing import packed
 from .project import Book
 from .references import PAGE, Page
 from .showing import typst_width
@@ -28,6 +28,7 @@ def write_pdf(
     book: Book, pages: list[Page], pandoc: Pandoc, edition: Edition, folder: Path
 ) -> bytes:
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
+    import pikepdf
     import typst
 
     arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
@@ -64,7 +65,13 @@ def write_pdf(
         )
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
-    return packed(pdf)
+    # typst writes each tag and each link by itself and in full; packed they take a third.
+    packed = io.BytesIO()
+    with pikepdf.open(io.BytesIO(pdf)) as document:
+        document.save(
+            packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
+        )
+    return packed.getvalue()
 
 
 def _built(edition: Edition) -> str:
