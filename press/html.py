@@ -23,7 +23,6 @@ from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
 
-DECIMAL = re.compile(r"-?\d+\.\d+")
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
@@ -240,27 +239,10 @@ def _inline_svg(page: Page, book: Book, source: str, width: str, label: str) -> 
     drawing = page.woven.figures[source.removeprefix(FIGURE)]
     name = hashlib.sha256(source.encode()).hexdigest()[:8]
     if not drawing.narrow:
-        return _opened(_compact(drawing.svg), f"w{name}", f' aria-label="{label}"{style}')
+        return _opened(drawing.svg, f"w{name}", f' aria-label="{label}"{style}')
     label = f' aria-label="{label}"'
-    wide = _opened(_compact(drawing.svg), f"w{name}", f' class="wide"{label}{style}')
-    return wide + _opened(_compact(drawing.narrow), f"n{name}", f' class="narrow"{label}')
-
-
-def _compact(svg: str) -> str:
-    """A drawing of matplotlib's without what no eye sees: far decimals, null turns, unused ids."""
-
-    def rounded(match: re.Match[str]) -> str:
-        return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
-
-    def numbers(match: re.Match[str]) -> str:
-        return f' {match[1]}="{DECIMAL.sub(rounded, " ".join(match[2].split()))}"'
-
-    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
-    svg = re.sub(r' (d|x|y|transform)="([^"]*)"', numbers, svg)
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-    short = {name: f"p{number}" for number, name in enumerate(sorted(used))}
-    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{short[m[1]]}"' if m[1] in short else "", svg)
-    return re.sub(r'(href="#|url\(#)([^")]+)', lambda m: m[1] + short[m[2]], svg)
+    wide = _opened(drawing.svg, f"w{name}", f' class="wide"{label}{style}')
+    return wide + _opened(drawing.narrow, f"n{name}", f' class="narrow"{label}')
 
 
 def _opened(svg: str, name: str, attributes: str) -> str:

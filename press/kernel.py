@@ -90,8 +90,11 @@ class Shell(InteractiveShell):
 def drawn(figure: object) -> str:
     """A figure as SVG, without the half that no eye can see: names, blanks, millionths."""
     svg = str(print_figure(figure, "svg", **PRINTING))
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-    svg = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", svg)
+    used = sorted(set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg)))
+    short = {name: f"p{number}" for number, name in enumerate(used)}
+    svg = re.sub(r' id="([^"]*)"', lambda m: f' id="{short[m[1]]}"' if m[1] in short else "", svg)
+    svg = re.sub(r'(href="#|url\(#)([^")]+)', lambda m: m[1] + short[m[2]], svg)
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
     svg = re.sub(r'(?<= )(?:d|x|y|x1|x2|y1|y2|points)="[^"]*"', _shortened, svg)
     svg = re.sub(r"\n +<", "\n<", svg)
     svg = re.sub(r"(?<=\n)<g>\n(<(?:path|text|use)\b[^\n]*\n)</g>\n", r"\1", svg)
@@ -107,7 +110,9 @@ def _joined(strokes: re.Match[str]) -> str:
 
 
 def _shortened(attribute: re.Match[str]) -> str:
-    text = re.sub(r"\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}", attribute[0])
+    text = re.sub(
+        r"\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), attribute[0]
+    )
     return re.sub(r"\s+", " ", text).replace(' "', '"')
 
 
