@@ -263,7 +263,7 @@
     input.focus();
     input.select();
     if (index) return;
-    await load("vendor/minisearch/minisearch.js");
+    await load("vendor/minisearch/minisearch.min.js");
     await load("search-index.js");
     if (!window.searchIndex) {
       status.textContent = "The search index is missing from this copy of the book.";
