@@ -14,6 +14,8 @@ from calc import formatting
 from calc.errors import InputError
 from calc.units import Quantity
 
+LONGEST_UNBROKEN = 10  # characters: a name of a format or a run, not a phrase
+
 
 @dataclass(frozen=True)
 class Quoted:
@@ -75,15 +77,19 @@ def table(
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
     A cell of None is a dash, and an estimate of the data files is marked with ≈. Text may hold
-    Markdown (a citation, a link), so only what would break the table is escaped.
+    Markdown (a citation, a link), so only what would break the table is escaped. A short name at
+    the beginning of a row, such as FP8 E4M3, stays on one line.
     """
     for row in rows:
         if len(row) != len(header):
             raise InputError(f"table() needs {len(header)} cells in each row; got {row!r}")
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
     rule = ["--:" if right else ":--" for right in numeric]
-    cells = [[_cell(value, digits) for value in row] for row in [header, *rows]]
-    lines = [cells[0], rule, *cells[1:]]
+    titles, *cells = ([_cell(value, digits) for value in row] for row in [header, *rows])
+    for row in cells:
+        if len(row[0]) <= LONGEST_UNBROKEN:
+            row[0] = row[0].replace(" ", "\N{NO-BREAK SPACE}")
+    lines = [titles, rule, *cells]
     return Quoted("\n".join("| " + " | ".join(line) + " |" for line in lines))
 
 
@@ -93,7 +99,7 @@ def _cell(value: Any, digits: int | None) -> str:
     if isinstance(value, Quoted):
         return value.markdown
     if isinstance(value, str):
-        return " ".join(re.sub(r"(?<!\\)\|", r"\\|", value).split())
+        return re.sub(r"[ \n]+", " ", re.sub(r"(?<!\\)\|", r"\\|", value)).strip(" \n")
     if isinstance(value, Quantity) and value.provenance and value.provenance.kind == "estimate":
         return approximately(value, digits).markdown
     return show(value, digits=None if isinstance(value, int) else digits).markdown

@@ -40,8 +40,15 @@ def test_text_comes_out_as_itself(text: str) -> None:
 
 
 def test_a_table_survives_bars_and_line_breaks() -> None:
-    made = table(["a|b", "c"], [["x|y", 1], ["two\nlines", None]])
-    assert cells_of(str(made)) == [["a|b", "c"], ["x|y", "1"], ["two lines", "–"]]
+    made = table(["a|b", "c"], [["x|y", 1], ["two\nshort lines", None]])
+    assert cells_of(str(made)) == [["a|b", "c"], ["x|y", "1"], ["two short lines", "–"]]
+
+
+def test_a_short_name_stays_on_one_line() -> None:
+    made = str(table(["a b", "c"], [["FP8 E4M3", "a b"], ["a rather long one", "x\u00a0y"]]))
+    assert "a b | c" in made
+    assert "FP8\u00a0E4M3 | a b" in made
+    assert "a rather long one | x\u00a0y" in made
 
 
 def test_estimates_are_marked() -> None:
