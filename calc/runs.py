@@ -13,8 +13,22 @@ from calc.records import DATA, Record, read_record, read_toml
 from calc.units import Quantity
 
 FILE = DATA / "training_runs.toml"
-FIELDS = ("parameters", "tokens", "device_peak", "devices", "device_time", "mfu", "work")
-WHERE_REPORTED = ("mfu_with_attention", "hfu", "throughput", "effective_time")
+FIELDS = {  # and what each is
+    "parameters": "parameters",
+    "tokens": "tokens",
+    "device_peak": "dense peak of one device",
+    "devices": "devices",
+    "device_time": "hours of all devices",
+    "mfu": "MFU",
+    "work": "operations",
+}
+WHERE_REPORTED = {
+    "mfu_with_attention": "MFU with attention",
+    "hfu": "HFU",
+    "throughput": "throughput",
+    "effective_time": "share of the time with progress",
+}
+TITLES = FIELDS | WHERE_REPORTED
 INHERITED = ("kind", "source", "checked")
 
 
@@ -119,8 +133,8 @@ def _run(key: str, table: dict[str, object]) -> Run:
     inherited = {name: table[name] for name in INHERITED}
     about = {name: table[name] for name in ("name", "year", "device")}
     fields = [name for name in table if name not in inherited | about]
-    known = (*FIELDS, *WHERE_REPORTED)
-    if wrong := [name for name in fields if name not in known]:
+    if wrong := [name for name in fields if name not in TITLES]:
+        known = ", ".join(TITLES)
         raise InputError(f"{FILE}: {key} has an unknown field {wrong[0]}; known are {known}")
     if missing := [name for name in FIELDS if name not in fields]:
         raise InputError(
@@ -132,7 +146,7 @@ def _run(key: str, table: dict[str, object]) -> Run:
             table[name],
             f"{key}.{name}",
             FILE,
-            inherited | {"title": f"{name.replace('_', ' ')} of {table['name']}"},
+            inherited | {"title": f"{TITLES[name]} of {table['name']}"},
         )
         for name in fields
     }

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from itertools import chain, groupby
 from typing import Any
 
-from calc import constants, hardware
+from calc import constants, hardware, runs
 from calc.derivations.quoting import show
 from calc.hardware import Accelerator
 from calc.records import DATA, KINDS, Record
+from calc.runs import Run
 
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
 MEANINGS = {
@@ -99,6 +100,19 @@ def _mark(record: Record) -> str:
     return "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
 
 
+def _run_rows(run: Run) -> list[tuple[str, str]]:
+    """One row for all that has one kind and one source."""
+    alike: dict[str, list[str]] = {}
+    for name, record in run.records.items():
+        title = "" if name in ("parameters", "tokens") else runs.TITLES[name]  # as the unit says
+        alike.setdefault(_origin(record), []).append(_told(title, record).lstrip())
+    lead = f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} "
+    return [
+        (("" if place else lead) + _capitalized("; ".join(told)), origin)
+        for place, (origin, told) in enumerate(alike.items())
+    ]
+
+
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (_capitalized(record.provenance.title), record.provenance.note)
@@ -139,8 +153,19 @@ class DeviceSources:
     unpublished = _told_why("unpublished", records)
 
 
+class RunSources:
+    """Every number of every training run."""
+
+    header = ("Run", "Source")
+    runs = tuple(runs.get(key) for key in runs.names())
+    records = tuple(chain.from_iterable(run.records.values() for run in runs))
+    rows = tuple(chain.from_iterable(_run_rows(run) for run in runs))
+    unpublished = _told_why("unpublished", records)
+
+
 class KindsOfSource:
     """Most values are stated by vendors; few are measured."""
 
-    header = ("Kind", "What it means", "Constants", "Devices")
-    rows = _kind_rows(ConstantSources.records, DeviceSources.records)
+    header = ("Kind", "What it means", "Constants", "Devices", "Runs")
+    rows = _kind_rows(ConstantSources.records, DeviceSources.records, RunSources.records)
+    unpublished = DeviceSources.unpublished + RunSources.unpublished

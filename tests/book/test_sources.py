@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from calc.derivations.sources import ConstantSources, DeviceSources
+from calc.derivations.sources import ConstantSources, DeviceSources, RunSources
 from tests.book.rendered import REPOSITORY
 
 
@@ -17,11 +17,14 @@ def test_every_group_is_on_the_page() -> None:
 def test_every_value_is_in_a_row() -> None:
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
-    told = " ".join(text for rows in DeviceSources.rows.values() for text, _ in rows)
-    origins = {origin for rows in DeviceSources.rows.values() for _, origin in rows}
+    rows = [*(row for rows in DeviceSources.rows.values() for row in rows), *RunSources.rows]
+    told = " ".join(text for text, _ in rows)
+    origins = {origin for _, origin in rows}
     for device in DeviceSources.devices:
         assert f"[**{device.name}** ({device.year}).]{{#{device.key}}}" in told
-    for record in DeviceSources.records:
+    for run in RunSources.runs:
+        assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in told
+    for record in (*DeviceSources.records, *RunSources.records):
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
         assert (provenance.kind if record.published is None else cited) in origins
