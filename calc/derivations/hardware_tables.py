@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from calc import constants, energy, hardware, quantity, roofline, training
-from calc.derivations.quoting import Quoted, approximately
+from calc.derivations.quoting import Quoted, approximately, show
 from calc.hardware import Accelerator
 from calc.units import Quantity
 
@@ -42,6 +42,21 @@ def _number(value: Quantity, unit: str, *inputs: Quantity) -> float | Quoted:
     magnitude: float = value.m_as(unit)
     kinds = {each.provenance.kind for each in inputs if each.provenance}
     return approximately(quantity(magnitude, "")) if "estimate" in kinds else magnitude
+
+
+def _per_watt(device: Accelerator) -> tuple[Any, ...]:
+    """Power, then what a joule does: in FP16, in INT8, and in bytes from memory."""
+    power = device.tdp
+    mark = approximately if power.provenance and power.provenance.kind == "estimate" else show
+    rates = [device.peak(dtype) if dtype in device.dtypes else None for dtype in ("fp16", "int8")]
+    efficiencies = [rate and energy.energy_efficiency(rate, power) for rate in rates]
+    return (
+        device.name,
+        power,
+        efficiencies[0] and mark(efficiencies[0].to("TFLOP/J")),
+        efficiencies[1] and mark(efficiencies[1].to("TOP/J")),
+        mark((device.memory_bandwidth / power).to("GB/J")),
+    )
 
 
 class _Group:
@@ -201,16 +216,8 @@ class PeakPerWatt:
     h200_gain = h200_bytes / h100_bytes
 
     rows = tuple(
-        (
-            device.name,
-            device.tdp,
-            energy.energy_efficiency(device.peak("fp16"), device.tdp).to("TFLOP/J"),
-            (device.memory_bandwidth / device.tdp).to("GB/J"),
-        )
-        for device in (
-            hardware.get(key)
-            for key in ("v100", "t4", "a100", "h100", "h100-pcie", "l4", "h200", "b200")
-        )
+        _per_watt(hardware.get(key))
+        for key in ("v100", "t4", "a100", "h100", "h100-pcie", "l4", "h200", "b200", "phone-npu")
     )
 
 

@@ -144,6 +144,7 @@ class EnergyOfMovement:
     dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
     hbm2_word = energy.movement_energy(word, hbm2_bit).to("pJ")
     hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply).to("")
+    dram_per_hbm2 = dram / hbm2_word
     hbm2_word_low = hbm2_access_low / words_per_access
     hbm2_word_high = hbm2_access_high / words_per_access
     dram_word_high = dram_access_high / words_per_access
@@ -338,12 +339,18 @@ class DatacentreAgainstPhone:
     phone = hardware.get("phone-npu")
     phone_power_low = constants.get("power_phone_low")
     phone_power_high = constants.get("power_phone_high")
+    h100_fp16 = h100.peak("fp16")
+    h100_int8 = h100.peak("int8")
+    phone_int8 = phone.peak("int8")
 
     fp16_against_int8 = (h100.peak("fp16") / phone.peak("int8")).to("")
     int8_against_int8 = (h100.peak("int8") / phone.peak("int8")).to("")
     bandwidth_against_bandwidth = (h100.memory_bandwidth / phone.memory_bandwidth).to("")
     power_against_low = (h100.tdp / phone_power_low).to("")
     power_against_high = (h100.tdp / phone_power_high).to("")
+    h100_per_watt = energy.energy_efficiency(h100_int8, h100.tdp).to("TOP/J")
+    phone_per_watt_low = energy.energy_efficiency(phone_int8, phone_power_high).to("TOP/J")
+    phone_per_watt_high = energy.energy_efficiency(phone_int8, phone_power_low).to("TOP/J")
 
 
 class LatencyBudgets:
