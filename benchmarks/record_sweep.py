@@ -1,0 +1,164 @@
+"""Measure what the chapter "Memory budgets" draws from, and store it with how it was measured.
+
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_sweep
+
+Writes calc/data/measured/digits_*: tables of rows, and beside them a description of the machine.
+Nothing else should run meanwhile. With several threads the times of small products vary by half.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy
+import polars
+
+from calc.records import DATA
+from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
+
+FOLDER = DATA / "measured"
+COMMAND = "OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_sweep"
+LAYER_SIZES, ACTIVATIONS = (64, 256, 256, 10), ("relu", "relu", "softmax")
+SPLIT_SEED, SEEDS = 0, range(10)
+TRAINING: dict[str, Any] = {"epochs": 40, "alpha": 0.2, "batch_size": 32}
+BATCH, REPEATS = 256, 100
+LEVELS = [0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]
+KINDS = ["unstructured", "structured"]
+PRECISIONS = ["float32", "float16", "bfloat16", "int8"]
+FACTORS = [2**power for power in range(11)]
+
+
+def main() -> None:
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        raise SystemExit(f"say how it is measured: {COMMAND}")
+    network, data = NeuralNetwork(LAYER_SIZES, ACTIVATIONS), digits(seed=SPLIT_SEED)
+    FOLDER.mkdir(exist_ok=True)
+    write_table(rounded(latencies(network, data)), FOLDER / "digits_latency.csv")
+    write_table(rounded(sweep(network, data)), FOLDER / "digits_sweep.csv")
+    write_table(rounded(scaled_pixel(network, data)), FOLDER / "digits_scaled_pixel.csv")
+    (FOLDER / "digits.toml").write_text(description(), encoding="utf-8")
+
+
+def sweep(network: NeuralNetwork, data: Split) -> polars.DataFrame:
+    """Every pruning at every precision, from several seeds."""
+    rows = run_sweep(
+        network,
+        data,
+        LEVELS,
+        PRECISIONS,
+        ["1 MB"],
+        "1 MB",
+        "15 W",
+        repeats=REPEATS,
+        kinds=KINDS,
+        seeds=SEEDS,
+        latency_batch=BATCH,
+        on_progress=told,
+        **TRAINING,
+    )
+    return rows.drop("accepted", "over_1_MB", "energy_joules")  # the chapter chooses its own
+
+
+def latencies(network: NeuralNetwork, data: Split) -> polars.DataFrame:
+    """What pruning does to the time of a forward pass, for one sample and for many."""
+    tables = [
+        run_sweep(
+            network,
+            data,
+            [0, 0.5, 0.75, 0.9],
+            ["float32"],
+            ["1 MB"],
+            "1 MB",
+            "15 W",
+            repeats=repeats,
+            kinds=KINDS,
+            seeds=range(5),
+            epochs=1,
+            latency_batch=batch,
+        ).with_columns(polars.lit(batch).alias("batch"))
+        for batch, repeats in ((1, 4000), (16, 2000), (BATCH, 400))
+    ]
+    wanted = ["batch", "seed", "kind", "pruning", "latency_seconds", "latency_spread_seconds"]
+    return polars.concat(tables).select(wanted)
+
+
+def scaled_pixel(network: NeuralNetwork, data: Split) -> polars.DataFrame:
+    """One input in other units: times a power of two, and its weights divided by it.
+
+    In floating point that changes nothing at all. The input is the pixel that varies most.
+    """
+    pixel = int(data.X_train.std(axis=0).argmax())
+    rows = []
+    for seed in SEEDS:
+        network.fit(data.X_train, data.y_train, seed=seed, **TRAINING)
+        for factor in FACTORS:
+            samples = data.X_test.copy()
+            samples[:, pixel] *= factor
+            first = network.weights[0].copy()
+            first[pixel] /= factor
+            changed = network.with_weights([first, *network.weights[1:]])
+            rows += [
+                {
+                    "seed": seed,
+                    "factor": factor,
+                    "precision": precision,
+                    "accuracy": changed.with_precision(precision).score(samples, data.y_test),
+                }
+                for precision in PRECISIONS
+            ]
+    return polars.DataFrame(rows)
+
+
+def rounded(table: polars.DataFrame) -> polars.DataFrame:
+    """Six digits are more than a measurement has."""
+    return table.with_columns(polars.selectors.float().round_sig_figs(6))
+
+
+def description() -> str:
+    pairs = {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "threads": 1,
+        "command": COMMAND,
+        "layer_sizes": LAYER_SIZES,
+        "activations": ACTIVATIONS,
+        "split_seed": SPLIT_SEED,
+        "seeds": list(SEEDS),
+        **TRAINING,
+        "latency_batch": BATCH,
+        "repeats": REPEATS,
+    }
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in pairs.items()]
+    return "\n".join(
+        [
+            "# How the tables digits_*.csv beside this file were measured. Times are in seconds:",
+            "# medians and interquartile ranges of so many forward passes.",
+            f"measured = {datetime.datetime.now(datetime.UTC).date().isoformat()}",
+            *lines,
+            "",
+        ]
+    )
+
+
+def processor() -> str:
+    """The kind of processor, as Linux tells it."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.machine()
+
+
+def told(done: int, total: int) -> None:
+    print(f"\r{done} of {total}", end="" if done < total else "\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
