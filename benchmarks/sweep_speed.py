@@ -29,13 +29,14 @@ def main() -> None:
     data = digits()
 
     def sweep(executor: ProcessPoolExecutor | None = None) -> None:
-        limits: Any = (["1 MB"], "1 MB", "15 W")
         rows = run_sweep(
             network,
             data,
             LEVELS,
             PRECISIONS,
-            *limits,
+            ["1 MB"],
+            "1 MB",
+            "15 W",
             repeats=REPEATS,
             executor=executor,
             seeds=SEEDS,

@@ -1,0 +1,80 @@
+"""Accuracy of every variant against its memory, and the front that no variant beats."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+from polars import col
+
+from calc.derivations.memory_budgets import FRONT, VARIANTS, AcceptedSets, name_of
+from figures import style
+
+MARKS = {
+    "none": ("D", style.INK, "not pruned"),
+    "unstructured": ("o", style.BLUE, "weights pruned"),
+    "structured": ("^", style.ORANGE, "neurons pruned"),
+}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=4.4, narrow_height=4.8)
+    axes = figure.subplots()
+    for budget in AcceptedSets.budgets:
+        kilobytes = budget.m_as("kB")
+        axes.axvline(kilobytes, color=style.INK, alpha=0.3, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.text(kilobytes, 1, f"{budget}", rotation=90, ha="right", va="bottom", size=style.SMALL)
+    front = FRONT.sort("memory_bytes")
+    axes.step(
+        [*(front["memory_bytes"] / 1e3), VARIANTS["memory_dense_bytes"].max() / 1e3],
+        [*(100 * front["accuracy"]), 100 * front["accuracy"][-1]],
+        where="post",
+        color=style.INK,
+        linewidth=1.2,
+        alpha=0.6,
+        zorder=1,
+    )
+    for number, (kind, (mark, colour, label)) in enumerate(MARKS.items()):
+        rows = VARIANTS.filter(col("kind") == kind)
+        axes.plot(
+            (rows["memory_bytes"] / 1e3).to_list(),
+            (100 * rows["accuracy"]).to_list(),
+            mark,
+            color=colour,
+            markersize=4,
+            alpha=0.4,
+        )
+        mine = front.filter(col("kind") == kind)
+        axes.errorbar(
+            (mine["memory_bytes"] / 1e3).to_list(),
+            (100 * mine["accuracy"]).to_list(),
+            (100 * mine["accuracy_std"]).to_list(),
+            fmt=mark,
+            color=colour,
+            markersize=7,
+            elinewidth=1.2,
+            zorder=3,
+        )
+        axes.text(
+            0.985,
+            0.44 - 0.075 * number,
+            label,
+            transform=axes.transAxes,
+            ha="right",
+            color=colour,
+            weight="bold",
+            size=style.SMALL,
+        )
+    for row in front.filter(col("accuracy") > 0.5).iter_rows(named=True):
+        if not style.is_narrow() and row["kind"] == "structured" and row["accuracy"] < 0.95:
+            axes.annotate(
+                name_of(row),
+                (row["memory_bytes"] / 1e3, 100 * row["accuracy"]),
+                (-8, 5),
+                textcoords="offset points",
+                ha="right",
+                size=style.SMALL,
+            )
+    style.log_axis(axes, "x", "Memory, kB (logarithmic)")
+    axes.set_ylabel("Test accuracy")
+    axes.set_ylim(0, 104)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
+    return figure

@@ -1,0 +1,53 @@
+"""Accuracy against the factor by which one input is larger, in floating point and in INT8."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+from polars import col
+
+from calc.derivations.memory_budgets import NAMES, SCALED
+from figures import style
+
+COLOURS = {"float32": style.INK, "int8": style.ORANGE}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.2, narrow_height=3.4)
+    axes = figure.subplots()
+    for precision, colour in COLOURS.items():
+        rows = (
+            SCALED.filter(col("precision") == precision)
+            .group_by("factor", maintain_order=True)
+            .agg((col("accuracy") * 100).mean(), (col("accuracy") * 100).std().alias("std"))
+        )
+        axes.errorbar(
+            rows["factor"].to_list(),
+            rows["accuracy"].to_list(),
+            rows["std"].to_list(),
+            fmt="o-",
+            color=colour,
+            markersize=4,
+            elinewidth=1.2,
+            capsize=2,
+        )
+    factors = SCALED["factor"].unique().sort().to_list()
+    axes.text(factors[0], 94, "FP32, FP16 and BF16", va="top", size=style.SMALL, weight="bold")
+    axes.text(
+        factors[-3] / 1.2,
+        74,
+        NAMES["int8"],
+        ha="right",
+        color=COLOURS["int8"],
+        size=style.SMALL,
+        weight="bold",
+    )
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(factors[::2] if style.is_narrow() else factors)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
+    axes.minorticks_off()
+    axes.set_xlabel("Scale of one pixel (logarithmic)")
+    axes.set_ylabel("Test accuracy")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
+    axes.set_ylim(0, 104)
+    axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
+    return figure

@@ -1,0 +1,69 @@
+"""Memory of a matrix against its share of zeros, in three storages and three element sizes."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import simulation, sparsity
+from calc.derivations.memory_budgets import Crossovers, DenseStorage
+from calc.units import Quantity
+from figures import style
+
+COLOURS = {"dense": style.INK, "csr": style.ORANGE, "bitmask": style.BLUE}
+PRECISIONS = ("float32", "float16", "int8")
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.3, narrow_height=8.4)
+    if style.is_narrow():
+        panels = figure.subplots(3, 1, sharex=True)
+    else:
+        panels = figure.subplots(1, 3, sharey=True)
+    for number, axes in enumerate(panels):
+        name, size = Crossovers.elements[number]
+        _panel(axes, PRECISIONS[number], size)
+        axes.set_title(name, size=style.SMALL, weight="bold", loc="left")
+        if style.is_narrow() or not number:
+            axes.set_ylabel("Memory, of the full matrix")
+        if not style.is_narrow() or axes is panels[-1]:
+            axes.set_xlabel("Zeros")
+    return figure
+
+
+def _panel(axes: Axes, precision: str, size: Quantity) -> None:
+    zeros = numpy.linspace(0, 1, 201)
+    shape = DenseStorage.rows, DenseStorage.columns
+    full = simulation.storage_bytes(shape, 0.0, precision)
+    for form, colour in COLOURS.items():
+        share = (simulation.storage_bytes(shape, zeros, precision, form) / full).m_as("")
+        axes.plot(100 * zeros, 100 * share, color=colour, linewidth=1.8)
+    crossings = {
+        "csr": sparsity.csr_crossover(size, Crossovers.index).m_as("%"),
+        "bitmask": sparsity.bitmask_crossover(size).m_as("%"),
+    }
+    for form, crossing in crossings.items():
+        axes.plot([crossing], [100], "o", color=COLOURS[form], markersize=6, zorder=3)
+    axes.text(98, 104, "dense", ha="right", color=style.INK, size=style.SMALL)
+    axes.annotate(
+        f"CSR pays\nabove {crossings['csr']:.0f}%",
+        (crossings["csr"], 100),
+        (crossings["csr"] + 5, 128),
+        color=COLOURS["csr"],
+        size=style.SMALL,
+        va="bottom",
+    )
+    axes.text(
+        4,
+        14,
+        f"bitmask pays\nabove {crossings['bitmask']:.4g}%",
+        color=COLOURS["bitmask"],
+        size=style.SMALL,
+        va="bottom",
+    )
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 210)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:.0f}%")
+    axes.set_xticks([0, 25, 50, 75, 100])

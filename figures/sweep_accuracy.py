@@ -1,0 +1,64 @@
+"""Accuracy of every variant of a sweep: its mean over seeds, and its spread."""
+
+from __future__ import annotations
+
+import polars
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from polars import col
+
+from calc.derivations.memory_budgets import NAMES, VARIANTS
+from figures import style
+
+COLOURS = {
+    "float32": style.INK,
+    "float16": style.BLUE,
+    "bfloat16": style.GREEN,
+    "int8": style.ORANGE,
+}
+TITLES = {"unstructured": "Weights pruned one by one", "structured": "Whole neurons pruned"}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.6, narrow_height=6.4)
+    if style.is_narrow():
+        panels = figure.subplots(2, 1, sharex=True)
+    else:
+        panels = figure.subplots(1, 2, sharey=True)
+    for axes, (kind, title) in zip(panels, TITLES.items(), strict=True):
+        _panel(axes, VARIANTS.filter(col("kind").is_in(["none", kind])))
+        axes.set_title(title, size=style.SMALL, weight="bold", loc="left")
+        if style.is_narrow() or kind == "unstructured":
+            axes.set_ylabel("Test accuracy")
+        if not style.is_narrow() or kind == "structured":
+            axes.set_xlabel("Pruned")
+    return figure
+
+
+def _panel(axes: Axes, rows: polars.DataFrame) -> None:
+    for number, (precision, colour) in enumerate(COLOURS.items()):
+        mine = rows.filter(col("precision") == precision).sort("pruning")
+        beside = 1.4 * (number - 1.5)  # so that points of one level stand side by side
+        axes.errorbar(
+            [100 * level + beside for level in mine["pruning"]],
+            (100 * mine["accuracy"]).to_list(),
+            (100 * mine["accuracy_std"]).to_list(),
+            fmt="o",
+            color=colour,
+            markersize=3.5,
+            elinewidth=1.2,
+        )
+        axes.text(
+            0.04,
+            0.36 - 0.1 * number,
+            NAMES[precision],
+            transform=axes.transAxes,
+            color=colour,
+            size=style.SMALL,
+            weight="bold",
+        )
+    axes.set_ylim(0, 103)
+    axes.set_xlim(-5, 102)
+    axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:.0f}%")
