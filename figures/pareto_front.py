@@ -24,7 +24,7 @@ def draw() -> Figure:
         axes.text(kilobytes, 1, f"{budget}", rotation=90, ha="right", va="bottom", size=style.SMALL)
     front = FRONT.sort("memory_bytes")
     axes.step(
-        [*(front["memory_bytes"] / 1e3), VARIANTS["memory_dense_bytes"].max() / 1e3],
+        [*(front["memory_bytes"] / 1e3), max(VARIANTS["memory_dense_bytes"].to_list()) / 1e3],
         [*(100 * front["accuracy"]), 100 * front["accuracy"][-1]],
         where="post",
         color=style.INK,

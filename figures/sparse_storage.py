@@ -33,7 +33,7 @@ def draw() -> Figure:
 
 
 def _panel(axes: Axes, precision: str, size: Quantity) -> None:
-    zeros = numpy.linspace(0, 1, 201)
+    zeros = numpy.linspace(0, 1, 5)  # of straight lines
     shape = DenseStorage.rows, DenseStorage.columns
     full = simulation.storage_bytes(shape, 0.0, precision)
     for form, colour in COLOURS.items():

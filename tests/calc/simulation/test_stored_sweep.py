@@ -1,0 +1,70 @@
+"""The sweep that the book draws from: a part of it made again, and held against its spread."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import polars
+import pytest
+from polars import col
+
+from calc.records import DATA
+from calc.simulation import NeuralNetwork, digits, run_sweep
+
+MEASURED = DATA / "measured"
+SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "digits.toml").read_text(encoding="utf-8"))
+STORED = polars.read_csv(MEASURED / "digits_sweep.csv")
+KEY = ["seed", "kind", "pruning", "precision"]
+# The same seed on another machine may differ by the rounding of its kernels, so by a few samples.
+SAMPLES = 2 / 360
+
+
+@pytest.fixture(scope="module")
+def again() -> polars.DataFrame:
+    return run_sweep(
+        NeuralNetwork(SETTINGS["layer_sizes"], SETTINGS["activations"]),
+        digits(SETTINGS["split_seed"]),
+        [0, 0.5, 0.9],
+        ["float32", "int8"],
+        ["100 kB"],
+        "100 kB",
+        "15 W",
+        kinds=["unstructured", "structured"],
+        seeds=[0, 1],
+        repeats=10,
+        latency_batch=SETTINGS["latency_batch"],
+        **{name: SETTINGS[name] for name in ("epochs", "alpha", "batch_size")},
+    )
+
+
+def test_a_small_sweep_agrees_within_the_spread(again: polars.DataFrame) -> None:
+    spread = STORED.group_by(KEY[1:]).agg(
+        col("accuracy").mean().alias("mean"), col("accuracy").std().alias("std")
+    )
+    rows = again.join(spread, on=KEY[1:])
+    assert len(rows) == 20
+    for row in rows.iter_rows(named=True):
+        assert abs(row["accuracy"] - row["mean"]) <= 4 * row["std"] + SAMPLES, row
+
+
+def test_memory_and_energy_are_the_stored_ones(again: polars.DataFrame) -> None:
+    both = again.join(STORED, on=KEY)
+    assert len(both) == 20
+    for name in ("memory_dense_bytes", "memory_csr_bytes", "memory_bitmask_bytes"):
+        assert both[name].equals(both[f"{name}_right"], check_names=False)
+    energy = both["energy_model_joules"] / both["energy_model_joules_right"]
+    assert energy.to_list() == pytest.approx([1.0] * 20, rel=1e-5)
+
+
+def test_only_structured_pruning_saves_time(again: polars.DataFrame) -> None:
+    half = again.filter(col("pruning") == 0.5).group_by("kind").agg(col("latency_seconds").min())
+    times = dict(half.iter_rows())
+    assert times["structured"] < 0.8 * times["unstructured"]
+
+
+def test_the_machine_is_described_without_its_name() -> None:
+    wanted = {"measured", "processor", "cores", "system", "python", "numpy", "threads", "command"}
+    assert wanted <= set(SETTINGS)
+    assert len(STORED) == 52 * len(SETTINGS["seeds"])
+    assert not STORED.select(polars.any_horizontal(polars.all().is_null())).to_series().any()
