@@ -142,15 +142,15 @@ class Dresser:
         level = node["c"][0]
         identifier, _, values = attribute(node)
         number = values.get("number", "")
+        inside = _truth(self.page.chapter.part >= 0)
         if level == 1:
-            inside = "true" if self.page.chapter.part >= 0 else "false"
             opening = f'#chapter("{number}", ['
             closing = f"], {self.anchor('start')}, in-part: {inside})"
             if identifier:
                 closing += f"#metadata(none){self.anchor(identifier)}"
         else:
             opening = f'#section({level}, "{number}", ['
-            closing = f"], {self.anchor(identifier)})"
+            closing = f"], {self.anchor(identifier)}, in-part: {inside})"
         return [_wrapped(opening, self.dress(node["c"][2]), closing)]
 
     def link(self, node: Node) -> Node | list[Node] | None:
@@ -195,7 +195,7 @@ class Dresser:
             table = self.dress([blocks[1]])
             if not blocks[0]["c"][1][0]["c"] and not identifier:
                 return table
-            return self.captioned("table", node, table)
+            return self.captioned("table", node, table, f", tall: {_truth(_tall(blocks[1]))}")
         if "press-equation" in classes:
             inlines = self.dress(blocks[0]["c"])
             if not identifier:
@@ -204,8 +204,9 @@ class Dresser:
             return [_wrapped(call, inlines, "]")]
         if "press-callout" in classes:
             title, inner = (self.dress(block["c"][1]) for block in blocks)
+            tall = _truth(_tall(blocks[1]))
             return [
-                _wrapped(f'#callout("{classes[1]}", [', title[0]["c"], "])["),
+                _wrapped(f'#callout("{classes[1]}", [', title[0]["c"], f"], tall: {tall})["),
                 *inner,
                 raw("typst", "]"),
             ]
@@ -234,6 +235,23 @@ class Dresser:
 
 def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
     return plain(raw("typst", opening, "RawInline"), *inlines, raw("typst", closing, "RawInline"))
+
+
+def _tall(node: Node) -> bool:
+    """Whether a table or the body of a callout takes more than half a page, as far as one can tell.
+
+    Typst's `measure` would know; it takes as long as the setting of a third of the book.
+    """
+    letters = len(plain_text(node))
+    if node["t"] != "Table":
+        return letters > 1200
+    *_, head, bodies, _ = node["c"]
+    rows = len(head[1]) + sum(len(body[3]) for body in bodies)
+    return rows + letters / 150 > 22
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _quoted(text: str) -> str:
