@@ -1,0 +1,55 @@
+"""What a precision costs on the digits: less than the next seed."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from calc.derivations.simulating import PrecisionCost
+from figures import style
+
+NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8"}
+COLOURS = {
+    "float32": style.BLUE,
+    "float16": style.ORANGE,
+    "bfloat16": style.PURPLE,
+    "int8": style.GREEN,
+}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=2.8, narrow_height=5.2)
+    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)))
+    for place, (precision, colour) in enumerate(COLOURS.items()):
+        accuracy = [100 * each for each in PrecisionCost.accuracy[precision]]
+        # Equal seeds stand above each other, so that none hides the next.
+        lift = place + numpy.linspace(-0.28, 0.28, len(accuracy))
+        left.plot(accuracy, lift, "o", color=colour, alpha=0.45, markersize=3.5, mew=0)
+        left.errorbar(
+            statistics.mean(accuracy),
+            place,
+            xerr=statistics.stdev(accuracy),
+            color=style.INK,
+            marker="|",
+            markersize=14,
+            linewidth=1.2,
+            capsize=3,
+        )
+        changed = PrecisionCost.changed[precision]
+        right.plot(changed, lift, "o", color=colour, alpha=0.45, markersize=3.5, mew=0)
+    left.set_xlabel("Test accuracy, trained in the precision (%)")
+    right.set_xlabel(f"Answers of {PrecisionCost.test_samples} that change")
+    right.set_xlim(left=-0.5)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    left.set_yticks(range(len(NAMES)), NAMES.values())
+    casts = [f"to {name}" for name in NAMES.values()]
+    right.set_yticks(range(len(NAMES)), ["next seed", *casts[1:]])
+    for axes in (left, right):
+        axes.set_ylim(len(NAMES) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color=style.INK, alpha=0.12, linewidth=0.6)
+        axes.set_axisbelow(True)
+    return figure

@@ -1,0 +1,33 @@
+"""The stored measurement of what a precision costs: complete, and what it would be today."""
+
+from __future__ import annotations
+
+import statistics
+
+from benchmarks import record_precision
+from calc.derivations.simulating import PrecisionCost
+from calc.simulation import PRECISIONS, digits
+
+
+def test_the_stored_file_says_how_it_was_measured() -> None:
+    measured = PrecisionCost.measured
+    assert measured["command"] == record_precision.COMMAND
+    assert measured["seeds"] == list(record_precision.SEEDS)
+    assert tuple(measured["layer_sizes"]) == record_precision.LAYER_SIZES
+    assert {name: measured[name] for name in record_precision.TRAINING} == record_precision.TRAINING
+    for name in ("machine", "python", "numpy", "measured", "split_seed", "test_samples"):
+        assert measured[name] not in ("", None)
+    for name in PRECISIONS:
+        assert len(PrecisionCost.accuracy[name]) == len(measured["seeds"])
+
+
+def test_a_seed_measured_again_lies_within_the_spread() -> None:
+    data = digits(seed=record_precision.SPLIT_SEED)
+    first, second = (record_precision.trained(data, seed) for seed in (0, 1))
+    for row in record_precision.rows(data, 0, first, second):
+        stored = PrecisionCost.accuracy[row["precision"]]
+        spread = statistics.stdev(stored)
+        assert abs(row["accuracy"] - stored[0]) <= spread
+        assert abs(row["accuracy"] - statistics.mean(stored)) <= 4 * spread
+        stored_changes = PrecisionCost.changed[row["precision"]]
+        assert abs(row["changed"] - stored_changes[0]) <= max(2, statistics.stdev(stored_changes))
