@@ -87,7 +87,7 @@ class MemoryByMode:
             estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer)
             for precision in ("float32", "float16", "int8")
         )
-        return [f"`{mode}`", what, *(int(each.m_as("byte")) for each in totals)]
+        return [f"`{mode}`", what, *(each.m_as("byte") for each in totals)]
 
 
 def _largest(budget: Quantity, precision: str = "float32", mode: str = "all_outputs") -> int:
