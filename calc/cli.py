@@ -1,5 +1,5 @@
 """The command `calc`: look up devices, constants and laws, use the roofline, evaluate text, and
-train a small network as on a device that one does not have.
+train small networks as on devices that one does not have.
 
 Built on argparse, which starts in a few milliseconds and is always there.
 """
@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.set_defaults(run=_eval)
 
     _add_simulate(commands)
+    _add_sweep(commands)
     return parser
 
 
@@ -298,6 +299,122 @@ def _eval(options: argparse.Namespace) -> list[str]:
     if not math.isfinite(converted.magnitude):
         raise InputError(f"{result} is too large for a floating-point number of {options.to}")
     return [str(converted)]
+
+
+def _add_sweep(commands: Any) -> None:
+    sweep = commands.add_parser(
+        "sweep", help="train on the digits, and measure prunings and precisions of the network"
+    )
+    sweep.add_argument(
+        "--layers", default="64-32-10", help="inputs and outputs of each layer (%(default)s)"
+    )
+    for name, default, meaning in (
+        ("--pruning", "0,0.5,0.7,0.9", "shares that are pruned"),
+        ("--kinds", "unstructured", "unstructured, structured or both"),
+        ("--precisions", "float32,int8", "of float32, float16, bfloat16 and int8"),
+        ("--budgets", "4 kB,8 kB", "budgets of memory to flag"),
+    ):
+        sweep.add_argument(name, default=default, help=f"{meaning}, with commas (%(default)s)")
+    sweep.add_argument("--active", metavar="BUDGET", help="the one that accepts (the first)")
+    sweep.add_argument("--storage", default="dense", help="dense, csr or bitmask (%(default)s)")
+    sweep.add_argument("--power", default="15 W", help="watts of the device (%(default)s)")
+    sweep.add_argument(
+        "--latency-multiplier", type=float, default=1.0, help="how much slower it is (1)"
+    )
+    for name, count, meaning in (
+        ("--seeds", 3, "trainings, from the seeds 0, 1, …"),
+        ("--epochs", 40, "of each training"),
+        ("--repeats", 30, "timed passes of each variant"),
+        ("--batch", 256, "samples in a timed pass"),
+        ("--workers", 1, "processes"),
+    ):
+        sweep.add_argument(name, type=int, default=count, help=f"{meaning} (%(default)s)")
+    sweep.add_argument(
+        "--resume", metavar="FILE", help="keep finished rows there, and go on from those there are"
+    )
+    sweep.add_argument("--json", action="store_true", help="print all rows as JSON, not a table")
+    sweep.add_argument("--csv", metavar="FILE", help="write all rows there")
+    sweep.add_argument("--parquet", metavar="FILE", help="write all rows there")
+    sweep.set_defaults(run=_sweep)
+
+
+def _sweep(options: argparse.Namespace) -> list[str]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from contextlib import ExitStack
+
+    from calc import simulation
+    from calc.simulation.arguments import whole_number
+    from calc.simulation.frames import checked_target
+    from calc.simulation.progress import ProgressBar
+
+    files = [checked_target(file) for file in (options.csv, options.parquet) if file]
+    workers = whole_number("--workers", options.workers)
+    budgets = _listed(options.budgets)
+    with ExitStack() as open_until_done:
+        executor = None
+        if workers > 1:
+            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+            executor = open_until_done.enter_context(pool)
+        bar = open_until_done.enter_context(ProgressBar(1, "sweeping"))
+        widths = _widths(options.layers)
+        table = simulation.run_sweep(
+            simulation.NeuralNetwork(widths, ["relu"] * (len(widths) - 2) + ["softmax"]),
+            simulation.digits(),
+            [_share(each) for each in _listed(options.pruning)],
+            _listed(options.precisions),
+            budgets,
+            options.active or budgets[0],
+            options.power,
+            options.latency_multiplier,
+            options.repeats,
+            executor,
+            kinds=_listed(options.kinds),
+            seeds=range(whole_number("--seeds", options.seeds)),
+            epochs=options.epochs,
+            latency_batch=options.batch,
+            storage=options.storage,
+            resume=options.resume,
+            on_progress=bar.stand,
+        )
+    for file in files:
+        simulation.write_table(table, file)
+    if options.json:
+        return _json({"rows": table.to_dicts()})
+    return _sweep_lines(simulation.summarize_sweep(table), f"memory_{options.storage}_bytes")
+
+
+def _sweep_lines(summary: Any, memory: str) -> list[str]:
+    """A line for each variant, as wide as its longest cells."""
+    rows = [("pruning", "precision", "accuracy", "latency", "memory", "accepted")]
+    for row in summary.iter_rows(named=True):
+        spread = "" if row["accuracy_std"] is None else f" ± {row['accuracy_std']:.1%}"
+        rows.append(
+            (
+                f"{row['pruning']:.0%} {row['kind']}" if row["pruning"] else "none",
+                row["precision"],
+                f"{row['accuracy']:.1%}{spread}",
+                f"{Quantity(row['latency_seconds'], 's'):.3g}",
+                f"{row[memory]:.0f} byte",
+                "yes" if row["accepted"] else "no",
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",")]
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--pruning needs shares, as in 0,0.5,0.9; got {text!r}") from None
 
 
 def _simulate(options: argparse.Namespace) -> list[str]:

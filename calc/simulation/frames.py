@@ -28,14 +28,19 @@ def frame_of(table: Any) -> DataFrame:
 
 def write_table(table: DataFrame, path: Path | str) -> None:
     """A table as a .csv or .parquet file, which is there in full or not at all."""
+    target = checked_target(path)
+    write = table.write_csv if target.suffix == ".csv" else table.write_parquet
+    with_whole_file(target, write)
+
+
+def checked_target(path: Path | str) -> Path:
+    """Where a table can be written, so that one need not be made in vain."""
     target = Path(path)
-    writers: dict[str, Callable[[str], Any]] = {
-        ".csv": table.write_csv,
-        ".parquet": table.write_parquet,
-    }
-    if target.suffix not in writers:
+    if target.suffix not in (".csv", ".parquet"):
         raise InputError(f"a table is written as .csv or .parquet; got {target.name!r}")
-    with_whole_file(target, writers[target.suffix])
+    if not target.parent.is_dir():
+        raise InputError(f"cannot write {target}: there is no folder {target.parent}")
+    return target
 
 
 def with_whole_file(target: Path, write: Callable[[str], Any]) -> None:

@@ -1,0 +1,90 @@
+"""`calc sweep`: its table, its files, and a mistake in one sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import polars
+import pytest
+
+from calc.cli import main
+from calc.simulation.progress import ProgressBar
+
+SHORT = ["sweep", "--epochs", "2", "--seeds", "2", "--pruning", "0,0.5", "--repeats", "2"]
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SHORT, "--budgets", "3 kB,10 kB", "--kinds", "structured"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["pruning", "precision", "accuracy", "latency", "memory", "accepted"]
+    assert [line.split()[0] for line in lines[1:]] == ["none", "none", "50%", "50%"]
+    assert lines[1].endswith("9640 byte  no")
+    assert lines[2].endswith("2410 byte  yes")
+    assert "±" in lines[1]
+    assert len({line.index("byte") for line in lines[1:]}) == 1
+
+
+def test_json_csv_and_parquet_hold_all_rows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    csv, parquet = tmp_path / "rows.csv", tmp_path / "rows.parquet"
+    assert main([*SHORT, "--json", "--csv", str(csv), "--parquet", str(parquet)]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 8
+    assert polars.read_csv(csv).to_dicts() == polars.read_parquet(parquet).to_dicts() == rows
+
+
+def test_workers_and_a_file_to_go_on_from(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kept = tmp_path / "rows.jsonl"
+    assert main([*SHORT, "--resume", str(kept)]) == 0
+    assert len(kept.read_text().splitlines()) == 9
+    first = capsys.readouterr().out
+    assert main([*SHORT, "--resume", str(kept), "--workers", "2"]) == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--pruning", "0,x"], "--pruning needs shares, as in 0,0.5,0.9; got 'x'"),
+        (["--pruning", "1"], "a pruning level must be below 1"),
+        (["--precisions", "int7"], "there is no precision 'int7'"),
+        (["--budgets", "1 kB,1.0 kB"], "each budget may be given once"),
+        (["--active", "9 kB"], "active_budget must be one of the budgets"),
+        (["--power", "nan W"], "nan"),
+        (["--seeds", "0"], "--seeds must be a whole number from 1"),
+        (["--workers", "0"], "--workers must be a whole number from 1"),
+        (["--layers", "64-a"], "--layers needs whole numbers"),
+        (["--csv", "rows.txt"], "a table is written as .csv or .parquet; got 'rows.txt'"),
+        (["--parquet", "nowhere/rows.parquet"], "there is no folder nowhere"),
+    ],
+)
+def test_mistakes(
+    more: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SHORT, *more]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("calc: ")
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bar_stands_where_it_is_told() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    with ProgressBar(1, "sweeping", stream) as bar:
+        bar.stand(9, 36)
+    assert "sweeping [######..................] 9/36" in stream.getvalue()
