@@ -14,7 +14,7 @@ from calc import formatting
 from calc.errors import InputError
 from calc.units import Quantity
 
-LONGEST_UNBROKEN = 10  # characters: a name of a format or a run, not a phrase
+LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def table(
     rule = ["--:" if right else ":--" for right in numeric]
     titles, *cells = ([_cell(value, digits) for value in row] for row in [header, *rows])
     for row in cells:
-        if len(row[0]) <= LONGEST_UNBROKEN:
+        if len(row[0]) <= LONGEST_UNBROKEN and "-" not in row[0]:  # which would break instead
             row[0] = row[0].replace(" ", "\N{NO-BREAK SPACE}")
     lines = [titles, rule, *cells]
     return Quoted("\n".join("| " + " | ".join(line) + " |" for line in lines))
