@@ -120,6 +120,6 @@ def serial_fraction(
     Source: karp1990measuring
 
     >>> print(serial_fraction(5.926, 8).to("%"))
-    4.999%
+    5.000%
     """
     return (processors / speedup - 1) / (processors - 1)
