@@ -40,7 +40,7 @@ def draw() -> Figure:
         )
         changed = PrecisionCost.changed[precision]
         right.plot(changed, lift, "o", color=colour, alpha=0.45, markersize=3.5, mew=0)
-    left.set_xlabel("Test accuracy, trained in the precision (%)")
+    left.set_xlabel("Test accuracy, trained in it (%)")
     right.set_xlabel(f"Answers of {PrecisionCost.test_samples} that change")
     right.set_xlim(left=-0.5)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
