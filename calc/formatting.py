@@ -53,9 +53,9 @@ def html(quantity: Quantity) -> str:
     return html_escapes.escape(text(quantity))
 
 
-def prose(quantity: Quantity, digits: int | None = None) -> str:
+def prose(quantity: Quantity, digits: int | None = None, rescaled: bool = True) -> str:
     """The same value as a book prints it: 16 026 min, 4.2 × 10²² FLOP, 7 billion parameters."""
-    magnitude, suffix, powers = readable(quantity, digits or DIGITS)
+    magnitude, suffix, powers = readable(quantity, digits or DIGITS, rescaled)
     if suffix == "K":
         magnitude, suffix = quantity.magnitude, ""
     number = printed_number(_number(magnitude, digits=digits))
@@ -68,9 +68,9 @@ def prose(quantity: Quantity, digits: int | None = None) -> str:
     return (number + words + unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def tex(quantity: Quantity, digits: int | None = None) -> str:
+def tex(quantity: Quantity, digits: int | None = None, rescaled: bool = True) -> str:
     """The same value inside a formula."""
-    magnitude, suffix, powers = readable(quantity, digits or DIGITS)
+    magnitude, suffix, powers = readable(quantity, digits or DIGITS, rescaled)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
     number = mantissa.replace("∞", "\\infty")
     if exponent:
@@ -108,13 +108,15 @@ def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
     return ("·".join(above) or ("1" if below else "")) + divided
 
 
-def readable(quantity: Quantity, digits: int = DIGITS) -> tuple[Any, str, dict[str, Any]]:
+def readable(
+    quantity: Quantity, digits: int = DIGITS, rescaled: bool = True
+) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
     powers: dict[str, Any] = dict(quantity._units)
     magnitude = quantity.magnitude
     scalar = isinstance(magnitude, float) and math.isfinite(magnitude) and magnitude != 0
     first = next((name for name, power in powers.items() if power > 0), None)
-    if not scalar or first is None or powers[first] != 1:
+    if not rescaled or not scalar or first is None or powers[first] != 1:
         return magnitude, "", powers
     rounded = float(f"{magnitude:.{digits}g}")
     scale = _scale(first, powers, abs(rounded))

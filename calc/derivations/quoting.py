@@ -35,16 +35,18 @@ def show(
 ) -> Quoted:
     """A value for the middle of a sentence, in this unit and with so many significant digits.
 
-    Where no digits are asked for there are four, but no whole digit is rounded away.
+    Where no unit is asked for it is the one that reads best; where no digits are, there are four,
+    but no whole digit is rounded away.
 
     >>> from calc import quantity
-    >>> str(show(quantity("961538 s"), "min", digits=5)).split()
-    ['16', '026', 'min']
+    >>> str(show(quantity("961538 s"), "s", digits=6)).split()
+    ['961', '538', 's']
     """
     if isinstance(value, str):
         return Quoted(_escaped(value))
     quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
-    return Quoted(formatting.prose(quantity.to(unit) if unit else quantity, digits))
+    quantity = quantity.to(unit) if unit else quantity
+    return Quoted(formatting.prose(quantity, digits, rescaled=not unit))
 
 
 def approximately(value: Quantity, digits: int | None = None) -> Quoted:
@@ -60,7 +62,8 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
     312\\,\\text{TFLOP/s}
     """
     quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
-    return Quoted(formatting.tex(quantity.to(unit) if unit else quantity, digits))
+    quantity = quantity.to(unit) if unit else quantity
+    return Quoted(formatting.tex(quantity, digits, rescaled=not unit))
 
 
 def between(low: Quantity, high: Quantity) -> Quoted:

@@ -26,6 +26,8 @@ def text_of(blocks: object) -> str:
 
 def test_show_and_math() -> None:
     assert str(show(quantity("961538 s"), "min", digits=5)) == "16\u202f026\u00a0min"
+    assert str(show(quantity("11.128917 day"), "s", digits=6)) == "961\u202f538\u00a0s"
+    assert str(math(quantity("65.535 kB"), "byte", digits=5)) == r"65535\,\text{byte}"
     assert str(show(quantity("7B param"))) == "7\u00a0billion\u00a0parameters"
     assert str(math(quantity("3.35 TB/s"))) == r"3.35\,\text{TB/s}"
     assert str(approximately(quantity("4 W"))) == "≈\u00a04\u00a0W"
