@@ -8,8 +8,9 @@
 
 Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
 `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`, `sparsity` and
-`collectives` the laws; `simulation` tries models on hardware that one does not have, `derivations`
-holds what the book quotes. Each is imported when it is first used.
+`collectives` the laws; `simulation` tries models on hardware that one does not have, `codesign` fits
+code and training to the hardware that one has, `derivations` holds what the book quotes. Each is
+imported when it is first used.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from calc.records import source
 from calc.units import Quantity, quantity
 
 if TYPE_CHECKING:
+    from calc import (
+        codesign as codesign,
+    )
     from calc import (
         collectives as collectives,
     )
@@ -86,7 +90,16 @@ LAW_MODULES = (
     "sparsity",
     "collectives",
 )
-SUBMODULES = ("constants", "hardware", "runs", "formats", *LAW_MODULES, "simulation", "derivations")
+SUBMODULES = (
+    "constants",
+    "hardware",
+    "runs",
+    "formats",
+    *LAW_MODULES,
+    "simulation",
+    "codesign",
+    "derivations",
+)
 
 
 def laws() -> dict[str, Callable[..., Any]]:
