@@ -8,9 +8,9 @@
 
 Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
 `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`, `sparsity` and
-`collectives` the laws; `simulation` tries models on hardware that one does not have, `codesign` fits
-code and training to the hardware that one has, `derivations` holds what the book quotes. Each is
-imported when it is first used.
+`collectives` the laws; `simulation` tries models on hardware that one does not have, `codesign`
+fits code and training to the hardware that one has, `derivations` holds what the book quotes. Each
+is imported when it is first used.
 """
 
 from __future__ import annotations
