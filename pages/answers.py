@@ -18,13 +18,14 @@ ANSWER = re.compile(
 )
 INTRODUCTION = """On the pages of the site each answer is folded under its problem.
 Here they stand together, chapter by chapter."""
+SEARCHED_ELSEWHERE = "---\nsearch: false\n---\n\n"  # the chapters hold the same words
 
 
 def page() -> str:
     """The text of the page: a section for each chapter that sets problems."""
     sections = [section for path in _chapters() if (section := _section(path))]
     body = "\n\n".join([INTRODUCTION, *sections])
-    return generated("Answers {.unnumbered}", "the chapters", body)
+    return generated("Answers {.unnumbered}", "the chapters", body, SEARCHED_ELSEWHERE)
 
 
 def _chapters() -> list[Path]:

@@ -82,7 +82,8 @@ def write_site(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         _copy_files(book, page, body, folder)
-        entries += [{"id": len(entries) + n, **entry} for n, entry in enumerate(_search(page))]
+        if page.woven.searched:
+            entries += [{"id": len(entries) + n, **entry} for n, entry in enumerate(_search(page))]
         previews |= {f"{href}#{key}": preview for key, preview in _previews(body)}
     assets = folder / "assets"
     assets.mkdir()
@@ -246,14 +247,15 @@ def _inline_svg(page: Page, book: Book, source: str, width: str, label: str) -> 
 
 
 def _opened(svg: str, name: str, attributes: str) -> str:
-    """An SVG with ids of its own and the page's colour of text, and these attributes."""
+    """An SVG with ids and styles of its own, the page's colour of text, and these attributes."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
+    svg = re.sub(r"(?<=[>}])[^{}<>]+(?={[^{}<>]*}[^<>]*</style>)", rf"#{name} \g<0>", svg)
     svg = re.sub(FACE, "", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
-    return svg.strip().replace("<svg", f'<svg role="img"{attributes}', 1)
+    return svg.strip().replace("<svg", f'<svg role="img"{attributes} id="{name}"', 1)
 
 
 # ---- Around the pages ----

@@ -64,6 +64,7 @@ class Source:
     title: str
     title_line: int
     pieces: list[Prose | Cell]
+    searched: bool  # whether the search box looks into it
 
 
 def read_source(file: str, text: str, execute: dict[str, bool]) -> Source:
@@ -71,7 +72,7 @@ def read_source(file: str, text: str, execute: dict[str, bool]) -> Source:
     reader = Reader(file, text.splitlines(), execute)
     reader.read()
     reader.problems.stop_if_any()
-    return Source(file, reader.title, reader.title_line, reader.pieces)
+    return Source(file, reader.title, reader.title_line, reader.pieces, reader.searched)
 
 
 class Reader:
@@ -81,6 +82,7 @@ class Reader:
         self.execute = dict(execute)
         self.title = ""
         self.title_line = 1
+        self.searched = True
         self.pieces: list[Prose | Cell] = [Prose()]
         self.problems = Problems()
         self.open_divs: list[tuple[int, str]] = []
@@ -151,8 +153,11 @@ class Reader:
                     self.refuse(line, "Quarto computes no inline value here; use a `#` heading.")
             elif key == "execute" and isinstance(value, dict):
                 self.execute |= self.execute_options(value, {k: where[key, k] for k in value})
+            elif key == "search" and isinstance(value, bool):
+                self.searched = value
             else:
-                self.refuse(line, f"press does not read `{key}` here; it knows title and execute.")
+                known = "title, execute, and search (true or false)"
+                self.refuse(line, f"press does not read `{key}` here; it knows {known}.")
         return end + 1
 
     def execute_options(self, found: dict[str, Any], where: dict[str, int]) -> dict[str, bool]:

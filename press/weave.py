@@ -32,6 +32,7 @@ class Drawing:
 @dataclass
 class Woven:
     file: str
+    searched: bool
     lines: list[tuple[int, str]] = field(default_factory=list)
     figures: dict[str, Drawing] = field(default_factory=dict)
     cells: list[tuple[Cell, Outputs]] = field(default_factory=list)
@@ -68,7 +69,7 @@ def weave(source: Source, result: Result) -> Woven:
 
 class _Weaver:
     def __init__(self, source: Source) -> None:
-        self.woven = Woven(source.file)
+        self.woven = Woven(source.file, source.searched)
         self.problems = Problems()
         captions = {
             cell.label: (cell.option_lines.get(key, cell.line), cell.options[key])

@@ -432,6 +432,17 @@ def test_chapters_may_share_a_title(write_book: Write) -> None:
     assert set(page_texts(root / "_book")) == {"index.html", "two.html"}
 
 
+def test_a_page_can_stay_out_of_the_search(write_book: Write) -> None:
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
+    again = "---\nsearch: false\n---\n\n# Again\n\nA marmot.\n"
+    root = write_book("# First\n\nA marmot.\n", {"two.qmd": again}, settings)
+    render(root)
+    index = (root / "_book/assets/search-index.js").read_text()
+    assert "index.html" in index
+    assert "two.html" not in index
+    assert "marmot" in (root / "_book/two.html").read_text()
+
+
 def test_one_format_alone(write_book: Write) -> None:
     root = write_book("# A\n")
     assert press("render", "--to", "pdf", root).returncode == 0

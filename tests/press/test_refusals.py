@@ -58,6 +58,7 @@ CHAPTERS = {
         "no inline value in a cell option",
     ),
     "unknown front matter": ("---\ntitle: A\nlayout: wide\n---\n", 3, "`layout`"),
+    "search of neither kind": ("---\ntitle: A\nsearch: none\n---\n", 3, "true or false"),
     "no title": ("text\n", 1, "starts with its title"),
     "empty file": ("", 1, "starts with its title"),
     "cell before any prose": ("```{python}\n1\n```\n", 1, "starts with its title"),
