@@ -13,7 +13,9 @@ from calc.errors import NumpyNeededError
 try:
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package
 except ImportError:
-    raise NumpyNeededError("calc.simulation needs numpy, which is not installed") from None
+    raise NumpyNeededError(
+        "calc.simulation needs numpy, which is not installed: install machine-foundations[simulation]"
+    ) from None
 
 from calc.simulation.adapters import SklearnNetwork, TorchNetwork, TrainableModel
 from calc.simulation.budgets import memory_violations
