@@ -188,7 +188,7 @@ class EnergyOfMovement:
             None,
             Quoted(f"≈ {between(hbm2_word_low, hbm2_word_high)}"),
             a100_hbm_word,
-            None,
+            approximately(hbm2_word, 3),
         ),
         ("DDR DRAM", between(dram, dram_word_high), approximately(ddr_word), None, None),
         ("SSD", None, None, None, ssd_estimate),
