@@ -14,7 +14,8 @@ try:
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package
 except ImportError:
     raise NumpyNeededError(
-        "calc.simulation needs numpy, which is not installed: install machine-foundations[simulation]"
+        "calc.simulation needs numpy, which is not installed:"
+        " install machine-foundations[simulation]"
     ) from None
 
 from calc.simulation.adapters import SklearnNetwork, TorchNetwork, TrainableModel
