@@ -14,6 +14,16 @@ class NumpyNeededError(InputError):
     """Numbers in a list or an array are given where numpy is not installed."""
 
 
+class MissingExtraError(InputError, ImportError):
+    """A part of calc is used whose extra is not installed; the message says how to install it."""
+
+    def __init__(self, who: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{who} needs {package}, which is not installed:"
+            f" pip install 'machine-foundations[{extra}]'"
+        )
+
+
 def shown(given: object) -> str:
     """What was given, short enough for the sentence that refuses it."""
     text = " ".join(repr(given).split())

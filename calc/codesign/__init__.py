@@ -3,6 +3,10 @@
 The kernel is the diagonal of the resolvent (H − zI)⁻¹ of a tridiagonal matrix: where its textbook
 recursion overflows, what each number format costs in accuracy, and what it gains in speed. It runs
 on NumPy; numba, torch and Triton are extras. A name is imported when it is first used.
+
+Around it are the levers that make training fit and go fast, each with the equality that it
+promises: mixed precision, gradient accumulation, offloading, a batch that adapts to memory. They
+share one training step and need torch.
 """
 
 from __future__ import annotations
@@ -11,6 +15,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from calc.codesign.accumulation import (
+        GradientAccumulationTrainer as GradientAccumulationTrainer,
+    )
+    from calc.codesign.accumulation import (
+        breaks_equality as breaks_equality,
+    )
+    from calc.codesign.batch_size import (
+        BatchChange as BatchChange,
+    )
+    from calc.codesign.batch_size import (
+        DynamicBatchSizeTrainer as DynamicBatchSizeTrainer,
+    )
+    from calc.codesign.batch_size import (
+        SimulatedMemory as SimulatedMemory,
+    )
+    from calc.codesign.batch_size import (
+        is_out_of_memory as is_out_of_memory,
+    )
+    from calc.codesign.checkpoints import (
+        load_checkpoint as load_checkpoint,
+    )
+    from calc.codesign.checkpoints import (
+        save_checkpoint as save_checkpoint,
+    )
+    from calc.codesign.mixed_precision import (
+        MixedPrecisionTrainer as MixedPrecisionTrainer,
+    )
+    from calc.codesign.offload import (
+        CPUOffloadingOptimizer as CPUOffloadingOptimizer,
+    )
     from calc.codesign.resolvent import (
         BackendWarning as BackendWarning,
     )
@@ -23,14 +57,50 @@ if TYPE_CHECKING:
     from calc.codesign.resolvent import (
         running_backend as running_backend,
     )
+    from calc.codesign.training_step import (
+        Step as Step,
+    )
+    from calc.codesign.training_step import (
+        Trainer as Trainer,
+    )
+    from calc.codesign.work import (
+        WorkCounter as WorkCounter,
+    )
+    from calc.codesign.work import (
+        saved_tensor_bytes as saved_tensor_bytes,
+    )
 
 # Each public name, by the module that defines it.
 _NAMES = {
+    "accumulation": (
+        "GradientAccumulationTrainer",
+        "breaks_equality",
+    ),
+    "batch_size": (
+        "BatchChange",
+        "DynamicBatchSizeTrainer",
+        "SimulatedMemory",
+        "is_out_of_memory",
+    ),
+    "checkpoints": (
+        "load_checkpoint",
+        "save_checkpoint",
+    ),
+    "mixed_precision": ("MixedPrecisionTrainer",),
+    "offload": ("CPUOffloadingOptimizer",),
     "resolvent": (
         "BackendWarning",
         "ResolventError",
         "resolvent_diagonal",
         "running_backend",
+    ),
+    "training_step": (
+        "Step",
+        "Trainer",
+    ),
+    "work": (
+        "WorkCounter",
+        "saved_tensor_bytes",
     ),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

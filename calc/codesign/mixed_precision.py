@@ -1,0 +1,89 @@
+"""Mixed precision: products in 16 bits, weights and sums in 32, and a scale against underflow.
+
+FP16 has 5 bits of exponent, so small gradients vanish: the loss is scaled up before backward and
+the gradients down after it. Where a gradient overflows, its step is left out and the scale halved.
+BF16 has the exponent of FP32 and needs no scale.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc.codesign.torch_extra import torch
+from calc.codesign.training_step import Loss, Trainer
+from calc.errors import InputError, shown
+
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class MixedPrecisionTrainer(Trainer):
+    """A trainer under autocast, in "bfloat16" or "float16"; a scaler guards the latter.
+
+    `overflows` counts the steps whose gradients were not finite; `scale` is what multiplies the
+    loss now. Options of torch's GradScaler, such as init_scale, go in as `scaler`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        loss: Loss,
+        *,
+        dtype: str = "bfloat16",
+        scaler: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, optimizer, loss, **options)
+        if dtype not in DTYPES:
+            raise InputError(f"mixed precision is in {' or '.join(DTYPES)}; got {shown(dtype)}")
+        self.dtype, self.overflows = dtype, 0
+        self.scaler = torch.amp.GradScaler(
+            self.device.type, enabled=dtype == "float16", **(scaler or {})
+        )
+
+    @property
+    def scale(self) -> float:
+        """What multiplies the loss."""
+        return float(self.scaler.get_scale())
+
+    @property
+    def overflow_rate(self) -> float:
+        """Share of the steps so far whose gradients overflowed."""
+        return self.overflows / self.steps if self.steps else 0.0
+
+    def forward(self, inputs: Any, targets: Any) -> Any:
+        with torch.autocast(self.device.type, DTYPES[self.dtype]):
+            return super().forward(inputs, targets)
+
+    def backward(self, loss: Any) -> None:
+        super().backward(self.scaler.scale(loss))
+
+    def update(self) -> bool:
+        before = self.scale
+        self.scaler.unscale_(self.optimizer)
+        self.clip()
+        self.scaler.step(self.optimizer)  # which leaves the weights where a gradient is not finite
+        self.scaler.update()
+        overflowed = self.scale < before
+        self.overflows += overflowed
+        return not overflowed
+
+    def remedy(self) -> str:
+        return " or bfloat16, whose range is FP32's," if self.dtype == "float16" else ""
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {
+            "dtype": self.dtype,
+            "scaler": self.scaler.state_dict(),
+            "overflows": self.overflows,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state.get("dtype") != self.dtype:
+            raise InputError(
+                f"this trainer computes in {self.dtype}, and the state is of one in"
+                f" {state.get('dtype', 'full precision')}"
+            )
+        super().load_state_dict(state)
+        self.scaler.load_state_dict(state["scaler"])
+        self.overflows = state["overflows"]

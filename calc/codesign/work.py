@@ -1,0 +1,118 @@
+"""What a step takes, counted while it runs: operations, bytes moved, bytes saved for backward."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from calc.codesign.torch_extra import torch
+
+tree_leaves = torch.utils._pytree.tree_leaves  # torch has no public name for it
+
+
+class WorkCounter:
+    """Counts what runs inside it; its numbers stand when it is left.
+
+        with WorkCounter() as work:
+            trainer.step(inputs, targets)
+
+    `flop` are those of products and convolutions, forward and backward. `traffic` is the bytes that
+    each operation reads and writes, were nothing fused and no cache shared: an upper bound of what
+    memory sees. `saved` is the most bytes that were kept for backward.
+    """
+
+    def __init__(self) -> None:
+        self.flop = self.traffic = self.saved = 0
+
+    def __enter__(self) -> WorkCounter:
+        self._flop = torch.utils.flop_counter.FlopCounterMode(display=False)
+        self._traffic = _Traffic()
+        self._tensors = SavedTensors()
+        self._open = ExitStack()
+        for counter in (self._tensors, self._traffic, self._flop):
+            self._open.enter_context(counter)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.close()
+        self.flop = self._flop.get_total_flops()
+        self.traffic, self.saved = self._traffic.bytes, self._tensors.peak
+
+
+class SavedTensors:
+    """The bytes of the tensors that forward saves, held until backward has used them.
+
+    Each counts by its elements, once however often it is saved. A parameter does not count: it is
+    there anyway. `on_save` is told the sum before a tensor is added to it.
+    """
+
+    def __init__(self, on_save: Callable[[int], None] = lambda held: None) -> None:
+        self.held = self.peak = 0
+        self._on_save, self._times = on_save, dict[Any, int]()
+
+    def __enter__(self) -> SavedTensors:
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda kept: kept.tensor)
+        self._hooks.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._hooks.__exit__(*error)
+
+    def _pack(self, tensor: Any) -> _Kept:
+        kept = _Kept(tensor)
+        if not isinstance(tensor if tensor._base is None else tensor._base, torch.nn.Parameter):
+            key, size = (tensor.data_ptr(), tensor.numel(), tensor.dtype), tensor_bytes(tensor)
+            if key not in self._times:
+                self._on_save(self.held + size)
+                self.held += size
+                self.peak = max(self.peak, self.held)
+            self._times[key] = self._times.get(key, 0) + 1
+            weakref.finalize(kept, self._release, key, size)
+        return kept
+
+    def _release(self, key: Any, size: int) -> None:
+        self._times[key] -= 1
+        if not self._times[key]:
+            del self._times[key]
+            self.held -= size
+
+
+class _Kept:
+    """What stands for a saved tensor in the graph, and goes when the graph lets go of it."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor.detach()  # an output would hold the graph that holds this
+
+
+class _Traffic(torch.utils._python_dispatch.TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            moved = (args, kwargs, out)
+            self.bytes += sum(
+                tensor_bytes(each) for each in tree_leaves(moved) if isinstance(each, torch.Tensor)
+            )
+        return out
+
+
+def tensor_bytes(tensor: Any) -> int:
+    """Bytes of a tensor's elements; of an expanded one, of those that are there."""
+    held: int = tensor.numel() * tensor.element_size()
+    stored: int = tensor.untyped_storage().nbytes()
+    return min(held, stored)
+
+
+def saved_tensor_bytes(forward: Callable[[], Any]) -> int:
+    """Bytes that a forward pass keeps for backward, parameters not counted."""
+    with SavedTensors() as saved:
+        result = forward()
+    del result
+    return saved.peak
