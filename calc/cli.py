@@ -14,8 +14,10 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
 
 from pint import DimensionalityError
@@ -27,6 +29,8 @@ from calc.units import Quantity, quantity
 
 if TYPE_CHECKING:
     from calc import simulation
+
+INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, DimensionalityError) as error:
         print(f"calc: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("calc: interrupted", file=sys.stderr)
+        return INTERRUPTED
     try:
         for line in lines:
             print(line)
@@ -330,7 +337,9 @@ def _add_sweep(commands: Any) -> None:
     ):
         sweep.add_argument(name, type=int, default=count, help=f"{meaning} (%(default)s)")
     sweep.add_argument(
-        "--resume", metavar="FILE", help="keep finished rows there, and go on from those there are"
+        "--resume",
+        metavar="FILE",
+        help="keep finished rows there, and go on from those there are; workers need it",
     )
     sweep.add_argument("--json", action="store_true", help="print all rows as JSON, not a table")
     sweep.add_argument("--csv", metavar="FILE", help="write all rows there")
@@ -345,16 +354,25 @@ def _sweep(options: argparse.Namespace) -> list[str]:
 
     from calc import simulation
     from calc.simulation.arguments import whole_number
-    from calc.simulation.frames import checked_target
     from calc.simulation.progress import ProgressBar
 
-    files = [checked_target(file) for file in (options.csv, options.parquet) if file]
+    files = _table_files(options)
     workers = whole_number("--workers", options.workers)
+    if workers > 1 and options.resume is None:
+        raise InputError(
+            f"--workers {workers} needs --resume FILE: a pool dies with any of its workers, and"
+            f" finished rows are kept there"
+        )
     budgets = _listed(options.budgets)
     with ExitStack() as open_until_done:
         executor = None
         if workers > 1:
-            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+            pool = ProcessPoolExecutor(
+                workers,
+                multiprocessing.get_context("spawn"),
+                signal.signal,  # Ctrl-C is answered here alone, where rows are kept
+                (signal.SIGINT, signal.SIG_IGN),
+            )
             executor = open_until_done.enter_context(pool)
         bar = open_until_done.enter_context(ProgressBar(1, "sweeping"))
         widths = _widths(options.layers)
@@ -382,6 +400,24 @@ def _sweep(options: argparse.Namespace) -> list[str]:
     if options.json:
         return _json({"rows": table.to_dicts()})
     return _sweep_lines(simulation.summarize_sweep(table), f"memory_{options.storage}_bytes")
+
+
+def _table_files(options: argparse.Namespace) -> list[Path]:
+    """Where the rows are to be written, before any are made."""
+    from calc.simulation.frames import checked_target
+
+    files = []
+    for kind in ("csv", "parquet"):
+        given = getattr(options, kind)
+        if given is None:
+            continue
+        target = checked_target(given)
+        if target.suffix != f".{kind}":
+            raise InputError(f"--{kind} needs a name that ends in .{kind}; got {given!r}")
+        if options.resume is not None and target.resolve() == Path(options.resume).resolve():
+            raise InputError(f"--{kind} would overwrite the file of --resume, {given}")
+        files.append(target)
+    return files
 
 
 def _sweep_lines(summary: Any, memory: str) -> list[str]:

@@ -1,9 +1,10 @@
-"""What a caller may give a simulation: counts, factors and memory, or else one sentence."""
+"""What a caller may give a simulation: counts, words, lists and memory, or else one sentence."""
 
 from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from calc.elementwise import floor
@@ -32,6 +33,24 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
         needed = f"above {above:g}" if above >= at_least else f"from {at_least:g}"
         raise InputError(f"{name} must be a number {needed}; got {shown(given)}")
     return value
+
+
+def one_of(name: str, given: Any, known: Iterable[str]) -> str:
+    """A word that is known, such as the name of a mode."""
+    if not isinstance(given, str) or given not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}; got {shown(given)}")
+    return given
+
+
+def listed(name: str, given: Any) -> list[Any]:
+    """What a list holds; a single value, in which text would be letters, is none."""
+    try:
+        held = None if isinstance(given, str | Quantity) else list(given)
+    except TypeError:
+        held = None
+    if held is None:
+        raise InputError(f"{name} must be a list; got {shown(given)}")
+    return held
 
 
 def memory(name: str, given: QuantityLike) -> Quantity:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from calc.errors import InputError, shown
+from calc.simulation.arguments import listed, whole_bytes
 from calc.simulation.arguments import memory as checked_memory
-from calc.simulation.arguments import whole_bytes
-from calc.units import Quantity, QuantityLike, quantity
+from calc.units import QuantityLike, quantity
 
 
 def memory_violations(memory: QuantityLike, budgets: Iterable[QuantityLike]) -> dict[str, Any]:
@@ -29,11 +29,9 @@ def memory_violations(memory: QuantityLike, budgets: Iterable[QuantityLike]) -> 
 
 def budget_keys(budgets: Iterable[QuantityLike]) -> dict[str, int]:
     """The key of each budget and its bytes; a budget that is given twice is refused."""
-    if isinstance(budgets, str | Quantity):
-        raise InputError(f'budgets must be a list of them, as in ["10 MB"]; got {shown(budgets)}')
     keys: dict[str, int] = {}
     first: dict[int, Any] = {}
-    for given in budgets:
+    for given in listed("budgets", budgets):
         limit = checked_budget(given)
         if limit in first:
             raise InputError(

@@ -87,3 +87,19 @@ def several_classes(labels: Any) -> None:
     """Training on a single class teaches a network to answer without looking."""
     if (labels == labels[0]).all():
         raise InputError(f"y must hold at least two classes to learn; every label is {labels[0]}")
+
+
+def checked_split(data: Any, inputs: int, classes: int) -> Split:
+    """Training and test data that fit a network of so many inputs and outputs."""
+    try:
+        train, train_labels, test, test_labels = data
+    except (TypeError, ValueError):
+        raise InputError(
+            f"data must be four arrays: X_train, y_train, X_test, y_test; got {shown(data)}"
+        ) from None
+    halves = []
+    for samples, labels in ((train, train_labels), (test, test_labels)):
+        checked = checked_samples(samples, inputs)
+        halves += [checked, checked_labels(labels, len(checked), classes)]
+    several_classes(halves[1])
+    return Split(*(numpy.ascontiguousarray(each) for each in halves))

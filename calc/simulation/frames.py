@@ -29,18 +29,32 @@ def frame_of(table: Any) -> DataFrame:
 def write_table(table: DataFrame, path: Path | str) -> None:
     """A table as a .csv or .parquet file, which is there in full or not at all."""
     target = checked_target(path)
-    write = table.write_csv if target.suffix == ".csv" else table.write_parquet
-    with_whole_file(target, write)
+    frame = frame_of(table)
+    with_whole_file(target, frame.write_csv if target.suffix == ".csv" else frame.write_parquet)
 
 
 def checked_target(path: Path | str) -> Path:
     """Where a table can be written, so that one need not be made in vain."""
-    target = Path(path)
+    target = writable(path)
     if target.suffix not in (".csv", ".parquet"):
         raise InputError(f"a table is written as .csv or .parquet; got {target.name!r}")
-    if not target.parent.is_dir():
-        raise InputError(f"cannot write {target}: there is no folder {target.parent}")
     return target
+
+
+def writable(path: Path | str) -> Path:
+    """A path that a file can be put at; a folder or a device, as /dev/null, is never replaced."""
+    try:
+        target = Path(path)
+        if target.exists() and not target.is_file():
+            raise InputError(f"cannot write {target}: it is there, and is no file")
+        if not target.parent.is_dir():
+            raise InputError(f"cannot write {target}: there is no folder {target.parent}")
+        with tempfile.NamedTemporaryFile(dir=target.parent):
+            return target
+    except TypeError:
+        raise InputError(f"a file needs a path; got {shown(path)}") from None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def with_whole_file(target: Path, write: Callable[[str], Any]) -> None:

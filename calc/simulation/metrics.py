@@ -10,8 +10,8 @@ import numpy
 from calc import constants, energy
 from calc.errors import InputError, shown
 from calc.simulation.arguments import in_bytes, number, whole_number
-from calc.simulation.data import Split
-from calc.simulation.network import NeuralNetwork
+from calc.simulation.data import Split, checked_split
+from calc.simulation.network import NeuralNetwork, checked_network
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import elements_per_sample
 from calc.simulation.storage import FORMATS, stored
@@ -35,7 +35,7 @@ def model_memory(model: NeuralNetwork, format: str = "dense") -> Quantity:
     >>> print(model_memory(network))
     101.8 kB
     """
-    _with_weights(model)
+    checked_network(model)
     count = sum(each.size for each in model.biases)
     biases = in_bytes(count * arithmetic(model.precision).element_bytes)
     weights = (
@@ -58,6 +58,7 @@ def inference_energy(model: NeuralNetwork, batch: int, format: str = "dense") ->
     12.70 µJ
     """
     samples = whole_number("batch", batch)
+    checked_network(model)
     size = arithmetic(model.precision).element_bytes
     traffic = model_memory(model, format) + in_bytes(samples * elements_per_sample(model) * size)
     multiply, add = (constants.get(name) for name in ARITHMETIC[model.precision])
@@ -80,6 +81,7 @@ def measured_latency(
     """
     count = whole_number("repeats", repeats)
     factor = number("latency_multiplier", latency_multiplier, at_least=1.0)
+    checked_network(model)
     plain = model.with_precision("float32")
     plain.probabilities(samples)  # the first pass pays for what later ones find ready
     seconds = []
@@ -106,7 +108,8 @@ def collect_metrics(
     `energy_model_joules` is that of `inference_energy`. Memory is that of the parameters.
     """
     watts = checked_power(power)
-    split = Split(*data)
+    checked_network(model)
+    split = checked_split(data, model.layer_sizes[0], model.layer_sizes[-1])
     samples = numpy.resize(split.X_test, (whole_number("batch", batch), split.X_test.shape[1]))
     latency, spread = measured_latency(model, samples, repeats, latency_multiplier)
     memory = {
@@ -129,10 +132,3 @@ def checked_power(power: QuantityLike) -> Quantity:
     watts = quantity(power)
     energy.energy_of_run(watts, "1 s")
     return watts
-
-
-def _with_weights(model: NeuralNetwork) -> None:
-    if not isinstance(model, NeuralNetwork):
-        raise InputError(f"a NeuralNetwork is needed, whose weights are known; got {shown(model)}")
-    if not model.weights:
-        raise InputError("the network has no weights yet; fit() or initialize() it first")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number, whole_number
+from calc.simulation.arguments import listed, number, whole_number
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.precision import Arithmetic, arithmetic
 
@@ -60,7 +60,8 @@ class NeuralNetwork:
         self, layer_sizes: Sequence[int], activations: Sequence[str], precision: str = "float32"
     ) -> None:
         self.layer_sizes = tuple(
-            whole_number("NeuralNetwork(): a layer size", each) for each in layer_sizes
+            whole_number("NeuralNetwork(): a layer size", each)
+            for each in listed("NeuralNetwork(): layer_sizes", layer_sizes)
         )
         if len(self.layer_sizes) < 2:
             raise InputError(
@@ -133,7 +134,8 @@ class NeuralNetwork:
             shuffled = order.permutation(len(samples))
             for start in range(0, len(samples), batch_size):
                 batch = shuffled[start : start + batch_size]
-                batch_loss, batch_right = self._step(samples[batch], labels[batch], alpha)
+                with numpy.errstate(over="ignore", invalid="ignore"):  # the loss tells, below
+                    batch_loss, batch_right = self._step(samples[batch], labels[batch], alpha)
                 loss, right = loss + batch_loss, right + batch_right
             if not math.isfinite(loss):
                 raise InputError(
@@ -176,8 +178,7 @@ class NeuralNetwork:
 
     def _forward(self, samples: Any) -> list[Any]:
         """The input and the output of every layer, as they are kept."""
-        if not self.weights:
-            raise InputError("the network has no weights yet; fit() or initialize() it first")
+        checked_network(self)
         outputs = [self._arithmetic.activations(samples)]
         *hidden, last = zip(self.weights, self.biases, strict=True)
         for (weights, biases), name in zip(hidden, self.activations, strict=False):
@@ -204,15 +205,23 @@ class NeuralNetwork:
         return float(-numpy.log(likelihood).sum()), right
 
 
+def checked_network(model: Any) -> None:
+    """Only a network of this package, with weights, can be measured, pruned or asked."""
+    if not isinstance(model, NeuralNetwork):
+        raise InputError(f"a NeuralNetwork is needed, whose weights are known; got {shown(model)}")
+    if not model.weights:
+        raise InputError("the network has no weights yet; fit() or initialize() it first")
+
+
 def _softmax(sums: Any) -> Any:
     powers = numpy.exp(sums - sums.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _checked_activations(activations: Sequence[str], layers: int) -> tuple[str, ...]:
-    words = (activations,) if isinstance(activations, str) else tuple(activations)
-    known = words[:-1]
-    if len(words) != layers or words[-1] != "softmax" or not set(known) <= set(ACTIVATIONS):
+    words = tuple(listed("NeuralNetwork(): activations", activations))
+    known = all(isinstance(each, str) and each in ACTIVATIONS for each in words[:-1])
+    if len(words) != layers or words[-1] != "softmax" or not known:
         raise InputError(
             f"NeuralNetwork(): activations needs a word for each of the {layers} layers, of"
             f" {', '.join(ACTIVATIONS)}, and softmax for the last; got {shown(activations)}"

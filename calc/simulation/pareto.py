@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from calc.errors import InputError, shown
+from calc.simulation.arguments import one_of
 from calc.simulation.frames import frame_of
 
 if TYPE_CHECKING:
@@ -53,11 +54,7 @@ def _checked(objectives: Mapping[str, str]) -> list[tuple[str, str]]:
             f' {{"accuracy": "max"}}; got {shown(objectives)}'
         )
     for name, direction in objectives.items():
-        if direction not in DIRECTIONS:
-            raise InputError(
-                f'pareto_frontier(): the direction of {name} must be "max" or "min"; got'
-                f" {shown(direction)}"
-            )
+        one_of(f"pareto_frontier(): the direction of {name}", direction, DIRECTIONS)
     return list(objectives.items())
 
 

@@ -22,6 +22,7 @@ from calc.units import Quantity, QuantityLike, quantity
 # What decides a batch; of two that allow the same, the one that is named first.
 LIMITS = ("request", "limit", "memory", "dataset")
 INFEASIBLE = "infeasible"
+LARGEST = 2**62  # of what an array of plans holds, so that no integer wraps
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def plan_batches(
 
 def _whole_numbers(name: str, given: Any) -> Any:
     array = numpy.asarray(given)
-    if array.dtype.kind not in "iu" or (array.size and array.min() < 1):
+    whole = array.dtype.kind in "iu"
+    if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
         raise InputError(f"{name} must be whole numbers from 1; got {shown(given)}")
     return array.astype(numpy.int64)
 
@@ -172,7 +174,7 @@ def _budgets(given: QuantityLike) -> Any:
             f'budgets must be memory, as quantity([256, 512], "MiB") is; got {shown(given)}'
         )
     held = numpy.asarray(given.m_as("byte"))
-    bad = ~((held >= 1) & (held < 2.0**62))  # NaN, too
+    bad = ~((held >= 1) & (held < LARGEST))  # NaN, too
     if bad.any():
         raise InputError(f"budgets must be positive and finite; got {held[bad].flat[0]:g} byte")
     return numpy.asarray(floor(held)).astype(numpy.int64)

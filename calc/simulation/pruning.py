@@ -8,8 +8,8 @@ import numpy
 
 from calc.elementwise import floor
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number
-from calc.simulation.network import NeuralNetwork
+from calc.simulation.arguments import number, one_of
+from calc.simulation.network import NeuralNetwork, checked_network
 
 KINDS = ("unstructured", "structured")
 
@@ -31,10 +31,8 @@ def prune(model: NeuralNetwork, level: float, kind: str = "unstructured") -> Neu
     8192
     """
     share = checked_level(level)
-    if kind not in KINDS:
-        raise InputError(f"a kind of pruning is one of {', '.join(KINDS)}; got {shown(kind)}")
-    if not model.weights:
-        raise InputError("the network has no weights yet; fit() or initialize() it first")
+    one_of("a kind of pruning", kind, KINDS)
+    checked_network(model)
     return (
         _without_neurons(model, share) if kind == "structured" else _without_weights(model, share)
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.errors import InputError
-from calc.simulation.frames import with_whole_file
+from calc.simulation.frames import with_whole_file, writable
 
 Row = dict[str, Any]
 
@@ -26,18 +26,19 @@ class RowFile:
     """
 
     def __init__(self, path: Path | str, settings: Row, columns: dict[str, type]) -> None:
-        self.path, self.settings, self.columns = Path(path), settings, columns
+        self.path, self.settings, self.columns = writable(path), settings, columns
 
     def open(self) -> list[Row]:
         """The rows that are there; the file exists afterwards, and ends with a whole line."""
-        text = self._text()
+        found = self._text()
+        text = found or json.dumps(self.settings) + "\n"
         whole = text[: text.rfind("\n") + 1]
         if not whole:
-            whole = json.dumps(self.settings) + "\n"
-        if whole != text:
-            with_whole_file(self.path, lambda name: Path(name).write_text(whole, encoding="utf-8"))
+            raise self._corrupted("line 1 is cut off")
         first, *rows = [self._read(number, line) for number, line in enumerate(whole.splitlines())]
         self._check_settings(first)
+        if whole != found:
+            with_whole_file(self.path, lambda name: Path(name).write_text(whole, encoding="utf-8"))
         return rows
 
     def append(self, row: Row) -> None:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from calc.errors import InputError, shown
-from calc.simulation.arguments import in_bytes, whole_bytes, whole_number
+from calc.simulation.arguments import in_bytes, listed, one_of, whole_bytes, whole_number
 from calc.simulation.precision import arithmetic
 from calc.units import Quantity
 
@@ -51,7 +51,8 @@ class LayerSizes:
 
     def __post_init__(self) -> None:
         for name, at_least in (("layer_widths", 1), ("parameter_counts", 0)):
-            counts = tuple(whole_number(name, each, at_least) for each in getattr(self, name))
+            given = listed(name, getattr(self, name))
+            counts = tuple(whole_number(name, each, at_least) for each in given)
             object.__setattr__(self, name, counts)
         if not self.parameter_counts or len(self.layer_widths) != len(self.parameter_counts) + 1:
             raise InputError(
@@ -64,8 +65,14 @@ class LayerSizes:
     @classmethod
     def dense(cls, *widths: int) -> LayerSizes:
         """The sizes of dense layers with biases: input width, then the outputs of each layer."""
+        counted = tuple(whole_number("a layer width", each) for each in widths)
+        if len(counted) < 2:
+            raise InputError(
+                f"LayerSizes.dense() needs the inputs and the outputs of at least one layer;"
+                f" got {shown(widths)}"
+            )
         return cls(
-            widths, tuple(inputs * outputs + outputs for inputs, outputs in pairwise(widths))
+            counted, tuple(inputs * outputs + outputs for inputs, outputs in pairwise(counted))
         )
 
 
@@ -227,21 +234,12 @@ def elements_per_sample(model: Any, mode: str = "all_outputs") -> int:
     [858, 848, 1716]
     """
     widths = sizes(model).layer_widths
-    if mode == "inference":
+    if one_of("mode", mode, MODES) == "inference":
         return max(before + after for before, after in pairwise(widths))
-    return sum(widths) * (2 if _checked_mode(mode) == "training" else 1)
+    return sum(widths) * (2 if mode == "training" else 1)
 
 
 def copies_of_parameters(mode: str, optimizer: str) -> int:
     """How many numbers are held for each parameter: 1, or in training 2 and the optimizer's."""
-    if optimizer not in OPTIMIZER_STATES:
-        raise InputError(
-            f"there is no optimizer {shown(optimizer)}; there are {', '.join(OPTIMIZER_STATES)}"
-        )
-    return 2 + OPTIMIZER_STATES[optimizer] if _checked_mode(mode) == "training" else 1
-
-
-def _checked_mode(mode: str) -> str:
-    if mode not in MODES:
-        raise InputError(f"there is no mode {shown(mode)}; there are {', '.join(MODES)}")
-    return mode
+    states = OPTIMIZER_STATES[one_of("optimizer", optimizer, OPTIMIZER_STATES)]
+    return 2 + states if one_of("mode", mode, MODES) == "training" else 1

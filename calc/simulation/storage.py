@@ -9,7 +9,7 @@ from typing import Any
 from calc import elementwise, sparsity
 from calc.errors import InputError, shown
 from calc.law import FRACTION
-from calc.simulation.arguments import in_bytes
+from calc.simulation.arguments import in_bytes, listed, one_of, whole_number
 from calc.simulation.precision import arithmetic
 from calc.units import Quantity, checked_magnitude, quantity
 
@@ -46,8 +46,7 @@ def storage_bytes(
 
 def stored(nonzeros: Any, rows: int, columns: int, precision: str, format: str) -> Quantity:
     """Memory of a matrix with so many nonzeros, in whole bytes."""
-    if format not in FORMATS:
-        raise InputError(f"a storage format is one of {', '.join(FORMATS)}; got {shown(format)}")
+    one_of("a storage format", format, FORMATS)
     size = in_bytes(arithmetic(precision).element_bytes)
     if format == "dense":
         return sparsity.dense_storage(nonzeros * 0 + rows * columns, size)
@@ -63,15 +62,11 @@ def stored(nonzeros: Any, rows: int, columns: int, precision: str, format: str) 
 
 
 def _checked_shape(shape: Sequence[int]) -> tuple[int, int]:
-    whole = [
-        each for each in shape if isinstance(each, int) and not isinstance(each, bool) and each > 0
-    ]
-    if len(shape) != 2 or len(whole) != 2:
-        raise InputError(
-            f"storage_bytes(): shape must be two whole numbers above 0, rows and columns;"
-            f" got {shown(shape)}"
-        )
-    return whole[0], whole[1]
+    sides = listed("storage_bytes(): shape", shape)
+    if len(sides) != 2:
+        raise InputError(f"storage_bytes(): shape must be rows and columns; got {shown(shape)}")
+    rows, columns = (whole_number("storage_bytes(): each side of a shape", each) for each in sides)
+    return rows, columns
 
 
 def _extremes(share: Any) -> tuple[float, float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from calc.simulation.frames import imported
+from calc.errors import InputError
+from calc.simulation.frames import frame_of, imported
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -22,8 +23,12 @@ def summarize_sweep(table: DataFrame) -> DataFrame:
     """
     polars = imported()
     column = polars.col
-    flags = [name for name in table.columns if name.startswith("over_")]
-    return table.group_by(VARIANT, maintain_order=True).agg(
+    frame = frame_of(table)
+    lacking = [name for name in (*VARIANT, "accuracy", "accepted") if name not in frame.columns]
+    if lacking:
+        raise InputError(f"summarize_sweep() needs rows of run_sweep(), which hold {lacking[0]}")
+    flags = [name for name in frame.columns if name.startswith("over_")]
+    return frame.group_by(VARIANT, maintain_order=True).agg(
         polars.len().alias("seeds"),
         column("accuracy").mean(),
         column("accuracy").std().alias("accuracy_std"),

@@ -11,12 +11,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy
-
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number, whole_number
+from calc.simulation.arguments import listed, number, one_of, whole_number
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
-from calc.simulation.data import Split, checked_labels, checked_samples, several_classes
+from calc.simulation.data import Split, checked_split
 from calc.simulation.frames import imported
 from calc.simulation.metrics import checked_power, collect_metrics
 from calc.simulation.network import NeuralNetwork
@@ -169,7 +167,7 @@ def run_sweep(
     imported()  # before any work
     job = _Job(
         _checked_model(base_model),
-        _checked_data(data, base_model),
+        checked_split(data, base_model.layer_sizes[0], base_model.layer_sizes[-1]),
         whole_number("epochs", epochs),
         number("alpha", alpha, above=0.0),
         whole_number("batch_size", batch_size),
@@ -177,7 +175,7 @@ def run_sweep(
         number("latency_multiplier", latency_multiplier, at_least=1.0),
         whole_number("repeats", repeats),
         whole_number("latency_batch", latency_batch),
-        _one_of("storage", storage, FORMATS),
+        one_of("storage", storage, FORMATS),
     )
     limits = _Limits(budgets, active_budget)
     variants = _variants(seeds, kinds, pruning_levels, precisions)
@@ -188,7 +186,7 @@ def run_sweep(
         )
     sweep = _Sweep(job, limits, variants, on_progress or (lambda done, total: None))
     if resume is not None:
-        sweep.continue_in(Path(resume))
+        sweep.continue_in(resume)
     sweep.run(executor)
     return sweep.table()
 
@@ -229,7 +227,7 @@ class _Sweep:
         self.rows: dict[Variant, Row] = {}
         self.file: RowFile | None = None
 
-    def continue_in(self, path: Path) -> None:
+    def continue_in(self, path: Path | str) -> None:
         self.file = RowFile(path, self.job.settings(), COLUMNS)
         wanted = set(self.variants)
         for row in self.file.open():
@@ -343,7 +341,7 @@ def _variants(
     """Every row of a sweep, in order; level 0 prunes nothing, so that it has no kind."""
     checked = [
         _several("seeds", seeds, lambda each: whole_number("a seed", each, at_least=0)),
-        _several("kinds", kinds, lambda each: _one_of("a kind of pruning", each, KINDS)),
+        _several("kinds", kinds, lambda each: one_of("a kind of pruning", each, KINDS)),
         _several("pruning_levels", levels, checked_level),
         _several("precisions", precisions, lambda each: arithmetic(each).name),
     ]
@@ -365,18 +363,10 @@ def _variants(
 
 
 def _several(name: str, given: Any, checked: Callable[[Any], Any]) -> list[Any]:
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise InputError(f"{name} must be a list; got {shown(given)}")
-    values = [checked(each) for each in given]
+    values = [checked(each) for each in listed(name, given)]
     if not values or len(set(values)) < len(values):
         raise InputError(f"{name} must be at least one, each given once; got {shown(given)}")
     return values
-
-
-def _one_of(name: str, given: Any, known: Sequence[str]) -> str:
-    if given not in known:
-        raise InputError(f"{name} must be one of {', '.join(known)}; got {shown(given)}")
-    return str(given)
 
 
 def _checked_model(model: Any) -> NeuralNetwork:
@@ -385,19 +375,3 @@ def _checked_model(model: Any) -> NeuralNetwork:
             f"run_sweep() trains and prunes a NeuralNetwork of calc.simulation; got {shown(model)}"
         )
     return model
-
-
-def _checked_data(data: Any, model: NeuralNetwork) -> Split:
-    """Training and test data that fit the network, before anything is trained."""
-    try:
-        train, train_labels, test, test_labels = data
-    except (TypeError, ValueError):
-        raise InputError(
-            f"data must be four arrays: X_train, y_train, X_test, y_test; got {shown(data)}"
-        ) from None
-    halves = []
-    for samples, labels in ((train, train_labels), (test, test_labels)):
-        checked = checked_samples(samples, model.layer_sizes[0])
-        halves += [checked, checked_labels(labels, len(checked), model.layer_sizes[-1])]
-    several_classes(halves[1])
-    return Split(*(numpy.ascontiguousarray(each) for each in halves))

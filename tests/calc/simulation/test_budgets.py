@@ -47,7 +47,7 @@ def test_arrays() -> None:
         ([quantity(math.inf, "MB")], "a budget must be positive and finite"),
         ([10], "a budget needs a unit"),
         (["10 s"], "a budget must be memory"),
-        ("10 MB", "budgets must be a list of them"),
+        ("10 MB", "budgets must be a list; got '10 MB'"),
     ],
 )
 def test_refusals(budgets: Any, sentence: str) -> None:

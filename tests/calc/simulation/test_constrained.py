@@ -330,8 +330,10 @@ def test_configurations_are_frozen_and_checked() -> None:
         default.enabled = True  # type: ignore[misc]
     for settings, sentence in (
         ({"precision_mode": "fp16"}, "there is no precision 'fp16'; there are float32"),
-        ({"mode": "peak"}, "there is no mode 'peak'"),
-        ({"optimizer": "lion"}, "there is no optimizer 'lion'"),
+        ({"mode": "peak"}, "mode must be one of all_outputs, .*; got 'peak'"),
+        ({"optimizer": "lion"}, "optimizer must be one of sgd, momentum, adam; got 'lion'"),
+        ({"mode": ["training"]}, "mode must be one of"),
+        ({"optimizer": {}}, "optimizer must be one of"),
         ({"enabled": 1}, "enabled must be True or False; got 1"),
         ({"sleep": "yes"}, "sleep must be True or False"),
         ({"run_infeasible": None}, "run_infeasible must be True or False"),
@@ -467,6 +469,10 @@ def test_arrays_that_cannot_be_planned() -> None:
     budgets = quantity([1, 2], "MiB")
     for given_, sentence in (
         (([1, 0], budgets), "batch_sizes must be whole numbers from 1"),
+        (
+            (np.array([2**63, 2], np.uint64), budgets),
+            "batch_sizes must be whole numbers from 1",
+        ),  # would wrap
         (([1.5, 2], budgets), "batch_sizes must be whole numbers from 1"),
         ((32, quantity([1, math.nan], "MiB")), "budgets must be positive and finite; got nan"),
         ((32, quantity([1, -1], "MiB")), "budgets must be positive and finite"),

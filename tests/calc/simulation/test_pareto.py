@@ -95,7 +95,7 @@ def test_the_given_table_is_left_alone() -> None:
         ({"a": [None, 1]}, {"a": "min"}, "a has no number in 1 of 2 rows.*row 0"),
         ({"a": [1]}, {"b": "min"}, "there is no column 'b'; the table has a"),
         ({"a": ["x"]}, {"a": "min"}, "column a must hold numbers"),
-        ({"a": [1]}, {"a": "up"}, 'the direction of a must be "max" or "min"; got \'up\''),
+        ({"a": [1]}, {"a": "up"}, "the direction of a must be one of max, min; got 'up'"),
         ({"a": [1]}, {}, "objectives must name columns and their directions"),
         ({"a": [1]}, ["a"], "objectives must name columns and their directions"),
         (5, {"a": "min"}, "a table is needed"),

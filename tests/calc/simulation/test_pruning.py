@@ -137,7 +137,7 @@ def test_refusals(network: NeuralNetwork, change: dict[str, Any], sentence: str)
         (-0.1, "unstructured", "a pruning level must be a number from 0"),
         (1, "unstructured", "a pruning level must be below 1"),
         (float("nan"), "structured", "a pruning level must be a number from 0"),
-        (0.5, "random", "a kind of pruning is one of unstructured, structured"),
+        (0.5, "random", "a kind of pruning must be one of unstructured, structured"),
     ],
 )
 def test_levels_that_are_refused(

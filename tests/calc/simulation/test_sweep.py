@@ -150,6 +150,12 @@ def test_tables_that_cannot_be_written(table: polars.DataFrame, tmp_path: Path) 
         write_table(table, tmp_path / "rows.xlsx")
     with pytest.raises(InputError, match=r"cannot write .*there is no folder"):
         write_table(table, tmp_path / "nowhere" / "rows.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*folder.csv: it is there, and is no file"):
+        write_table(table, tmp_path / "folder.csv")
+    with pytest.raises(InputError, match="a table is needed"):
+        write_table(5, tmp_path / "rows.csv")  # type: ignore[arg-type]
+    assert [each.name for each in tmp_path.iterdir()] == ["folder.csv"]
 
 
 # --- going on ---
@@ -223,6 +229,22 @@ def test_a_file_of_bytes_is_corrupted(tmp_path: Path) -> None:
         sweep(resume=path)
 
 
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    for text in ("one line, which does not end", "[1]\nhalf a"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="corrupted: line 1"):
+            sweep(resume=path)
+        assert path.read_text() == text
+    path.unlink()
+    sweep(resume=path, seeds=[0])
+    cut = path.read_text()[:-40]
+    path.write_text(cut)
+    with pytest.raises(InputError, match="another sweep"):
+        sweep(resume=path, epochs=4)
+    assert path.read_text() == cut
+
+
 def test_values_of_a_wrong_kind_are_corrupted(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     sweep(resume=path, seeds=[0])
@@ -254,8 +276,14 @@ def test_rows_of_another_sweep_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot write"):
         sweep(resume=tmp_path / "nowhere" / "rows.jsonl")
-    with pytest.raises(InputError, match="cannot read"):
-        sweep(resume=tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for other in (tmp_path, pipe):
+        with pytest.raises(InputError, match=r"cannot write .*: it is there, and is no file"):
+            sweep(resume=other)
+    assert pipe.is_fifo()
+    with pytest.raises(InputError, match="a file needs a path; got 5"):
+        sweep(resume=5)
 
 
 # --- other processes ---
@@ -320,10 +348,7 @@ def test_a_training_that_fails_keeps_what_was_finished(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     split = digits()
     huge = Split(split.X_train * 1e30, split.y_train, split.X_test, split.y_test)
-    with (
-        numpy.errstate(all="ignore"),
-        pytest.raises(SweepStoppedError, match=r"after 0 of 12 rows.*fit.*loss"),
-    ):
+    with pytest.raises(SweepStoppedError, match=r"after 0 of 12 rows.*fit.*loss"):
         sweep(data=huge, resume=path)
 
 
@@ -377,6 +402,8 @@ def spoiled(**changes: Any) -> Split:
         ({"seeds": [1.5]}, "a seed must be a whole number from 0"),
         ({"budgets": ["10 MB", "10.0 MB"]}, "each budget may be given once"),
         ({"budgets": ["nan MB"]}, "nan"),
+        ({"budgets": 5}, "budgets must be a list; got 5"),
+        ({"storage": ["dense"]}, "storage must be one of dense, csr, bitmask"),
         ({"budgets": []}, "active_budget must be one of the budgets"),
         ({"active_budget": "3 kB"}, "active_budget must be one of the budgets, .*; got '3 kB'"),
         ({"active_budget": quantity(math.nan, "kB")}, "a budget must be positive and finite"),

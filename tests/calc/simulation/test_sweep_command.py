@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import polars
 import pytest
@@ -59,6 +60,11 @@ def test_workers_and_a_file_to_go_on_from(
         (["--seeds", "0"], "--seeds must be a whole number from 1"),
         (["--workers", "0"], "--workers must be a whole number from 1"),
         (["--layers", "64-a"], "--layers needs whole numbers"),
+        (["--workers", "2"], "--workers 2 needs --resume FILE"),
+        (["--csv", ""], "cannot write .: it is there, and is no file"),
+        (["--csv", "rows.parquet"], "--csv needs a name that ends in .csv; got 'rows.parquet'"),
+        (["--csv", "r.csv", "--resume", "r.csv"], "--csv would overwrite the file of --resume"),
+        (["--resume", ""], "cannot write .: it is there, and is no file"),
         (["--csv", "rows.txt"], "a table is written as .csv or .parquet; got 'rows.txt'"),
         (["--parquet", "nowhere/rows.parquet"], "there is no folder nowhere"),
     ],
@@ -77,6 +83,17 @@ def test_mistakes(
     assert sentence in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any, **named: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("calc.simulation.run_sweep", interrupted)
+    assert main(SHORT) == 130
+    assert capsys.readouterr().err == "calc: interrupted\n"
 
 
 def test_the_bar_stands_where_it_is_told() -> None:
