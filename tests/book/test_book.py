@@ -94,7 +94,7 @@ def test_the_book_is_light(book: Path) -> None:
     (pdf,) = book.glob("*.pdf")
     assert pdf.stat().st_size < 3e6
     files = [path for path in book.rglob("*") if path.is_file() and path.suffix != ".zip"]
-    assert sum(path.stat().st_size for path in files if path != pdf) < 5e6
+    assert sum(path.stat().st_size for path in files if path != pdf) < 4e6
     for page in book.rglob("*.html"):
         text = re.sub(r"<svg\b.*?</svg>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         assert len(text.encode()) < 600e3, page.name
