@@ -11,12 +11,8 @@ from calc.simulation import estimate_parameter_memory, plan_batches
 from calc.units import quantity
 from figures import style
 
-# The precision, its colour, and where its name stands: beside the foot of its curve.
-CURVES = {
-    "float32": (style.BLUE, "FP32"),
-    "float16": (style.ORANGE, "FP16, BF16"),
-    "int8": (style.GREEN, "INT8"),
-}
+# A precision, and the name that stands beside the foot of its curve.
+CURVES = {"float32": "FP32", "float16": "FP16, BF16", "int8": "INT8"}
 
 
 def draw() -> Figure:
@@ -31,7 +27,8 @@ def draw() -> Figure:
     axes.grid(axis="x", color=style.INK, alpha=0.12, linewidth=0.6)
     axes.set_xlim(low, high)
     axes.set_ylim(0.8, 3000)
-    for precision, (colour, name) in CURVES.items():
+    for precision, name in CURVES.items():
+        colour = style.PRECISIONS[precision]
         plans = plan_batches(
             ReferenceNetwork.model,
             BudgetCurves.requested,
@@ -54,8 +51,8 @@ def draw() -> Figure:
             size=style.SMALL,
         )
     budget = LargestBatch.budget.m_as("KiB")
-    marks = ((LargestBatch.fp32, style.BLUE), (LargestBatch.fp16, style.ORANGE))
-    for batch, colour in marks:
+    for batch, precision in ((LargestBatch.fp32, "float32"), (LargestBatch.fp16, "float16")):
+        colour = style.PRECISIONS[precision]
         left = style.is_narrow() and batch == LargestBatch.fp16  # the next curve is close
         axes.plot(budget, batch, "o", color=colour, markersize=5)
         axes.annotate(

@@ -12,18 +12,12 @@ from calc.derivations.simulating import PrecisionCost
 from figures import style
 
 NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8"}
-COLOURS = {
-    "float32": style.BLUE,
-    "float16": style.ORANGE,
-    "bfloat16": style.PURPLE,
-    "int8": style.GREEN,
-}
 
 
 def draw() -> Figure:
     figure = style.figure(height=2.8, narrow_height=5.2)
     left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)))
-    for place, (precision, colour) in enumerate(COLOURS.items()):
+    for place, (precision, colour) in enumerate(style.PRECISIONS.items()):
         accuracy = [100 * each for each in PrecisionCost.accuracy[precision]]
         # Equal seeds stand above each other, so that none hides the next.
         lift = place + numpy.linspace(-0.28, 0.28, len(accuracy))

@@ -8,13 +8,12 @@ from polars import col
 from calc.derivations.memory_budgets import NAMES, SCALED
 from figures import style
 
-COLOURS = {"float32": style.INK, "int8": style.ORANGE}
-
 
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=3.4)
     axes = figure.subplots()
-    for precision, colour in COLOURS.items():
+    for precision in ("float32", "int8"):
+        colour = style.PRECISIONS[precision]
         rows = (
             SCALED.filter(col("precision") == precision)
             .group_by("factor", maintain_order=True)
@@ -37,7 +36,7 @@ def draw() -> Figure:
         74,
         NAMES["int8"],
         ha="right",
-        color=COLOURS["int8"],
+        color=style.PRECISIONS["int8"],
         size=style.SMALL,
         weight="bold",
     )

@@ -12,12 +12,12 @@ from calc.formats import Float, Integer
 from figures import style
 
 COLOURS: dict[Float | Integer, str] = {
-    formats.FP32: style.INK,
-    formats.FP16: style.BLUE,
-    formats.BF16: style.ORANGE,
+    formats.FP32: style.PRECISIONS["float32"],
+    formats.FP16: style.PRECISIONS["float16"],
+    formats.BF16: style.PRECISIONS["bfloat16"],
     formats.FP8_E5M2: style.PURPLE,
-    formats.FP8_E4M3: style.GREEN,
-    formats.INT8: style.RED,
+    formats.FP8_E4M3: style.RED,
+    formats.INT8: style.PRECISIONS["int8"],
 }
 LOW, HIGH = 1e-12, 1e8
 

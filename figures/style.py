@@ -2,7 +2,7 @@
 
 Figures are transparent, their text stays text, and everything neutral is drawn in INK, which a
 page replaces by the colour of its own text: one drawing serves light and dark. A device has the
-same colour in every figure.
+same colour in every figure, and so has a number format.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ PURPLE = "#9c65b9"
 
 RED = "#c85943"  # what is no device
 
+PRECISIONS = {"float32": INK, "float16": BLUE, "bfloat16": ORANGE, "int8": GREEN}
 DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
 
 SMALL = 9.5

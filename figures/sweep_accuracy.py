@@ -10,12 +10,6 @@ from polars import col
 from calc.derivations.memory_budgets import NAMES, VARIANTS
 from figures import style
 
-COLOURS = {
-    "float32": style.INK,
-    "float16": style.BLUE,
-    "bfloat16": style.GREEN,
-    "int8": style.ORANGE,
-}
 TITLES = {"unstructured": "Weights pruned one by one", "structured": "Whole neurons pruned"}
 
 
@@ -36,7 +30,7 @@ def draw() -> Figure:
 
 
 def _panel(axes: Axes, rows: polars.DataFrame) -> None:
-    for number, (precision, colour) in enumerate(COLOURS.items()):
+    for number, (precision, colour) in enumerate(style.PRECISIONS.items()):
         mine = rows.filter(col("precision") == precision).sort("pruning")
         beside = 1.4 * (number - 1.5)  # so that points of one level stand side by side
         axes.errorbar(
