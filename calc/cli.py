@@ -375,9 +375,8 @@ def _sweep(options: argparse.Namespace) -> list[str]:
             )
             executor = open_until_done.enter_context(pool)
         bar = open_until_done.enter_context(ProgressBar(1, "sweeping"))
-        widths = _widths(options.layers)
         table = simulation.run_sweep(
-            simulation.NeuralNetwork(widths, ["relu"] * (len(widths) - 2) + ["softmax"]),
+            _network_for_digits(options.layers),
             simulation.digits(),
             [_share(each) for each in _listed(options.pruning)],
             _listed(options.precisions),
@@ -468,16 +467,14 @@ def _simulate(options: argparse.Namespace) -> list[str]:
         sleep=options.sleep,
         run_infeasible=options.run_infeasible,
     )
-    widths = _widths(options.layers)
     if options.plan:
-        sizes = simulation.LayerSizes.dense(*widths)
+        sizes = simulation.LayerSizes.dense(*_widths(options.layers))
         plan = simulation.prepare_hardware_constrained_run(sizes, options.batch, device)
         return _json(plan.as_dict()) if options.json else _columns(_plan_rows(plan))
-    words = ["relu"] * (len(widths) - 2) + ["softmax"]
     split = simulation.digits(options.seed)
     with ProgressBar(options.epochs, "training") as bar:
         run = simulation.run_training_with_hardware_constraints(
-            simulation.NeuralNetwork(widths, words),
+            _network_for_digits(options.layers),
             split.X_train,
             split.y_train,
             options.epochs,
@@ -501,6 +498,18 @@ def _simulate(options: argparse.Namespace) -> list[str]:
             ("time on the device", f"{run.simulated_time} (× {run.plan.compute_speed_factor:g})"),
         ]
     )
+
+
+def _network_for_digits(layers: str) -> simulation.NeuralNetwork:
+    from calc import simulation
+
+    widths = _widths(layers)
+    if (widths[0], widths[-1]) != (64, 10):
+        raise InputError(
+            "--layers needs the 64 inputs and 10 outputs of the digits, as in 64-32-10; "
+            f"got {layers!r}"
+        )
+    return simulation.NeuralNetwork(widths, ["relu"] * (len(widths) - 2) + ["softmax"])
 
 
 def _widths(text: str) -> list[int]:

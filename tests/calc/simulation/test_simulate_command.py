@@ -78,9 +78,9 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
         (("--alpha", "0"), "alpha must be a number above 0"),
         (("--seed", "-1"), "seed must be a whole number from 0"),
         (("--layers", "64-x"), "--layers needs whole numbers, as in 64-32-10; got '64-x'"),
-        (("--layers", "64"), "layer_sizes needs inputs and at least one layer"),
-        (("--layers", "784-64-10"), "X must be rows of 784 numbers each"),
-        (("--layers", "64-5"), "y must hold labels from 0 to 4"),
+        (("--layers", "64"), "--layers needs the 64 inputs and 10 outputs of the digits"),
+        (("--layers", "784-64-10"), "as in 64-32-10; got '784-64-10'"),
+        (("--layers", "64-5"), "as in 64-32-10; got '64-5'"),
     ],
 )
 def test_a_mistake_is_a_sentence(
