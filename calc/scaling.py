@@ -2,16 +2,19 @@
 
 Laws: amdahl and amdahl_limit (a fixed problem), gustafson (a problem that grows with the machine),
 the conversion between their two serial fractions, which are not the same number, and
-serial_fraction, which finds Amdahl's from a measured speedup.
+serial_fraction, which finds Amdahl's from a measured speedup. time_saved is Amdahl's law for a part
+that becomes faster, and combined_speedup for several parts.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 from calc.elementwise import divide_or_infinity
+from calc.errors import InputError
 from calc.law import ABOVE_ONE, AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, law
-from calc.units import Quantity, QuantityLike
+from calc.units import Quantity, QuantityLike, quantity
 
 
 @law
@@ -123,3 +126,49 @@ def serial_fraction(
     5.000%
     """
     return (processors / speedup - 1) / (processors - 1)
+
+
+@law
+def time_saved(
+    fraction: Annotated[QuantityLike, "", FRACTION],
+    speedup: Annotated[QuantityLike, ""],
+) -> Annotated[Quantity, ""]:
+    """Share of the whole time that is saved where a fraction of it becomes so many times as fast.
+
+    Equation: r = f · (1 − 1 / s)
+
+    Negative where the part becomes slower.
+
+    Source: amdahl1967validity
+
+    >>> print(time_saved(0.6, 3))
+    0.4
+    """
+    return fraction * (1 - 1 / speedup)
+
+
+def combined_speedup(levers: Iterable[tuple[QuantityLike, QuantityLike]]) -> Quantity:
+    """Speedup of the whole by levers that each make another fraction of its time faster.
+
+    Each lever is its fraction and its speedup there: S = 1 / (1 − Σ fᵢ · (1 − 1 / sᵢ)). Fractions
+    are of the time before, and no two levers act on the same part: where two do, they are one
+    lever whose speedup is their product. The product of all speedups is reached only where each
+    acts on everything.
+
+    >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
+    2.308
+    """
+    given = [(quantity(fraction, ""), speedup) for fraction, speedup in levers]
+    covered = sum((fraction for fraction, _ in given), quantity(0, ""))
+    if _largest(covered) > 1 + 1e-12:
+        raise InputError(
+            f"combined_speedup(): the fractions are parts of one time and sum to 1 at most; these"
+            f" sum to {covered}"
+        )
+    saved = sum((time_saved(*lever) for lever in given), quantity(0, ""))
+    return 1 / (1 - saved)
+
+
+def _largest(fractions: Any) -> float:
+    magnitude = fractions.m_as("")
+    return float(magnitude.max() if getattr(magnitude, "size", 0) else magnitude)

@@ -5,7 +5,8 @@ recursion overflows, what each number format costs in accuracy, and what it gain
 on NumPy; numba, torch and Triton are extras. A name is imported when it is first used.
 
 Around it are the levers that make training fit and go fast, each with the equality that it
-promises: mixed precision, gradient accumulation, offloading, a batch that adapts to memory. They
+promises: mixed precision, gradient accumulation, offloading, a batch that adapts to memory, shapes
+for matrix units, several processes. They
 share one training step and need torch.
 """
 
@@ -39,6 +40,15 @@ if TYPE_CHECKING:
     from calc.codesign.checkpoints import (
         save_checkpoint as save_checkpoint,
     )
+    from calc.codesign.data_parallel import (
+        ScalingPrediction as ScalingPrediction,
+    )
+    from calc.codesign.data_parallel import (
+        predict_scaling as predict_scaling,
+    )
+    from calc.codesign.distributed import (
+        MultiGPUTrainer as MultiGPUTrainer,
+    )
     from calc.codesign.mixed_precision import (
         MixedPrecisionTrainer as MixedPrecisionTrainer,
     )
@@ -56,6 +66,30 @@ if TYPE_CHECKING:
     )
     from calc.codesign.resolvent import (
         running_backend as running_backend,
+    )
+    from calc.codesign.tensor_cores import (
+        PaddedEmbedding as PaddedEmbedding,
+    )
+    from calc.codesign.tensor_cores import (
+        PaddedLinear as PaddedLinear,
+    )
+    from calc.codesign.tensor_cores import (
+        ShapeFinding as ShapeFinding,
+    )
+    from calc.codesign.tensor_cores import (
+        is_tensor_core_compatible as is_tensor_core_compatible,
+    )
+    from calc.codesign.tensor_cores import (
+        optimize_model_for_tensor_cores as optimize_model_for_tensor_cores,
+    )
+    from calc.codesign.tensor_cores import (
+        pad_to_tensor_core_multiple as pad_to_tensor_core_multiple,
+    )
+    from calc.codesign.tensor_cores import (
+        tensor_core_multiple as tensor_core_multiple,
+    )
+    from calc.codesign.tensor_cores import (
+        validate_model_for_tensor_cores as validate_model_for_tensor_cores,
     )
     from calc.codesign.training_step import (
         Step as Step,
@@ -86,6 +120,11 @@ _NAMES = {
         "load_checkpoint",
         "save_checkpoint",
     ),
+    "data_parallel": (
+        "ScalingPrediction",
+        "predict_scaling",
+    ),
+    "distributed": ("MultiGPUTrainer",),
     "mixed_precision": ("MixedPrecisionTrainer",),
     "offload": ("CPUOffloadingOptimizer",),
     "resolvent": (
@@ -93,6 +132,16 @@ _NAMES = {
         "ResolventError",
         "resolvent_diagonal",
         "running_backend",
+    ),
+    "tensor_cores": (
+        "PaddedEmbedding",
+        "PaddedLinear",
+        "ShapeFinding",
+        "is_tensor_core_compatible",
+        "optimize_model_for_tensor_cores",
+        "pad_to_tensor_core_multiple",
+        "tensor_core_multiple",
+        "validate_model_for_tensor_cores",
     ),
     "training_step": (
         "Step",

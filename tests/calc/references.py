@@ -56,6 +56,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "scaling.serial_fraction": lambda speedup, processors: (
         (1 / speedup - 1 / processors) / (1 - 1 / processors)
     ),
+    "scaling.time_saved": lambda fraction, speedup: fraction - fraction / speedup,
     "queueing.requests_in_flight": lambda rate, time: rate * time,
     "queueing.arrival_rate": lambda requests, time: requests / time,
     "queueing.time_in_system": lambda requests, rate: requests / rate,

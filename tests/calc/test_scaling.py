@@ -80,3 +80,32 @@ def test_a_fraction_lies_between_0_and_1(serial: object) -> None:
 def test_there_is_at_least_one_processor(number: float) -> None:
     with pytest.raises(InputError, match="at least 1"):
         scaling.amdahl(0.05, number)
+
+
+def test_speedups_of_parts_do_not_multiply() -> None:
+    """3 × 2 × 2 × 1.5 is 18, and 10 neither; by hand, on fractions of a step."""
+    product = 3 * 2 * 2 * 1.5
+    assert product == 18
+    half, fifth, tenth = (0.5, 3), (0.2, 2), (0.1, 2)
+    left = 0.5 / 3 + 0.2 / 2 + 0.1 / 2 + 0.1 / 1.5 + 0.1
+    found = scaling.combined_speedup([half, fifth, tenth, (0.1, 1.5)])
+    assert found.m_as("") == pytest.approx(1 / left)
+    assert found.m_as("") < 2.1
+    # All levers on all of the time are one lever: only then is it the product.
+    assert scaling.combined_speedup([(1, product)]).m_as("") == pytest.approx(18)
+    assert scaling.combined_speedup([]).m_as("") == 1
+    # With one lever it is Amdahl's law, and no lever passes its ceiling.
+    assert scaling.combined_speedup([(0.95, 8)]).m_as("") == pytest.approx(
+        scaling.amdahl(0.05, 8).m_as("")
+    )
+    assert scaling.combined_speedup([(0.95, 1e12)]).m_as("") == pytest.approx(20)
+    assert scaling.combined_speedup([(0.5, 0.5)]).m_as("") == pytest.approx(1 / 1.5)  # slower
+    many = scaling.combined_speedup([(np.array([0.1, 0.5]), 2), (0.5, 4)])
+    assert many.m_as("") == pytest.approx([1 / 0.575, 1 / 0.375])
+
+
+def test_fractions_are_of_one_time() -> None:
+    with pytest.raises(InputError, match=r"sum to 1 at most; these sum to 1\.1"):
+        scaling.combined_speedup([(0.6, 3), (0.5, 2)])
+    with pytest.raises(InputError, match="fraction must be between 0 and 1"):
+        scaling.combined_speedup([(-0.1, 3)])

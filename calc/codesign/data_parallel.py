@@ -1,0 +1,50 @@
+"""What several processes can gain: Amdahl's bound, and what a ring of all-reduces leaves of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calc.collectives import ring_all_reduce, scaling_efficiency, step_time
+from calc.scaling import amdahl
+from calc.units import Quantity, QuantityLike, quantity
+
+
+@dataclass(frozen=True)
+class ScalingPrediction:
+    """A fixed batch on n processes: speedups over one, and how much of the step is computing."""
+
+    amdahl: Quantity
+    speedup: Quantity
+    efficiency: Quantity
+    all_reduce: Quantity
+
+
+def predict_scaling(
+    one_process: QuantityLike,
+    serial_fraction: QuantityLike,
+    gradients: QuantityLike,
+    processes: int,
+    bandwidth: QuantityLike,
+    latency: QuantityLike,
+    overlap: QuantityLike = 0,
+) -> ScalingPrediction:
+    """From the step of one process, and the link, what n should reach by two laws.
+
+    Amdahl lets the serial fraction (the optimizer's step, which each process takes in full) stay as
+    it is and talking cost nothing; the ring adds the all-reduce of the gradients, of which this
+    overlap is hidden.
+
+    >>> gpus = predict_scaling("100 ms", 0.05, "14 GB", 8, "450 GB/s", "500 ns")
+    >>> print(gpus.amdahl, gpus.speedup, gpus.efficiency)
+    5.926 1.402 0.2366
+    """
+    bound = amdahl(serial_fraction, processes)
+    computing = quantity(one_process) / bound
+    ring = ring_all_reduce(gradients, processes, bandwidth, latency)
+    step = step_time(computing, ring, overlap)
+    return ScalingPrediction(
+        amdahl=bound,
+        speedup=(quantity(one_process) / step).to(""),
+        efficiency=scaling_efficiency(computing, ring, overlap),
+        all_reduce=ring,
+    )
