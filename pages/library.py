@@ -35,8 +35,8 @@ RANGES = {
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
 FRONT = "calc"  # the page of what `import calc` itself offers
 CODE = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")')
-OVERVIEW = """Every number of this book comes from `calc`, a Python library that needs
-only pint. It is small enough to read in an hour, and yours to use:
+OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
+and data need only pint; what needs more says so. It is yours to use:
 
 ```python
 >>> import calc
