@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from calc.codesign.accumulation import (
         breaks_equality as breaks_equality,
     )
+    from calc.codesign.accuracy import (
+        INPUT_KINDS as INPUT_KINDS,
+    )
+    from calc.codesign.accuracy import (
+        Accuracy as Accuracy,
+    )
+    from calc.codesign.accuracy import (
+        Onset as Onset,
+    )
+    from calc.codesign.accuracy import (
+        overflow_onset as overflow_onset,
+    )
+    from calc.codesign.accuracy import (
+        validate_mixed_precision_accuracy as validate_mixed_precision_accuracy,
+    )
     from calc.codesign.batch_size import (
         BatchChange as BatchChange,
     )
@@ -106,6 +121,13 @@ if TYPE_CHECKING:
 
 # Each public name, by the module that defines it.
 _NAMES = {
+    "accuracy": (
+        "INPUT_KINDS",
+        "Accuracy",
+        "Onset",
+        "overflow_onset",
+        "validate_mixed_precision_accuracy",
+    ),
     "accumulation": (
         "GradientAccumulationTrainer",
         "breaks_equality",

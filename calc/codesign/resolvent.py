@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NoReturn
@@ -105,7 +104,7 @@ def resolvent_diagonal(
     if problem.z.size == 0:
         return numpy.zeros(problem.shape, problem.formats[1])
     if backend == "numpy":
-        diagonal = NUMPY_METHODS[method](problem)
+        diagonal = verified(problem, method, computed(problem, method))
     elif backend == "numba":
         from calc.codesign import resolvent_numba
 
@@ -286,7 +285,18 @@ def _entries(name: str, given: Any) -> Any:
     return array
 
 
-def _ratio(problem: Problem) -> Any:
+@dataclass(frozen=True)
+class Computed:
+    """A diagonal (B, n) before it is trusted: with the continued fractions (n, B) that it is from,
+    or whether the determinants of each row held.
+    """
+
+    diagonal: Any
+    fractions: tuple[Any, Any] | None = None
+    held: Any = True
+
+
+def _ratio(problem: Problem) -> Computed:
     """Continued fractions from both ends: δ_i = a_i − z − b_{i−1} c_{i−1} / δ_{i−1}."""
     with numpy.errstate(all="ignore"):
         left, right = continued_fractions(problem.shifted, problem.products)
@@ -299,7 +309,7 @@ def _ratio(problem: Problem) -> Any:
         )
         diagonal[-1] = last[-1]
         numpy.divide(1, diagonal, out=diagonal)
-    return verified(problem, "ratio", diagonal.T, (left, right))
+    return Computed(diagonal.T, (left, right))
 
 
 def continued_fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
@@ -316,7 +326,7 @@ def continued_fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def _theta_phi(problem: Problem) -> Any:
+def _theta_phi(problem: Problem) -> Computed:
     """The determinants as they are."""
     with numpy.errstate(all="ignore"):
         theta = minors(problem.shifted, problem.products)
@@ -326,9 +336,8 @@ def _theta_phi(problem: Problem) -> Any:
         diagonal = product / theta[-1].astype(last, copy=False)
     tiny = numpy.finfo(last).tiny
     vanished = (abs(product) < tiny) & (theta[:-1] != 0) & (phi[1:] != 0)
-    if left_the_range(theta).any() or left_the_range(phi[::-1]).any() or vanished.any():
-        refuse(problem, "theta_phi")
-    return verified(problem, "theta_phi", diagonal.T)
+    left = left_the_range(theta) | left_the_range(phi[::-1])
+    return Computed(diagonal.T, held=~(left.any(axis=0) | vanished.any(axis=0)))
 
 
 def minors(shifted: Any, products: Any) -> Any:
@@ -346,19 +355,16 @@ def minors(shifted: Any, products: Any) -> Any:
 def left_the_range(theta: Any) -> Any:
     """At which lengths a minor overflows, or it and the one before are below normal numbers.
 
-    One minor alone may vanish, where z is an eigenvalue of the rows so far.
+    One minor alone may vanish, where z is an eigenvalue of the rows so far. Within a factor of 2 of
+    the largest number a division by it overflows on its way, and gives 0.
     """
-    size = abs(theta)
+    size, limits = abs(theta), numpy.finfo(theta.dtype)
     with numpy.errstate(invalid="ignore"):
         pair = numpy.maximum(size[1:], size[:-1])
-    return ~(numpy.isfinite(theta[1:]) & (pair >= numpy.finfo(theta.dtype).tiny))
+        return ~((size[1:] < limits.max / 2) & (pair >= limits.tiny))
 
 
-def _scaled(problem: Problem) -> Any:
-    return verified(problem, "scaled", _unverified_scaled(problem))
-
-
-def _unverified_scaled(problem: Problem) -> Any:
+def _scaled(problem: Problem) -> Computed:
     """The determinants as mantissas, with their exponents in whole numbers beside them."""
     with numpy.errstate(all="ignore"):
         theta, theta_exponent = scaled_minors(problem.shifted, problem.products)
@@ -367,7 +373,7 @@ def _unverified_scaled(problem: Problem) -> Any:
         mantissa = theta[:-1].astype(last, copy=False) * phi[-2::-1].astype(last, copy=False)
         mantissa /= theta[-1].astype(last, copy=False)
         exponent = theta_exponent[:-1] + phi_exponent[-2::-1] - theta_exponent[-1]
-        return times_power_of_two(mantissa, exponent).T
+        return Computed(times_power_of_two(mantissa, exponent).T)
 
 
 def scaled_minors(shifted: Any, products: Any) -> tuple[Any, Any]:
@@ -394,17 +400,27 @@ def times_power_of_two(value: Any, exponent: Any) -> Any:
     return result
 
 
-def verified(
-    problem: Problem, method: str, diagonal: Any, fractions: tuple[Any, Any] | None = None
-) -> Any:
+def computed(problem: Problem, method: str) -> Computed:
+    """A method's numbers in NumPy, good or bad."""
+    return {"ratio": _ratio, "scaled": _scaled, "theta_phi": _theta_phi}[method](problem)
+
+
+def verified(problem: Problem, method: str, result: Computed) -> Any:
     """The diagonal (B, n), or a sentence on why it is not to be trusted."""
-    with numpy.errstate(all="ignore"):
-        wrong = not numpy.isfinite(diagonal.sum()) or on_the_spectrum(problem, diagonal).any()
-        if not wrong and fractions and not problem.guaranteed:
-            wrong = (error_bound(problem, diagonal, *fractions) > problem.tolerated).any()
-    if wrong:
+    if not trusted(problem, result).all():
         refuse(problem, method)
-    return diagonal
+    return result.diagonal
+
+
+def trusted(problem: Problem, result: Computed) -> Any:
+    """Which rows of the batch are finite, off the spectrum, and with their digits assured."""
+    with numpy.errstate(all="ignore"):
+        good = result.held & numpy.isfinite(result.diagonal.sum(axis=1))
+        good &= ~on_the_spectrum(problem, result.diagonal)
+        if result.fractions and not problem.guaranteed:
+            bound = error_bound(problem, result.diagonal, *result.fractions)
+            good &= (bound <= problem.tolerated).all(axis=1)
+    return good
 
 
 def on_the_spectrum(problem: Problem, diagonal: Any) -> Any:
@@ -457,7 +473,7 @@ def _accumulated(factors: Any, terms: Any) -> Any:
 def refuse(problem: Problem, method: str) -> NoReturn:
     """Find out why this method's result cannot be trusted, and say what would work."""
     name, n = problem.formats[0].__name__, problem.n
-    safe = _unverified_scaled(problem)
+    safe = _scaled(problem).diagonal
     with numpy.errstate(all="ignore"):
         singular = on_the_spectrum(problem, safe)
     if singular.any():
@@ -499,13 +515,6 @@ def first_bad_minor(problem: Problem) -> tuple[int, int, str]:
         if bad.any():
             length = int(bad.any(axis=1).argmax())
             row = int(bad[length].argmax())
-            held = numpy.isfinite(each[length + 1, row])
-            found.append((length + 1, row, "underflow" if held else "overflow"))
+            kind = "underflow" if abs(each[length + 1, row]) < 1 else "overflow"
+            found.append((length + 1, row, kind))
     return min(found, default=(problem.n, 0, "underflow"))
-
-
-NUMPY_METHODS: dict[str, Callable[[Problem], Any]] = {
-    "ratio": _ratio,
-    "scaled": _scaled,
-    "theta_phi": _theta_phi,
-}

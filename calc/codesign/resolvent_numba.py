@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy
 
-from calc.codesign.resolvent import Problem, refuse, verified
+from calc.codesign.resolvent import Computed, Problem, verified
 
 LANES = 8
 compiled = numba.njit(cache=True, error_model="numpy")
@@ -39,16 +39,16 @@ def diagonal(problem: Problem, method: str) -> Any:
                 lanes_of_ratio(*(each[:grouped] for each in arrays), result[:grouped])
             if grouped < len(result):
                 rows_of_ratio(*(each[grouped:] for each in arrays), result[grouped:])
-            return verified(problem, method, result)
+            return verified(problem, method, Computed(result))
         left = numpy.empty((len(problem.z), problem.n), problem.formats[0])
         right = numpy.empty_like(left)
         rows_of_fractions(*arrays, left, right, result)
-        return verified(problem, method, result, (left.T, right.T))
+        return verified(problem, method, Computed(result, (left.T, right.T)))
     if method == "scaled":
         rows_of_scaled(*arrays, result)
-    elif not rows_of_minors(*arrays, problem.limits.tiny, result).all():
-        refuse(problem, method)
-    return verified(problem, method, result)
+        return verified(problem, method, Computed(result))
+    held = rows_of_minors(*arrays, problem.limits.tiny, problem.limits.max / 2, result)
+    return verified(problem, method, Computed(result, held=held))
 
 
 def squares_fit(problem: Problem) -> bool:
@@ -65,8 +65,8 @@ def squares_fit(problem: Problem) -> bool:
 def lanes_of_ratio(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
     """Continued fractions of LANES rows at a time, for real a, b and c.
 
-    A step from the left takes a division, 2 multiplications and additions for |δ|² and the rest,
-    so that each G_ii costs 24 FLOP: 8 from the left, 8 from the right, and 8 for itself.
+    Each G_ii takes 26 FLOP, 3 of them divisions: a − Re z and b c, then 8 from either side (3 for
+    |δ|², the division by it, 2 products and 2 differences) and 8 to be inverted.
     """
     groups, n = len(a) // LANES, a.shape[1]
     for group in numba.prange(groups):
@@ -145,7 +145,7 @@ def rows_of_fractions(a: Any, b: Any, c: Any, z: Any, left: Any, right: Any, res
 
 
 @compiled_in_parallel
-def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, result: Any) -> Any:
+def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, top: float, result: Any) -> Any:
     """Determinants as they are, and whether those of each row stayed within the format."""
     n = a.shape[1]
     held = numpy.ones(len(a), numpy.bool_)
@@ -157,7 +157,7 @@ def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, result: Any) -> 
                 i - 1
             ]
         for i in range(n):
-            held[row] &= within(theta[i], theta[i + 1], tiny)
+            held[row] &= within(theta[i], theta[i + 1], tiny, top)
         last = result.dtype.type(theta[n])
         before, phi = z.dtype.type(0), z.dtype.type(1)
         for i in range(n - 1, -1, -1):
@@ -167,14 +167,14 @@ def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, result: Any) -> 
             result[row, i] = quotient(product, last)
             coupling = b[row, i] * c[row, i] * before if i < n - 1 else before
             before, phi = phi, z.dtype.type((a[row, i] - z[row]) * phi - coupling)
-            held[row] &= within(before, phi, tiny)
+            held[row] &= within(before, phi, tiny, top)
     return held
 
 
 @compiled
-def within(before: Any, now: Any, tiny: float) -> bool:
-    """Whether a minor is finite, and it or the one before is a normal number."""
-    return abs(now) < numpy.inf and max(abs(before), abs(now)) >= tiny
+def within(before: Any, now: Any, tiny: float, top: float) -> bool:
+    """Whether a minor can be divided by, and it or the one before is a normal number."""
+    return abs(now) < top and max(abs(before), abs(now)) >= tiny
 
 
 SCALE = 2.0**30

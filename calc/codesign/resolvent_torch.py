@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import torch
 
-from calc.codesign.resolvent import Problem, batch_shape, refuse, verified
+from calc.codesign.resolvent import Computed, Problem, batch_shape, verified
 from calc.errors import InputError, shown
 
 FORMATS = {
@@ -147,12 +147,13 @@ def theta_phi(shifted: Any, products: Any, last: torch.dtype) -> tuple[torch.Ten
     phi = torch.stack(_minors(shifted.unbind()[::-1], products.unbind()[::-1])[::-1])
     product = theta[:-1].to(last) * phi[1:].to(last)
     with torch.no_grad():
-        tiny = torch.finfo(theta.dtype).tiny
+        limits = torch.finfo(theta.dtype)
         small = product.abs() < torch.finfo(last).tiny
         held = ~(small & (theta[:-1] != 0) & (phi[1:] != 0)).any()
         for each in (theta, phi):
             size = each.abs()
-            held &= size.isfinite().all() & (torch.maximum(size[1:], size[:-1]) >= tiny).all()
+            held &= (size < limits.max / 2).all()
+            held &= (torch.maximum(size[1:], size[:-1]) >= limits.tiny).all()
     return product / theta[-1].to(last), bool(held)
 
 
@@ -247,7 +248,5 @@ def _on_host(given: Any) -> Any:
 
 def _verify(problem: Problem, method: str, held: bool, result: Any, fractions: Any) -> Any:
     """The result as an array, looked at as that of any other backend."""
-    if not held:
-        refuse(problem, method)
     on_host = tuple(_on_host(each) for each in fractions) if fractions else None
-    return verified(problem, method, _on_host(result), on_host)
+    return verified(problem, method, Computed(_on_host(result), on_host, held))
