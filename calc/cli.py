@@ -108,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_simulate(commands)
     _add_sweep(commands)
+    _add_training(commands)
     return parser
 
 
@@ -510,6 +511,24 @@ def _network_for_digits(layers: str) -> simulation.NeuralNetwork:
             f"got {layers!r}"
         )
     return simulation.NeuralNetwork(widths, ["relu"] * (len(widths) - 2) + ["softmax"])
+
+
+def _add_training(commands: Any) -> None:
+    training = commands.add_parser(
+        "training", help="what a training run made of its device, from its log"
+    )
+    training.add_argument("log", help="a file that calc.codesign.RunLog wrote")
+    training.add_argument("--html", metavar="FILE", help="write it there as a page, with drawings")
+    training.set_defaults(run=_training)
+
+
+def _training(options: argparse.Namespace) -> list[str]:
+    from calc.codesign import dashboard_text, read_run, write_dashboard
+
+    run = read_run(options.log)
+    if options.html:
+        write_dashboard(run, options.html)
+    return dashboard_text(run)
 
 
 def _widths(text: str) -> list[int]:

@@ -55,6 +55,15 @@ if TYPE_CHECKING:
     from calc.codesign.checkpoints import (
         save_checkpoint as save_checkpoint,
     )
+    from calc.codesign.dashboard import (
+        dashboard_page as dashboard_page,
+    )
+    from calc.codesign.dashboard import (
+        dashboard_text as dashboard_text,
+    )
+    from calc.codesign.dashboard import (
+        write_dashboard as write_dashboard,
+    )
     from calc.codesign.data_parallel import (
         ScalingPrediction as ScalingPrediction,
     )
@@ -81,6 +90,18 @@ if TYPE_CHECKING:
     )
     from calc.codesign.resolvent import (
         running_backend as running_backend,
+    )
+    from calc.codesign.run_log import (
+        LoggedRun as LoggedRun,
+    )
+    from calc.codesign.run_log import (
+        LoggedStep as LoggedStep,
+    )
+    from calc.codesign.run_log import (
+        RunLog as RunLog,
+    )
+    from calc.codesign.run_log import (
+        read_run as read_run,
     )
     from calc.codesign.tensor_cores import (
         PaddedEmbedding as PaddedEmbedding,
@@ -142,6 +163,11 @@ _NAMES = {
         "load_checkpoint",
         "save_checkpoint",
     ),
+    "dashboard": (
+        "dashboard_page",
+        "dashboard_text",
+        "write_dashboard",
+    ),
     "data_parallel": (
         "ScalingPrediction",
         "predict_scaling",
@@ -154,6 +180,12 @@ _NAMES = {
         "ResolventError",
         "resolvent_diagonal",
         "running_backend",
+    ),
+    "run_log": (
+        "LoggedRun",
+        "LoggedStep",
+        "RunLog",
+        "read_run",
     ),
     "tensor_cores": (
         "PaddedEmbedding",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any
+from typing import Any, ClassVar
 
 from calc.codesign.torch_extra import torch
 
@@ -20,57 +19,58 @@ class WorkCounter:
 
     `flop` are those of products and convolutions, forward and backward. `traffic` is the bytes that
     each operation reads and writes, were nothing fused and no cache shared: an upper bound of what
-    memory sees. `saved` is the most bytes that were kept for backward.
+    memory sees. `saved` is the most bytes that were kept for backward. Counting slows a step down
+    many times, so its time is that of another one, which is not counted.
     """
 
     def __init__(self) -> None:
         self.flop = self.traffic = self.saved = 0
 
     def __enter__(self) -> WorkCounter:
-        self._flop = torch.utils.flop_counter.FlopCounterMode(display=False)
-        self._traffic = _Traffic()
-        self._tensors = SavedTensors()
-        self._open = ExitStack()
-        for counter in (self._tensors, self._traffic, self._flop):
-            self._open.enter_context(counter)
+        self._tensors, self._operations = SavedTensors(), _Operations()
+        self._tensors.__enter__()
+        self._operations.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._open.close()
-        self.flop = self._flop.get_total_flops()
-        self.traffic, self.saved = self._traffic.bytes, self._tensors.peak
+        self._operations.__exit__(*error)
+        self._tensors.__exit__(*error)
+        self.flop, self.traffic = self._operations.flop, self._operations.bytes
+        self.saved = self._tensors.peak
 
 
 class SavedTensors:
     """The bytes of the tensors that forward saves, held until backward has used them.
 
     Each counts by its elements, once however often it is saved. A parameter does not count: it is
-    there anyway. `on_save` is told the sum before a tensor is added to it.
+    there anyway. `on_save` is told the sum before a tensor is added to it. Those that are open in
+    one another all count, though torch asks the hooks of the innermost alone.
     """
+
+    _open: ClassVar[list[SavedTensors]] = []
 
     def __init__(self, on_save: Callable[[int], None] = lambda held: None) -> None:
         self.held = self.peak = 0
         self._on_save, self._times = on_save, dict[Any, int]()
 
     def __enter__(self) -> SavedTensors:
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda kept: kept.tensor)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(_pack, lambda kept: kept.tensor)
         self._hooks.__enter__()
+        self._open.append(self)
         return self
 
     def __exit__(self, *error: Any) -> None:
+        self._open.remove(self)
         self._hooks.__exit__(*error)
 
-    def _pack(self, tensor: Any) -> _Kept:
-        kept = _Kept(tensor)
-        if not isinstance(tensor if tensor._base is None else tensor._base, torch.nn.Parameter):
-            key, size = (tensor.data_ptr(), tensor.numel(), tensor.dtype), tensor_bytes(tensor)
-            if key not in self._times:
-                self._on_save(self.held + size)
-                self.held += size
-                self.peak = max(self.peak, self.held)
-            self._times[key] = self._times.get(key, 0) + 1
-            weakref.finalize(kept, self._release, key, size)
-        return kept
+    def hold(self, kept: _Kept, key: Any, size: int) -> None:
+        """Count a saved tensor until the graph lets go of what stands for it."""
+        if key not in self._times:
+            self._on_save(self.held + size)
+            self.held += size
+            self.peak = max(self.peak, self.held)
+        self._times[key] = self._times.get(key, 0) + 1
+        weakref.finalize(kept, self._release, key, size)
 
     def _release(self, key: Any, size: int) -> None:
         self._times[key] -= 1
@@ -86,15 +86,27 @@ class _Kept:
         self.tensor = tensor.detach()  # an output would hold the graph that holds this
 
 
-class _Traffic(torch.utils._python_dispatch.TorchDispatchMode):
+def _pack(tensor: Any) -> _Kept:
+    kept = _Kept(tensor)
+    if not isinstance(tensor if tensor._base is None else tensor._base, torch.nn.Parameter):
+        key = (tensor.data_ptr(), tensor.numel(), tensor.dtype)
+        for each in SavedTensors._open:
+            each.hold(kept, key, tensor_bytes(tensor))
+    return kept
+
+
+class _Operations(torch.utils._python_dispatch.TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
-        self.bytes = 0
+        self.flop = self.bytes = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         out = func(*args, **(kwargs or {}))
+        count = torch.utils.flop_counter.flop_registry.get(func.overloadpacket)
+        if count:
+            self.flop += count(*args, **(kwargs or {}), out_val=out)
         if not func.is_view:
             moved = (args, kwargs, out)
             self.bytes += sum(

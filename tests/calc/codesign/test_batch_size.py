@@ -86,6 +86,14 @@ def test_a_graph_that_is_given_up_gives_its_memory_back() -> None:
             cross_entropy(model(x), y)  # and no backward
 
 
+def test_a_budget_holds_while_work_is_counted() -> None:
+    trainer = dynamic(network(*WIDTHS))
+    with codesign.SimulatedMemory(f"{8 * PER_SAMPLE + MEAN} byte") as held:
+        with codesign.WorkCounter() as work:
+            assert trainer.step(*batch(32, 64, 10)).parts == 4
+        assert work.saved == held.peak == 8 * PER_SAMPLE + MEAN
+
+
 def test_the_batch_is_really_split_again() -> None:
     model = Probe(network(*WIDTHS), 9, torch.OutOfMemoryError("CUDA out of memory."))
     trainer = dynamic(model)

@@ -1,0 +1,176 @@
+"""The log of a training run: first the machine and its roofs, then a line of JSON for each step.
+
+It is written while the run goes on, a line in one write, and read without torch. A last line that a
+kill cut off is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calc.errors import InputError, shown
+from calc.units import Quantity, QuantityLike, quantity
+
+if TYPE_CHECKING:
+    from calc.codesign.training_step import Step
+    from calc.codesign.work import WorkCounter
+
+KIND = "calc.codesign run, version 1"
+
+
+@dataclass(frozen=True)
+class LoggedStep:
+    """A step as it is logged; memory is what was kept for backward, and work what was counted."""
+
+    number: int
+    loss: float
+    seconds: float
+    samples: int
+    parts: int
+    flop: int
+    traffic: int
+    memory: int
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    """A run that was read: what it ran on, and its steps."""
+
+    title: str
+    device: str
+    peak: Quantity
+    bandwidth: Quantity
+    steps: tuple[LoggedStep, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Time of all steps."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def rates(self) -> list[float]:
+        """FLOP/s of each step."""
+        return [step.flop / step.seconds for step in self.steps]
+
+    @property
+    def rate(self) -> Quantity:
+        """Operations of the run over its time."""
+        return quantity(sum(step.flop for step in self.steps) / self.seconds, "FLOP/s")
+
+    @property
+    def mfu(self) -> Quantity:
+        """That, as a fraction of the device's peak."""
+        return (self.rate / self.peak).to("")
+
+    @property
+    def traffic_rate(self) -> Quantity:
+        """Bytes that operations read and wrote over the run's time; caches may serve a part."""
+        return quantity(sum(step.traffic for step in self.steps) / self.seconds, "byte/s")
+
+    @property
+    def intensity(self) -> Quantity:
+        """Operations for each byte that they read or wrote."""
+        return (self.rate / self.traffic_rate).to("FLOP/byte")
+
+    def events(self, kind: str) -> list[int]:
+        """Numbers of the steps in which this happened, as often as it did."""
+        return [step.number for step in self.steps for event in step.events if event == kind]
+
+
+class RunLog:
+    """Writes the log of a run: `log.record(step, work)` after each step.
+
+    The peak is that of the format that the run computes in, and both roofs are the device's: out of
+    a datasheet, or measured.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        title: str,
+        device: str,
+        peak: QuantityLike,
+        bandwidth: QuantityLike,
+    ) -> None:
+        self.path = Path(path)
+        header = {
+            "kind": KIND,
+            "title": title,
+            "device": device,
+            "peak_flop_per_second": quantity(peak).m_as("FLOP/s"),
+            "bandwidth_byte_per_second": quantity(bandwidth).m_as("byte/s"),
+        }
+        self._write("w", header)
+
+    def record(self, step: Step, work: WorkCounter) -> None:
+        """Append a step, with the work that was counted while it ran."""
+        logged = LoggedStep(
+            step.number,
+            step.loss,
+            step.seconds,
+            step.samples,
+            step.parts,
+            work.flop,
+            work.traffic,
+            work.saved,
+            step.events,
+        )
+        self._write("a", asdict(logged))
+
+    def _write(self, mode: str, line: dict[str, Any]) -> None:
+        try:
+            with self.path.open(mode, encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}") from None
+
+
+def read_run(path: Path | str) -> LoggedRun:
+    """The run that a log tells of."""
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"there is no log {source}") from None
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{source} cannot be read as a log") from None
+    first, *rest = text[: text.rfind("\n") + 1].splitlines() or [""]
+    header = _read(source, 1, first)
+    if header.get("kind") != KIND:
+        raise InputError(f"{source} is no log of a run; RunLog writes them")
+    steps = tuple(_step(source, number, line) for number, line in enumerate(rest, start=2))
+    if not steps:
+        raise InputError(f"{source} tells of no step")
+    return LoggedRun(
+        header["title"],
+        header["device"],
+        quantity(header["peak_flop_per_second"], "FLOP/s"),
+        quantity(header["bandwidth_byte_per_second"], "byte/s"),
+        steps,
+    )
+
+
+def _step(source: Path, number: int, line: str) -> LoggedStep:
+    row = _read(source, number, line)
+    try:
+        step = LoggedStep(**{**row, "events": tuple(row.get("events", ()))})
+        if step.seconds > 0 and math.isfinite(step.loss):
+            return step
+    except TypeError:
+        pass
+    raise InputError(f"{source}, line {number}: {shown(line)} is no step of a run")
+
+
+def _read(source: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise InputError(f"{source}, line {number}: {shown(line)} is no line of a log")
+    return row
