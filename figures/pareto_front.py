@@ -54,11 +54,11 @@ def draw() -> Figure:
             zorder=3,
         )
         axes.text(
-            0.985,
-            0.44 - 0.075 * number,
+            0.03,
+            0.155 - 0.05 * number,
             label,
             transform=axes.transAxes,
-            ha="right",
+            va="top",
             color=colour,
             weight="bold",
             size=style.SMALL,

@@ -165,7 +165,8 @@ class NeuralNetwork:
     def with_weights(self, weights: Sequence[Any]) -> NeuralNetwork:
         """A copy with other weights of the same shapes, as after pruning; biases are kept."""
         changed = copy.deepcopy(self)
-        changed.weights = [numpy.array(each, dtype=numpy.float32) for each in weights]
+        given = listed("weights", weights)
+        changed.weights = [numpy.array(each, dtype=numpy.float32) for each in given]
         if [each.shape for each in changed.weights] != [each.shape for each in self.weights]:
             raise InputError("with_weights() needs a matrix for each layer, of the same shapes")
         return changed
