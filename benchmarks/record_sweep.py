@@ -12,12 +12,12 @@ import datetime
 import json
 import os
 import platform
-from pathlib import Path
 from typing import Any
 
 import numpy
 import polars
 
+from benchmarks.machine import processor
 from calc.records import DATA
 from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
 
@@ -146,14 +146,6 @@ def description() -> str:
             "",
         ]
     )
-
-
-def processor() -> str:
-    """The kind of processor, as Linux tells it."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.machine()
 
 
 def told(done: int, total: int) -> None:

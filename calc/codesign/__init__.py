@@ -73,6 +73,12 @@ if TYPE_CHECKING:
     from calc.codesign.distributed import (
         MultiGPUTrainer as MultiGPUTrainer,
     )
+    from calc.codesign.kernel_speed import (
+        Timing as Timing,
+    )
+    from calc.codesign.kernel_speed import (
+        benchmark_mixed_precision as benchmark_mixed_precision,
+    )
     from calc.codesign.mixed_precision import (
         MixedPrecisionTrainer as MixedPrecisionTrainer,
     )
@@ -173,6 +179,10 @@ _NAMES = {
         "predict_scaling",
     ),
     "distributed": ("MultiGPUTrainer",),
+    "kernel_speed": (
+        "Timing",
+        "benchmark_mixed_precision",
+    ),
     "mixed_precision": ("MixedPrecisionTrainer",),
     "offload": ("CPUOffloadingOptimizer",),
     "resolvent": (

@@ -108,7 +108,7 @@ def resolvent_diagonal(
     elif backend == "numba":
         from calc.codesign import resolvent_numba
 
-        diagonal = resolvent_numba.diagonal(problem, method)
+        diagonal = verified(problem, method, resolvent_numba.computed(problem, method))
     else:
         from calc.codesign.resolvent_torch import array_diagonal
 
@@ -175,8 +175,8 @@ class Problem:
         for name, each, shape in zip("abcz", arrays, ((n,), (n - 1,), (n - 1,), ()), strict=True):
             keeps_real = name != "z" and not numpy.iscomplexobj(each)
             with numpy.errstate(over="ignore"):
-                cast = each.astype(real if keeps_real else working)
-            if not numpy.isfinite(cast).all():
+                cast = each.astype(real if keeps_real else working, copy=False)
+            if cast is not each and not math.isfinite(largest(cast)):
                 raise InputError(
                     f"resolvent_diagonal(): {name} holds {abs(each).max():.3g}, which is more than"
                     f" {working.__name__} can hold; dtype='complex128' may"
@@ -191,10 +191,12 @@ class Problem:
         if self.z.size == 0:
             return
         limits = self.limits
-        with numpy.errstate(over="ignore", under="ignore"):
-            product = abs(self.b * self.c)
         # Against (a − z)², a product below the format is nothing unless that is as small.
         small = abs(self.z.imag).min() < (limits.tiny / limits.eps) ** 0.5
+        if not small and math.isfinite(self.size_of_products):
+            return
+        with numpy.errstate(over="ignore", under="ignore"):
+            product = abs(self.b * self.c)
         lost = (product < limits.tiny) & (self.b != 0) & (self.c != 0) & small
         wrong = lost | ~numpy.isfinite(product)
         if wrong.any():
@@ -240,7 +242,37 @@ class Problem:
     def guaranteed(self) -> bool:
         """Whether no δ of the continued fraction can be smaller than |Im z|, which is not 0."""
         real = not any(numpy.iscomplexobj(each) for each in (self.a, self.b, self.c))
-        return real and bool((self.b * self.c >= 0).all() and (self.z.imag != 0).all())
+        return real and self._products[0] >= 0 and bool((self.z.imag != 0).all())
+
+    @functools.cached_property
+    def _products(self) -> tuple[float, float]:
+        """The least b c, where that is real, and the largest in size."""
+        with numpy.errstate(over="ignore", under="ignore"):
+            product = self.b * self.c
+        if product.size == 0 or numpy.iscomplexobj(product):
+            return 0.0, largest(product)
+        least = float(product.min())
+        return least, max(-least, float(product.max()))
+
+    @property
+    def size_of_products(self) -> float:
+        """The largest |b c|."""
+        return self._products[1]
+
+    @functools.cached_property
+    def size(self) -> float:
+        """A bound on |a| + |z| + |b| + |c| in every row of the batch."""
+        return sum(largest(each) for each in (self.a, self.b, self.c, self.z))
+
+
+def largest(array: Any) -> float:
+    """The largest absolute value, of either part; NaN where there is one. It makes no array."""
+    if array.size == 0:
+        return 0.0
+    if numpy.iscomplexobj(array):
+        # abs might overflow, and max() would lose a NaN
+        return float(numpy.maximum(largest(array.real), largest(array.imag)))
+    return float(numpy.maximum(-array.min(), array.max()))
 
 
 def batch_shape(a: Any, b: Any, c: Any, z: Any) -> tuple[int, ...]:
@@ -275,9 +307,8 @@ def _entries(name: str, given: Any) -> Any:
         raise InputError(
             f"resolvent_diagonal(): {name} must hold real or complex numbers; got {shown(given)}"
         )
-    wrong = ~numpy.isfinite(array)
-    if wrong.any():
-        first = tuple(int(each) for each in numpy.argwhere(wrong)[0])
+    if array.dtype.kind in "fc" and not math.isfinite(largest(array)):
+        first = tuple(int(each) for each in numpy.argwhere(~numpy.isfinite(array))[0])
         where = f" at {', '.join(map(str, first))}" if first else ""
         raise InputError(
             f"resolvent_diagonal(): {name} is {array[first]}{where}; it must be finite"
@@ -429,13 +460,13 @@ def on_the_spectrum(problem: Problem, diagonal: Any) -> Any:
     d log θ_n = Σ G_ii d(a_i − z), so close to the axis that sum tells how far θ_n is from zero. Off
     the axis |G_ii| does, because a sum over many eigenvalues at a distance is large as well.
     """
+    eps = problem.limits.eps
+    near = abs(problem.z.imag) <= 2 / ON_THE_SPECTRUM * eps * problem.size
+    if problem.guaranteed and not near.any():
+        return near  # |G_ii| <= 1 / |Im z|
     size = abs(problem.a) + abs(problem.z)[:, None]
     size[:, :-1] += abs(problem.b)
     size[:, 1:] += abs(problem.c)
-    eps = problem.limits.eps
-    near = abs(problem.z.imag) <= 2 / ON_THE_SPECTRUM * eps * size.max(axis=1)
-    if problem.guaranteed and not near.any():
-        return near  # |G_ii| <= 1 / |Im z|
     weighted = size * diagonal
     change = numpy.where(near, abs(weighted.sum(axis=1)), abs(weighted).max(axis=1))
     return ~(eps * change < ON_THE_SPECTRUM)

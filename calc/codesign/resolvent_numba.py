@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy
 
-from calc.codesign.resolvent import Computed, Problem, verified
+from calc.codesign.resolvent import Computed, Problem
 
 LANES = 8
 compiled = numba.njit(cache=True, error_model="numpy")
@@ -27,8 +27,8 @@ def quotient(above: Any, below: Any) -> Any:
     return above / below if below != 0 else below * numpy.nan
 
 
-def diagonal(problem: Problem, method: str) -> Any:
-    """The diagonal (B, n) of a checked problem that is not empty."""
+def computed(problem: Problem, method: str) -> Computed:
+    """A method's numbers for a checked problem that is not empty, good or bad."""
     arrays = (problem.a, problem.b, problem.c, problem.z)
     result = numpy.empty((len(problem.z), problem.n), problem.formats[1])
     if method == "ratio":
@@ -39,26 +39,26 @@ def diagonal(problem: Problem, method: str) -> Any:
                 lanes_of_ratio(*(each[:grouped] for each in arrays), result[:grouped])
             if grouped < len(result):
                 rows_of_ratio(*(each[grouped:] for each in arrays), result[grouped:])
-            return verified(problem, method, Computed(result))
+            return Computed(result)
         left = numpy.empty((len(problem.z), problem.n), problem.formats[0])
         right = numpy.empty_like(left)
         rows_of_fractions(*arrays, left, right, result)
-        return verified(problem, method, Computed(result, (left.T, right.T)))
+        return Computed(result, (left.T, right.T))
     if method == "scaled":
         rows_of_scaled(*arrays, result)
-        return verified(problem, method, Computed(result))
+        return Computed(result)
     held = rows_of_minors(*arrays, problem.limits.tiny, problem.limits.max / 2, result)
-    return verified(problem, method, Computed(result, held=held))
+    return Computed(result, held=held)
 
 
 def squares_fit(problem: Problem) -> bool:
     """Whether |Im z| <= |δ| <= |a − z| + b c / |Im z| has its square within the format."""
     limits = problem.limits
     smallest = float(abs(problem.z.imag).min())
-    largest = float(abs(problem.a).max()) + float(abs(problem.z).max())
-    if problem.n > 1:
-        largest += float((problem.b * problem.c).max()) / smallest
-    return bool(smallest**2 > limits.tiny / limits.eps and largest**2 < limits.max * limits.eps)
+    if smallest**2 <= limits.tiny / limits.eps:
+        return False
+    largest = problem.size + problem.size_of_products / smallest
+    return bool(largest < math.sqrt(limits.max * limits.eps))
 
 
 @compiled_in_parallel

@@ -55,12 +55,19 @@ def tensor_diagonal(
 
 def array_diagonal(problem: Problem, method: str, dtype: str, backend: str) -> Any:
     """The diagonal (B, n) of a checked problem as an array, computed by torch where it best can."""
-    device = "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"
     with torch.no_grad():
-        shifted = torch.from_numpy(problem.shifted).to(device)
-        products = torch.from_numpy(problem.products).to(device)
+        shifted, products = tensors(problem, backend)
         diagonal, held, fractions = columns(shifted, products, method, dtype, backend)
         return _verify(problem, method, held, diagonal.T, fractions)
+
+
+def tensors(problem: Problem, backend: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """a − z and b c, where the backend runs."""
+    device = "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"
+    return (
+        torch.from_numpy(problem.shifted).to(device),
+        torch.from_numpy(problem.products).to(device),
+    )
 
 
 def columns(
