@@ -6,12 +6,13 @@ ENGINE = press
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint bench lock clean set-up-book set-up-test
+.PHONY: help book test test-torch lint bench lock clean set-up-book set-up-test set-up-torch
 
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  lint, type-check and run every test'
+	@echo 'make test-torch            the tests that need torch and numba, in .venv-torch'
 	@echo 'make lint                  ruff and mypy alone'
 	@echo 'make bench                 the benchmarks'
 	@echo 'make lock                  bring requirements/*.txt in line with pyproject.toml'
@@ -31,6 +32,10 @@ endif
 test: lint
 	@$(RUN) -m pytest -n auto
 
+test-torch: set-up-torch
+	@.venv-torch/bin/python -m pytest calc/codesign tests/calc/codesign \
+		tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
+
 lint: set-up-test
 	@$(RUN) -m ruff check
 	@$(RUN) -m ruff format --check
@@ -39,7 +44,7 @@ lint: set-up-test
 bench: set-up-test
 	@$(RUN) -m benchmarks
 
-set-up-book set-up-test: set-up-%:
+set-up-book set-up-test set-up-torch: set-up-%:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" on PATH; Python 3.11 or newer is needed.' >&2; exit 1; }
 	@"$(PYTHON)" requirements/install.py $*
 

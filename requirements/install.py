@@ -1,4 +1,7 @@
-"""Bring `.venv` in line with one of the locks here: `python requirements/install.py book|test`.
+"""Bring an environment in line with a list here: `python requirements/install.py book|test|torch`.
+
+`book` and `test` are locks, for `.venv`. `torch` are pins, for `.venv-torch`: its wheels differ by
+where they come from, for processors or for GPUs, so they have no hashes here.
 
 The Makefile runs this before anything else; where nothing has changed it costs a tenth of a second.
 It runs on whatever Python the reader has, so it is written to load on an old one, and to say so.
@@ -13,8 +16,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
+VENV = ROOT / (".venv-torch" if sys.argv[1:] == ["torch"] else ".venv")
 VENV_PYTHON = VENV / "bin" / "python"
+TORCH_GIB = 3  # that torch, numba and what they need take while they are installed, and to spare
 
 
 def main(lock_name: str) -> None:
@@ -27,8 +31,12 @@ def main(lock_name: str) -> None:
     wanted = fingerprint(lock, ROOT / "pyproject.toml")
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    print(f"Installing requirements/{lock.name} into .venv (can take a minute) ...", flush=True)
-    pip_install("--require-hashes", "-r", str(lock))
+    if lock_name == "torch":
+        check_disk()
+    print(
+        f"Installing requirements/{lock.name} into {VENV.name} (can take a minute) ...", flush=True
+    )
+    pip_install(*([] if lock_name == "torch" else ["--require-hashes"]), "-r", str(lock))
     # Then the checkout itself: its build tool came with the lock, so nothing more is fetched.
     pip_install("--no-deps", "--no-build-isolation", "-e", str(ROOT))
     stamp.write_text(wanted)
@@ -51,13 +59,22 @@ def check_this_python() -> None:
         )
 
 
+def check_disk() -> None:
+    free = shutil.disk_usage(ROOT).free / 2**30
+    if free < TORCH_GIB:
+        sys.exit(
+            f"Installing torch and numba into {VENV} needs {TORCH_GIB} GiB of free disk, and there"
+            f" are {free:.1f} GiB; make room there, or check out on a larger disk."
+        )
+
+
 def wait_for_others() -> None:
     """Two `make` at once take turns: the lock on this folder goes when the process ends."""
     fcntl.flock(os.open(ROOT / "requirements", os.O_RDONLY), fcntl.LOCK_EX)
 
 
 def environment_works() -> bool:
-    """Whether .venv runs, has pip, and is of the same Python version as this."""
+    """Whether it runs, has pip, and is of the same Python version as this."""
     probe = "import pip, sys; print(sys.version_info[:2])"
     command = [str(VENV_PYTHON), "-c", probe]
     try:
@@ -72,7 +89,9 @@ def make_environment() -> None:
         shutil.rmtree(VENV)
     elif VENV.exists() or VENV.is_symlink():
         VENV.unlink()
-    print(f"Making the environment .venv with Python {sys.version.split()[0]} ...", flush=True)
+    print(
+        f"Making the environment {VENV.name} with Python {sys.version.split()[0]} ...", flush=True
+    )
     run(sys.executable, "-m", "venv", str(VENV))
 
 
@@ -92,7 +111,7 @@ def pip_install(*arguments: str) -> None:
 
 def run(*command: str) -> None:
     if subprocess.run(command).returncode:
-        sys.exit("The environment .venv is not complete; the message above says why.")
+        sys.exit(f"The environment {VENV.name} is not complete; the message above says why.")
 
 
 if __name__ == "__main__":
