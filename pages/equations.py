@@ -24,6 +24,8 @@ SIGNS = {
     "α": r"\alpha",
     "β": r"\beta",
     "γ": r"\gamma",
+    "θ": r"\theta",
+    "φ": r"\varphi",
     "ε": r"\varepsilon",
     "η": r"\eta",
     "λ": r"\lambda",
@@ -32,7 +34,7 @@ SIGNS = {
     "τ": r"\tau",
     "Δ": r"\Delta",
 }
-FUNCTIONS = {"min", "max", "log", "exp"}
+FUNCTIONS = {"min", "max", "log", "ln", "exp"}
 TOKEN = re.compile(
     r"(?P<hat>\w)\u0302|(?P<log>log₂|log₁₀)"
     r"|(?P<words>[A-Za-zα-ωΔ][a-z\d]+(?: [a-z]{2,}(?![\w(]))*|[A-Z]{2,}|[A-Za-zα-ωΔ])"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import statistics
-import time
+import timeit
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,6 +24,8 @@ from calc.simulation.arguments import whole_number
 # difference 2; the inverse is 2 + 3 + 1 + 2. theta_phi and scaled: a − Re z and b c are 2; from
 # either side (a − z) θ is 6, b c θ 2 and their difference 2; θ φ is 6, and a complex division 11.
 FLOP_PER_ENTRY = {"ratio": 26, "theta_phi": 39, "scaled": 39}
+
+MILLISECONDS = 5
 
 
 def bytes_per_entry(dtype: str) -> int:
@@ -108,15 +110,18 @@ def benchmark_mixed_precision(
 
 
 def in_turns(ways: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
-    """The median seconds of each way, after a first run that may compile it."""
-    for run in ways.values():
+    """The median seconds of each way, after a first run that may compile it.
+
+    A turn repeats what is short until it lasts MILLISECONDS, so that the caches are its own.
+    """
+    calls = {}
+    for key, run in ways.items():
         run()
+        calls[key] = max(1, int(MILLISECONDS * 1e-3 / timeit.timeit(run, number=1)))
     seconds: dict[Any, list[float]] = {key: [] for key in ways}
     for _ in range(repeats):
         for key, run in ways.items():
-            start = time.perf_counter()
-            run()
-            seconds[key].append(time.perf_counter() - start)
+            seconds[key].append(timeit.timeit(run, number=calls[key]) / calls[key])
     return {key: statistics.median(each) for key, each in seconds.items()}
 
 

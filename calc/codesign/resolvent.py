@@ -50,9 +50,9 @@ def resolvent_diagonal(
     dtype: str = "complex128",
     backend: str = "numpy",
 ) -> Any:
-    """The diagonal G_ii of (H − zI)⁻¹, where H is tridiagonal: b above its diagonal a, c below.
+    """The diagonal G_i of (H − zI)⁻¹, where H is tridiagonal: b above its diagonal a, c below.
 
-    Equation: G_{ii} = θ_{i−1} φ_{i+1} / θ_n
+    Equation: G_i = θ_{i−1} φ_{i+1} / θ_n
 
     The leading principal minors of H − zI are θ_i = (a_i − z) θ_{i−1} − b_{i−1} c_{i−1} θ_{i−2},
     and the trailing ones, φ_i, are made in the same way from the other end.

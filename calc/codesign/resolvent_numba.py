@@ -27,6 +27,12 @@ def quotient(above: Any, below: Any) -> Any:
     return above / below if below != 0 else below * numpy.nan
 
 
+@compiled
+def size(number: Any) -> float:
+    """The larger part of a complex number: its exponent, without a square root."""
+    return max(abs(number.real), abs(number.imag))
+
+
 def computed(problem: Problem, method: str) -> Computed:
     """A method's numbers for a checked problem that is not empty, good or bad."""
     arrays = (problem.a, problem.b, problem.c, problem.z)
@@ -162,7 +168,7 @@ def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, top: float, resu
         before, phi = z.dtype.type(0), z.dtype.type(1)
         for i in range(n - 1, -1, -1):
             product = result.dtype.type(theta[i]) * result.dtype.type(phi)
-            small = abs(product) < numpy.finfo(result.dtype).tiny
+            small = size(product) < numpy.finfo(result.dtype).tiny
             held[row] &= not (small and theta[i] != 0 and phi != 0)
             result[row, i] = quotient(product, last)
             coupling = b[row, i] * c[row, i] * before if i < n - 1 else before
@@ -174,7 +180,7 @@ def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, top: float, resu
 @compiled
 def within(before: Any, now: Any, tiny: float, top: float) -> bool:
     """Whether a minor can be divided by, and it or the one before is a normal number."""
-    return abs(now) < top and max(abs(before), abs(now)) >= tiny
+    return size(now) < top and max(size(before), size(now)) >= tiny
 
 
 SCALE = 2.0**30
@@ -210,9 +216,9 @@ def rows_of_scaled(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
 def brought_back(before: Any, now: Any, power: int) -> Any:
     """Two minors and their common power of 2³⁰, the larger of them between 2⁻³⁰ and 1."""
     down, up = type(before)(1 / SCALE), type(before)(SCALE)
-    size = max(abs(before), abs(now))
-    while 1 < size < numpy.inf:
-        before, now, size, power = before * down, now * down, size / SCALE, power + 1
-    while 0 < size < 1 / SCALE:
-        before, now, size, power = before * up, now * up, size * SCALE, power - 1
+    larger = max(size(before), size(now))
+    while 1 < larger < numpy.inf:
+        before, now, larger, power = before * down, now * down, larger / SCALE, power + 1
+    while 0 < larger < 1 / SCALE:
+        before, now, larger, power = before * up, now * up, larger * SCALE, power - 1
     return before, now, power
