@@ -29,7 +29,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from benchmarks.record_sweep import processor
+from benchmarks.machine import processor
 from calc import codesign, scaling
 from calc.records import DATA
 from calc.simulation import digits
