@@ -12,7 +12,7 @@ help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  lint, type-check and run every test'
-	@echo 'make test-torch            the tests that need torch and numba, in .venv-torch'
+	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make lint                  ruff and mypy alone'
 	@echo 'make bench                 the benchmarks'
 	@echo 'make lock                  bring requirements/*.txt in line with pyproject.toml'
@@ -33,7 +33,7 @@ test: lint
 	@$(RUN) -m pytest -n auto
 
 test-torch: set-up-torch
-	@.venv-torch/bin/python -m pytest calc/codesign tests/calc/codesign \
+	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest calc/codesign tests/calc/codesign \
 		tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
 lint: set-up-test

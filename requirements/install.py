@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / (".venv-torch" if sys.argv[1:] == ["torch"] else ".venv")
 VENV_PYTHON = VENV / "bin" / "python"
-TORCH_GIB = 3  # that torch, numba and what they need take while they are installed, and to spare
+TORCH_GIB = 4  # of which torch, numba, Triton and what they need take 2.6, and wheels the rest
 
 
 def main(lock_name: str) -> None:
@@ -63,7 +63,7 @@ def check_disk() -> None:
     free = shutil.disk_usage(ROOT).free / 2**30
     if free < TORCH_GIB:
         sys.exit(
-            f"Installing torch and numba into {VENV} needs {TORCH_GIB} GiB of free disk, and there"
+            f"Installing torch, numba and Triton into {VENV} needs {TORCH_GIB} GiB of free disk, and there"
             f" are {free:.1f} GiB; make room there, or check out on a larger disk."
         )
 

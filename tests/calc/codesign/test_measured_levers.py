@@ -85,5 +85,5 @@ def test_too_little_disk_for_torch_is_told_in_a_sentence(monkeypatch) -> None:
     spec.loader.exec_module(install)
     usage = SimpleNamespace(free=1.5 * 2**30)
     monkeypatch.setattr(install.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(SystemExit, match=r"needs 3 GiB of free disk, and there are 1\.5 GiB"):
+    with pytest.raises(SystemExit, match=r"needs 4 GiB of free disk, and there are 1\.5 GiB"):
         install.check_disk()
