@@ -63,8 +63,8 @@ def check_disk() -> None:
     free = shutil.disk_usage(ROOT).free / 2**30
     if free < TORCH_GIB:
         sys.exit(
-            f"Installing torch, numba and Triton into {VENV} needs {TORCH_GIB} GiB of free disk, and there"
-            f" are {free:.1f} GiB; make room there, or check out on a larger disk."
+            f"Installing torch, numba and Triton into {VENV} needs {TORCH_GIB} GiB of free disk,"
+            f" and there are {free:.1f} GiB; make room there, or check out on a larger disk."
         )
 
 
