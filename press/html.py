@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import html
 import json
@@ -90,7 +92,8 @@ def write_site(
     for name in ("style.css", "book.js"):
         shutil.copyfile(THEME / name, assets / name)
     shutil.copytree(THEME / "vendor", assets / "vendor")
-    _write_script(assets / "search-index.js", "searchIndex", entries)
+    packed = gzip.compress(_json(entries).encode(), mtime=0)  # a quarter of it; book.js unpacks it
+    _write_script(assets / "search-index.js", "searchIndex", base64.b64encode(packed).decode())
     _write_script(assets / "previews.js", "previews", previews)
 
 
@@ -105,8 +108,11 @@ def _copy_files(book: Book, page: Page, body: str, folder: Path) -> None:
 
 
 def _write_script(path: Path, name: str, value: Any) -> None:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    path.write_text(f"window.{name}={text};\n", encoding="utf-8")
+    path.write_text(f"window.{name}={_json(value)};\n", encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 # ---- One page ----
@@ -117,6 +123,10 @@ def _body(page: Page, pandoc: Pandoc, book: Book) -> str:
     body, _ = pandoc.write(blocks, ["-t", "html5", "--katex"])
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
+    # What pandoc writes and nobody reads: an anchor for each line of code, a style for each cell.
+    body = re.sub(r'<span id="cb[\d-]+"><a [^>]*aria-hidden[^>]*></a>', "<span>", body)
+    body = body.replace(' style="text-align: left;"', "")
+    body = body.replace(' style="text-align: right;"', ' class="right"')
     figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
     return re.sub(figure, lambda match: _inline_svg(page, book, *match.groups()), body)
 

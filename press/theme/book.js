@@ -269,6 +269,7 @@
       status.textContent = "The search index is missing from this copy of the book.";
       return;
     }
+    const entries = await unpacked(window.searchIndex);
     index = new window.MiniSearch({
       fields: ["title", "section", "text"],
       storeFields: ["title", "section", "href", "text"],
@@ -277,8 +278,14 @@
         prefix: (term) => term.length > 1,
       },
     });
-    index.addAll(window.searchIndex);
+    index.addAll(entries);
     search();
+  }
+
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).json();
   }
 
   /* The text around the first word found, and every found word marked. */

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +11,7 @@ from pypdf import PdfReader
 
 from press.build import render
 from press.check import page_texts
-from tests.press.tiny_book import copy_of_everything
+from tests.press.tiny_book import copy_of_everything, search_entries
 
 AWKWARD = "a|b <c> & $d$ *e* _f_ `g` [h] #i"
 
@@ -166,9 +165,7 @@ def test_ids_of_drawings_do_not_meet(site: Path) -> None:
 
 
 def test_the_search_index_has_an_entry_a_section_without_math(site: Path) -> None:
-    text = (site / "assets/search-index.js").read_text()
-    entries = json.loads(text.removeprefix("window.searchIndex=").rstrip().rstrip(";"))
-    by_place = {entry["href"]: entry for entry in entries}
+    by_place = {entry["href"]: entry for entry in search_entries(site)}
     equations = by_place["chapters/prose.html#sec-equations"]
     assert equations["section"] == "Equations"
     assert equations["title"] == "Prose and references"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import shutil
 import subprocess
 import sys
@@ -30,6 +33,14 @@ Write = Callable[..., Path]
 def copy_of_everything(folder: Path) -> Path:
     hidden = shutil.ignore_patterns("_book", ".*")
     return Path(shutil.copytree(EVERYTHING, folder / "everything", ignore=hidden))
+
+
+def search_entries(site: Path) -> list[dict[str, str]]:
+    """What the search box looks through, unpacked as a page does it."""
+    text = (site / "assets" / "search-index.js").read_text()
+    packed = json.loads(text.removeprefix("window.searchIndex=").rstrip().rstrip(";"))
+    entries: list[dict[str, str]] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return entries
 
 
 def press(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
