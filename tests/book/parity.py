@@ -205,13 +205,15 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
         min((mark for mark in marks if mark[1] == title), key=lambda mark: mark[0])[2]: title
         for title in {mark[1] for mark in marks}
     }
+    openings = {letters(part) for part in [*parts, "Appendices"]}
     texts: dict[str, tuple[list[str], list[str]]] = {}
     chapter = ""
     note = 1
     for number, page in enumerate(reader.pages):
         chapter = starts.get(number, chapter)
         text = pieces(page)
-        opens_part = any(p.size > 20 and p.text.strip() in [*parts, "Appendices"] for p in text)
+        large = letters("".join(piece.text for piece in text if piece.size > 20))
+        opens_part = re.sub("^[IVX]+|[IVX]+$", "", large) in openings
         if not chapter or opens_part:
             continue
         body, notes = texts.setdefault(chapter, ([], []))
