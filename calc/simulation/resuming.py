@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.errors import InputError
-from calc.simulation.frames import with_whole_file, writable
+from calc.files import with_whole_file, writable
 
 Row = dict[str, Any]
 

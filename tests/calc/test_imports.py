@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Each module of the library may import modules of its own layer and of those before it.
 LAYERS = [
     {"errors"},
-    {"units", "parsing", "formatting"},
+    {"files", "units", "parsing", "formatting"},
     {"citations", "records"},
     {"constants", "hardware", "runs", "formats"},
     {"law", "elementwise"},

@@ -1,0 +1,50 @@
+"""Files that are there in full or not at all, whatever interrupts the writing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from calc.errors import InputError, shown
+
+
+def writable(path: Path | str) -> Path:
+    """A path that a file can be put at; a folder or a device, as /dev/null, is never replaced."""
+    try:
+        target = Path(path)
+        if target.exists() and not target.is_file():
+            raise InputError(f"cannot write {target}: it is there, and is no file")
+        if not target.parent.is_dir():
+            raise InputError(f"cannot write {target}: there is no folder {target.parent}")
+        with tempfile.NamedTemporaryFile(dir=target.parent):
+            return target
+    except TypeError:
+        raise InputError(f"a file needs a path; got {shown(path)}") from None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def with_whole_file(target: Path, write: Callable[[str], Any]) -> None:
+    """Let `write` fill a file beside the target, and then put it in the target's place."""
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+        try:
+            write(name)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    """What a new file of this process may not be."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
