@@ -46,6 +46,8 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
 }
 MAY_BE_LEFT_OUT = "link_bandwidth"  # a device without links to others has none
 INHERITED = ("kind", "source", "checked")
+# FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
+RIDGE_POINTS = (0.05, 1e5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,7 @@ class Accelerator:
     year: int
     records: dict[str, Record] = field(repr=False)
     peaks: dict[str, dict[str, Record]] = field(repr=False)
+    measurement: dict[str, Any] = field(repr=False)
 
     @property
     def memory_bandwidth(self) -> Quantity:
@@ -136,7 +139,10 @@ class Accelerator:
 
 
 def load(path: Path) -> dict[str, Accelerator]:
-    """Every accelerator of a file, checked."""
+    """Every accelerator of a file, checked; `calc measure` writes such a file.
+
+    What such a file says in its table `measurement` is kept as it is.
+    """
     return {key: _accelerator(key, table, path) for key, table in _read_tables(path).items()}
 
 
@@ -155,7 +161,7 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
         or not isinstance(table.get("year"), int)
     ):
         raise InputError(f"{path}: {key} must be a table with a name and a year")
-    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS]
+    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS, "measurement"]
     if unknown := [name for name in table if name not in known]:
         raise InputError(
             f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
@@ -206,7 +212,10 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
                 )
         return found
 
-    return Accelerator(
+    measurement = table.get("measurement", {})
+    if not isinstance(measurement, dict):
+        raise InputError(f"{path}: {key}.measurement must be a table; got {shown(measurement)}")
+    device = Accelerator(
         key=key,
         name=table["name"],
         year=table["year"],
@@ -216,7 +225,24 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
             if name in table
         },
         peaks={name: rates(name, title) for name, title in PEAKS.items()},
+        measurement=measurement,
     )
+    _check_ridge_points(device, path)
+    return device
+
+
+def _check_ridge_points(device: Accelerator, path: Path) -> None:
+    if not device.publishes("memory_bandwidth"):
+        return
+    low, high = RIDGE_POINTS
+    for dtype in device.dtypes:
+        ridge = device.ridge_point(dtype)
+        if not low <= ridge.magnitude <= high:
+            raise InputError(
+                f"{path}: {device.key} has {device.peak(dtype)} in {dtype} and"
+                f" {device.memory_bandwidth}, a ridge point of {ridge}; no machine is outside of"
+                f" {low:g} to {high:g}, so check the units of both"
+            )
 
 
 def _is_positive(value: Quantity, unit: str) -> bool:

@@ -1,0 +1,26 @@
+"""Loops that NumPy cannot run: a triad in one pass, and a chase of pointers. They need numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+compiled = numba.njit(cache=True, nogil=True, fastmath=True)
+
+
+@compiled
+def triad(a: Any, b: Any, c: Any, times: int) -> None:
+    """a = b + 3 c, so many times over."""
+    for _ in range(times):
+        for i in range(a.size):
+            a[i] = b[i] + 3.0 * c[i]
+
+
+@compiled
+def chase(following: Any, start: int, steps: int) -> int:
+    """Where a walk from `start` ends; each step waits for the load of the one before."""
+    at = start
+    for _ in range(steps):
+        at = following[at]
+    return at

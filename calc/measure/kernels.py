@@ -1,0 +1,333 @@
+"""The kernel suite: what a program does all day, with operations and bytes counted by hand.
+
+A kernel is one or more passes over memory, each a `Workload`: passes follow one another, so that
+their times add up. Bytes are counted as the measured bandwidth counts them: each input of a pass
+is read once and each output written once, and nothing stays in a cache from one pass to the next.
+Operations are those of the result as written: one for each addition, multiplication, comparison or
+elementary function of an element.
+
+`size` is the bytes of a large array, one that no cache holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from numpy.lib.stride_tricks import sliding_window_view
+
+from calc.codesign.resolvent import resolvent_diagonal
+from calc.roofline import Workload, elementwise, gemm
+from calc.units import quantity
+
+SEED = 0
+BYTES = {"fp32": 4, "fp64": 8}
+FORMATS = {"fp32": numpy.float32, "fp64": numpy.float64}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Work that can be run, and what it amounts to, pass by pass."""
+
+    name: str
+    family: str
+    dtype: str
+    passes: tuple[Workload, ...]
+    run: Callable[[], object]
+
+    @property
+    def total(self) -> Workload:
+        """All passes together."""
+        whole = self.passes[0]
+        for each in self.passes[1:]:
+            whole += each
+        return whole
+
+
+def suite(size: int) -> list[Callable[[], Kernel]]:
+    """A maker of each kernel, so that only one has its arrays at a time."""
+    return [
+        lambda: product("GEMM 1024³", "fp64", 1024, 1024, 1024),
+        lambda: product("GEMM 1024³", "fp32", 1024, 1024, 1024),
+        lambda: product("GEMM 256³", "fp64", 256, 256, 256),
+        lambda: product("GEMM, thin", "fp32", *_thin(size), 16),
+        lambda: product("GEMM, tall", "fp32", size // 256, 64, 64),
+        lambda: product("GEMM, 8 rows", "fp32", 8, *_thin(size)),
+        lambda: matrix_vector("fp64", size),
+        lambda: matrix_vector("fp32", size),
+        lambda: scale(size),
+        lambda: addition(size),
+        lambda: relu(size),
+        lambda: exponential(size),
+        lambda: total_sum(size),
+        lambda: dot_product(size),
+        lambda: row_maxima(size),
+        lambda: softmax(size),
+        lambda: layer_norm(size),
+        lambda: transpose(size),
+        lambda: gather_rows(size),
+        lambda: gather_elements(size),
+        lambda: attention_prefill(),
+        lambda: attention_decode(size),
+        lambda: convolution(),
+        lambda: resolvent(),
+    ]
+
+
+def product(name: str, dtype: str, m: int, n: int, k: int) -> Kernel:
+    """(m × k) · (k × n): 2·m·n·k FLOP, and (m·k + k·n + m·n) elements."""
+    a, b = _random(dtype, m, k), _random(dtype, k, n)
+    out = numpy.zeros((m, n), FORMATS[dtype])
+    work = gemm(m, n, k, quantity(BYTES[dtype], "byte"))
+    return Kernel(name, "GEMM", dtype, (work,), lambda: numpy.matmul(a, b, out=out))
+
+
+def matrix_vector(dtype: str, size: int) -> Kernel:
+    """(m × n) · (n): a product with one column, 2·m·n FLOP on m·n + n + m elements."""
+    n = 4096
+    m = size // BYTES[dtype] // n
+    a, x = _random(dtype, m, n), _random(dtype, n)
+    out = numpy.zeros(m, FORMATS[dtype])
+    work = gemm(m, 1, n, quantity(BYTES[dtype], "byte"))
+    return Kernel("GEMV", "GEMV", dtype, (work,), lambda: numpy.matmul(a, x, out=out))
+
+
+def scale(size: int) -> Kernel:
+    """b = 2 a: 1 FLOP for each element, one array read and one written."""
+    a = _random("fp64", size // 8)
+    b = numpy.zeros_like(a)
+    work = _mapped(a, 1, 2)
+    return Kernel("scale", "elementwise", "fp64", (work,), lambda: numpy.multiply(a, 2, out=b))
+
+
+def addition(size: int) -> Kernel:
+    """c = a + b: 1 FLOP for each element, two arrays read and one written."""
+    a, b = _random("fp64", size // 8), _random("fp64", size // 8)
+    c = numpy.zeros_like(a)
+    work = _mapped(a, 1, 3)
+    return Kernel("add", "elementwise", "fp64", (work,), lambda: numpy.add(a, b, out=c))
+
+
+def relu(size: int) -> Kernel:
+    """b = max(a, 0): 1 FLOP for each element, one array read and one written."""
+    a = _random("fp32", size // 4)
+    b = numpy.zeros_like(a)
+    work = _mapped(a, 1, 2)
+    return Kernel("ReLU", "elementwise", "fp32", (work,), lambda: numpy.maximum(a, 0, out=b))
+
+
+def exponential(size: int) -> Kernel:
+    """b = exp(a): counted as 1 FLOP for each element, one array read and one written.
+
+    It is some twenty operations in truth, which the roofline cannot know of.
+    """
+    a = _random("fp64", size // 8)
+    b = numpy.zeros_like(a)
+    work = _mapped(a, 1, 2)
+    return Kernel("exp", "elementwise", "fp64", (work,), lambda: numpy.exp(a, out=b))
+
+
+def total_sum(size: int) -> Kernel:
+    """Sum of all elements: 1 FLOP for each, one array read."""
+    a = _random("fp32", size // 4)
+    return Kernel("sum", "reduction", "fp32", (_mapped(a, 1, 1),), lambda: a.sum())
+
+
+def dot_product(size: int) -> Kernel:
+    """Sum of products: 2 FLOP for each element, two arrays read."""
+    a, b = _random("fp64", size // 8), _random("fp64", size // 8)
+    return Kernel("dot", "reduction", "fp64", (_mapped(a, 2, 2),), lambda: numpy.dot(a, b))
+
+
+def row_maxima(size: int) -> Kernel:
+    """The largest of each row: 1 FLOP for each element, one array read; rows write next to none."""
+    a = _matrix(size)
+    return Kernel("row maxima", "reduction", "fp32", (_mapped(a, 1, 1),), lambda: a.max(axis=1))
+
+
+def softmax(size: int) -> Kernel:
+    """exp(x − max) over its sum, for each row, as five passes of NumPy.
+
+    Maximum (1 FLOP, 1 array), difference (1, 2), exp in place (1, 2), sum (1, 1) and division in
+    place (1, 2): 5 FLOP and 8 elements moved for each element, where one pass would move 2.
+    """
+    x = _matrix(size)
+    out = numpy.empty_like(x)
+    return Kernel("softmax", "normalisation", "fp32", _softmax(x), lambda: _run_softmax(x, out))
+
+
+def layer_norm(size: int) -> Kernel:
+    """(x − mean) / deviation · g + b for each row, as six passes of NumPy.
+
+    Mean (1 FLOP, 1 array), difference (1, 2), dot product of each row with itself (2, 1), then
+    division, multiplication by g and addition of b in place (1, 2 each): 7 FLOP and 10 elements
+    moved for each element, where one pass would move 2.
+    """
+    x = _matrix(size)
+    out = numpy.empty_like(x)
+    g, b = _random("fp32", x.shape[1]), _random("fp32", x.shape[1])
+
+    def run() -> Any:
+        numpy.subtract(x, x.mean(axis=1, keepdims=True), out=out)
+        variance = numpy.einsum("ij,ij->i", out, out) / x.shape[1]
+        numpy.divide(out, numpy.sqrt(variance + 1e-5)[:, None], out=out)
+        numpy.multiply(out, g, out=out)
+        return numpy.add(out, b, out=out)
+
+    counts = ((1, 1), (1, 2), (2, 1), (1, 2), (1, 2), (1, 2))
+    passes = tuple(_mapped(x, operations, arrays) for operations, arrays in counts)
+    return Kernel("layer norm", "normalisation", "fp32", passes, run)
+
+
+def transpose(size: int) -> Kernel:
+    """b = aᵀ, written out: no FLOP, one array read and one written."""
+    a = _matrix(size)
+    b = numpy.zeros((a.shape[1], a.shape[0]), a.dtype)
+
+    def run() -> Any:
+        numpy.copyto(b, a.T)
+        return b
+
+    return Kernel("transpose", "movement", "fp32", (_moved(2 * a.nbytes),), run)
+
+
+def gather_rows(size: int) -> Kernel:
+    """Rows of a table in any order, as an embedding takes them: read once, written once.
+
+    An index of 8 bytes for each row comes on top.
+    """
+    table = _random("fp32", size // 4 // 256, 256)
+    order = numpy.random.default_rng(SEED).permutation(len(table))
+    out = numpy.empty_like(table)
+    work = _moved(2 * table.nbytes + order.nbytes)
+    take = lambda: numpy.take(table, order, axis=0, out=out, mode="clip")  # noqa: E731
+    return Kernel("gather rows", "movement", "fp32", (work,), take)
+
+
+def gather_elements(size: int) -> Kernel:
+    """Single elements in any order: each read and written once, with an index of 8 bytes.
+
+    The line of 64 bytes that comes with every element is not counted, because it is not needed.
+    """
+    table = _random("fp32", size // 4)
+    order = numpy.random.default_rng(SEED).permutation(len(table))
+    out = numpy.empty_like(table)
+    work = _moved(2 * table.nbytes + order.nbytes)
+    take = lambda: numpy.take(table, order, out=out, mode="clip")  # noqa: E731
+    return Kernel("gather elements", "movement", "fp32", (work,), take)
+
+
+def attention_prefill(heads: int = 16, tokens: int = 1024, width: int = 64) -> Kernel:
+    """softmax(Q Kᵀ) V for all tokens at once, head by head, with scores written out.
+
+    For each head a product (t × w) · (w × t), five passes of softmax over t × t scores, and a
+    product (t × t) · (t × w): 4·t²·w + 5·t² FLOP.
+    """
+    q, k, v = (_random("fp32", heads, tokens, width) for _ in range(3))
+    scores = numpy.empty((heads, tokens, tokens), numpy.float32)
+    out = numpy.empty_like(q)
+
+    def run() -> Any:
+        numpy.matmul(q, k.transpose(0, 2, 1), out=scores)
+        return numpy.matmul(_run_softmax(scores, scores), v, out=out)
+
+    first, last = gemm(tokens, tokens, width, "4 byte"), gemm(tokens, width, tokens, "4 byte")
+    passes = (_times(first, heads), *_softmax(scores), _times(last, heads))
+    return Kernel("attention, prefill", "attention", "fp32", passes, run)
+
+
+def attention_decode(size: int, heads: int = 32, width: int = 128) -> Kernel:
+    """softmax(q Kᵀ) V for one new token: every key and every value is read once.
+
+    For each head 2·t·w FLOP on t·w keys, then t scores, then 2·t·w FLOP on t·w values: an intensity
+    of one operation for every two bytes of FP32. Passes over the scores weigh nothing beside that.
+    """
+    tokens = size // 4 // heads // width
+    k, v = (_random("fp32", heads, tokens, width) for _ in range(2))
+    q = _random("fp32", heads, 1, width)
+
+    def run() -> Any:
+        scores = numpy.matmul(q, k.transpose(0, 2, 1))
+        return numpy.matmul(_run_softmax(scores, scores), v)
+
+    first, last = gemm(1, tokens, width, "4 byte"), gemm(1, width, tokens, "4 byte")
+    scores = numpy.empty((heads, 1, tokens), numpy.float32)
+    passes = (_times(first, heads), *_softmax(scores), _times(last, heads))
+    return Kernel("attention, decode", "attention", "fp32", passes, run)
+
+
+def convolution(channels: int = 64, side: int = 128) -> Kernel:
+    """3 × 3 convolution of so many channels into as many, without padding, as one product.
+
+    The patches are written out first: (side − 2)² pixels of 9·c elements, each read from the image
+    and written. Then a product (pixels × 9·c) · (9·c × c), of 18·c² FLOP a pixel.
+    """
+    image = _random("fp32", side, side, channels)
+    weights = _random("fp32", 9 * channels, channels)
+    windows = sliding_window_view(image, (3, 3), axis=(0, 1)).transpose(0, 1, 3, 4, 2)
+    pixels = (side - 2) ** 2
+    patches = numpy.empty((pixels, 9 * channels), numpy.float32)
+    out = numpy.empty((pixels, channels), numpy.float32)
+
+    def run() -> Any:
+        numpy.copyto(patches.reshape(windows.shape), windows)
+        return numpy.matmul(patches, weights, out=out)
+
+    passes = (_moved(image.nbytes + patches.nbytes), gemm(pixels, channels, 9 * channels, "4 byte"))
+    return Kernel("convolution", "convolution", "fp32", passes, run)
+
+
+def resolvent(batch: int = 2048, n: int = 128) -> Kernel:
+    """Diagonals of (H − zI)⁻¹ by calc.codesign, its recursion in NumPy.
+
+    24 FLOP for each of batch · n entries (8 from the left, 8 from the right, 8 for the entry), on
+    a, b, c of 8 bytes and a result of 16. NumPy does it in some forty passes of a row of the batch
+    each, and in as many again to make sure of the digits, none of which is in the result.
+    """
+    a = _random("fp64", batch, n)
+    b = _random("fp64", batch, n - 1)
+    z = numpy.full(batch, 0.5 + 1j)
+    entries = batch * n
+    work = elementwise(entries, "24 FLOP", 5, "8 byte")
+    return Kernel("resolvent", "recursion", "fp64", (work,), lambda: resolvent_diagonal(a, b, b, z))
+
+
+def _random(dtype: str, *shape: int) -> Any:
+    return numpy.random.default_rng(SEED).random(shape, FORMATS[dtype])  # type: ignore[arg-type]
+
+
+def _matrix(size: int) -> Any:
+    """FP32 rows of 4096."""
+    return _random("fp32", size // 4 // 4096, 4096)
+
+
+def _thin(size: int) -> tuple[int, int]:
+    """Sides of a matrix of FP32 that takes `size` bytes."""
+    return size // 4 // 4096, 4096
+
+
+def _mapped(array: Any, operations: int, arrays: int) -> Workload:
+    """A pass over an array: operations and arrays moved for each element."""
+    each = quantity(operations, "FLOP")
+    return elementwise(array.size, each, arrays, quantity(array.itemsize, "byte"))
+
+
+def _moved(size: int) -> Workload:
+    return Workload(quantity(0, "FLOP"), quantity(size, "byte"))
+
+
+def _times(work: Workload, count: int) -> Workload:
+    return Workload(work.operations * count, work.traffic * count)
+
+
+def _softmax(x: Any) -> tuple[Workload, ...]:
+    counts = ((1, 1), (1, 2), (1, 2), (1, 1), (1, 2))
+    return tuple(_mapped(x, operations, arrays) for operations, arrays in counts)
+
+
+def _run_softmax(x: Any, out: Any) -> Any:
+    numpy.subtract(x, x.max(axis=-1, keepdims=True), out=out)
+    numpy.exp(out, out=out)
+    return numpy.divide(out, out.sum(axis=-1, keepdims=True), out=out)

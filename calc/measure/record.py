@@ -1,0 +1,146 @@
+"""A survey as an accelerator: a TOML file of the form of `calc/data/accelerators.toml`.
+
+Every value says in its note how it was measured and how far its repeats lay apart. The table
+`measurement` holds the rest: the machine, the command, all medians and spreads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from calc import hardware
+from calc.errors import InputError
+from calc.files import with_whole_file
+from calc.hardware import Accelerator
+from calc.measure.surveying import Survey
+from calc.measure.timing import Measured
+from calc.units import quantity
+
+SOURCE = "calc-measure"
+NO_METER = "calc measure reads no meter of power."
+
+
+def record_text(survey: Survey, command: str) -> str:
+    """The file of one survey, and of the command that made it."""
+    fields = {
+        "memory_bandwidth": _value(survey.memory_bandwidth, "GB/s"),
+        "memory_capacity": {
+            "value": round(survey.memory_bytes / 2**30, 3),
+            "unit": "GiB",
+            "note": "As the system tells it.",
+        },
+        "on_chip_memory": {
+            "value": float(survey.cache.m_as("MiB")),
+            "unit": "MiB",
+            "note": "The last cache, as the system tells it.",
+        }
+        if survey.cache
+        else {"kind": "unpublished", "note": "The system does not tell of its caches."},
+        "tdp": {"kind": "unpublished", "note": NO_METER},
+    }
+    key = key_of(survey.name)
+    measured = {
+        "command": command,
+        "threads": survey.threads,
+        "machine": survey.machine,
+        "bandwidth": {name: _row(each, "GB/s") for name, each in survey.bandwidths.items()},
+        "peak": {name: _row(each, "GFLOP/s") for name, each in survey.peaks.items()},
+        "latency": {name: _row(each, "ns") for name, each in survey.latencies.items()},
+        "working_set": {
+            str(size): _row(each, "GB/s") for size, each in survey.working_sets.items()
+        },
+    }
+    lines = [
+        "# Written by `calc measure`; calc.hardware.load() reads it. Medians, and spreads: the",
+        "# range of the middle half of the repeats as a share of the median.",
+        f"[{key}]",
+        f"name = {_toml(survey.name)}",
+        f"year = {survey.day.year}",
+        'kind = "measured"',
+        f"source = {_toml(SOURCE)}",
+        f"checked = {survey.day.isoformat()}",
+        *(f"{name} = {_toml(value)}" for name, value in fields.items()),
+        "",
+        f"[{key}.peak]",
+        *(f"{name} = {_toml(_value(each, _unit_of(each)))}" for name, each in survey.peaks.items()),
+        "",
+        f"[{key}.measurement]",
+        *(f"{name} = {_toml(value)}" for name, value in measured.items() if value != {}),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def accelerator(survey: Survey, command: str = "calc.measure.survey()") -> Accelerator:
+    """The accelerator of a survey, checked as any file of accelerators is."""
+    with tempfile.TemporaryDirectory() as folder:
+        return save(survey, Path(folder) / "machine.toml", command)
+
+
+def save(survey: Survey, path: Path, command: str) -> Accelerator:
+    """Write the record, whole or not at all, and read it back."""
+    text = record_text(survey, command)
+
+    def write(partial: str) -> None:
+        """What hardware.load() would refuse never gets the name that was asked for."""
+        Path(partial).write_text(text, encoding="utf-8")
+        try:
+            read(Path(partial))
+        except InputError as error:
+            raise InputError(str(error).replace(partial, str(path))) from None
+
+    with_whole_file(path, write)
+    return read(path)
+
+
+def read(path: Path) -> Accelerator:
+    """The one accelerator of a file that `calc measure` wrote."""
+    found = list(hardware.load(path).values())
+    if len(found) != 1 or not found[0].measurement:
+        raise InputError(
+            f"{path}: a record of one measured machine is needed, as `calc measure` writes it"
+        )
+    return found[0]
+
+
+def key_of(name: str) -> str:
+    """A key for a name: small letters, digits and -."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "machine"
+
+
+def _unit_of(peak: Measured) -> str:
+    return "TFLOP/s" if peak.value > quantity("1 TFLOP/s") else "GFLOP/s"
+
+
+def _value(measured: Measured, unit: str) -> dict[str, Any]:
+    return {
+        "value": float(f"{measured.value.m_as(unit):.6g}"),
+        "unit": unit,
+        "note": f"{measured.how[0].upper()}{measured.how[1:]}: median of {measured.repeats}"
+        f" repeats, spread {measured.spread:.1%}.",
+    }
+
+
+def _row(measured: Measured, unit: str) -> dict[str, Any]:
+    return {
+        "median": float(f"{measured.value.m_as(unit):.6g}"),
+        "unit": unit,
+        "spread": float(f"{measured.spread:.3g}"),
+        "repeats": measured.repeats,
+    }
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it in one line."""
+    if isinstance(value, dict):
+        return (
+            "{ " + ", ".join(f"{_bare(key)} = {_toml(each)}" for key, each in value.items()) + " }"
+        )
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bare(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)

@@ -1,0 +1,113 @@
+"""Pairs of kernels that do the same FLOP, and differ in how their data move.
+
+Of each pair the first moves little and the second much. The bytes of the second are those that
+really cross to memory: whole cache lines, matrices as long as the shape makes them, arrays that are
+written between two passes only to be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from calc.measure.kernels import SEED, Kernel, product
+from calc.roofline import Workload, elementwise
+from calc.units import quantity
+
+LINE = 64  # bytes
+BLOCK = 2**14  # elements of FP32: two blocks stay in a cache of 128 KiB
+TERMS = 8  # of the polynomial
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same FLOP twice, and what differs."""
+
+    lever: str
+    fast: Callable[[], Kernel]
+    slow: Callable[[], Kernel]
+
+
+def pairs(size: int) -> list[Pair]:
+    """Layout, access pattern, fusion and shape, on arrays of `size` bytes where memory matters."""
+    return [
+        Pair("layout", lambda: row_sums(size, "rows"), lambda: row_sums(size, "columns")),
+        Pair("access pattern", lambda: picked(size, False), lambda: picked(size, True)),
+        Pair("fusion", lambda: polynomial(size, BLOCK), lambda: polynomial(size, size // 4)),
+        Pair(
+            "shape",
+            lambda: _named(product("", "fp32", 512, 512, 512), "512³"),
+            lambda: _named(product("", "fp32", 8, 4096, 4096), "8 × 4096²"),
+        ),
+    ]
+
+
+def row_sums(size: int, stored_by: str) -> Kernel:
+    """Sum of two matrices into a third, the second stored by rows or by columns.
+
+    1 FLOP for each element. By rows, three arrays of FP64 move. By columns, neighbours of a row
+    are in different lines, so that of every line that the second array brings one element is used.
+    """
+    rows = size // 8 // 4096
+    a, out = numpy.ones((rows, 4096)), numpy.empty((rows, 4096))
+    b = numpy.ones((rows, 4096), order="C" if stored_by == "rows" else "F")
+    elements = quantity(8 * a.size, "byte")
+    second = elements if stored_by == "rows" else quantity(LINE * a.size, "byte")
+    work = Workload(quantity(a.size, "FLOP"), 2 * elements + second)
+    name = f"both by {stored_by}" if stored_by == "rows" else "one by columns"
+    return Kernel(name, "layout", "fp64", (work,), lambda: numpy.add(a, b, out=out))
+
+
+def picked(size: int, at_random: bool) -> Kernel:
+    """Sum of elements that a list of indices picks, in order or at random.
+
+    1 FLOP for each element. In order, elements, indices of 8 bytes and the picked ones, written
+    and read again, move; at random, a line for each element in place of the element.
+    """
+    table = numpy.ones(size // 4, numpy.float32)
+    order = numpy.arange(len(table))
+    if at_random:
+        numpy.random.default_rng(SEED).shuffle(order)
+    out = numpy.empty_like(table)
+    read = len(table) * (LINE if at_random else 4)
+
+    def run() -> Any:
+        return numpy.take(table, order, out=out, mode="clip").sum()
+
+    passes = (
+        Workload(quantity(0, "FLOP"), quantity(read + order.nbytes + out.nbytes, "byte")),
+        elementwise(len(out), "1 FLOP", 1, "4 byte"),
+    )
+    return Kernel("at random" if at_random else "in order", "access", "fp32", passes, run)
+
+
+def polynomial(size: int, block: int) -> Kernel:
+    """Horner's rule with TERMS multiplications and additions, block by block.
+
+    2·TERMS FLOP for each element. A block that a cache holds comes from memory once and goes back
+    once; with the whole array as one block every step reads and writes it: y·x moves three arrays,
+    and y + c two.
+    """
+    x = numpy.linspace(0, 1, size // 4, dtype=numpy.float32)
+    y = numpy.ones_like(x)
+
+    def run() -> Any:
+        for start in range(0, len(x), block):
+            part, result = x[start : start + block], y[start : start + block]
+            result.fill(1.0)
+            for _ in range(TERMS):
+                numpy.multiply(result, part, out=result)
+                numpy.add(result, 0.5, out=result)
+        return y
+
+    fused = block < len(x)
+    arrays = 2 if fused else 1 + 5 * TERMS
+    work = elementwise(len(x), quantity(2 * TERMS, "FLOP"), arrays, "4 byte")
+    return Kernel("in blocks" if fused else "array by array", "fusion", "fp32", (work,), run)
+
+
+def _named(kernel: Kernel, name: str) -> Kernel:
+    return replace(kernel, name=name)

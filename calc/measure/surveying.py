@@ -1,0 +1,136 @@
+"""All measurements of one machine, one after the other, and the accelerator that they make."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from calc.errors import InputError
+from calc.measure import bandwidth, gemm, latency, working_set
+from calc.measure.machine import Machine, this_machine
+from calc.measure.timing import Measured
+from calc.units import Quantity, quantity
+
+Progress = Callable[[int, int], None]
+Steps = dict[tuple[str, Any], Callable[[], Measured]]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was measured: the machine, its bandwidths, peaks and latencies, each with its spread."""
+
+    machine: dict[str, Any]
+    name: str
+    memory_bytes: int
+    cache: Quantity | None
+    threads: int
+    day: datetime.date
+    bandwidths: dict[str, Measured]
+    peaks: dict[str, Measured]
+    latencies: dict[str, Measured] = field(default_factory=dict)
+    working_sets: dict[int, Measured] = field(default_factory=dict)
+
+    @property
+    def memory_bandwidth(self) -> Measured:
+        """The bandwidth of the record: STREAM's triad, or of a GPU the copy."""
+        return self.bandwidths.get("triad", self.bandwidths["copy"])
+
+
+def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
+    """Measure this machine's CPU on so many threads; what its caches do, on one.
+
+    With torch installed, BF16 is measured beside the formats of NumPy. Progress is told as steps
+    that are done, and their number. Nothing is written.
+
+    Raises InputError where there are fewer cores or less memory than that needs, and NoisyError
+    where another program is in the way.
+    """
+    machine = this_machine()
+    if not 1 <= threads <= machine.cores:
+        raise InputError(
+            f"threads must be from 1 to {machine.cores}, the cores that this process may use;"
+            f" got {threads}"
+        )
+    done = _done(_steps(machine, threads), on_progress)
+    return Survey(
+        machine=machine.as_table(),
+        name=f"{machine.processor}, {threads} core{'s' if threads > 1 else ''}",
+        memory_bytes=machine.memory,
+        cache=machine.last_cache,
+        threads=threads,
+        day=datetime.datetime.now(datetime.UTC).date(),
+        bandwidths=_of("bandwidth", done),
+        peaks=_of("peak", done),
+        latencies=_of("latency", done),
+        working_sets=_of("working set", done),
+    )
+
+
+def _steps(machine: Machine, threads: int) -> Steps:
+    """Each measurement by its kind and name, in the order in which they are made."""
+    large = machine.beyond_caches
+    steps: Steps = {
+        ("bandwidth", "copy"): partial(bandwidth.copy, large, threads),
+        ("bandwidth", "triad"): partial(bandwidth.triad, large, threads),
+    }
+    for dtype in gemm.DTYPES:
+        steps["peak", dtype] = partial(gemm.peak, dtype, threads)
+    if find_spec("torch"):
+        from calc.measure import torch_rates
+
+        for dtype in torch_rates.CPU_DTYPES:
+            steps["peak", dtype] = partial(torch_rates.rate, dtype, "cpu", threads)
+    places = {f"L{level}": size // 2 for level, size in sorted(machine.caches.items())}
+    places["memory"] = large
+    if not find_spec("numba"):  # which alone can time the first cache, where Python starts from
+        places.pop("L1", None)
+    for place, size in places.items():
+        steps["latency", place] = partial(latency.latency, size)
+    for size in working_set.sizes(large):
+        steps["working set", size] = partial(working_set.bandwidth, size)
+    return steps
+
+
+def gpu_survey(on_progress: Progress | None = None) -> Survey:
+    """Measure the GPU that torch finds first: copy, products by number format, time of a launch.
+
+    This has not been run on a GPU by its tests, which skip it where there is none.
+    """
+    from calc.measure import torch_rates
+
+    told = torch_rates.gpu()
+    steps: Steps = {
+        ("bandwidth", "copy"): torch_rates.copy_on_gpu,
+        ("latency", "launch"): torch_rates.launch_latency,
+    }
+    for dtype in torch_rates.CUDA_DTYPES:
+        steps["peak", dtype] = partial(torch_rates.rate, dtype, "cuda")
+    done = _done(steps, on_progress)
+    return Survey(
+        machine={**this_machine().as_table(), "gpu": told},
+        name=told["name"],
+        memory_bytes=told["memory"],
+        cache=quantity(told["cache"] / 2**20, "MiB"),
+        threads=1,
+        day=datetime.datetime.now(datetime.UTC).date(),
+        bandwidths=_of("bandwidth", done),
+        peaks=_of("peak", done),
+        latencies=_of("latency", done),
+    )
+
+
+def _done(steps: Steps, on_progress: Progress | None) -> dict[tuple[str, Any], Measured]:
+    done = {}
+    for number, (key, step) in enumerate(steps.items()):
+        if on_progress:
+            on_progress(number, len(steps))
+        done[key] = step()
+    return done
+
+
+def _of(kind: str, done: dict[tuple[str, Any], Measured]) -> dict[Any, Measured]:
+    return {name: each for (group, name), each in done.items() if group == kind}

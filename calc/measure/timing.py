@@ -1,0 +1,83 @@
+"""Times of repeated work: the median, how far the repeats lie apart, and a refusal of noise."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from calc.errors import InputError
+from calc.units import Quantity, quantity
+
+NOISY = 0.2
+TRIES = 3
+SHORTEST = 2e-3  # seconds of a sample: the clock and the loop around short work must not be seen
+LONGEST = 1.0  # seconds that all repeats together may take, once there are FEWEST
+FEWEST, MOST = 7, 31
+
+
+class NoisyError(InputError):
+    """Repeats of one measurement lie too far apart for their median to mean anything."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The median of some repeats, and their interquartile range as a share of it."""
+
+    value: Quantity
+    spread: float
+    repeats: int
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.spread:.1%}"
+
+    def rate(self, amount: Quantity) -> Measured:
+        """So much work in this time, as a rate: medians and quartiles change places alike."""
+        return Measured(amount / self.value, self.spread, self.repeats, self.how)
+
+    def per(self, count: int) -> Measured:
+        """The time of one of so many equal steps."""
+        return Measured(self.value / count, self.spread, self.repeats, self.how)
+
+
+def timed(
+    work: Callable[[], object],
+    what: str,
+    *,
+    longest: float = LONGEST,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Measured:
+    """The time of `work`, which is `what` in a sentence.
+
+    The first run warms up caches, pages and clocks. Work shorter than SHORTEST is run several times
+    in a sample. Where the middle half of the repeats spans more than a fifth of their median,
+    something else was running, and the whole is tried again, twice at most.
+
+    Raises NoisyError where the last try is as noisy.
+    """
+    work()
+    start = clock()
+    work()
+    once = clock() - start
+    runs = max(1, round(SHORTEST / max(once, 1e-9)))
+    repeats = min(MOST, max(FEWEST, int(longest / max(once * runs, 1e-9))))
+    spread = 0.0
+    for _ in range(TRIES):
+        samples = [_sample(work, runs, clock) for _ in range(repeats)]
+        low, median, high = statistics.quantiles(samples, n=4, method="inclusive")
+        spread = (high - low) / median
+        if spread <= NOISY:
+            return Measured(quantity(median, "s"), spread, repeats, what)
+    raise NoisyError(
+        f"{what}: the middle half of {repeats} repeats spans {spread:.0%} of their median, and"
+        f" {NOISY:.0%} is the most that is reported; try again while nothing else is running"
+    )
+
+
+def _sample(work: Callable[[], object], runs: int, clock: Callable[[], float]) -> float:
+    start = clock()
+    for _ in range(runs):
+        work()
+    return (clock() - start) / runs

@@ -1,0 +1,88 @@
+"""The roofline held against the clock: every kernel of the suite, predicted and measured."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from calc import roofline
+from calc.hardware import Accelerator
+from calc.measure.kernels import Kernel
+from calc.measure.surveying import Progress
+from calc.measure.threads import blas_threads
+from calc.measure.timing import Measured, NoisyError, timed
+from calc.units import Quantity, quantity
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One kernel: what the roofline says, and what the clock said, if it was steady enough."""
+
+    name: str
+    family: str
+    dtype: str
+    operations: Quantity
+    traffic: Quantity
+    predicted: Quantity
+    measured: Measured | None
+
+    @property
+    def ratio(self) -> float:
+        """Measured time over predicted time; not a number where the measurement was too noisy."""
+        if self.measured is None:
+            return float("nan")
+        return float((self.measured.value / self.predicted).m_as(""))
+
+
+def predicted_time(kernel: Kernel, device: Accelerator) -> Quantity:
+    """The roofline's time of a kernel: of each pass the longer of bytes and FLOP, and their sum."""
+    peak, bandwidth = device.peak(kernel.dtype), device.memory_bandwidth
+    times = [
+        roofline.execution_time_overlapped(each.traffic, bandwidth, each.operations, peak)
+        for each in kernel.passes
+    ]
+    return quantity(sum(each.m_as("s") for each in times), "s")
+
+
+def validate(
+    kernels: Sequence[Callable[[], Kernel]],
+    device: Accelerator,
+    on_progress: Progress | None = None,
+) -> list[Comparison]:
+    """Predict each kernel from the roofs of `device`, and measure it here, on one thread.
+
+    A kernel whose repeats are too far apart has no measured time.
+    """
+    found = []
+    for number, make in enumerate(kernels):
+        if on_progress:
+            on_progress(number, len(kernels))
+        kernel = make()
+        measured = None
+        with blas_threads(1), suppress(NoisyError):
+            measured = timed(kernel.run, kernel.name)
+        total = kernel.total
+        found.append(
+            Comparison(
+                kernel.name,
+                kernel.family,
+                kernel.dtype,
+                total.operations,
+                total.traffic,
+                predicted_time(kernel, device),
+                measured,
+            )
+        )
+    return found
+
+
+def error(ratio: float) -> float:
+    """How far off a prediction was, in the direction that is larger: 0.25 for 1.25 and for 0.8."""
+    return max(ratio, 1 / ratio) - 1
+
+
+def median_error(ratios: Sequence[float]) -> float:
+    """The error that half of the kernels stay within."""
+    return statistics.median(error(each) for each in ratios)

@@ -1,0 +1,29 @@
+"""A survey of a machine that is made up."""
+
+from __future__ import annotations
+
+import datetime
+
+from calc import quantity
+from calc.measure import Measured, Survey
+
+MACHINE = {"processor": "Made Up 9000", "cores": 2, "packages": {"numpy": "2.0"}}
+
+
+def measured(text: str) -> Measured:
+    return Measured(quantity(text), 0.0123, 9, "a test")
+
+
+def made_up(triad: str = "24 GB/s", fp64: str = "48 GFLOP/s") -> Survey:
+    return Survey(
+        machine=MACHINE,
+        name='Made Up 9000 "X", 1 core',
+        memory_bytes=2**34,
+        cache=quantity("32 MiB"),
+        threads=1,
+        day=datetime.date(2026, 1, 2),
+        bandwidths={"copy": measured("20 GB/s"), "triad": measured(triad)},
+        peaks={"fp64": measured(fp64), "fp32": measured("96 GFLOP/s")},
+        latencies={"memory": measured("160 ns")},
+        working_sets={2**13: measured("90 GB/s"), 2**27: measured("24 GB/s")},
+    )

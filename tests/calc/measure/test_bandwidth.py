@@ -1,0 +1,150 @@
+"""What the measurements of memory, caches and products do, and what they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy
+import pytest
+
+from calc import InputError, quantity
+from calc.measure import Measured, bandwidth, gemm, latency, timing, working_set
+from calc.measure.threads import blas_threads, in_slices
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], object]]]:
+    """Work that was to be timed: it runs once, and takes a millisecond on every clock."""
+    works: list[Callable[[], object]] = []
+
+    def timed(work: Callable[[], object], what: str, **_: Any) -> Measured:
+        works.append(work)
+        work()
+        return Measured(quantity("1 ms"), 0.0, 1, what)
+
+    for module in (bandwidth, gemm, latency, working_set):
+        monkeypatch.setattr(module, "timed", timed)
+    yield works
+    assert works
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_copy_and_triad_count_as_stream_does(done: list[Any], threads: int) -> None:
+    size = 3 * 2**20
+    copied = bandwidth.copy(size, threads).value
+    assert copied.m_as("byte/s") == pytest.approx(2 * size / 1e-3)
+    assert bandwidth.triad(size, threads).value.m_as("byte/s") == pytest.approx(3 * size / 1e-3)
+
+
+@pytest.mark.parametrize("with_numba", [False, True])
+def test_the_triad(monkeypatch: pytest.MonkeyPatch, with_numba: bool) -> None:
+    if with_numba:
+        pytest.importorskip("numba")
+    monkeypatch.setattr(bandwidth, "find_spec", lambda _: with_numba)
+    b, c = numpy.random.default_rng(1).random((2, 3 * bandwidth.BLOCK + 5))
+    a = numpy.zeros_like(b)
+    bandwidth.one_triad(a, b, c, 2)
+    numpy.testing.assert_allclose(a, b + 3 * c, rtol=1e-15)
+
+
+def test_slices_leave_nothing_out() -> None:
+    a, b = numpy.zeros(1001), numpy.arange(1001.0)
+    with in_slices(numpy.copyto, (a, b), 4) as work:
+        work()
+    assert (a == b).all()
+
+
+def test_a_product_counts_two_operations_a_term(done: list[Any]) -> None:
+    assert gemm.rate("fp32", 64).value.m_as("FLOP/s") == pytest.approx(2 * 64**3 / 1e-3)
+
+
+def test_blas_is_held_to_its_threads() -> None:
+    pool = pytest.importorskip("threadpoolctl")
+    with blas_threads(1):
+        assert {each["num_threads"] for each in pool.threadpool_info()} == {1}
+
+
+def test_the_chain_is_one_cycle_through_every_line() -> None:
+    following = latency.chain(2**14)
+    at, visited = 0, []
+    for _ in range(2**14 // 64):
+        visited.append(at)
+        at = int(following[at])
+    assert at == 0
+    assert sorted(visited) == list(range(0, 2**14 // 8, 8))
+    with pytest.raises(InputError, match="two cache lines"):
+        latency.chain(64)
+
+
+def test_a_walk_goes_on_where_it_was() -> None:
+    following = latency.chain(2**12)
+    ends = []
+
+    def chase(steps_from: Any, start: int, steps: int) -> int:
+        for _ in range(steps):
+            start = int(steps_from[start])
+        ends.append(start)
+        return start
+
+    go_on = latency._walk(chase, following, 5)
+    go_on()
+    go_on()
+    assert ends[1] == chase(following, 0, 10)
+
+
+def test_without_numba_the_time_of_python_is_taken_off(
+    done: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(latency, "find_spec", lambda _: None)
+    found = latency.latency(2**16)
+    assert found.value.m_as("s") == 0  # both walks took the same on this clock
+    assert "by Python, above the first cache" in found.how
+
+
+@pytest.fixture
+def in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test may run while others do: however noisy, it counts."""
+    monkeypatch.setattr(timing, "NOISY", float("inf"))
+
+
+@pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")
+@pytest.mark.usefixtures("in_a_crowd")
+def test_memory_is_slower_than_a_cache() -> None:
+    assert latency.latency(2**26).value > 4 * latency.latency(2**13).value
+
+
+def test_working_sets_are_powers_of_two_up_to_the_largest(done: list[Any]) -> None:
+    sizes = working_set.sizes(2**20)
+    assert sizes[-1] == 2**20
+    assert all(2 * small == large for small, large in pairwise(sizes))
+    rate = working_set.bandwidth(2**20).value.m_as("byte/s")
+    assert rate == pytest.approx(2**22 / 1e-3, rel=1e-4)
+
+
+@pytest.mark.usefixtures("in_a_crowd")
+def test_torch_measures_other_formats() -> None:
+    torch = pytest.importorskip("torch")
+    from calc.measure import torch_rates
+
+    before = torch.get_num_threads()
+    assert torch_rates.rate("bf16").value.m_as("GFLOP/s") > 0.1
+    assert torch.get_num_threads() == before
+    with pytest.raises(InputError, match="torch measures bf16 on cpu; got 'fp64'"):
+        torch_rates.rate("fp64")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="no CUDA device here"):
+            torch_rates.copy_on_gpu()
+
+
+def test_a_gpu_is_measured() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")
+    from calc.measure import accelerator, gpu_survey
+
+    device = accelerator(gpu_survey())
+    assert device.peak("bf16") > device.peak("fp32")
+    assert 1 < device.ridge_point("bf16").magnitude < 1e4

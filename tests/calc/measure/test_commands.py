@@ -1,0 +1,142 @@
+"""`calc measure` and `calc validate`: what they print, write and refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calc import measure, quantity
+from calc.cli import main
+from calc.measure import Comparison, Measured, Survey, save, surveying
+from calc.measure.picture import HEIGHT, WIDTH, roofline_lines
+from tests.calc.measure.surveys import made_up
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    path = tmp_path / "machine.toml"
+    save(made_up(), path, "calc measure")
+    return path
+
+
+def test_measure_writes_a_device_and_draws_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def survey(threads: int, on_progress: Callable[[int, int], None]) -> Survey:
+        asked.append(threads)
+        on_progress(1, 2)
+        return made_up()
+
+    monkeypatch.setattr(measure, "survey", survey)
+    path = tmp_path / "mine.toml"
+    assert main(["measure", str(path), "--threads", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert asked == [2]
+    assert measure.read(path).measurement["command"] == "calc measure --threads 2"
+    assert ["bandwidth,", "triad", "24", "GB/s", "±", "1.2%"] in map(
+        str.split, printed.splitlines()
+    )
+    for expected in ("ridge 4", "of an H100, fp16"):
+        assert expected in printed
+    assert "295 FLOP/byte" in printed
+
+
+def test_an_interruption_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any) -> Measured:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(surveying.gemm, "peak", interrupted)
+    monkeypatch.setattr(surveying.bandwidth, "copy", lambda *_: None)
+    monkeypatch.setattr(surveying.bandwidth, "triad", lambda *_: None)
+    assert main(["measure", str(tmp_path / "machine.toml")]) == 130
+    assert capsys.readouterr().err == "calc: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["machine.csv"], "a device is written as .toml"),
+        (["none/machine.toml"], "there is no folder"),
+        (["machine.toml", "--threads", "0"], "threads must be from 1 to"),
+        (["machine.toml", "--threads", "100000"], "the cores that this process may use"),
+    ],
+)
+def test_measure_refuses_before_it_measures(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    why: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", *arguments]) == 1
+    printed = capsys.readouterr()
+    assert why in printed.err
+    assert printed.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def comparison(name: str, ratio: float | None) -> Comparison:
+    second = quantity("1 s")
+    clock = None if ratio is None else Measured(second * ratio, 0.01, 7, name)
+    one = quantity("1 FLOP"), quantity("1 B")
+    return Comparison(name, "tests", "fp64", *one, second, clock)
+
+
+def test_validate_prints_ratios_and_errors(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [comparison("good", 1.1), comparison("bad", 5.0), comparison("noisy", None)]
+    monkeypatch.setattr(measure, "validate", lambda *_: found)
+    assert main(["validate", str(machine)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["kernel", "format", "predicted", "measured", "ratio"]
+    assert lines[2].split() == ["bad", "fp64", "1e3", "ms", "5e3", "ms", "5.00"]
+    assert lines[3].split() == ["noisy", "fp64", "1e3", "ms", "too", "noisy", "–"]
+    assert lines[-1] == (
+        "half of 2 kernels are within 205% of the roofline; the worst is bad, at 5 times its time"
+    )
+
+
+def test_validate_needs_a_record_of_one_core(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", str(tmp_path / "none.toml")]) == 1
+    assert "there is no such file" in capsys.readouterr().err
+    path = tmp_path / "two.toml"
+    import dataclasses
+
+    save(dataclasses.replace(made_up(), threads=2), path, "calc measure --threads 2")
+    assert main(["validate", str(path)]) == 1
+    assert "is not of one core" in capsys.readouterr().err
+
+
+def test_the_other_commands_take_the_file(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = ["--flops", "48 GFLOP", "--bytes", "48 GB", "--dtype", "fp64"]
+    assert main(["roofline", str(machine), *work]) == 0
+    assert "bound by               memory" in capsys.readouterr().out
+    assert main(["show", str(machine)]) == 0
+    assert "memory bandwidth" in capsys.readouterr().out
+    assert main(["roofline", "none.toml", *work]) == 1
+    assert "there is no such file" in capsys.readouterr().err
+
+
+def test_the_picture() -> None:
+    lines = roofline_lines(measure.accelerator(made_up()), "fp64")
+    assert lines[0] == "fp64: 48 GFLOP/s flat, 24 GB/s on the slope"
+    assert len(lines) == HEIGHT + 3
+    assert lines[1].strip().lstrip("/") == "_" * (WIDTH // 2)
+    assert lines[-1].startswith("0.02")
+    assert "ridge 2" in lines[-1]
+    slope = [line.index("/") for line in lines[2:HEIGHT] if "/" in line]
+    assert slope == sorted(slope, reverse=True)

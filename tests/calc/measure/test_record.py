@@ -1,0 +1,107 @@
+"""A measured machine is an accelerator like any other, or is refused in one sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import calc
+from calc import InputError, energy, hardware, quantity, roofline
+from calc.measure import accelerator, read, save
+from calc.measure.record import key_of, record_text
+from tests.calc.measure.surveys import MACHINE, made_up
+
+
+def test_what_is_saved_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "machine.toml"
+    saved = save(made_up(), path, "calc measure")
+    device = hardware.load(path)["made-up-9000-x-1-core"]
+    assert device.name == saved.name == 'Made Up 9000 "X", 1 core'
+    assert device.memory_bandwidth.m_as("GB/s") == pytest.approx(24)  # the triad, not the copy
+    assert device.memory_capacity == quantity("16 GiB")
+    assert device.on_chip_memory == quantity("32 MiB")
+    assert device.dtypes == ("fp64", "fp32")
+    assert device.ridge_point("fp64").m_as("FLOP/byte") == pytest.approx(2)
+    assert device.measurement["machine"] == MACHINE
+    assert device.measurement["command"] == "calc measure"
+    assert device.measurement["latency"]["memory"]["median"] == pytest.approx(160)
+    assert device.measurement["working_set"]["8192"]["spread"] == pytest.approx(0.0123)
+    assert [each.name for each in tmp_path.iterdir()] == ["machine.toml"]
+
+
+def test_every_value_says_how_it_was_measured() -> None:
+    device = accelerator(made_up())
+    for value in (device.memory_bandwidth, device.peak("fp64"), device.memory_capacity):
+        assert "measured, The Machine Foundations authors (2026)" in calc.source(value)
+    assert "A test: median of 9 repeats, spread 1.2%." in calc.source(device.peak("fp32"))
+    with pytest.raises(InputError, match="no meter of power"):
+        _ = device.tdp
+
+
+def test_laws_take_it() -> None:
+    device = accelerator(made_up())
+    peak, bandwidth = device.peak("fp64"), device.memory_bandwidth
+    assert roofline.bound(peak, bandwidth, "1 FLOP/byte") == "memory"
+    assert roofline.attainable(peak, bandwidth, "1 FLOP/byte").m_as("GFLOP/s") == pytest.approx(24)
+    step = roofline.execution_time_overlapped("48 GB", bandwidth, "48 GFLOP", peak)
+    assert step.m_as("s") == pytest.approx(2)
+    assert energy.energy_efficiency(peak, "48 W").m_as("GFLOP/J") == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("triad", "fp64", "why"),
+    [
+        ("0 GB/s", "48 GFLOP/s", "memory_bandwidth must be positive"),
+        ("24 GB/s", "0 GFLOP/s", "peak.fp64 must be positive"),
+        ("24 kB/s", "48 GFLOP/s", r"/machine.toml: .* ridge point of 2 MFLOP/byte"),
+        ("24 GB/s", "48 MFLOP/s", "ridge point of 0.002 FLOP/byte"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_not_written(
+    tmp_path: Path, triad: str, fp64: str, why: str
+) -> None:
+    with pytest.raises(InputError, match=why) as refusal:
+        save(made_up(triad, fp64), tmp_path / "machine.toml", "calc measure")
+    assert "\n" not in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_record_outlives_a_refused_one(tmp_path: Path) -> None:
+    path = tmp_path / "machine.toml"
+    save(made_up(), path, "calc measure")
+    with pytest.raises(InputError):
+        save(made_up("0 GB/s"), path, "calc measure")
+    assert read(path).memory_bandwidth.m_as("GB/s") == pytest.approx(24)
+
+
+@pytest.mark.parametrize("field", ["memory_bandwidth", "memory_capacity", "kind", "source"])
+def test_a_record_without_a_field_is_refused(tmp_path: Path, field: str) -> None:
+    lines = record_text(made_up(), "calc measure").splitlines()
+    path = tmp_path / "machine.toml"
+    kept = [line for line in lines if not line.startswith(f"{field} =")]
+    assert len(kept) == len(lines) - 1
+    path.write_text("\n".join(kept), encoding="utf-8")
+    with pytest.raises(InputError, match=f"has no {field}"):
+        hardware.load(path)
+
+
+def test_only_a_measured_machine_is_read(tmp_path: Path) -> None:
+    from calc.records import DATA
+
+    with pytest.raises(InputError, match="as `calc measure` writes it"):
+        read(DATA / "accelerators.toml")
+    with pytest.raises(InputError, match="there is no such file"):
+        read(tmp_path / "none.toml")
+
+
+def test_a_system_that_does_not_tell_its_caches() -> None:
+    device = accelerator(dataclasses.replace(made_up(), cache=None))
+    with pytest.raises(InputError, match="does not tell of its caches"):
+        _ = device.on_chip_memory
+
+
+def test_keys() -> None:
+    assert key_of("AMD EPYC, 1 core") == "amd-epyc-1-core"
+    assert key_of("???") == "machine"

@@ -1,0 +1,66 @@
+"""Medians and spreads of a clock that says what it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+
+import numpy
+import pytest
+
+from calc import quantity
+from calc.measure import NoisyError, timed
+
+
+def clock_of(durations: Sequence[float]) -> Callable[[], float]:
+    """A clock on which the runs take these times, over and over; it is read around each."""
+    now, times, reads = [0.0], cycle(durations), cycle((True, False))
+
+    def clock() -> float:
+        if not next(reads):
+            now[0] += next(times)
+        return now[0]
+
+    return clock
+
+
+def test_median_and_interquartile_range() -> None:
+    durations = [0.10, 0.11, 0.12, 0.10, 0.13, 0.10, 0.11, 0.12, 0.11]
+    found = timed(lambda: None, "a test", clock=clock_of(durations))
+    samples = [durations[(each + 1) % 9] for each in range(found.repeats)]  # one run tells the rest
+    low, median, high = numpy.percentile(samples, [25, 50, 75])
+    assert found.repeats == 10
+    assert found.value.m_as("s") == pytest.approx(median)
+    assert found.spread == pytest.approx((high - low) / median)
+
+
+def test_a_noisy_run_is_refused_in_one_sentence() -> None:
+    with pytest.raises(NoisyError, match=r"^a test: the middle half of .* 20% is the most") as why:
+        timed(lambda: None, "a test", clock=clock_of([0.1, 0.3]))
+    assert "\n" not in str(why.value)
+
+
+def test_a_disturbance_that_passes_is_tried_again() -> None:
+    durations = [0.1, *[0.1, 0.4] * 5, *[0.1] * 100]
+    found = timed(lambda: None, "a test", clock=clock_of(durations))
+    assert found.value == quantity("0.1 s")
+    assert found.spread < 1e-6
+
+
+def test_short_work_is_run_many_times_in_a_sample() -> None:
+    runs = [0]
+
+    def work() -> None:
+        runs[0] += 1
+
+    found = timed(work, "a test", clock=clock_of([1e-5, *[2e-3] * 31]))
+    assert runs[0] == 2 + 200 * 31
+    assert found.value.m_as("s") == pytest.approx(1e-5)
+
+
+def test_rates_and_steps_keep_the_spread() -> None:
+    found = timed(lambda: None, "a test", clock=clock_of([0.1, 0.11]))
+    rate = found.rate(quantity("21 GB"))
+    assert rate.value.m_as("GB/s") == pytest.approx(21 / found.value.m_as("s"))
+    assert found.per(4).value == found.value / 4
+    assert rate.spread == found.per(4).spread == found.spread > 0
