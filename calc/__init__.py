@@ -9,8 +9,8 @@
 Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
 `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`, `sparsity` and
 `collectives` the laws; `simulation` tries models on hardware that one does not have, `codesign`
-fits code and training to the hardware that one has, `derivations` holds what the book quotes. Each
-is imported when it is first used.
+fits code and training to the hardware that one has, `measure` finds the roofs of one's own machine,
+`derivations` holds what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     )
     from calc import (
         links as links,
+    )
+    from calc import (
+        measure as measure,
     )
     from calc import (
         memory as memory,
@@ -98,6 +101,7 @@ SUBMODULES = (
     *LAW_MODULES,
     "simulation",
     "codesign",
+    "measure",
     "derivations",
 )
 

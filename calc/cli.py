@@ -1,5 +1,5 @@
-"""The command `calc`: look up devices, constants and laws, use the roofline, evaluate text, and
-train small networks as on devices that one does not have.
+"""The command `calc`: look up devices, constants and laws, use the roofline, evaluate text, train
+small networks as on devices that one does not have, and measure the machine that one has.
 
 Built on argparse, which starts in a few milliseconds and is always there.
 """
@@ -89,7 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     place = commands.add_parser(
         "roofline", help="what bounds some work on a device, and its best time"
     )
-    place.add_argument("device", help="a device that `calc list` prints, such as h100")
+    place.add_argument(
+        "device",
+        help="a device that `calc list` prints, such as h100, or the .toml of `calc measure`",
+    )
     place.add_argument(
         "--flops", required=True, help='operations: "137 GFLOP", or a bare number of FLOP'
     )
@@ -109,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_simulate(commands)
     _add_sweep(commands)
     _add_training(commands)
+    _add_measure(commands)
     return parser
 
 
@@ -200,8 +204,8 @@ def _show(options: argparse.Namespace) -> list[str]:
             "",
             *(inspect.getdoc(law) or "").splitlines(),
         ]
-    if hardware.key_of(name) in hardware.names():
-        return _device(hardware.get(name))
+    if name.endswith(".toml") or hardware.key_of(name) in hardware.names():
+        return _device(_given_device(name))
     raise InputError(f"there is no device, constant or law {options.name!r}; {_advice(name)}")
 
 
@@ -255,13 +259,22 @@ def _device(device: hardware.Accelerator) -> list[str]:
     ]
 
 
+def _given_device(name: str) -> hardware.Accelerator:
+    """A device of the data, or that of a file which `calc measure` wrote."""
+    if not name.endswith(".toml"):
+        return hardware.get(name)
+    from calc import measure
+
+    return measure.read(Path(name))
+
+
 def _value(record: Record) -> str:
     estimate = " (estimate)" if record.provenance.kind == "estimate" else ""
     return f"{record.published}{estimate}" if record.published is not None else "unpublished"
 
 
 def _roofline(options: argparse.Namespace) -> list[str]:
-    device = hardware.get(options.device)
+    device = _given_device(options.device)
     operations = _amount("--flops", options.flops, "FLOP")
     traffic = _amount("--bytes", options.bytes, "byte")
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
@@ -421,7 +434,7 @@ def _table_files(options: argparse.Namespace) -> list[Path]:
 
 
 def _sweep_lines(summary: Any, memory: str) -> list[str]:
-    """A line for each variant, as wide as its longest cells."""
+    """A line for each variant."""
     rows = [("pruning", "precision", "accuracy", "latency", "memory", "accepted")]
     for row in summary.iter_rows(named=True):
         spread = "" if row["accuracy_std"] is None else f" ± {row['accuracy_std']:.1%}"
@@ -435,10 +448,103 @@ def _sweep_lines(summary: Any, memory: str) -> list[str]:
                 "yes" if row["accepted"] else "no",
             )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return _columns(rows)
+
+
+def _add_measure(commands: Any) -> None:
+    measure = commands.add_parser(
+        "measure", help="measure this machine's roofs, and write them as a device"
+    )
+    measure.add_argument("file", nargs="?", default="machine.toml", help="(%(default)s)")
+    measure.add_argument("--threads", type=int, default=1, help="cores to use (%(default)s)")
+    measure.add_argument("--gpu", action="store_true", help="measure the GPU that torch finds")
+    measure.set_defaults(run=_measure)
+
+    validate = commands.add_parser(
+        "validate", help="predict some two dozen kernels from measured roofs, and time them"
+    )
+    validate.add_argument(
+        "file", nargs="?", default="machine.toml", help="that `calc measure` wrote (%(default)s)"
+    )
+    validate.set_defaults(run=_validate)
+
+
+def _measure(options: argparse.Namespace) -> list[str]:
+    from calc import measure
+    from calc.files import writable
+    from calc.simulation.progress import ProgressBar
+
+    target = writable(options.file)
+    if target.suffix != ".toml":
+        raise InputError(f"a device is written as .toml; got {options.file!r}")
+    command = "calc measure --gpu" if options.gpu else f"calc measure --threads {options.threads}"
+    with ProgressBar(1, "measuring") as bar:
+        if options.gpu:
+            found = measure.gpu_survey(bar.stand)
+        else:
+            found = measure.survey(options.threads, bar.stand)
+    return _survey_lines(found, measure.save(found, target, command), target)
+
+
+def _survey_lines(found: Any, device: hardware.Accelerator, target: Path) -> list[str]:
+    """Medians and spreads, where the caches end, and the picture with the ridge points."""
+    from calc.measure.picture import roofline_lines
+
+    tables = {
+        "bandwidth": found.bandwidths,
+        "peak": found.peaks,
+        "latency": found.latencies,
+        "working set": {
+            f"{Quantity(size / 1024, 'KiB'):.0f}": each for size, each in found.working_sets.items()
+        },
+    }
+    rows = [
+        (f"{kind}, {name}", f"{each.value:.4g}", f"± {each.spread:.1%}")
+        for kind, table in tables.items()
+        for name, each in table.items()
+    ]
+    dtype = max(device.dtypes, key=lambda each: float(device.peak(each).m_as("FLOP/s")))
+    ridges = [(f"ridge point, {each}", f"{device.ridge_point(each):.3g}") for each in device.dtypes]
+    h100 = hardware.H100
     return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        f"{device.name}; medians, and the range of the middle half of the repeats",
+        *_columns(rows),
+        "",
+        *roofline_lines(device, dtype),
+        "",
+        *_columns([*ridges, ("of an H100, fp16", f"{h100.ridge_point('fp16'):.3g}")]),
+        f"written to {target}; calc.hardware.load() and `calc roofline {target}` read it",
+    ]
+
+
+def _validate(options: argparse.Namespace) -> list[str]:
+    from calc import measure
+    from calc.simulation.progress import ProgressBar
+
+    device = measure.read(Path(options.file))
+    if device.measurement["threads"] != 1 or "gpu" in device.measurement["machine"]:
+        raise InputError(
+            f"{options.file} is not of one core, which the kernels run on; make one by"
+            f" `calc measure --threads 1`"
+        )
+    with ProgressBar(1, "validating") as bar:
+        kernels = measure.suite(measure.this_machine().beyond_caches)
+        compared = measure.validate(kernels, device, bar.stand)
+    rows = [("kernel", "format", "predicted", "measured", "ratio")]
+    for each in compared:
+        measured = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
+        ratio = f"{each.ratio:.2f}" if each.measured else "–"
+        rows.append((each.name, each.dtype, f"{each.predicted.to('ms'):.3g}", measured, ratio))
+    steady = [each for each in compared if each.measured]
+    if not steady:
+        return [*_columns(rows), "", "every kernel was too noisy; try again while nothing runs"]
+    worst = max(steady, key=lambda each: measure.error(each.ratio))
+    return [
+        *_columns(rows),
+        "",
+        f"half of {len(steady)} kernels are within"
+        f" {measure.median_error([each.ratio for each in steady]):.0%} of the roofline;"
+        f" the worst is {worst.name}, at {worst.ratio:.3g} times its time",
     ]
 
 
@@ -563,6 +669,10 @@ def _json(result: dict[str, Any]) -> list[str]:
     return json.dumps(result, indent=2, ensure_ascii=False).splitlines()
 
 
-def _columns(rows: list[tuple[str, str]]) -> list[str]:
-    width = max(len(first) for first, _ in rows)
-    return [f"{first:<{width}}  {second}" for first, second in rows]
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """A line for each row, each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
