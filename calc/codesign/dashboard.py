@@ -12,8 +12,8 @@ from html import escape
 from pathlib import Path
 
 from calc.codesign.run_log import LoggedRun
+from calc.files import with_whole_file
 from calc.roofline import attainable, bound, ridge_point
-from calc.simulation.frames import with_whole_file
 from calc.units import quantity
 
 # What can happen in a step, the form of its mark, and how the caption says that form.
