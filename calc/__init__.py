@@ -6,11 +6,11 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Modules: `constants`, `hardware` and `runs` hold the data, `formats` the number formats; `roofline`,
-`scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`, `sparsity` and
-`collectives` the laws; `simulation` tries models on hardware that one does not have, `codesign`
-fits code and training to the hardware that one has, `measure` finds the roofs of one's own machine,
-`derivations` holds what the book quotes. Each is imported when it is first used.
+Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
+`roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
+`sparsity` and `collectives` the laws; `simulation` tries models on hardware that one does not have,
+`codesign` fits code and training to the hardware that one has, `measure` finds the roofs of one's
+own machine, `derivations` holds what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
         memory as memory,
     )
     from calc import (
+        models as models,
+    )
+    from calc import (
         quantization as quantization,
     )
     from calc import (
@@ -96,6 +99,7 @@ LAW_MODULES = (
 SUBMODULES = (
     "constants",
     "hardware",
+    "models",
     "runs",
     "formats",
     *LAW_MODULES,

@@ -100,7 +100,9 @@ def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
         case ast.Call(func=ast.Name(id="quantity"), args=arguments):
             return all(isinstance(argument, ast.Constant) for argument in arguments)
         case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="constants" | "hardware" | "runs"), attr="get")
+            func=ast.Attribute(
+                value=ast.Name(id="constants" | "hardware" | "models" | "runs"), attr="get"
+            )
         ):
             return True
         case ast.Name(id=name):

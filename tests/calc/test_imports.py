@@ -20,7 +20,7 @@ LAYERS = [
     {"errors"},
     {"files", "units", "parsing", "formatting"},
     {"citations", "records"},
-    {"constants", "hardware", "runs", "formats"},
+    {"constants", "hardware", "models", "runs", "formats"},
     {"law", "elementwise"},
     set(calc.LAW_MODULES),
     {"derivations", "simulation", "codesign", "measure"},

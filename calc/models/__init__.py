@@ -1,0 +1,30 @@
+"""Architectures of published models: `calc.models.LLAMA_3_8B.width`, parameters part by part.
+
+Each number carries its source. `from_config` reads those of a model that is not here from its
+Hugging Face `config.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc.errors import InputError
+from calc.models.architecture import Matrix, Transformer
+from calc.models.config import from_config
+from calc.models.data import get, names
+from calc.models.resnet import Convolution, ResNet
+
+__all__ = ["Convolution", "Matrix", "ResNet", "Transformer", "from_config", "get", "names"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return get(name)
+    except InputError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name.upper().replace("-", "_").replace(".", "_") for name in names())]

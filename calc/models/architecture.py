@@ -1,0 +1,265 @@
+"""A transformer's architecture, and the parameters that it makes, matrix by matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from calc.errors import InputError
+from calc.units import Quantity, quantity
+
+PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
+BIASES = ("qkv", "attention output", "feed-forward")
+NORMS = {"rms": 1, "layer": 2}  # vectors of each
+OUTPUTS = ("own", "tied", "pooler", "classes")
+
+
+class Matrix(NamedTuple):
+    """A matrix of weights that each token of a layer is multiplied by, or one of several alike."""
+
+    part: str
+    name: str
+    inputs: int
+    outputs: int
+    layers: int
+    """Layers that have it; 1 where it stands outside of them."""
+    copies: int = 1
+    """How many a layer has: its experts."""
+    used: int = 1
+    """How many of them a token is multiplied by."""
+    bias: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of all its copies in all layers, biases not counted."""
+        return self.inputs * self.outputs * self.copies * self.layers
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transformer:
+    """One model: its architecture, and its parameters part by part.
+
+    Its numbers have the names of `calc/data/models.toml`, whose first comment explains them:
+    layers, width, heads, kv_heads, head_width, vocabulary, context and so on. What a model does
+    not have, such as experts or positions that are learned, is None.
+    """
+
+    key: str
+    name: str
+    year: int | None
+    layers: Quantity
+    width: Quantity
+    heads: Quantity
+    kv_heads: Quantity
+    head_width: Quantity
+    context: Quantity
+    gated: bool
+    norm: str
+    biases: tuple[str, ...]
+    output: str
+    feed_forward_width: Quantity | None = None
+    vocabulary: Quantity | None = None
+    patch_inputs: Quantity | None = None
+    classes: Quantity | None = None
+    positions: Quantity | None = None
+    other_embeddings: Quantity | None = None
+    norms: Quantity | None = None
+    experts: Quantity | None = None
+    active_experts: Quantity | None = None
+    shared_experts: Quantity | None = None
+    expert_width: Quantity | None = None
+    dense_layers: Quantity | None = None
+    query_latent: Quantity | None = None
+    kv_latent: Quantity | None = None
+    rotary_width: Quantity | None = None
+    value_width: Quantity | None = None
+    total: Quantity | None = None
+    """Parameters as published; `parameters` counts them."""
+
+    def __post_init__(self) -> None:
+        heads, kv_heads = self._count("heads"), self._count("kv_heads")
+        if heads % kv_heads:
+            raise InputError(
+                f"{self.name}: its {kv_heads} heads of keys and values must divide its {heads}"
+                " query heads"
+            )
+        if self._count("active_experts") > self._count("experts"):
+            raise InputError(
+                f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
+                f" of {self._count('experts')}"
+            )
+
+    @property
+    def key_width(self) -> Quantity:
+        """Width of a head's query and key, with the part that latent attention keeps apart."""
+        return quantity(self._count("head_width") + self._count("rotary_width"), "1")
+
+    @property
+    def head_value_width(self) -> Quantity:
+        """Width of a head's value."""
+        return self.value_width if self.value_width is not None else self.head_width
+
+    @property
+    def tied_embeddings(self) -> bool:
+        """Whether the embedding is the matrix of the output too."""
+        return self.output == "tied"
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """The matrices that a token is multiplied by on its way, the tied output included."""
+        matrices = [*self._attention(), *self._feed_forward()]
+        width = self._count("width")
+        if self.patch_inputs is not None:
+            patch = Matrix("embedding", "patches", self._count("patch_inputs"), width, 1, bias=True)
+            matrices = [patch, *matrices]
+        rows = {"pooler": width, "classes": self._count("classes")}
+        outputs = rows.get(self.output, self._count("vocabulary"))
+        bias = self.output in rows
+        return (*matrices, Matrix("output", self.output, width, outputs, 1, bias=bias))
+
+    @property
+    def parts(self) -> dict[str, Quantity]:
+        """Parameters of each part: embedding, attention, feed-forward, router, norms, output.
+
+        >>> from calc import models
+        >>> for part, parameters in models.get("mixtral-8x7b").parts.items():
+        ...     print(part, parameters)
+        embedding 131.1M param
+        attention 1.342B param
+        feed-forward 45.10B param
+        router 1.049M param
+        norms 266.2K param
+        output 131.1M param
+        """
+        counts = dict.fromkeys(PARTS, 0)
+        for matrix in self.matrices:
+            if not (matrix.part == "output" and self.tied_embeddings):
+                biases = matrix.outputs * matrix.copies * matrix.layers if matrix.bias else 0
+                counts[matrix.part] += matrix.parameters + biases
+        width = self._count("width")
+        vectors = (self._count(each) for each in ("vocabulary", "positions", "other_embeddings"))
+        counts["embedding"] += width * sum(vectors)
+        layers, norms = self._count("layers"), self._count("norms") or 2
+        latents = self._count("query_latent") + self._count("kv_latent")
+        counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * latents)
+        # Latent attention came with a bias that evens out the load of the experts.
+        counts["router"] += self._expert_layers * self._count("experts") * (latents > 0)
+        return {part: quantity(count, "param") for part, count in counts.items() if count}
+
+    @property
+    def parameters(self) -> Quantity:
+        """All parameters, counted.
+
+        >>> from calc import models
+        >>> print(f"{models.get('llama-3-8b').parameters.m_as('param'):.0f}")
+        8030261248
+        """
+        return sum(self.parts.values(), quantity(0, "param"))
+
+    @property
+    def active_parameters(self) -> Quantity:
+        """Those that one token meets: all but the experts that it is not sent to.
+
+        >>> from calc import models
+        >>> print(models.get("mixtral-8x7b").active_parameters)
+        12.88B param
+        """
+        idle = sum(
+            each.parameters // each.copies * (each.copies - each.used) for each in self.matrices
+        )
+        active: Quantity = self.parameters - quantity(idle, "param")
+        return active
+
+    @property
+    def multiplied_parameters(self) -> Quantity:
+        """Those of the matrices that one token is multiplied by, from which its operations follow.
+
+        The embedding is looked up and adds none of its own; a pooler or classifier sees one token.
+        """
+        used = sum(
+            each.parameters // each.copies * each.used
+            for each in self.matrices
+            if each.name not in ("pooler", "classes")
+        )
+        return quantity(used, "param")
+
+    @property
+    def _expert_layers(self) -> int:
+        return (
+            self._count("layers") - self._count("dense_layers") if self.experts is not None else 0
+        )
+
+    def _attention(self) -> list[Matrix]:
+        layers, width, heads = self._count("layers"), self._count("width"), self._count("heads")
+        head, value = self._count("head_width"), int(self.head_value_width.magnitude)
+        out = Matrix(
+            "attention",
+            "output",
+            heads * value,
+            width,
+            layers,
+            bias="attention output" in self.biases,
+        )
+        if self.kv_latent is None:
+            kv, bias = self._count("kv_heads") * head, "qkv" in self.biases
+            return [
+                Matrix("attention", "query", width, heads * head, layers, bias=bias),
+                Matrix("attention", "key", width, kv, layers, bias=bias),
+                Matrix("attention", "value", width, kv, layers, bias=bias),
+                out,
+            ]
+        query, latent = self._count("query_latent"), self._count("kv_latent")
+        rotary = self._count("rotary_width")
+        return [
+            Matrix("attention", "query down", width, query, layers),
+            Matrix("attention", "query up", query, heads * (head + rotary), layers),
+            Matrix("attention", "key and value down", width, latent + rotary, layers),
+            Matrix("attention", "key up", latent, heads * head, layers),
+            Matrix("attention", "value up", latent, heads * value, layers),
+            out,
+        ]
+
+    def _feed_forward(self) -> list[Matrix]:
+        width, expert_layers = self._count("width"), self._expert_layers
+        dense_layers = self._count("layers") - expert_layers
+        matrices = []
+        names = ("gate", "up", "down") if self.gated else ("up", "down")
+        for prefix, hidden, layers, copies, used in (
+            ("", self._count("feed_forward_width"), dense_layers, 1, 1),
+            (
+                "shared ",
+                self._count("expert_width"),
+                expert_layers,
+                self._count("shared_experts"),
+                0,
+            ),
+            (
+                "expert ",
+                self._count("expert_width"),
+                expert_layers,
+                self._count("experts"),
+                self._count("active_experts"),
+            ),
+        ):
+            if layers and copies:
+                matrices += [
+                    Matrix(
+                        "feed-forward",
+                        prefix + name,
+                        *((hidden, width) if name == "down" else (width, hidden)),
+                        layers,
+                        copies,
+                        used or copies,
+                        "feed-forward" in self.biases,
+                    )
+                    for name in names
+                ]
+        if expert_layers:
+            matrices.append(
+                Matrix("router", "router", width, self._count("experts"), expert_layers)
+            )
+        return matrices
+
+    def _count(self, name: str) -> int:
+        value: Quantity | None = getattr(self, name)
+        return 0 if value is None else int(value.magnitude)

@@ -1,0 +1,84 @@
+"""Models by their key, from `data/models.toml`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, Literal, overload
+
+from calc.errors import InputError, shown
+from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
+from calc.models.resnet import ResNet
+from calc.records import DATA, read_record, read_toml
+
+FILE = DATA / "models.toml"
+INHERITED = ("kind", "source", "checked")
+UNITS = {"total": "param", "work": "FLOP"}  # of numbers that are no counts
+PLAIN = ("name", "year", "gated", "norm", "biases", "output", "blocks")  # without a source each
+WORDS = {"norm": tuple(NORMS), "output": OUTPUTS}
+
+
+def names() -> tuple[str, ...]:
+    """The keys of all models."""
+    return tuple(_tables())
+
+
+@overload
+def get(key: Literal["resnet-50"]) -> ResNet: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def get(key: str) -> Transformer: ...
+
+
+def get(key: str) -> Transformer | ResNet:
+    """The model of that key; case, "-", "_" and "." do not matter.
+
+    >>> get("Llama_3_8B").name
+    'Llama 3 8B'
+    """
+    spellings = {_spelling(name): name for name in names()}
+    if _spelling(key) not in spellings:
+        raise InputError(f"there is no model {shown(key)}; there is {', '.join(names())}")
+    return _get(spellings[_spelling(key)])
+
+
+def _spelling(key: str) -> str:
+    return str(key).lower().replace("_", "-").replace(".", "-")
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return read_toml(FILE)
+
+
+@cache
+def _get(key: str) -> Transformer | ResNet:
+    table = dict(_tables()[key])
+    made = ResNet if table.pop("family", "transformer") == "resnet" else Transformer
+    inherited = {name: table.pop(name) for name in INHERITED}
+    known = {field.name for field in fields(made)} - {"key"}
+    if wrong := [name for name in table if name not in known]:
+        raise InputError(
+            f"{FILE}: {key} has an unknown field {wrong[0]}; known are {', '.join(sorted(known))}"
+        )
+    for name, allowed in WORDS.items():
+        if name in table and table[name] not in allowed:
+            raise InputError(
+                f"{FILE}: {key}: {name} must be one of {', '.join(allowed)}; got {table[name]!r}"
+            )
+    if wrong := [each for each in table.get("biases", ()) if each not in BIASES]:
+        raise InputError(f"{FILE}: {key}: biases are {', '.join(BIASES)}; got {wrong[0]!r}")
+
+    def read(name: str, value: Any) -> Any:
+        if name in PLAIN:
+            return tuple(value) if isinstance(value, list) else value
+        title = {"title": f"{name.replace('_', ' ')} of {table['name']}"}
+        fields = value if isinstance(value, dict) else {"value": value}
+        unit = {"unit": UNITS.get(name, "1")}
+        return read_record(unit | fields, f"{key}.{name}", FILE, inherited | title).quantity
+
+    try:
+        return made(key=key, **{name: read(name, value) for name, value in table.items()})
+    except TypeError as error:  # a field that every model has
+        raise InputError(f"{FILE}: {key}: {error}") from None

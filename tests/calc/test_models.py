@@ -1,0 +1,254 @@
+"""Models: their parameters against published counts, and what a mistake is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calc import InputError, Quantity, models, source
+from calc.citations import bibliography
+from calc.models import data
+
+TRANSFORMERS = [name for name in models.names() if name != "resnet-50"]
+
+# What the file's totals are rounded to; 1 where somebody counted the tensors of a checkpoint.
+ROUNDED_TO = {"gpt-3-175b": 0.1e9, "deepseek-v3": 1e9}
+# The names under which these models are known are totals too, rounded to their last digit. A
+# Llama 2 70B has 69 billion, so the last digit of its name is the 7. Mixtral's 8x7B is none: the
+# paper says 47 billion.
+NAMES = {
+    "gpt-3-175b": (175e9, 1e9),
+    "llama-2-7b": (7e9, 1e9),
+    "llama-2-70b": (70e9, 10e9),
+    "llama-3-8b": (8e9, 1e9),
+    "llama-3-70b": (70e9, 10e9),
+    "llama-3-405b": (405e9, 10e9),
+    "mistral-7b": (7e9, 1e9),
+    "mixtral-8x7b": (47e9, 1e9),
+    "deepseek-v3": (671e9, 1e9),
+    "qwen-2-5-72b": (72.7e9, 0.1e9),
+    "gemma-2-27b": (27e9, 1e9),
+    "bert-large": (340e6, 10e6),
+    "resnet-50": (25.6e6, 0.1e6),
+}
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_parameters_are_the_published_ones(name: str) -> None:
+    model = models.get(name)
+    counted, published = model.parameters.m_as("param"), model.total.m_as("param")
+    assert abs(counted - published) < (ROUNDED_TO.get(name, 1) + 1) / 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_round_to_the_name(name: str) -> None:
+    printed, step = NAMES[name]
+    assert abs(models.get(name).parameters.m_as("param") - printed) <= step / 2
+
+
+def test_published_parts() -> None:
+    """Mixtral: 12.9 billion active; DeepSeek-V3: 36.6, its embedding not counted; Gemma's report,
+    in millions: 1 180 of embeddings and 26 047 besides; Qwen's: 70.0 without embeddings.
+    """
+    assert round(models.get("mixtral-8x7b").active_parameters.m_as("param") / 1e9, 1) == 12.9
+    deepseek = models.get("deepseek-v3")
+    assert deepseek.parameters.m_as("param") == 671_026_419_200
+    without = deepseek.active_parameters - deepseek.parts["embedding"]
+    assert round(without.m_as("param") / 1e9, 1) == 36.6
+    gemma = models.get("gemma-2-27b")
+    embedding = gemma.parts["embedding"].m_as("param")
+    assert round(embedding / 1e6) == 1180
+    assert round((gemma.parameters.m_as("param") - embedding) / 1e6) == 26_047
+    qwen = models.get("qwen-2-5-72b")
+    rest = qwen.parameters - qwen.parts["embedding"] - qwen.parts["output"]
+    assert round(rest.m_as("param") / 1e9, 1) == 70.2  # the model card prints 70.0
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_counts_agree_with_each_other(name: str) -> None:
+    model = models.get(name)
+    assert isinstance(model, models.Transformer)
+    assert sum(model.parts.values()) == model.parameters
+    assert model.multiplied_parameters < model.active_parameters <= model.parameters
+    assert (model.active_parameters < model.parameters) == (model.experts is not None)
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_each_number_names_its_source(name: str) -> None:
+    model = models.get(name)
+    numbers = [getattr(model, field.name) for field in fields(model)]
+    read = [each for each in numbers if isinstance(each, Quantity)]
+    assert len(read) >= 5
+    for number in read:
+        assert number.provenance is not None
+        assert number.provenance.source in bibliography()
+
+
+def test_models_are_found_by_any_spelling() -> None:
+    assert models.QWEN_2_5_72B is models.get("qwen-2.5-72b")
+    assert "LLAMA_3_8B" in dir(models)
+    with pytest.raises(InputError, match=r"there is no model 'gpt-5'; there is gpt-3-175b, "):
+        models.get("gpt-5")
+    with pytest.raises(AttributeError, match="there is no model 'GPT_5'"):
+        _ = models.GPT_5
+
+
+def test_the_source_of_a_number_is_told() -> None:
+    assert source(models.get("gemma-2-27b").feed_forward_width).startswith(
+        "feed forward width of Gemma 2 27B: datasheet, Google (2024)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("layers =", "depth =", "unknown field depth; known are "),
+        ('norm = "layer"', 'norm = "batch"', "norm must be one of rms, layer; got 'batch'"),
+        ('biases = ["qkv"', 'biases = ["q"', "biases are qkv, .*; got 'q'"),
+        ("layers = 96\n", "", "missing 1 required keyword-only argument: 'layers'"),
+        (
+            "kv_heads = 96",
+            "kv_heads = 36",
+            "its 36 heads of keys and values must divide its 96 query heads$",
+        ),
+        ("width = 12288", 'width = "wide"', "width: value must be a number; got 'wide'"),
+    ],
+)
+def test_a_wrong_field_is_named(
+    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = data.FILE.read_text(encoding="utf-8").split("[llama-2-7b]")[0]
+    path = tmp_path / "models.toml"
+    path.write_text(text.replace(f"\n{old}", f"\n{new}", 1), encoding="utf-8")
+    monkeypatch.setattr(data, "FILE", path)
+    data._tables.cache_clear()
+    data._get.cache_clear()
+    try:
+        with pytest.raises(InputError, match=message):
+            models.get("gpt-3-175b")
+    finally:
+        data._tables.cache_clear()
+        data._get.cache_clear()
+
+
+# --- config.json ---
+
+
+def config(family: str, counts: str, **more: Any) -> dict[str, Any]:
+    names = (
+        "num_hidden_layers hidden_size num_attention_heads num_key_value_heads intermediate_size"
+        " vocab_size max_position_embeddings"
+    )
+    numbers = map(int, counts.split())
+    return {"model_type": family, **dict(zip(names.split(), numbers, strict=True)), **more}
+
+
+# Counts of checkpoints, from the same places as those of models.toml.
+CONFIGS = {
+    "llama 3.1 8B": (config("llama", "32 4096 32 8 14336 128256 131072"), 8_030_261_248),
+    "llama 3.2 1B": (
+        config("llama", "16 2048 32 8 8192 128256 131072", tie_word_embeddings=True, head_dim=64),
+        1_235_814_400,
+    ),
+    "mistral 7B": (config("mistral", "32 4096 32 8 14336 32000 32768"), 7_241_732_096),
+    "qwen2 0.5B": (
+        config("qwen2", "24 896 14 2 4864 151936 131072", tie_word_embeddings=True),
+        494_032_768,
+    ),
+    "qwen2 7B": (config("qwen2", "28 3584 28 4 18944 152064 131072"), 7_615_616_512),
+    "gemma 2B": (config("gemma", "18 2048 8 1 16384 256000 8192", head_dim=256), 2_506_172_416),
+    "gemma 7B": (config("gemma", "28 3072 16 16 24576 256000 8192", head_dim=256), 8_537_680_896),
+    "gemma2 9B": (config("gemma2", "42 3584 16 8 14336 256000 8192", head_dim=256), 9_241_705_984),
+    "mixtral 8x7B": (
+        config(
+            "mixtral", "32 4096 32 8 14336 32000 32768", num_local_experts=8, num_experts_per_tok=2
+        ),
+        46_702_792_704,
+    ),
+}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[Any], models.Transformer]:
+    def read(given: Any) -> models.Transformer:
+        path = tmp_path / "config.json"
+        path.write_text(given if isinstance(given, str) else json.dumps(given), encoding="utf-8")
+        return models.from_config(path)
+
+    return read
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_gives_the_counted_parameters(
+    name: str, read: Callable[[Any], models.Transformer]
+) -> None:
+    given, counted = CONFIGS[name]
+    assert read(given).parameters.m_as("param") == counted
+
+
+def test_a_llama_without_groups(read: Callable[[Any], models.Transformer]) -> None:
+    given = config("llama", "32 4096 32 32 11008 32000 4096")
+    del given["num_key_value_heads"]
+    assert read(given).parameters == models.get("llama-2-7b").parameters
+
+
+def test_biases_of_a_config(read: Callable[[Any], models.Transformer]) -> None:
+    plain = config("llama", "2 64 4 2 128 1000 512")
+    biased = read(plain | {"attention_bias": True, "mlp_bias": True})
+    added = biased.parameters - read(plain).parameters
+    assert added.m_as("param") == 2 * ((64 + 32 + 32 + 64) + (128 + 128 + 64))
+
+
+LLAMA = config("llama", "32 4096 32 8 14336 128256 131072")
+MIXTRAL = CONFIGS["mixtral 8x7B"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (LLAMA | {"model_type": "mamba"}, r"model_type must be one of llama, .*; got 'mamba'$"),
+        ({"layers": 3}, r"model_type must be one of llama, .*; got None$"),
+        (
+            {k: v for k, v in LLAMA.items() if k not in ("hidden_size", "vocab_size")},
+            "a configuration of llama must have hidden_size, vocab_size$",
+        ),
+        (
+            {k: v for k, v in LLAMA.items() if k != "num_attention_heads"},
+            "a configuration of llama must have num_attention_heads$",
+        ),
+        (
+            LLAMA | {"num_key_value_heads": 5},
+            "5 heads of keys and values must divide its 32 query heads$",
+        ),
+        (LLAMA | {"num_hidden_layers": 0}, "num_hidden_layers must be a whole number above 0; got"),
+        (LLAMA | {"hidden_size": "wide"}, "hidden_size must be a whole number above 0; got 'wide'"),
+        (LLAMA | {"hidden_size": 4097}, r"num_attention_heads \(32\) must divide its hidden_size"),
+        (MIXTRAL | {"num_experts_per_tok": 9}, "cannot be sent to 9 experts of 8$"),
+        (config("gemma", "18 2048 8 1 16384 256000 8192"), "gemma must have head_dim$"),
+        ('{"model_type": "llama",', "is not valid JSON: "),
+        ("[1, 2]", r"must hold a JSON object, as config.json does; got \[1, 2\]"),
+        ("", "is not valid JSON: "),
+    ],
+)
+def test_a_config_that_cannot_be_read(
+    given: Any, message: str, read: Callable[[Any], models.Transformer]
+) -> None:
+    with pytest.raises(InputError, match=message) as refusal:
+        read(given)
+    assert "config.json: " in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_config_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        models.from_config(tmp_path / "config.json")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        models.from_config(tmp_path)
+    (tmp_path / "config.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(InputError, match="is not valid JSON"):
+        models.from_config(tmp_path / "config.json")
