@@ -8,9 +8,10 @@
 
 Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
 `roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
-`sparsity` and `collectives` the laws; `simulation` tries models on hardware that one does not have,
-`codesign` fits code and training to the hardware that one has, `measure` finds the roofs of one's
-own machine, `derivations` holds what the book quotes. Each is imported when it is first used.
+`sparsity`, `collectives`, `transformer` and `convolution` the laws; `simulation` tries models on
+hardware that one does not have, `codesign` fits code and training to the hardware that one has,
+`measure` finds the roofs of one's own machine, `derivations` holds what the book quotes. Each is
+imported when it is first used.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     )
     from calc import (
         constants as constants,
+    )
+    from calc import (
+        convolution as convolution,
     )
     from calc import (
         derivations as derivations,
@@ -81,6 +85,9 @@ if TYPE_CHECKING:
     from calc import (
         training as training,
     )
+    from calc import (
+        transformer as transformer,
+    )
 
 __all__ = ["InputError", "Quantity", "laws", "quantity", "source"]
 
@@ -95,6 +102,8 @@ LAW_MODULES = (
     "quantization",
     "sparsity",
     "collectives",
+    "transformer",
+    "convolution",
 )
 SUBMODULES = (
     "constants",

@@ -115,7 +115,8 @@ class Transformer:
         rows = {"pooler": width, "classes": self._count("classes")}
         outputs = rows.get(self.output, self._count("vocabulary"))
         bias = self.output in rows
-        return (*matrices, Matrix("output", self.output, width, outputs, 1, bias=bias))
+        name = self.output if bias else "vocabulary"
+        return (*matrices, Matrix("output", name, width, outputs, 1, bias=bias))
 
     @property
     def parts(self) -> dict[str, Quantity]:
@@ -194,7 +195,7 @@ class Transformer:
         head, value = self._count("head_width"), int(self.head_value_width.magnitude)
         out = Matrix(
             "attention",
-            "output",
+            "attention output",
             heads * value,
             width,
             layers,

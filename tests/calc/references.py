@@ -174,6 +174,40 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "collectives.scaling_efficiency": lambda compute, talk, overlap: (
         compute / (sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0])
     ),
+    "transformer.projection_flops": lambda parameters, work: parameters * work,
+    # A score for each position and head, d_k terms long, and a sum of values, d_v wide.
+    "transformer.attention_flops": lambda context, layers, heads, keys, values, work: (
+        work * keys * context * heads * layers + work * values * context * heads * layers
+    ),
+    # The sum of 1, 2, …, n over n.
+    "transformer.causal_context": lambda length: length * (length + 1) / 2 / length,
+    "transformer.batch_tokens": lambda length, sequences: length * sequences,
+    "transformer.attention_crossover": lambda projections, layers, heads, keys, values, work: (
+        projections / layers / heads / work / (keys + values)
+    ),
+    "transformer.kv_bytes_per_token": lambda layers, heads, keys, values, size, copies: (
+        (keys * size + values * size) * heads * layers * copies
+    ),
+    "transformer.latent_bytes_per_token": lambda layers, latent, rotary, size, copies: (
+        (latent * size + rotary * size) * layers * copies
+    ),
+    "transformer.layer_activations": lambda width, attention, hidden, size, mask, norms: (
+        2 * width * size
+        + norms * width * size
+        + attention * size
+        + hidden * size
+        + 2 * width * mask
+    ),
+    "transformer.score_activations": lambda context, heads, size, mask: (
+        context * heads * size + context * heads * mask + context * heads * size
+    ),
+    # An expert is left out by all tokens with probability (1 - s)^T.
+    "transformer.experts_used": lambda experts, share, tokens: (
+        experts - experts * (1 - share) ** tokens
+    ),
+    "convolution.convolution_flops": lambda height, width, inputs, outputs, kernel, per_term: (
+        per_term * (inputs * kernel * kernel) * (outputs * height * width)
+    ),
 }
 
 

@@ -158,7 +158,7 @@ def test_an_empty_array_gives_an_empty_array(name: str) -> None:
 
 @every_law
 def test_numbers_without_a_unit_are_counts(name: str) -> None:
-    counts = {"", "param", "token", "request", "sample", "token/param"}
+    counts = {"", "param", "token", "request", "sample", "token/param", "1/token"}
     for argument, (unit, *_) in arguments_of(LAWS[name]).items():
         arguments: dict[str, Any] = valid(LAWS[name])
         expected = LAWS[name](**arguments)

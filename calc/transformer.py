@@ -1,0 +1,479 @@
+"""Transformer arithmetic: operations, matrix products, caches and activations of a model.
+
+The laws take numbers, and so do for any model; what takes a model of `calc.models` puts them
+together from its architecture. Matrix products are counted alone: norms, activations, softmax and
+rotary positions add under one percent of the operations in a large model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from calc import constants, roofline
+from calc.errors import InputError, shown
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.models import Transformer
+from calc.units import Quantity, QuantityLike, quantity
+
+RECOMPUTATIONS = ("none", "selective", "full")
+
+
+@law
+def projection_flops(
+    parameters: Annotated[QuantityLike, "param"],
+    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_inference"),
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass in matrices of weights: a multiply and an add for each.
+
+    Equation: F = 2 · P
+
+    Assumes that `parameters` counts what a token is multiplied by: no embedding that is looked up,
+    and of a mixture of experts those that it is sent to.
+
+    Source: kaplan2020scaling
+
+    >>> print(projection_flops("7B param"))
+    14 GFLOP/token
+    """
+    return work * parameters
+
+
+@law
+def attention_flops(
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    layers: Annotated[QuantityLike, ""],
+    heads: Annotated[QuantityLike, ""],
+    key_width: Annotated[QuantityLike, ""],
+    value_width: Annotated[QuantityLike, ""],
+    work: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass in scores and weighted values, over its context.
+
+    Equation: F = 2 · c · l · h · (d_k + d_v)
+
+    Assumes that the token looks at c positions; under a causal mask that is `causal_context` on
+    average. Query heads count, whether or not they share keys and values.
+
+    Source: chowdhery2023palm
+
+    >>> print(attention_flops(4096, 32, 32, 128, 128))
+    2.147 GFLOP/token
+    """
+    return work * context * layers * heads * (key_width + value_width)
+
+
+@law
+def causal_context(
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Positions that a token looks at under a causal mask, itself included, on average.
+
+    Equation: c = (n + 1) / 2
+
+    Source: vaswani2017attention
+
+    >>> print(causal_context(4095))
+    2048
+    """
+    return (length + 1) / 2
+
+
+@law
+def batch_tokens(
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, ""]:
+    """Tokens that pass through a model at once: the rows of its matrix products.
+
+    Equation: T = b · n
+
+    Assumes sequences of one length, without padding.
+
+    Source: korthikanti2023reducing
+
+    >>> print(batch_tokens(2048, 8))
+    16384
+    """
+    return sequences * length
+
+
+@law
+def attention_crossover(
+    projections: Annotated[QuantityLike, "FLOP/token"],
+    layers: Annotated[QuantityLike, ""],
+    heads: Annotated[QuantityLike, ""],
+    key_width: Annotated[QuantityLike, ""],
+    value_width: Annotated[QuantityLike, ""],
+    work: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, ""]:
+    """Context at which a token's attention takes as many operations as its projections.
+
+    Equation: c = F / (2 · l · h · (d_k + d_v))
+
+    Under a causal mask a sequence reaches it on average when it is twice as long.
+
+    Source: chowdhery2023palm
+
+    >>> print(attention_crossover("13.2 GFLOP/token", 32, 32, 128, 128))
+    25177
+    """
+    return projections / (work * layers * heads * (key_width + value_width))
+
+
+@law
+def kv_bytes_per_token(
+    layers: Annotated[QuantityLike, ""],
+    heads: Annotated[QuantityLike, ""],
+    key_width: Annotated[QuantityLike, ""],
+    value_width: Annotated[QuantityLike, ""],
+    element_size: Annotated[QuantityLike, "byte"],
+    copies: Annotated[QuantityLike, "1/token"] = 1,
+) -> Annotated[Quantity, "byte/token"]:
+    """Memory of a token's keys and values, one of each in every layer and head that has its own.
+
+    Equation: m = l · h · (d_k + d_v) · s
+
+    Assumes that `heads` counts those of keys and values: all in multi-head attention, the groups in
+    grouped-query attention, one in multi-query attention. A quantised cache counts its scales in
+    the size of an element.
+
+    Source: ainslie2023gqa
+
+    >>> print(kv_bytes_per_token(32, 8, 128, 128, "2 byte").to("KiB/token"))
+    128 KiB/token
+    """
+    return copies * layers * heads * (key_width + value_width) * element_size
+
+
+@law
+def latent_bytes_per_token(
+    layers: Annotated[QuantityLike, ""],
+    latent: Annotated[QuantityLike, ""],
+    rotary_width: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"],
+    copies: Annotated[QuantityLike, "1/token"] = 1,
+) -> Annotated[Quantity, "byte/token"]:
+    """Memory of a token in latent attention: what its keys and values are made from in every layer.
+
+    Equation: m = l · (r + d_r) · s
+
+    Source: deepseek2024v2
+
+    >>> print(latent_bytes_per_token(61, 512, 64, "2 byte").to("KiB/token"))
+    68.62 KiB/token
+    """
+    return copies * layers * (latent + rotary_width) * element_size
+
+
+@law
+def layer_activations(
+    width: Annotated[QuantityLike, ""],
+    attention_width: Annotated[QuantityLike, ""],
+    feed_forward_width: Annotated[QuantityLike, ""],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
+    norms: Annotated[QuantityLike, "", NON_NEGATIVE] = 2,
+) -> Annotated[Quantity, "byte"]:
+    """What a layer keeps of one token for the way back, attention scores left out.
+
+    Equation: m = s · ((2 + n) · d + a + f) + 2 · m_mask · d
+
+    The inputs of n norms and of two blocks, each d wide; queries, keys, values and the input of the
+    attention's output, together a; the hidden activations of the feed-forward network on both sides
+    of its nonlinearity, together f; two masks of dropout, where there is any.
+
+    Source: korthikanti2023reducing
+
+    >>> print(layer_activations(1024, 4 * 1024, 8 * 1024, mask_size="1 byte") / 1024)
+    34 byte
+    """
+    return element_size * ((2 + norms) * width + attention_width + feed_forward_width) + (
+        2 * mask_size * width
+    )
+
+
+@law
+def score_activations(
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    heads: Annotated[QuantityLike, ""],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
+) -> Annotated[Quantity, "byte"]:
+    """What a layer keeps of one token's attention scores where nothing is recomputed.
+
+    Equation: m = c · h · (2 · s + m_mask)
+
+    The scores before and after the softmax, and a mask of dropout, where there is any. A fused
+    kernel recomputes them and keeps none.
+
+    Source: korthikanti2023reducing
+
+    >>> print(score_activations(2048, 96, mask_size="1 byte"))
+    983.0 kB
+    """
+    return context * heads * (2 * element_size + mask_size)
+
+
+@law
+def experts_used(
+    experts: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", FRACTION],
+    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Experts that at least one token of a batch is sent to, on average.
+
+    Equation: n = E · (1 − (1 − k / E)^T)
+
+    Assumes that each token chooses its share k / E of the experts by itself, and none is preferred.
+
+    Source: shazeer2017moe
+
+    >>> print(experts_used(256, 8 / 256, 1), experts_used(256, 8 / 256, 64))
+    8 222.4
+    """
+    return experts * (1 - (1 - share) ** tokens)
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """Matrix products alike: (m × k) · (k × n), so many of them in each of so many layers."""
+
+    name: str
+    m: Any
+    n: Any
+    k: Any
+    count: Any
+    layers: int
+
+    @property
+    def operations(self) -> Quantity:
+        """Operations of all of them."""
+        each: Quantity = roofline.gemm_operations(self.m, self.n, self.k)
+        return each * self.count * self.layers
+
+    def traffic(self, element_size: QuantityLike = "2 byte") -> Quantity:
+        """Bytes that all of them must move, where each goes to memory and back by itself."""
+        each: Quantity = roofline.gemm_traffic(self.m, self.n, self.k, element_size)
+        return each * self.count * self.layers
+
+    def intensity(self, element_size: QuantityLike = "2 byte") -> Quantity:
+        """Operations for each byte moved.
+
+        >>> from calc import models
+        >>> query, *_ = decode_matmuls(models.get("llama-3-8b"), 4096)
+        >>> print(query.name, query.intensity())
+        query 0.9995 FLOP/byte
+        """
+        return roofline.arithmetic_intensity(self.operations, self.traffic(element_size))
+
+
+def prefill_matmuls(
+    model: Transformer, length: QuantityLike, sequences: QuantityLike = 1
+) -> tuple[Matmul, ...]:
+    """The matrix products that read so many sequences of one length, in the order of a layer.
+
+    Scores are counted in full, as a product without a mask is; the output for the last token alone.
+    Queries that share keys and values are rows of one product.
+
+    >>> from calc import models
+    >>> for each in prefill_matmuls(models.get("llama-3-8b"), 1000)[:5]:
+    ...     print(f"{each.name:15} {each.m:5.0f} {each.n:5.0f} {each.k:5.0f} {each.count:3.0f}")
+    query            1000  4096  4096   1
+    key              1000  1024  4096   1
+    value            1000  1024  4096   1
+    scores           4000  1000   128   8
+    weighted values  4000   128  1000   8
+    """
+    _check(model, length)
+    tokens = batch_tokens(length, sequences).magnitude
+    length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
+    groups, layers = _int(model.kv_heads), _int(model.layers)
+    rows, count = length * _int(model.heads) / groups, sequences * groups
+    scores = (
+        Matmul("scores", rows, length, _int(model.key_width), count, layers),
+        Matmul("weighted values", rows, _int(model.head_value_width), length, count, layers),
+    )
+    return tuple(_in_order(model, tokens, sequences, scores))
+
+
+def decode_matmuls(
+    model: Transformer, context: QuantityLike, sequences: QuantityLike = 1
+) -> tuple[Matmul, ...]:
+    """The matrix products that write the next token of so many sequences, each with its context.
+
+    Latent attention multiplies with what it has stored, and with the matrices that make keys and
+    values of it one head at a time.
+    """
+    _check(model, context)
+    if model.output not in ("own", "tied"):
+        raise InputError(f"{model.name} writes no tokens: its output is a {model.output} layer")
+    context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
+    heads, groups, layers = _int(model.heads), _int(model.kv_heads), _int(model.layers)
+    latent = _int(model.kv_latent)
+    rows, count = (heads, sequences) if latent else (heads / groups, sequences * groups)
+    keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
+    values = latent or _int(model.head_value_width)
+    scores = (
+        Matmul("scores", rows, context, keys, count, layers),
+        Matmul("weighted values", rows, values, context, count, layers),
+    )
+    return tuple(_in_order(model, sequences, sequences, scores, stored_latents=bool(latent)))
+
+
+def forward_flops(model: Transformer, context: QuantityLike = 0) -> Quantity:
+    """Operations of a token's forward pass, in training; attention over its context included.
+
+    Without a context attention is left out, which makes the usual 2 · P, if P counts matrices.
+
+    >>> from calc import models
+    >>> model = models.get("llama-3-8b")
+    >>> print(forward_flops(model), forward_flops(model, causal_context(8192)))
+    15.01 GFLOP/token 17.16 GFLOP/token
+    """
+    _check(model, context)
+    total: Quantity = projection_flops(model.multiplied_parameters) + attention_flops(
+        context, model.layers, model.heads, model.key_width, model.head_value_width
+    )
+    return total
+
+
+def backward_flops(model: Transformer, context: QuantityLike = 0) -> Quantity:
+    """Operations of a token's way back: twice the forward pass, one for each factor's gradient.
+
+    >>> from calc import models
+    >>> print(backward_flops(models.get("llama-3-8b")))
+    30.02 GFLOP/token
+    """
+    return 2 * forward_flops(model, context)
+
+
+def crossover_context(model: Transformer) -> Quantity:
+    """Context at which the attention of a model takes as many operations as its projections.
+
+    It may be longer than what the model can read. Under a causal mask a sequence reaches it on
+    average when it is twice as long.
+
+    >>> from calc import models
+    >>> print(crossover_context(models.get("llama-3-8b")))
+    28628
+    """
+    _check(model)
+    return attention_crossover(
+        forward_flops(model), model.layers, model.heads, model.key_width, model.head_value_width
+    )
+
+
+def kv_cache_per_token(model: Transformer, element_size: QuantityLike = "2 byte") -> Quantity:
+    """Memory of a token's keys and values, or of what latent attention makes them from.
+
+    >>> from calc import models
+    >>> print(kv_cache_per_token(models.get("llama-3-8b")).to("KiB/token"))
+    128 KiB/token
+    >>> print(kv_cache_per_token(models.get("llama-3-8b"), "4.25 bit").to("KiB/token"))
+    34 KiB/token
+    """
+    _check(model)
+    if model.kv_latent is not None:
+        return latent_bytes_per_token(
+            model.layers, model.kv_latent, _int(model.rotary_width), element_size
+        )
+    return kv_bytes_per_token(
+        model.layers, model.kv_heads, model.key_width, model.head_value_width, element_size
+    )
+
+
+def activation_memory(
+    model: Transformer,
+    context: QuantityLike,
+    sequences: QuantityLike = 1,
+    recomputation: str = "none",
+    element_size: QuantityLike = "2 byte",
+    mask_size: QuantityLike = "0 byte",
+) -> Quantity:
+    """What the layers of a model keep of a batch for the way back, embedding and output left out.
+
+    Recomputation is "none"; "selective", where the attention scores are computed again, as fused
+    kernels do; or "full", where each layer keeps its input alone. A model that is trained with
+    dropout has masks of a byte.
+
+    >>> from calc import models
+    >>> for each in ("none", "selective", "full"):
+    ...     print(each, activation_memory(models.get("llama-3-8b"), 8192, recomputation=each))
+    none 311.4 GB
+    selective 36.51 GB
+    full 2.147 GB
+    """
+    _check(model, context)
+    if recomputation not in RECOMPUTATIONS:
+        raise InputError(
+            f"activation_memory(): recomputation must be one of {', '.join(RECOMPUTATIONS)};"
+            f" got {shown(recomputation)}"
+        )
+    tokens = batch_tokens(context, sequences)
+    if recomputation == "full":
+        return tokens * model.layers * model.width * quantity(element_size)
+    kept = layer_activations(
+        model.width,
+        *_kept_widths(model),
+        element_size,
+        mask_size,
+        2 if model.norms is None else model.norms,
+    )
+    if recomputation == "none":
+        kept = kept + score_activations(context, model.heads, element_size, mask_size)
+    total: Quantity = tokens * model.layers * kept
+    return total
+
+
+def _check(model: Any, context: QuantityLike = 1) -> None:
+    if not isinstance(model, Transformer):
+        name = getattr(model, "name", shown(model))
+        raise InputError(f"a transformer of calc.models is needed here; got {name}")
+    positions = quantity(context)
+    longest = positions.magnitude.max() if positions.ndim else positions.magnitude
+    if longest > model.context.magnitude:
+        raise InputError(
+            f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
+            f" {longest:.0f}"
+        )
+
+
+def _int(count: Quantity | None) -> int:
+    return 0 if count is None else int(count.magnitude)
+
+
+def _in_order(
+    model: Transformer,
+    tokens: Any,
+    sequences: Any,
+    scores: tuple[Matmul, ...],
+    stored_latents: bool = False,
+) -> Iterator[Matmul]:
+    """The products with each matrix, those of the scores before the attention's output."""
+    heads = _int(model.heads)
+    for part, name, inputs, outputs, layers, copies, used, _ in model.matrices:
+        if name == "attention output":
+            yield from scores
+        rows = sequences if part == "output" else tokens
+        if used < copies:
+            count = experts_used(copies, used / copies, rows).magnitude
+            yield Matmul(name, rows * used / count, outputs, inputs, count, layers)
+        elif stored_latents and name == "key up":  # turns the query towards what is stored
+            yield Matmul(name, rows, inputs, outputs // heads, heads, layers)
+        elif stored_latents and name == "value up":
+            yield Matmul(name, rows, outputs // heads, inputs, heads, layers)
+        else:
+            yield Matmul(name, rows, outputs, inputs, copies, layers)
+
+
+def _kept_widths(model: Transformer) -> tuple[float, float]:
+    """Activations around the attention and inside the feed-forward network, a layer's average."""
+    kept = {"attention": 0, "feed-forward": 0}
+    for part, name, inputs, outputs, layers, _, used, _ in model.matrices:
+        if part in kept:
+            last = name.endswith("down" if part == "feed-forward" else "attention output")
+            kept[part] += (inputs if last else outputs) * used * layers
+    layers = _int(model.layers)
+    return kept["attention"] / layers, kept["feed-forward"] / layers
