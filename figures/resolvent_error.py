@@ -1,0 +1,78 @@
+"""Errors of the diagonal by method, number format and length, on two kinds of input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from polars import col
+
+from calc.derivations.resolvent import ACCURACY, FormatErrors
+from figures import style
+
+COLOURS = {"complex64": style.INK, "mixed": style.ORANGE, "complex128": style.PURPLE}
+LINES: dict[str, Any] = {"theta_phi": ":", "scaled": (0, (5, 2)), "ratio": "-"}
+DRAWN = [
+    ("theta_phi", "mixed"),
+    ("theta_phi", "complex128"),
+    ("scaled", "complex64"),
+    ("scaled", "complex128"),
+    ("ratio", "complex64"),
+    ("ratio", "complex128"),
+]
+TITLES = {"disorder": "disorder", "signs": "b·c of any sign"}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.9, narrow_height=6.6)
+    shape = (2, 1) if style.is_narrow() else (1, 2)
+    panels = figure.subplots(*shape, sharex=True, sharey=True)
+    for axes, (kind, title) in zip(panels, TITLES.items(), strict=True):
+        style.log_axis(axes, "y", "Relative error, worst of the samples", decades=3)
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(2e-18, 10)
+        for method, dtype in DRAWN:
+            _line(axes, kind, method, dtype)
+        axes.axhline(FormatErrors.claim, color=style.RED, linewidth=1)
+        axes.set_title(title, size=style.SMALL, weight="bold", loc="left")
+    for axes in panels:
+        axes.set_xticks([16, 64, 256, 1024, 4096])
+        axes.xaxis.set_major_formatter(lambda value, _: style.plain(value))
+        axes.minorticks_off()
+    if not style.is_narrow():
+        panels[1].set_ylabel("")
+    panels[-1].set_xlabel("Length n")
+    if not style.is_narrow():
+        panels[0].set_xlabel("Length n")
+    _labels(panels[0])
+    return figure
+
+
+def _line(axes: Axes, kind: str, method: str, dtype: str) -> None:
+    rows = ACCURACY.filter(
+        (col("kind") == kind) & (col("method") == method) & (col("dtype") == dtype)
+    ).sort("n")
+    known = [
+        (n, error) for n, error in zip(rows["n"], rows["relative"], strict=True) if error < math.inf
+    ]
+    lengths, errors = zip(*known, strict=True)
+    colour = COLOURS[dtype]
+    axes.plot(lengths, errors, color=colour, linestyle=LINES[method], linewidth=1.5)
+    if len(known) < len(rows):
+        axes.plot(lengths[-1], errors[-1], "X", color=colour, markersize=7, mew=0)
+
+
+def _labels(axes: Axes) -> None:
+    marks = [
+        (16, 2.4e-4, "promised", style.RED, "left"),
+        (16, 3e-6, "textbook, mixed", style.ORANGE, "left"),
+        (5000, 2e-5, "scaled, complex64", style.INK, "right"),
+        (5000, 2e-8, "ratio, complex64", style.INK, "right"),
+        (16, 1e-14, "textbook", style.PURPLE, "left"),
+        (5000, 5e-14, "scaled, complex128", style.PURPLE, "right"),
+        (5000, 2e-17, "ratio, complex128", style.PURPLE, "right"),
+    ]
+    for n, error, text, colour, side in marks:
+        axes.text(n, error, text, color=colour, size=style.SMALL, weight="bold", ha=side)

@@ -1,0 +1,58 @@
+"""Determinants that grow or shrink by a factor in each step, until they leave complex64."""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc.derivations.resolvent import log_minors, onsets
+from figures import style
+
+SAMPLES, LENGTH, STEP = 6, 130, 3
+LIMITS = numpy.finfo(numpy.complex64)
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.6, narrow_height=3.8)
+    axes = figure.subplots()
+    top, bottom = math.log10(LIMITS.max), math.log10(LIMITS.smallest_subnormal)
+    for edge, kind, side in ((top, "disorder", 1), (bottom, "small", -1)):
+        length = numpy.arange(1, LENGTH + 1)[::STEP]
+        for row in log_minors(kind, SAMPLES, LENGTH)[:, ::STEP]:
+            inside = abs(row) < abs(edge) + 2
+            axes.plot(length[inside], row[inside], color=style.INK, alpha=0.45, linewidth=0.8)
+        axes.axhline(edge, color=style.RED, linewidth=1.2)
+        _onsets(axes, edge, kind, side)
+    axes.axhline(math.log10(LIMITS.tiny), color=style.RED, linewidth=0.9, linestyle=":")
+    axes.text(2, top + 2, "largest", size=style.SMALL, va="bottom")
+    axes.text(2, math.log10(LIMITS.tiny) + 1.5, "smallest normal", size=style.SMALL, va="bottom")
+    axes.text(2, bottom - 2, "smallest", size=style.SMALL, va="top")
+    axes.text(52, 24, "disorder", size=style.SMALL, weight="bold", ha="right")
+    axes.text(52, -22, "small entries", size=style.SMALL, weight="bold", ha="left")
+    axes.set_xlim(0, LENGTH)
+    axes.set_ylim(bottom - 14, top + 14)
+    axes.set_yticks([-40, -20, 0, 20, 40])
+    axes.yaxis.set_major_formatter(lambda value, _: style.plain(10.0**value) if value else "1")
+    axes.set_xlabel("Length n")
+    axes.set_ylabel("|θₙ|, logarithmic")
+    return figure
+
+
+def _onsets(axes: Axes, edge: float, kind: str, side: int) -> None:
+    """The range of lengths at which the samples are gone, and their median, on the limit."""
+    gone = onsets(kind, "complex64")
+    first, median, last = gone[0], float(numpy.median(gone)), gone[-1]
+    axes.plot([first, last], [edge, edge], color=style.RED, linewidth=5, solid_capstyle="butt")
+    axes.text(
+        last if side < 0 else LENGTH,
+        edge + side * 2.5,
+        f"{first} … {median:g} … {last}",
+        color=style.RED,
+        size=style.SMALL,
+        weight="bold",
+        ha="right",
+        va="bottom" if side > 0 else "top",
+    )
