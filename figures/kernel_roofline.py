@@ -23,7 +23,7 @@ def draw() -> Figure:
     style.log_axis(axes, "x", "Arithmetic intensity (FLOP/byte)")
     style.log_axis(axes, "y", "Rate of the ratio form (GFLOP/s)")
     axes.set_xlim(0.12 if narrow else 0.1, 14)
-    axes.set_ylim(6e-4, 90)
+    axes.set_ylim(6e-4, 300)
     intensity = numpy.geomspace(0.1, 14, 200)
     bandwidth = MachineOfKernel.bandwidth.m_as("GB/s")
     for dtype, (name, peak) in ROOFS.items():
