@@ -17,12 +17,13 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
 
 from pint import DimensionalityError
 
-from calc import constants, hardware, laws, roofline
+from calc import constants, hardware, laws, models, roofline
 from calc.errors import InputError
 from calc.records import Record, source
 from calc.units import Quantity, quantity
@@ -71,17 +72,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    listing = commands.add_parser("list", help="names of devices, constants or laws")
+    listing = commands.add_parser("list", help="names of devices, models, constants or laws")
     listing.add_argument(
         "what",
         nargs="?",
-        choices=["devices", "constants", "laws"],
+        choices=["devices", "models", "constants", "laws"],
         help="all where nothing is said",
     )
     listing.set_defaults(run=_list)
 
     show = commands.add_parser(
-        "show", help="everything about a device, a constant or a law, with sources"
+        "show", help="everything about a device, a model, a constant or a law, with sources"
     )
     show.add_argument("name", help="a name that `calc list` prints, such as h100")
     show.set_defaults(run=_show)
@@ -172,7 +173,12 @@ def _add_simulate(commands: Any) -> None:
 
 
 def _list(options: argparse.Namespace) -> list[str]:
-    lists = {"devices": _device_lines, "constants": _constant_lines, "laws": _law_lines}
+    lists = {
+        "devices": _device_lines,
+        "models": _model_lines,
+        "constants": _constant_lines,
+        "laws": _law_lines,
+    }
     if options.what:
         return lists[options.what]()
     lines: list[str] = []
@@ -183,6 +189,10 @@ def _list(options: argparse.Namespace) -> list[str]:
 
 def _device_lines() -> list[str]:
     return _columns([(key, hardware.get(key).name) for key in hardware.names()])
+
+
+def _model_lines() -> list[str]:
+    return _columns([(key, models.get(key).name) for key in models.names()])
 
 
 def _constant_lines() -> list[str]:
@@ -206,13 +216,17 @@ def _show(options: argparse.Namespace) -> list[str]:
         ]
     if name.endswith(".toml") or hardware.key_of(name) in hardware.names():
         return _device(_given_device(name))
-    raise InputError(f"there is no device, constant or law {options.name!r}; {_advice(name)}")
+    if hardware.key_of(name) in models.names():
+        return _model(models.get(name))
+    raise InputError(
+        f"there is no device, model, constant or law {options.name!r}; {_advice(name)}"
+    )
 
 
 def _advice(name: str) -> str:
     """The nearest names, where a law is also known by its name without the module."""
     spellings: dict[str, list[str]] = {}
-    for full in (*hardware.names(), *constants.names(), *laws()):
+    for full in (*hardware.names(), *models.names(), *constants.names(), *laws()):
         for spelling in {full, full.split(".")[-1]}:
             spellings.setdefault(spelling, []).append(full)
     close = [name] if name in spellings else difflib.get_close_matches(name.lower(), spellings)
@@ -266,6 +280,28 @@ def _given_device(name: str) -> hardware.Accelerator:
     from calc import measure
 
     return measure.read(Path(name))
+
+
+def _model(model: models.Transformer | models.ResNet) -> list[str]:
+    numbers = {
+        field.name.replace("_", " "): value
+        for field in fields(model)
+        if isinstance(value := getattr(model, field.name), Quantity)
+    }
+    rows = [(name, str(number)) for name, number in numbers.items() if name != "total"]
+    if isinstance(model, models.Transformer):
+        rows += [(f"parameters, {part}", str(count)) for part, count in model.parts.items()]
+    rows += [("parameters, counted", str(model.parameters))]
+    rows += [("parameters, published", str(model.total))]
+    origins = [number.provenance for number in numbers.values() if number.provenance]
+    sources = {each.source: each.citation for each in origins}
+    return [
+        f"{model.name} ({model.year})",
+        *_columns(rows),
+        "",
+        *[f"Source: {cited}" for _, cited in sorted(sources.items())],
+        *[f"Note: {each.title}: {each.note}" for each in origins if each.note],
+    ]
 
 
 def _value(record: Record) -> str:

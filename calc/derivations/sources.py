@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from itertools import chain, groupby
 from typing import Any
 
-from calc import constants, hardware, runs
+from calc import constants, hardware, models, runs
 from calc.derivations.quoting import show
 from calc.hardware import Accelerator
 from calc.records import DATA, KINDS, Record
 from calc.runs import Run
+from calc.units import Quantity
 
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
 MEANINGS = {
@@ -101,16 +103,35 @@ def _mark(record: Record) -> str:
 
 
 def _run_rows(run: Run) -> list[tuple[str, str]]:
+    titles = runs.TITLES | dict.fromkeys(("parameters", "tokens"), "")  # as the unit says
+    told = {titles[name]: record for name, record in run.records.items()}
+    return _rows(f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} ", told)
+
+
+def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
     """One row for all that has one kind and one source."""
     alike: dict[str, list[str]] = {}
-    for name, record in run.records.items():
-        title = "" if name in ("parameters", "tokens") else runs.TITLES[name]  # as the unit says
+    for title, record in records.items():
         alike.setdefault(_origin(record), []).append(_told(title, record).lstrip())
-    lead = f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} "
     return [
         (("" if place else lead) + _capitalized("; ".join(told)), origin)
         for place, (origin, told) in enumerate(alike.items())
     ]
+
+
+def _model_records(key: str) -> dict[str, Record]:
+    model = models.get(key)
+    numbers = {field.name: getattr(model, field.name) for field in fields(model)}
+    return {
+        name.replace("_", " ").replace("kv", "KV"): Record(number.provenance, number)
+        for name, number in numbers.items()
+        if isinstance(number, Quantity) and number.provenance is not None
+    }
+
+
+def _model_rows(key: str) -> list[tuple[str, str]]:
+    model = models.get(key)
+    return _rows(f"[**{model.name}** ({model.year}).]{{#model-{key}}} ", _model_records(key))
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
@@ -163,9 +184,23 @@ class RunSources:
     unpublished = _told_why("unpublished", records)
 
 
+class ModelSources:
+    """Every number of every model."""
+
+    header = ("Model", "Source")
+    keys = models.names()
+    records = tuple(chain.from_iterable(_model_records(key).values() for key in keys))
+    rows = tuple(chain.from_iterable(_model_rows(key) for key in keys))
+
+
 class KindsOfSource:
     """Most values are stated by vendors; few are measured."""
 
-    header = ("Kind", "What it means", "Constants", "Devices", "Runs")
-    rows = _kind_rows(ConstantSources.records, DeviceSources.records, RunSources.records)
+    header = ("Kind", "What it means", "Constants", "Devices", "Models", "Runs")
+    rows = _kind_rows(
+        ConstantSources.records,
+        DeviceSources.records,
+        ModelSources.records,
+        RunSources.records,
+    )
     unpublished = DeviceSources.unpublished + RunSources.unpublished

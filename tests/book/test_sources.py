@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from calc.derivations.sources import ConstantSources, DeviceSources, RunSources
+from calc.derivations.sources import ConstantSources, DeviceSources, ModelSources, RunSources
 from tests.book.rendered import REPOSITORY
 
 
@@ -17,14 +17,20 @@ def test_every_group_is_on_the_page() -> None:
 def test_every_value_is_in_a_row() -> None:
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
-    rows = [*(row for rows in DeviceSources.rows.values() for row in rows), *RunSources.rows]
+    rows = [
+        *(row for rows in DeviceSources.rows.values() for row in rows),
+        *ModelSources.rows,
+        *RunSources.rows,
+    ]
     told = " ".join(text for text, _ in rows)
     origins = {origin for _, origin in rows}
     for device in DeviceSources.devices:
         assert f"[**{device.name}** ({device.year}).]{{#{device.key}}}" in told
+    for key in ModelSources.keys:
+        assert f"{{#model-{key}}}" in told
     for run in RunSources.runs:
         assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in told
-    for record in (*DeviceSources.records, *RunSources.records):
+    for record in (*DeviceSources.records, *ModelSources.records, *RunSources.records):
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
         assert (provenance.kind if record.published is None else cited) in origins

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import calc
-from calc import constants, hardware
+from calc import constants, hardware, models
 from calc.cli import main
 
 
@@ -44,7 +44,7 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     everything = run(capsys, "list")
-    for name in (*hardware.names(), *constants.names(), *calc.laws()):
+    for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
         assert f"\n  {name} " in everything
     assert run(capsys, "list", "devices").startswith("h100 ")
     assert "Speedup of a fixed problem on n processors." in run(capsys, "list", "laws")
@@ -52,7 +52,7 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_show_everything_that_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in (*hardware.names(), *constants.names(), *calc.laws()):
+    for name in (*hardware.names(), *models.names(), *constants.names(), *calc.laws()):
         assert run(capsys, "show", name)
 
 
@@ -63,6 +63,19 @@ def test_show_a_device(capsys: pytest.CaptureFixture[str]) -> None:
         assert line in shown
     assert "unpublished" in run(capsys, "show", "tpu-v5p")
     assert "4 W (estimate)" in run(capsys, "show", "phone-npu")
+
+
+def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "show", "Gemma_2_27B")
+    assert shown.startswith("Gemma 2 27B (2024)\nlayers ")
+    for line in (
+        "parameters, counted",
+        "27.23B param",
+        "Source: Google (2024)",
+        "Note: context of",
+    ):
+        assert line in shown
+    assert "25.56M param" in run(capsys, "show", "resnet-50")
 
 
 def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +191,7 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no device, constant or law 'zzz'; `calc list` prints their names\n"
+        "calc: there is no device, model, constant or law 'zzz'; `calc list` prints their names\n"
     )
 
 
@@ -195,7 +208,7 @@ def test_show_suggests_what_was_meant(
     capsys: pytest.CaptureFixture[str], name: str, meant: str
 ) -> None:
     sentence = refused(capsys, "show", name)
-    assert f"no device, constant or law {name!r}; did you mean {meant}" in sentence
+    assert f"no device, model, constant or law {name!r}; did you mean {meant}" in sentence
 
 
 def test_show_tells_a_mistake_in_the_data(

@@ -1,0 +1,315 @@
+"""What the chapter "Transformer arithmetic" quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc import hardware, models, quantity, quantization, roofline, runs, training, transformer
+from calc.models import Transformer
+from calc.units import Quantity
+
+
+class ModelParts:
+    """Feed-forward networks hold most of a model, and its name is its total, rounded."""
+
+    keys = (
+        "bert-large",
+        "gpt-3-175b",
+        "llama-2-70b",
+        "llama-3-8b",
+        "llama-3-405b",
+        "gemma-2-27b",
+        "mixtral-8x7b",
+        "deepseek-v3",
+    )
+    llama = models.get("llama-3-8b")
+    layers = llama.layers
+    width = llama.width
+    heads = llama.heads
+    kv_heads = llama.kv_heads
+    hidden = llama.feed_forward_width
+    vocabulary = llama.vocabulary
+
+    feed_forward_share = (llama.parts["feed-forward"] / llama.parameters).to("%")
+    llama2_counted = models.get("llama-2-70b").parameters
+    mixtral_counted = models.get("mixtral-8x7b").parameters
+    mixtral_active = models.get("mixtral-8x7b").active_parameters
+    mixtral_product = 8 * quantity("7B param")
+
+    @classmethod
+    def row(cls, key: str) -> tuple[Any, ...]:
+        """Billions of parameters by part, counted and active."""
+        model = models.get(key)
+        parts = {name: part.m_as("param") / 1e9 for name, part in model.parts.items()}
+        tables = parts["embedding"] + parts.get("output", 0)
+        inside = parts["attention"], parts["feed-forward"] + parts.get("router", 0)
+        counts = model.parameters, model.active_parameters
+        return model.name, tables, *inside, *(each.m_as("param") / 1e9 for each in counts)
+
+
+class LlamaToken:
+    """A token costs two operations for each weight, and more for each position it looks at."""
+
+    llama = models.get("llama-3-8b")
+    length = llama.context
+    long_length = 131072
+
+    context = transformer.causal_context(length)
+    multiplied = llama.multiplied_parameters
+    forward = transformer.forward_flops(llama)
+    step = forward + transformer.backward_flops(llama)
+    by_total = training.training_flops(llama.parameters, 1) / quantity("1 token")
+    attention = transformer.forward_flops(llama, context) - forward
+    share = (attention / forward).to("%")
+    long_attention = transformer.attention_flops(
+        transformer.causal_context(long_length),
+        llama.layers,
+        llama.heads,
+        llama.key_width,
+        llama.head_value_width,
+    )
+    long_ratio = (long_attention / forward).to("")
+
+
+class Crossover:
+    """Attention equals the projections at tens of thousands of positions, or a few thousand."""
+
+    keys = ("llama-3-8b", "deepseek-v3", "llama-3-405b")
+    shortest = 1e3
+    longest = 1e6
+
+    llama = transformer.crossover_context(models.get("llama-3-8b"))
+    llama_length = 2 * llama
+    deepseek = transformer.crossover_context(models.get("deepseek-v3"))
+    largest = transformer.crossover_context(models.get("llama-3-405b"))
+
+    @staticmethod
+    def work(model: Transformer, context: Any) -> Quantity:
+        """Operations of a token forward, also at contexts that the model was not made for."""
+        attention = transformer.attention_flops(
+            context, model.layers, model.heads, model.key_width, model.head_value_width
+        )
+        total: Quantity = transformer.forward_flops(model) + attention
+        return total
+
+
+class OtherCounts:
+    """One model's training has as many counts as there are conventions."""
+
+    model = models.get("deepseek-v3")
+    length = 4096
+    printed = quantity("250 GFLOP/token")
+
+    half = transformer.causal_context(length)
+    causal = transformer.forward_flops(model, half) + transformer.backward_flops(model, half)
+    full = transformer.forward_flops(model, length) + transformer.backward_flops(model, length)
+    active = training.training_flops(model.active_parameters, 1) / quantity("1 token")
+    all_experts = training.training_flops(model.parameters, 1) / quantity("1 token")
+
+
+class Products:
+    """Reading a prompt is bound by compute, writing an answer by memory, whatever the model."""
+
+    llama = models.get("llama-3-8b")
+    h100 = hardware.get("h100")
+    length = 4096
+    context = 4096
+    sequences = 64
+    element = quantity("2 byte")
+
+    ridge = h100.ridge_point("bf16")
+    prefill = transformer.prefill_matmuls(llama, length)
+    alone = transformer.decode_matmuls(llama, context)
+    together = transformer.decode_matmuls(llama, context, sequences)
+    names = ("query", "key", "scores", "weighted values", "attention output", "gate", "down")
+    group = (llama.heads / llama.kv_heads).to("")
+    score_intensity = next(each for each in alone if each.name == "scores").intensity(element)
+    prefill_scores = next(each for each in prefill if each.name == "scores").intensity(element)
+    up = next(each for each in together if each.name == "up")
+    up_together = up.intensity(element)
+    critical_batch = roofline.critical_batch(ridge, up.k, up.n, element)
+    # Fused, the scores stay on the chip: queries, keys, values and results pass once.
+    fused_operations = sum(
+        (each.operations for each in prefill if each.name in ("scores", "weighted values")),
+        quantity("0 FLOP"),
+    )
+    fused_traffic = (
+        2 * length * (llama.heads + llama.kv_heads) * llama.head_width * llama.layers * element
+    )
+    prefill_fused = roofline.arithmetic_intensity(fused_operations, fused_traffic)
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Shape and intensity of each product of a layer, reading, writing alone and together."""
+        return [
+            (
+                read.name,
+                *(int(side) for side in (read.m, many.m, read.n, read.k)),
+                *(each.intensity(cls.element).magnitude for each in (read, one, many)),
+            )
+            for read, one, many in zip(cls.prefill, cls.alone, cls.together, strict=True)
+            if read.name in cls.names
+        ]
+
+
+class BatchOfDecodes:
+    """A batch lifts the weights' intensity to the ridge, and leaves that of the cache alone."""
+
+    context = 4096
+    most = 4096
+    few = 32
+    mixture = models.get("deepseek-v3")
+    experts = mixture.experts
+    active_experts = mixture.active_experts
+
+    products = transformer.decode_matmuls(mixture, context, few)
+    expert = next(each for each in products if each.name == "expert up")
+    scores = next(each for each in products if each.name == "scores")
+    used = quantity(expert.count, "1")
+    rows_each = quantity(expert.m, "1")
+    expert_intensity = expert.intensity(Products.element)
+    # What is stored serves scores and values alike, and is read once where both are fused.
+    latent_fused = roofline.arithmetic_intensity(
+        2 * scores.operations - roofline.gemm_operations(scores.m, scores.n, 64) * few * 61,
+        scores.n * scores.k * scores.count * scores.layers * Products.element,
+    )
+
+    @classmethod
+    def intensity(cls, key: str, name: str, sequences: Any) -> Quantity:
+        """Of one product of a model, by how many sequences are written at a time."""
+        products = transformer.decode_matmuls(models.get(key), cls.context, sequences)
+        found = next(each for each in products if each.name == name)
+        return found.intensity(Products.element)
+
+
+class Caches:
+    """Sharing keys, storing latents and shorter numbers each divide the cache."""
+
+    keys = ("gpt-3-175b", "llama-2-7b", "llama-3-8b", "llama-3-405b", "gemma-2-27b", "deepseek-v3")
+    group = 64
+    capacity = hardware.get("h100").memory_capacity
+
+    quantized = quantization.bytes_per_parameter("4 bit/param", group) * quantity("1 param")
+    llama = transformer.kv_cache_per_token(models.get("llama-3-8b"))
+    llama_of_all_heads = transformer.kv_bytes_per_token(
+        LlamaToken.llama.layers, LlamaToken.llama.heads, 128, 128, "2 byte"
+    )
+    llama_of_one_head = transformer.kv_bytes_per_token(
+        LlamaToken.llama.layers, 1, 128, 128, "2 byte"
+    )
+    deepseek = transformer.kv_cache_per_token(models.get("deepseek-v3"))
+    deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
+    deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
+    whole = (
+        transformer.kv_cache_per_token(models.get("llama-3-405b")) * quantity("131072 token")
+    ).to("GiB")
+
+    @classmethod
+    def row(cls, key: str) -> tuple[Any, ...]:
+        """A model, its heads and those of its keys, and its cache for a token and for them all."""
+        model = models.get(key)
+        cache = transformer.kv_cache_per_token(model)
+        short = transformer.kv_cache_per_token(model, cls.quantized)
+        whole = cache * quantity(model.context.magnitude, "token")
+        return (
+            model.name,
+            model.heads,
+            model.kv_heads if model.kv_latent is None else None,
+            cache.m_as("KiB/token"),
+            short.m_as("KiB/token"),
+            whole.m_as("GiB"),
+        )
+
+
+class Activations:
+    """What training keeps grows with the square of the length, unless scores are recomputed."""
+
+    gpt3 = models.get("gpt-3-175b")
+    llama = models.get("llama-3-8b")
+    mask = quantity("1 byte")
+    sbh = 34
+    per_score = 5
+
+    gpt3_none = transformer.activation_memory(gpt3, gpt3.context, mask_size=mask)
+    gpt3_selective = transformer.activation_memory(
+        gpt3, gpt3.context, recomputation="selective", mask_size=mask
+    )
+    gpt3_saved = (1 - gpt3_selective / gpt3_none).to("%")
+    none = transformer.activation_memory(llama, llama.context)
+    selective = transformer.activation_memory(llama, llama.context, recomputation="selective")
+    full = transformer.activation_memory(llama, llama.context, recomputation="full")
+    scores_share = (1 - selective / none).to("%")
+    full_work = quantity(1 / 3, "1").to("%")
+    context = LlamaToken.context
+    step = 3 * transformer.forward_flops(llama, context)
+    # Both products of attention again, of which a fused kernel needs the first alone.
+    selective_work = (LlamaToken.attention / step).to("%")
+
+    rows = (
+        (
+            "GPT-3 175B",
+            gpt3.context,
+            gpt3_none,
+            gpt3_selective,
+            transformer.activation_memory(gpt3, gpt3.context, recomputation="full", mask_size=mask),
+        ),
+        ("Llama 3 8B", llama.context, none, selective, full),
+    )
+
+
+class TrainingBudget:
+    """Problem 1: the published work of a training, from the architecture."""
+
+    model = models.get("llama-3-405b")
+    run = runs.get("llama-3-1-405b")
+    tokens = run.tokens
+    reported = run.work
+    length = 8192
+
+    context = transformer.causal_context(length)
+    step = 3 * transformer.forward_flops(model, context)
+    work = (step * tokens).to("FLOP")
+    without = (3 * transformer.forward_flops(model) * tokens).to("FLOP")
+    by_total = training.training_flops(model.parameters, tokens)
+    attention_share = (1 - without / work).to("%")
+
+
+class LlamaConversations:
+    """Problem 2: how many conversations fit beside the weights."""
+
+    model = models.get("llama-3-8b")
+    capacity = hardware.get("h100").memory_capacity
+    length = quantity("8192 token")
+
+    weights = (model.parameters * quantity("2 byte/param")).to("GB")
+    left = (capacity - weights).to("GB")
+    each = (Caches.llama * length).to("GB")
+    held = (left / each).to("") // 1
+    of_all_heads = (Caches.llama_of_all_heads * length).to("GB")
+    held_of_all_heads = (left / of_all_heads).to("") // 1
+
+
+class ReachTheRidge:
+    """Problem 3: the batch that would fill the matrix units does not fit."""
+
+    batch = Products.critical_batch
+    cache = (batch * LlamaConversations.each).to("GB")
+    times = (cache / LlamaConversations.left).to("")
+    short = (
+        transformer.kv_cache_per_token(LlamaConversations.model, Caches.quantized)
+        * LlamaConversations.length
+    ).to("GB")
+    held_short = (LlamaConversations.left / short).to("") // 1
+    intensity = roofline.weights_only_intensity(held_short, Products.element)
+    share = (intensity / Products.ridge).to("%")
+
+
+class KeepOrRecompute:
+    """Problem 4: recompute the scores, and not the layers."""
+
+    capacity = hardware.get("h100").memory_capacity
+    none = Activations.none.to("GiB")
+    selective = Activations.selective.to("GiB")
+    full = Activations.full.to("GiB")
+    selective_work = Activations.selective_work
+    full_work = Activations.full_work

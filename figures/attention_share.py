@@ -1,0 +1,52 @@
+"""Operations of a token forward by its context: flat at first, then in proportion to it."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import models, transformer
+from calc.derivations import show
+from calc.derivations.transformer_arithmetic import Crossover
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.5, narrow_height=4.2)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "Positions that the token looks at")
+    style.log_axis(axes, "y", "Forward pass of a token (GFLOP)")
+    axes.set_xlim(Crossover.shortest, Crossover.longest)
+    for key in Crossover.keys:
+        _model(axes, models.get(key))
+    axes.set_ylim(5, None)
+    return figure
+
+
+def _model(axes: Axes, model: models.Transformer) -> None:
+    crossover, limit = transformer.crossover_context(model).magnitude, model.context.magnitude
+    for low, high, line in ((Crossover.shortest, limit, "-"), (limit, Crossover.longest, ":")):
+        context = numpy.geomspace(low, high, 100)
+        work = Crossover.work(model, context).m_as("GFLOP/token")
+        axes.plot(context, work, line, color=style.INK, linewidth=1.6)
+    there = Crossover.work(model, crossover).m_as("GFLOP/token")
+    axes.plot(crossover, there, "o", color=style.RED, markersize=6)
+    flat = Crossover.work(model, Crossover.shortest).m_as("GFLOP/token")
+    axes.annotate(
+        model.name,
+        (Crossover.shortest, flat),
+        xytext=(4, -13),
+        textcoords="offset points",
+        size=style.SMALL,
+    )
+    axes.annotate(
+        str(show(crossover, digits=2)),
+        (crossover, there),
+        xytext=(-5, 5),
+        textcoords="offset points",
+        ha="right",
+        color=style.RED,
+        weight="bold",
+        size=style.SMALL,
+    )
