@@ -8,10 +8,10 @@
 
 Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
 `roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
-`sparsity`, `collectives`, `transformer` and `convolution` the laws; `simulation` tries models on
-hardware that one does not have, `codesign` fits code and training to the hardware that one has,
-`measure` finds the roofs of one's own machine, `derivations` holds what the book quotes. Each is
-imported when it is first used.
+`sparsity`, `collectives`, `transformer`, `convolution` and `parallelism` the laws; `simulation`
+tries models on hardware that one does not have, `codesign` fits code and training to the hardware
+that one has, `measure` finds the roofs of one's own machine, `derivations` holds what the book
+quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ if TYPE_CHECKING:
         models as models,
     )
     from calc import (
+        parallelism as parallelism,
+    )
+    from calc import (
         quantization as quantization,
     )
     from calc import (
@@ -104,6 +107,7 @@ LAW_MODULES = (
     "collectives",
     "transformer",
     "convolution",
+    "parallelism",
 )
 SUBMODULES = (
     "constants",

@@ -50,6 +50,17 @@ def log10(value: Any) -> Any:
     return math.log10(value)
 
 
+def expm1(value: Any) -> Any:
+    """The exponential less one, without the error that the difference would have near zero."""
+    if hasattr(value, "units"):
+        return expm1(value.m_as(""))
+    if _is_array(value):
+        import numpy
+
+        return numpy.expm1(value)
+    return math.expm1(value)
+
+
 def floor(value: Any) -> Any:
     """The whole number below; rounding error that left a whole number just short is forgiven."""
     if hasattr(value, "units"):

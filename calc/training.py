@@ -1,11 +1,13 @@
-"""Training and inference of dense models: work, time, utilisation, tokens, memory."""
+"""Training and inference of dense models: work, time, utilisation, tokens, failures, memory."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
 from calc import constants
+from calc.elementwise import expm1, where
 from calc.errors import InputError, shown
 from calc.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.units import Quantity, QuantityLike, quantity
@@ -159,6 +161,126 @@ def compute_optimal_parameters(
     1B param
     """
     return (operations / (work * tokens_per_parameter)) ** 0.5
+
+
+@law
+def pretraining_loss(
+    parameters: Annotated[QuantityLike, "param"],
+    tokens: Annotated[QuantityLike, "token"],
+    irreducible: Annotated[QuantityLike, "", NON_NEGATIVE] = constants.get("loss_irreducible"),
+    parameters_coefficient: Annotated[QuantityLike, ""] = constants.get("coefficient_parameters"),
+    parameters_exponent: Annotated[QuantityLike, "", POSITIVE_FRACTION] = constants.get(
+        "exponent_parameters"
+    ),
+    tokens_coefficient: Annotated[QuantityLike, ""] = constants.get("coefficient_tokens"),
+    tokens_exponent: Annotated[QuantityLike, "", POSITIVE_FRACTION] = constants.get(
+        "exponent_tokens"
+    ),
+    one_parameter: Annotated[QuantityLike, "param"] = 1,
+    one_token: Annotated[QuantityLike, "token"] = 1,
+) -> Annotated[Quantity, ""]:
+    """Loss of a language model of this size after so many tokens, in nats a token.
+
+    Equation: L = E + A / P^(α) + B / D^(β)
+
+    A fit to runs of one corpus and one architecture, on which E, A and B depend.
+
+    Source: hoffmann2022training
+
+    >>> print(pretraining_loss("70B param", "1.4T token"))
+    1.937
+    """
+    by_size = parameters_coefficient * (one_parameter / parameters) ** parameters_exponent
+    return irreducible + by_size + tokens_coefficient * (one_token / tokens) ** tokens_exponent
+
+
+@law
+def checkpoint_interval_first_order(
+    checkpoint_time: Annotated[QuantityLike, "s"],
+    time_between_failures: Annotated[QuantityLike, "s"],
+) -> Annotated[Quantity, "s"]:
+    """Time from one checkpoint to the next that loses least to both checkpoints and failures.
+
+    Equation: τ = √(2 · δ · M)
+
+    Assumes failures at random that are rare: M, the mean time between them, far above δ, the time
+    that a checkpoint takes.
+
+    Source: young1974first
+
+    >>> print(checkpoint_interval_first_order("5 min", "24 h").to("min"))
+    120 min
+    """
+    return (2 * checkpoint_time * time_between_failures) ** 0.5
+
+
+@law
+def checkpoint_interval(
+    checkpoint_time: Annotated[QuantityLike, "s"],
+    time_between_failures: Annotated[QuantityLike, "s"],
+) -> Annotated[Quantity, "s"]:
+    """Work between checkpoints that loses least, where failures are not so rare.
+
+    Equation: τ = √(2 · δ · M) · (1 + √(δ / (2 · M)) / 3 + δ / (18 · M)) − δ
+
+    M where a checkpoint takes twice that or longer. Assumes failures at random, during checkpoints
+    too; the time of a restart does not matter.
+
+    Source: daly2006higher
+
+    >>> print(checkpoint_interval("5 min", "24 h").to("min"))
+    116.7 min
+    """
+    share = checkpoint_time / (2 * time_between_failures)
+    between = (2 * checkpoint_time * time_between_failures) ** 0.5
+    interval = between * (1 + share**0.5 / 3 + share / 9) - checkpoint_time
+    return where(share < 1, interval, time_between_failures)
+
+
+@law
+def time_between_failures(
+    device_time_between_failures: Annotated[QuantityLike, "s"],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, "s"]:
+    """Mean time between failures of a machine that stops with any one of its devices.
+
+    Equation: M = M_device / N
+
+    Assumes that devices fail at random and on their own.
+
+    Source: daly2006higher
+
+    >>> print(time_between_failures("5 year", 16384))
+    2.675 h
+    """
+    return device_time_between_failures / devices
+
+
+@law
+def goodput(
+    interval: Annotated[QuantityLike, "s"],
+    checkpoint_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    restart_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    time_between_failures: Annotated[QuantityLike, "s"],
+) -> Annotated[Quantity, ""]:
+    """Share of the time that goes into work which lasts, between checkpoints and failures.
+
+    Equation: G = τ / M · exp(−R / M) / (exp((τ + δ) / M) − 1)
+
+    A failure loses what was done since the last checkpoint, and the time R of a restart, in which
+    failures happen as well. Assumes failures at random. Utilisation while the run makes progress
+    (MFU) times this is utilisation over the whole run.
+
+    Source: daly2006higher
+
+    >>> print(goodput("20 min", "10 s", "5 min", "3 h").to("%"))
+    91.15%
+    """
+    segment = (interval + checkpoint_time) / time_between_failures
+    rate = interval / time_between_failures
+    # exp(−s) / (1 − exp(−s)) is 1 / (exp(s) − 1), and does not overflow.
+    survived = math.e ** -(segment + restart_time / time_between_failures)
+    return rate * survived / -expm1(-segment)
 
 
 @law

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -78,6 +79,37 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "training.compute_optimal_parameters": lambda operations, each, work: (
         math.sqrt(operations) / math.sqrt(each * work)
     ),
+    "training.pretraining_loss": lambda size, data, e, a, alpha, b, beta, one, token: (
+        e
+        + a * math.exp(float(alpha) * math.log(one / size))
+        + b * math.exp(float(beta) * math.log(token / data))
+    ),
+    "training.checkpoint_interval_first_order": lambda checkpoint, failures: math.sqrt(
+        2 * checkpoint * failures
+    ),
+    # A correction in powers of √(δ / 2M).
+    "training.checkpoint_interval": lambda checkpoint, failures: (
+        math.sqrt(2 * checkpoint * failures)
+        * (1 + math.sqrt(checkpoint / 2 / failures) / 3 + float(checkpoint / failures) / 18)
+        - checkpoint
+        if checkpoint < 2 * failures
+        else failures
+    ),
+    "training.time_between_failures": lambda each, devices: 1 / (devices / each),
+    "training.goodput": lambda interval, checkpoint, restart, failures: _goodput(
+        *(Decimal(float(each)) for each in (interval, checkpoint, restart, failures))
+    ),
+    "parallelism.state_memory": lambda p, w, g, o, nw, ng, no: p * w / nw + p * g / ng + p * o / no,
+    "parallelism.activations_in_flight": lambda kept, slices, stages, batches: (
+        kept / slices / stages * sorted([stages, batches])[0]
+    ),
+    "parallelism.sharded_traffic": lambda size, n, batches: (
+        2 * batches * (size - size / n) + size - size / n
+    ),
+    "parallelism.stage_traffic": lambda tokens, width, batches, size: (
+        tokens * size * width * batches
+    ),
+    "parallelism.hfu": lambda mfu, again: mfu + mfu * again / 3,
     "training.kv_cache": lambda context, layers, heads, width, size: (
         (size * width * heads * layers + size * width * heads * layers) * context
     ),
@@ -217,6 +249,15 @@ def _critical_batch(
     """Solves B · i · o · per_term = ridge · size · (i · o + B · (i + o)) for B."""
     slope = inputs * outputs * per_term - ridge * size * (inputs + outputs)
     return ridge * size * inputs * outputs / slope if slope > 0 else math.inf
+
+
+def _goodput(
+    interval: Decimal, checkpoint: Decimal, restart: Decimal, failures: Decimal
+) -> Decimal:
+    """Daly's wall clock time of a run: T_w = M e^(R/M) (e^((τ+δ)/M) - 1) T_s / τ."""
+    with localcontext(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN):
+        wall = (restart / failures).exp() * (((interval + checkpoint) / failures).exp() - 1)
+        return interval / (failures * wall)
 
 
 def _whole_root(square: Exact) -> int:

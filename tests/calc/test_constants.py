@@ -31,6 +31,9 @@ UNITS = {  # what the first word of a name promises; the first comment of the fi
     "channels": [""],
     "speedup": [""],
     "refractive_index": [""],
+    "loss": [""],
+    "coefficient": [""],
+    "exponent": [""],
 }
 
 

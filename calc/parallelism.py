@@ -1,0 +1,404 @@
+"""Training on many devices: what each of them holds and sends, and the bounds of a step.
+
+The laws take numbers. What takes a model of `calc.models` and a `Layout` puts them together, and
+refuses a layout that the model cannot be cut into.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from calc import collectives, links, training, transformer
+from calc.elementwise import minimum, where
+from calc.errors import InputError, shown
+from calc.hardware import Accelerator
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.models import Transformer
+from calc.units import Quantity, QuantityLike, quantity
+
+PARTS = ("weight", "gradient", "optimizer")
+NOTHING = quantity(0, "byte/param")
+
+
+@law
+def state_memory(
+    parameters: Annotated[QuantityLike, "param"],
+    weight_size: Annotated[QuantityLike, "byte/param", NON_NEGATIVE],
+    gradient_size: Annotated[QuantityLike, "byte/param", NON_NEGATIVE],
+    optimizer_size: Annotated[QuantityLike, "byte/param", NON_NEGATIVE],
+    weight_shards: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    gradient_shards: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    optimizer_shards: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, "byte"]:
+    """Memory of a device for its part of a model's weights, gradients and optimizer.
+
+    Equation: M = P · (w / n_w + g / n_g + o / n_o)
+
+    P counts the parameters of the device's layers and slices. Sharding (ZeRO) divides o in stage 1,
+    g too in stage 2 and w too in stage 3 by the devices that would each hold a copy. Assumes even
+    parts, and no buffers.
+
+    Source: rajbhandari2020zero
+
+    >>> print(state_memory("7.5B param", "2 byte/param", "2 byte/param", "12 byte/param", 1, 1, 64))
+    31.41 GB
+    """
+    return parameters * (
+        weight_size / weight_shards
+        + gradient_size / gradient_shards
+        + optimizer_size / optimizer_shards
+    )
+
+
+@law
+def activations_in_flight(
+    activations: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    tensor: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    stages: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte"]:
+    """Activations that the first stage of a pipeline holds, of those of a microbatch in all layers.
+
+    Equation: M = A / t · min(m, p) / p
+
+    Assumes a schedule of one forward and one backward pass in turn, where the first of p stages has
+    p microbatches under way, and norms that are split along the sequence by the t devices that
+    split the matrices.
+
+    Source: korthikanti2023reducing
+
+    >>> print(activations_in_flight("36.5 GB", 8, 4, 16))
+    4.562 GB
+    """
+    return activations / tensor * minimum(microbatches, stages) / stages
+
+
+@law
+def sharded_traffic(
+    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends in a step whose weights are sharded (ZeRO stage 3).
+
+    Equation: D = (2 · m + 1) · (n − 1) / n · S
+
+    The weights are gathered for the forward and for the backward pass of each microbatch, and the
+    gradients, as large, are reduced once. For one microbatch that is half as much again as the
+    all-reduce of stages 0 to 2.
+
+    Source: rajbhandari2020zero
+
+    >>> print(sharded_traffic("14 GB", 8))
+    36.75 GB
+    """
+    return (2 * microbatches + 1) * (devices - 1) / devices * size
+
+
+@law
+def stage_traffic(
+    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, ""],
+    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a stage of a pipeline sends each way in a step: a vector of each token.
+
+    Equation: D = m · T · d · s
+
+    Activations to the next stage, their gradients to the one before; T tokens in a microbatch.
+
+    Source: narayanan2021efficient
+
+    >>> print(stage_traffic(8192, 16384, 16))
+    4.295 GB
+    """
+    return microbatches * tokens * width * element_size
+
+
+@law
+def hfu(
+    mfu: Annotated[QuantityLike, ""],
+    recomputed: Annotated[QuantityLike, "", FRACTION],
+) -> Annotated[Quantity, ""]:
+    """Hardware FLOP utilisation: what is computed twice counts twice.
+
+    Equation: U_hw = U · (3 + r) / 3
+
+    A forward pass is one third of a model's operations; r is the share of it that is done again on
+    the way back. Full recomputation adds a third and no progress.
+
+    Source: chowdhery2023palm
+
+    >>> print(hfu("45%", 1).to("%"))
+    60%
+    """
+    return mfu * (3 + recomputed) / 3
+
+
+@dataclass(frozen=True)
+class Link:
+    """What joins devices: its bandwidth each way, and the latency of a message."""
+
+    bandwidth: QuantityLike
+    latency: QuantityLike = "0 s"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a model and its batch are cut: copies of the model, slices of its matrices, stages.
+
+    `sharding` is the stage of ZeRO: 0 for none, then optimizer, gradients and weights too are
+    divided among the copies.
+
+    >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
+    16384
+    """
+
+    data: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    microbatches: int = 1
+    sharding: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("data", "tensor", "pipeline", "microbatches"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(
+                    f"a layout's {name} must be a whole number from 1; got {shown(value)}"
+                )
+        if self.sharding not in range(4):
+            raise InputError(f"sharding must be a stage from 0 to 3; got {shown(self.sharding)}")
+
+    @property
+    def devices(self) -> int:
+        """Devices of all copies, slices and stages."""
+        return self.data * self.tensor * self.pipeline
+
+    def shards(self, part: str) -> bool:
+        """Whether the copies share the weights, the gradients or the optimizer among them."""
+        return PARTS.index(part) >= 3 - self.sharding
+
+    def check(self, model: Any) -> None:
+        """Refuse a model that cannot be cut like this."""
+        if not isinstance(model, Transformer):
+            name = getattr(model, "name", shown(model))
+            raise InputError(f"a transformer of calc.models is needed here; got {name}")
+        heads, groups = int(model.heads.magnitude), int(model.kv_heads.magnitude)
+        layers = int(model.layers.magnitude)
+        if heads % self.tensor:
+            raise InputError(
+                f"{model.name} has {heads} heads, which {self.tensor} slices do not divide: choose"
+                " tensor among the divisors"
+            )
+        if groups % self.tensor and self.tensor % groups:
+            raise InputError(
+                f"{model.name} has {groups} heads of keys and values, which {self.tensor} slices"
+                " neither divide nor are a multiple of"
+            )
+        if layers % self.pipeline:
+            raise InputError(
+                f"{model.name} has {layers} layers, which {self.pipeline} stages do not divide:"
+                " choose pipeline among the divisors"
+            )
+
+    def parameters(self, model: Transformer) -> Quantity:
+        """Parameters of one device: those of the stage with the embedding or with the output.
+
+        >>> from calc import models
+        >>> print(Layout(tensor=8, pipeline=4).parameters(models.get("llama-3-70b")))
+        2.270B param
+        """
+        self.check(model)
+        if self.pipeline == 1:
+            return model.parameters / self.tensor
+        parts = model.parts
+        embedding = parts.get("embedding", quantity(0, "param"))
+        ends = max(
+            embedding, parts.get("output", embedding if model.tied_embeddings else 0 * embedding)
+        )
+        outside = embedding + parts.get("output", 0 * embedding)
+        return ((model.parameters - outside) / self.pipeline + ends) / self.tensor
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Memory of the fullest device, part by part."""
+
+    weights: Quantity
+    gradients: Quantity
+    optimizer: Quantity
+    activations: Quantity
+
+    @property
+    def total(self) -> Quantity:
+        """All of it; fragments and buffers come on top."""
+        total: Quantity = self.weights + self.gradients + self.optimizer + self.activations
+        return total
+
+    def check(self, device: Accelerator) -> None:
+        """Refuse a device that is too small, and say by how much."""
+        needed = self.total
+        largest = quantity(needed.magnitude.max(), str(needed.units)) if needed.ndim else needed
+        if largest > device.memory_capacity:
+            raise InputError(
+                f"a device needs {largest.to('GB')} and an {device.name} has"
+                f" {device.memory_capacity}: use more slices, stages or shards, a smaller"
+                " microbatch, or recomputation"
+            )
+
+
+def memory_per_device(
+    model: Transformer,
+    layout: Layout,
+    length: QuantityLike,
+    sequences: QuantityLike = 1,
+    recomputation: str = "selective",
+    recipe: str = "adam-mixed",
+) -> DeviceMemory:
+    """What the fullest device holds while it trains: its states and its activations.
+
+    `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`.
+
+    >>> from calc import models
+    >>> model = models.get("llama-3-70b")
+    >>> held = memory_per_device(model, Layout(data=16, tensor=8, pipeline=4, sharding=1), 8192)
+    >>> print(held.weights, held.optimizer, held.activations, held.total)
+    4.541 GB 1.703 GB 5.620 GB 16.41 GB
+    """
+    parameters = layout.parameters(model)
+    sizes = dict.fromkeys(PARTS, NOTHING)
+    for part, size in training.recipe(recipe).parts.items():
+        kind = part if part in PARTS else "optimizer"
+        sizes[kind] = sizes[kind] + size
+    held = {}
+    for part, size in sizes.items():
+        shards = layout.data if layout.shards(part) else 1
+        held[part] = state_memory(parameters, size, NOTHING, NOTHING, shards)
+    activations = activations_in_flight(
+        transformer.activation_memory(model, length, sequences, recomputation),
+        layout.tensor,
+        layout.pipeline,
+        layout.microbatches,
+    )
+    return DeviceMemory(held["weight"], held["gradient"], held["optimizer"], activations)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A training step: its tokens, its operations, and the time of each part by itself."""
+
+    tokens: Quantity
+    operations: Quantity
+    peak: Quantity
+    times: dict[str, Quantity]
+
+    @property
+    def lower(self) -> Quantity:
+        """The longest part, if all others hide behind it."""
+        longest, *others = self.times.values()
+        for each in others:
+            longest = collectives.step_time(longest, each, 1)
+        return longest
+
+    @property
+    def upper(self) -> Quantity:
+        """All parts, one after the other."""
+        total: Quantity = sum(self.times.values(), quantity(0, "s"))
+        return total
+
+    @property
+    def bound(self) -> Any:
+        """The part that takes longest: compute, tensor, pipeline or data (an array for arrays)."""
+        (name, longest), *others = self.times.items()
+        words: Any = name
+        for name, each in others:
+            words = where((each > longest), name, words)
+            longest = collectives.step_time(longest, each, 1)
+        return words
+
+    @property
+    def mfu(self) -> tuple[Quantity, Quantity]:
+        """Model FLOP utilisation at the upper and at the lower bound of the time."""
+        work = self.operations / self.peak
+        return (work / self.upper).to(""), (work / self.lower).to("")
+
+
+def training_step(
+    model: Transformer,
+    layout: Layout,
+    length: QuantityLike,
+    sequences: QuantityLike,
+    device: Accelerator,
+    inner: Link,
+    outer: Link,
+    recomputation: str = "selective",
+    dtype: str = "bf16",
+    efficiency: QuantityLike = 1.0,
+) -> Step:
+    """The parts of a step's time, from which its bounds follow: max ≤ T ≤ sum.
+
+    Slices talk over `inner`, stages and copies over `outer`; `sequences` are those of one
+    microbatch. `efficiency` is the share of the peak that the matrix products themselves reach.
+    Compute holds the bubble of a pipeline with one stage on a device. Slices do four all-reduces a
+    layer and microbatch, six where the whole layer is recomputed; copies one of their gradients, or
+    what `sharded_traffic` says.
+
+    >>> from calc import hardware, models
+    >>> step = training_step(
+    ...     models.get("llama-3-70b"),
+    ...     Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1),
+    ...     8192, 1, hardware.H100, Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us"),
+    ...     efficiency=0.7,
+    ... )
+    >>> print(step.lower, step.upper, step.bound)
+    5.953 s 7.543 s compute
+    """
+    parameters = layout.parameters(model)
+    context = transformer.causal_context(length)
+    tokens = transformer.batch_tokens(length, sequences)
+    projections = transformer.forward_flops(model)
+    forward = transformer.forward_flops(model, context)
+    again = {"none": 0 * forward, "selective": forward - projections, "full": forward}
+    if recomputation not in again:
+        raise InputError(
+            f"training_step(): recomputation must be one of {', '.join(again)}; got"
+            f" {shown(recomputation)}"
+        )
+    all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
+    operations = 3 * forward * all_tokens
+    peak = device.peak(dtype) * layout.devices
+    rate = peak * quantity(efficiency)
+    compute = (3 * forward + again[recomputation]) * all_tokens / rate
+    bubble = collectives.bubble_overhead(layout.pipeline, layout.microbatches)
+    vectors = stage_traffic(tokens, model.width, 1)
+    all_reduces = 6 if recomputation == "full" else 4
+    layers = model.layers / layout.pipeline * layout.microbatches * all_reduces
+    state = training.model_memory(parameters, training.recipe("adam-mixed").parts["gradient"])
+    if layout.sharding == 3:
+        sent = sharded_traffic(state, layout.data, layout.microbatches)
+        rounds = (2 * layout.microbatches + 1) * (layout.data - 1)
+    else:
+        sent = collectives.all_reduce_traffic(state, layout.data)
+        rounds = 2 * (layout.data - 1)
+    passed = stage_traffic(tokens, model.width, layout.microbatches) / layout.tensor
+    times = {
+        "compute": compute * (1 + bubble),
+        "tensor": collectives.ring_all_reduce(
+            vectors, layout.tensor, inner.bandwidth, inner.latency
+        )
+        * layers,
+        "pipeline": links.transfer_time(
+            passed, outer.bandwidth, layout.microbatches * quantity(outer.latency)
+        )
+        * (0 if layout.pipeline == 1 else 1),
+        "data": links.transfer_time(sent, outer.bandwidth, rounds * quantity(outer.latency)),
+    }
+    return Step(
+        all_tokens,
+        operations.to("FLOP"),
+        peak,
+        {name: each.to("s") for name, each in times.items()},
+    )

@@ -1,0 +1,104 @@
+"""Checkpoints and failures, and the fit of losses, against what others have published."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from calc import quantity, runs, training
+
+# Size, operations and tokens of models that are best for them [Hoffmann et al. 2022, table 3].
+CHINCHILLA = [
+    (400e6, 1.92e19, 8.0e9),
+    (1e9, 1.21e20, 20.2e9),
+    (10e9, 1.23e22, 205.1e9),
+    (67e9, 5.76e23, 1.5e12),
+    (175e9, 3.85e24, 3.7e12),
+    (280e9, 9.90e24, 5.9e12),
+    (520e9, 3.43e25, 11.0e12),
+    (1e12, 1.27e26, 21.2e12),
+    (10e12, 1.30e28, 216.2e12),
+]
+
+
+@pytest.mark.parametrize(("parameters", "operations", "tokens"), CHINCHILLA)
+def test_compute_optimal_models_of_the_paper(
+    parameters: float, operations: float, tokens: float
+) -> None:
+    """Twenty tokens a parameter, rounded from up to 22."""
+    found = training.compute_optimal_tokens(parameters).m_as("token")
+    assert found == pytest.approx(tokens, rel=0.12)
+    size = training.compute_optimal_parameters(quantity(operations, "FLOP"))
+    assert size.m_as("param") == pytest.approx(parameters, rel=0.06)
+
+
+def test_chinchilla_beats_gopher_for_the_same_operations() -> None:
+    """280 billion parameters and 300 billion tokens: Gopher's loss by the paper's fit is higher."""
+    gopher = training.pretraining_loss("280B param", "300B token")
+    chinchilla = training.pretraining_loss("70B param", "1.4T token")
+    assert (gopher - chinchilla).magnitude == pytest.approx(0.0566, abs=0.001)
+    assert chinchilla > quantity(1.69, "")
+
+
+@given(st.floats(1e6, 1e13), st.floats(1e6, 1e14), st.floats(1, 100))
+def test_more_is_never_worse(parameters: float, tokens: float, more: float) -> None:
+    loss = training.pretraining_loss(parameters, tokens)
+    assert training.pretraining_loss(parameters * more, tokens) <= loss
+    assert training.pretraining_loss(parameters, tokens * more) <= loss
+
+
+@pytest.mark.parametrize(("failures", "minutes"), [("24 h", 117), ("6 h", 57), ("15 min", 9.1)])
+def test_intervals_that_daly_published(failures: str, minutes: float) -> None:
+    """Checkpoints of 5 min [Daly 2006, figures 3 to 5]."""
+    found = training.checkpoint_interval("5 min", failures).m_as("min")
+    assert found == pytest.approx(minutes, rel=0.006)
+
+
+@given(st.floats(0.001, 0.3), st.floats(0, 1))
+def test_the_interval_is_the_best_one(checkpoint: float, restart: float) -> None:
+    """Held against a numerical search; in hours, a failure every hour."""
+
+    def lost(interval: float) -> float:
+        times = [quantity(each, "h") for each in (interval, checkpoint, restart, 1)]
+        return 1 - training.goodput(*times).magnitude
+
+    best = minimize_scalar(lost, bounds=(1e-4, 5), method="bounded").x
+    found = training.checkpoint_interval(quantity(checkpoint, "h"), "1 h").m_as("h")
+    assert found == pytest.approx(best, rel=0.02)
+
+
+def test_first_order_where_failures_are_rare() -> None:
+    rare = training.checkpoint_interval("1 s", "1000 day")
+    assert rare / training.checkpoint_interval_first_order("1 s", "1000 day") == pytest.approx(
+        1, abs=1e-3
+    )
+    assert training.checkpoint_interval("3 h", "1 h") == quantity("1 h")
+
+
+def test_without_failures_only_checkpoints_cost() -> None:
+    found = training.goodput("20 min", "1 min", "5 min", "1e9 day")
+    assert found.magnitude == pytest.approx(20 / 21)
+    assert training.goodput("30 day", "1 min", "5 min", "1 min").magnitude == 0
+
+
+@given(st.floats(1, 1e4), st.floats(1, 1e3), st.floats(0, 1e4), st.floats(10, 1e6), st.floats(1, 9))
+def test_fewer_failures_are_never_worse(
+    interval: float, checkpoint: float, restart: float, between: float, more: float
+) -> None:
+    times = [quantity(each, "s") for each in (interval, checkpoint, restart)]
+    often = training.goodput(*times, quantity(between, "s")).magnitude
+    seldom = training.goodput(*times, quantity(between * more, "s")).magnitude
+    assert often <= seldom * (1 + 1e-12) <= interval / (interval + checkpoint) * (1 + 1e-9)
+
+
+def test_llama_3_lost_little_time_to_a_failure() -> None:
+    """419 unexpected interruptions in 54 days and over 90 % of the time effective: that leaves less
+    than 19 minutes for each, so checkpoints of seconds and restarts of ten minutes fit, and
+    restarts of half an hour do not."""
+    between = quantity("54 day") / 419
+    interval = training.checkpoint_interval("10 s", between)
+    effective = runs.get("llama-3-1-405b").effective_time
+    assert training.goodput(interval, "10 s", "10 min", between) > effective
+    assert training.goodput(interval, "10 s", "30 min", between) < effective

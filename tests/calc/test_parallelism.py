@@ -1,0 +1,174 @@
+"""Training on many devices: published memory tables, bounds, and layouts that cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, collectives, hardware, models, parallelism, quantity, runs
+from calc.parallelism import Layout, Link, memory_per_device, training_step
+
+LLAMA = models.get("llama-3-70b")
+LAYOUT = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
+NVLINK, NETWORK = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
+
+
+@pytest.mark.parametrize(("stage", "memory"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.88)])
+def test_the_example_of_zero(stage: int, memory: float) -> None:
+    """7.5 billion parameters on 64 devices [Rajbhandari et al. 2020, figure 1]."""
+    layout = Layout(data=64, sharding=stage)
+    shards = [64 if layout.shards(part) else 1 for part in parallelism.PARTS]
+    found = parallelism.state_memory(
+        7.5e9, *("2 byte/param", "2 byte/param", "12 byte/param"), *shards
+    )
+    assert found.m_as("GB") == pytest.approx(memory, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("stage", "held"), [(0, 16), (1, 4 + 12 / 8), (2, 2 + 14 / 8), (3, 16 / 8)]
+)
+def test_states_of_a_model(stage: int, held: float) -> None:
+    memory = memory_per_device(LLAMA, Layout(data=8, sharding=stage), 4096)
+    states = memory.weights + memory.gradients + memory.optimizer
+    assert states.m_as("byte") == pytest.approx(held * LLAMA.parameters.m_as("param"))
+    assert memory.total == states + memory.activations
+
+
+def test_stages_hold_all_of_the_model_and_no_less() -> None:
+    """Summed over the stages: the ends hold embedding and output, the rest their layers."""
+    parts = {name: each.m_as("param") for name, each in LLAMA.parts.items()}
+    inner = sum(parts.values()) - parts["embedding"] - parts["output"]
+    found = Layout(pipeline=4).parameters(LLAMA).m_as("param")
+    assert found == pytest.approx(inner / 4 + max(parts["embedding"], parts["output"]))
+    gemma = models.get("gemma-2-27b")  # its ends hold the same matrix
+    tied = {name: each.m_as("param") for name, each in gemma.parts.items()}
+    whole = gemma.parameters.m_as("param")
+    assert Layout(pipeline=2).parameters(gemma).m_as("param") == pytest.approx(
+        (whole - tied["embedding"]) / 2 + tied["embedding"]
+    )
+
+
+def test_the_first_stage_holds_a_microbatch_for_each_stage() -> None:
+    """So that stages alone do not save activations [Korthikanti et al. 2023]."""
+    whole = quantity("36 GB")
+    for stages in (1, 2, 8):
+        assert parallelism.activations_in_flight(whole, 1, stages, 8) == whole
+    assert parallelism.activations_in_flight(whole, 1, 8, 2) == whole / 4
+
+
+def test_full_recomputation_adds_a_third() -> None:
+    assert parallelism.hfu(0.45, 1).magnitude == pytest.approx(0.6)
+    palm = runs.get("palm-540b")  # recomputes in part
+    mfu = palm.mfu_with_attention
+    assert parallelism.hfu(mfu, 0) < palm.hfu < parallelism.hfu(mfu, 1)
+
+
+def test_sharded_weights_cost_half_as_much_again() -> None:
+    sharded = parallelism.sharded_traffic("14 GB", 8)
+    assert (sharded / collectives.all_reduce_traffic("14 GB", 8)).m_as("") == pytest.approx(1.5)
+
+
+def step(
+    layout: Layout = LAYOUT,
+    inner: Link = NVLINK,
+    outer: Link = NETWORK,
+    **more: object,
+) -> parallelism.Step:
+    given = {"length": 8192, "sequences": 1, "efficiency": 0.7} | more
+    return training_step(LLAMA, layout, device=hardware.H100, inner=inner, outer=outer, **given)  # type: ignore[arg-type]
+
+
+def test_one_device_computes_and_nothing_else() -> None:
+    alone = step(Layout(), efficiency=1)
+    assert alone.lower == alone.upper == alone.times["compute"]
+    assert alone.bound == "compute"
+    # Attention is recomputed, so a little less than the peak is progress.
+    assert 0.9 < alone.mfu[0].magnitude < 1
+    assert step(Layout(), efficiency=1, recomputation="none").mfu[0].magnitude == pytest.approx(1)
+    full = step(Layout(), efficiency=1, recomputation="full").mfu[0]
+    assert parallelism.hfu(full, 1).magnitude == pytest.approx(1)
+
+
+@given(
+    data=st.integers(1, 512),
+    tensor=st.sampled_from([1, 2, 4, 8]),
+    pipeline=st.sampled_from([1, 2, 4, 8, 16]),
+    microbatches=st.integers(1, 64),
+    sharding=st.integers(0, 3),
+    faster=st.floats(1, 100),
+)
+def test_bounds_and_monotony(
+    data: int, tensor: int, pipeline: int, microbatches: int, sharding: int, faster: float
+) -> None:
+    layout = Layout(data, tensor, pipeline, microbatches, sharding)
+    slow = step(layout)
+    assert slow.lower <= slow.upper <= 4 * slow.lower * (1 + 1e-12)
+    assert slow.lower == max(slow.times.values()) == slow.times[slow.bound]
+    assert slow.mfu[0] <= slow.mfu[1] <= quantity(0.7 * (1 + 1e-12), "")
+    fast = step(
+        layout,
+        Link(quantity(450 * faster, "GB/s"), "2 us"),
+        Link(quantity(50 * faster, "GB/s"), "10 us"),
+    )
+    assert fast.lower <= slow.lower * (1 + 1e-12)
+    assert fast.upper <= slow.upper * (1 + 1e-12)
+
+
+def test_lengths_may_be_an_array() -> None:
+    found = step(length=quantity([1024, 8192], ""))
+    for row, length in enumerate((1024, 8192)):
+        alone = step(length=length)
+        assert found.lower[row].magnitude == pytest.approx(alone.lower.magnitude)
+        assert found.upper[row].magnitude == pytest.approx(alone.upper.magnitude)
+        assert found.bound[row] == alone.bound
+    memory = memory_per_device(LLAMA, Layout(tensor=8), quantity([1024, 8192], ""))
+    assert memory.total.shape == (2,)
+    with pytest.raises(InputError, match=r"an NVIDIA H100.* has 80"):
+        memory.check(hardware.H100)
+
+
+def test_the_step_of_llama_3_405b_is_within_its_bounds() -> None:
+    """16 384 GPUs, TP 8, PP 16, DP 128, 16 million tokens a step: MFU 41 % [Llama team 2024].
+
+    Its 126 layers do not divide by 16; here they are cut into 14. It runs several slices of the
+    model on a device, which shortens the bubble, so its matrix products may do with less than here.
+    """
+    layout = Layout(data=128, tensor=8, pipeline=14, microbatches=16, sharding=2)
+    model, device = models.get("llama-3-405b"), hardware.H100
+    reported = runs.get("llama-3-1-405b").mfu
+    ideal = training_step(model, layout, 8192, 1, device, NVLINK, NETWORK)
+    assert ideal.tokens.m_as("token") == 128 * 16 * 8192
+    assert reported < ideal.mfu[1]
+    usual = training_step(model, layout, 8192, 1, device, NVLINK, NETWORK, efficiency=0.7)
+    assert usual.mfu[0] < reported
+
+
+@pytest.mark.parametrize(
+    ("layout", "sentence"),
+    [
+        ({"tensor": 3}, "Llama 3 70B has 64 heads, which 3 slices do not divide"),
+        ({"pipeline": 7}, "has 80 layers, which 7 stages do not divide: choose pipeline"),
+        ({"data": 0}, "a layout's data must be a whole number from 1; got 0"),
+        ({"microbatches": 2.5}, "microbatches must be a whole number from 1; got 2.5"),
+        ({"sharding": 4}, "sharding must be a stage from 0 to 3; got 4"),
+    ],
+)
+def test_a_layout_that_cannot_be(layout: dict[str, int], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Layout(**layout).parameters(LLAMA)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(
+        InputError, match=r"a transformer of calc.models is needed here; got ResNet"
+    ):
+        Layout().check(models.get("resnet-50"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="reads at most 8192 tokens; got a context of 9000"):
+        memory_per_device(LLAMA, Layout(), 9000)
+    with pytest.raises(InputError, match=r"length must be at least 1.*got 0"):
+        step(length=0)
+    with pytest.raises(InputError, match="recomputation must be one of none, selective, full"):
+        step(recomputation="some")
+    with pytest.raises(InputError, match=r"a device needs 1309 GB and an NVIDIA H100"):
+        memory_per_device(LLAMA, Layout(), 8192).check(hardware.H100)
