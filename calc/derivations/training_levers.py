@@ -1,0 +1,276 @@
+"""What the chapter "Levers of the training loop" quotes: laws, and stored measurements."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import polars
+from polars import col
+
+from calc import codesign, hardware, links, models, roofline, scaling, training, transformer
+from calc.derivations.numbers_to_know import AnchorBandwidths
+from calc.records import DATA
+from calc.units import Quantity, quantity
+
+MEASURED = DATA / "measured"
+SETTINGS: dict[str, Any] = tomllib.loads(
+    (MEASURED / "training_levers.toml").read_text(encoding="utf-8")
+)
+LEVERS = polars.read_csv(MEASURED / "training_levers.csv")
+RUN = codesign.read_run(MEASURED / "training_run.jsonl")
+
+PARTS = ("forward", "backward", "optimizer", "clearing", "data")
+
+
+def measured(lever: str, case: str, measure: str) -> float:
+    """One stored number."""
+    found = (col("lever") == lever) & (col("case") == case) & (col("measure") == measure)
+    return float(LEVERS.filter(found)["value"].item())
+
+
+def all_of(lever: str, measure: str, within: str = "") -> list[float]:
+    """The stored numbers of a measure in all cases, or in those whose name has this in it."""
+    found = (col("lever") == lever) & (col("measure") == measure) & col("case").str.contains(within)
+    return LEVERS.filter(found)["value"].to_list()
+
+
+def shares_of_step(width: int) -> dict[str, float]:
+    """The fractions of a step's time, by part."""
+    return {part: measured("parts", f"width {width}", part) for part in PARTS}
+
+
+class MachineOfLevers:
+    """Where the training loop was measured."""
+
+    processor = SETTINGS["processor"]
+    measured = f"{SETTINGS['measured']:%d %B %Y}"
+    load = SETTINGS["load_before"]
+    cores = SETTINGS["cores"]
+
+
+class PromisedFactors:
+    """Four levers of 3, 2, 2 and 1.5 are 18 times by their product, and 2.3 on these fractions."""
+
+    levers = ((0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5))
+    first = 3
+    second = 2
+    third = 2
+    fourth = 1.5
+    told = 10
+    product = first * second * third * fourth
+    first_share = quantity("60%")
+    second_share = quantity("20%")
+    third_share = quantity("10%")
+    fourth_share = quantity("5%")
+    combined = scaling.combined_speedup(levers)
+    all_free = scaling.amdahl_limit(1 - sum(share for share, _ in levers))
+
+
+class MeasuredStep:
+    """Of a measured step the products of matrices take two thirds, and the optimizer a third."""
+
+    width = 1024
+    products_factor = 3
+    optimizer_factor = 2
+    data_factor = 2
+    clearing_factor = 1.5
+
+    shares = shares_of_step(width)
+    products = quantity(100 * (shares["forward"] + shares["backward"]), "%")
+    optimizer = quantity(100 * shares["optimizer"], "%")
+    data = quantity(100 * shares["data"], "%")
+    products_ceiling = scaling.amdahl_limit(1 - products.m_as(""))
+    optimizer_ceiling = scaling.amdahl_limit(1 - optimizer.m_as(""))
+    data_ceiling = scaling.amdahl_limit(1 - data.m_as(""))
+    factors = (
+        products_factor,
+        products_factor,
+        optimizer_factor,
+        clearing_factor,
+        data_factor,
+    )
+    combined = scaling.combined_speedup(zip(shares.values(), factors, strict=True))
+
+
+class SixteenBitSteps:
+    """What 16-bit formats gain in time here is between much and worse than nothing."""
+
+    widths = tuple(SETTINGS["widths"])
+    best_bf16 = max(all_of("precision", "bfloat16_speedup"))
+    worst_bf16 = min(all_of("precision", "bfloat16_speedup"))
+    best_fp16 = max(all_of("precision", "float16_speedup"))
+    worst_fp16 = min(all_of("precision", "float16_speedup"))
+
+    @classmethod
+    def row(cls, width: int) -> tuple[Any, ...]:
+        """Width; speed in BF16 and FP16; the share of products and the most that it can gain."""
+        case = f"width {width}"
+        products = measured("parts", case, "forward") + measured("parts", case, "backward")
+        return (
+            width,
+            measured("precision", case, "bfloat16_speedup"),
+            measured("precision", case, "float16_speedup"),
+            quantity(100 * products, "%"),
+            measured("parts", case, "ceiling_of_faster_products"),
+        )
+
+
+def _kept(model: models.Transformer, sequences: int, element_size: str) -> Quantity:
+    """Activations of sequences as long as the model reads, scores computed again."""
+    return transformer.activation_memory(model, model.context, sequences, "selective", element_size)
+
+
+class SevenBillion:
+    """A 7 B model fits a device of 80 GB only when levers on all kinds of memory are pulled."""
+
+    _model = models.get("llama-2-7b")
+    sequences = 8
+    context = int(_model.context.magnitude)
+    parameters = _model.parameters
+    device = hardware.H100.memory_capacity
+    per_parameter = training.recipe("adam-mixed").bytes_per_parameter
+    per_parameter_offloaded = quantity(
+        measured("offload", "bfloat16", "offloaded_bytes_per_parameter"), "byte/param"
+    )
+    state = training.model_memory(parameters, per_parameter)
+    state_offloaded = training.model_memory(parameters, per_parameter_offloaded)
+    activations_fp32 = _kept(_model, sequences, "4 byte")
+    activations = _kept(_model, sequences, "2 byte")
+    activations_of_part = _kept(_model, 1, "2 byte")
+    before = state + activations_fp32
+    mixed = state + activations
+    mixed_ratio = (mixed / before).to("")
+    in_parts = state + activations_of_part
+    offloaded = state_offloaded + activations_of_part
+    bars = (
+        ("FP32", state, activations_fp32),
+        ("mixed precision", state, activations),
+        ("and in parts", state, activations_of_part),
+        ("and offloaded", state_offloaded, activations_of_part),
+    )
+
+
+class MeasuredMemory:
+    """Mixed precision takes between half of the memory and a little more than before."""
+
+    cases = tuple(LEVERS.filter(col("lever") == "memory")["case"].unique(maintain_order=True))
+    ratios = tuple(all_of("memory", "ratio"))
+    least = min(ratios)
+    most = max(ratios)
+
+
+class PartsOfABatch:
+    """Gradients of unequal parts are weighted by their samples; divided by K they are wrong."""
+
+    first = 64
+    last = 1
+    middle = 32
+    worst_relative = max(all_of("accumulation", "relative_error", "float64"))
+    worst_ulp = max(all_of("accumulation", "largest_error_ulp", "float32"))
+    wrong = quantity(
+        100 * measured("accumulation", "float64, parts of 64 and 32", "error_divided_by_parts"), "%"
+    )
+    wrong_most = quantity(
+        100 * measured("accumulation", "float64, parts of 64 and 1", "error_divided_by_parts"), "%"
+    )
+    batch = first + last
+    weight = 1 / 2
+    overweight = weight * batch
+
+
+class OffloadingTime:
+    """Gradients out and weights back take the link a tenth of the step of the whole batch."""
+
+    link = AnchorBandwidths.pcie_coded
+    utilization = quantity("40%")
+    _weights = training.model_memory(SevenBillion.parameters, "2 byte/param")
+    moved = 2 * _weights
+    time = links.transfer_time(moved, link, "0 s").to("ms")
+    tokens = SevenBillion.sequences * SevenBillion.context
+    _flops = training.training_flops(SevenBillion.parameters, quantity(tokens, "token"))
+    step = (_flops / (hardware.H100.peak("bf16") * utilization)).to("s")
+    share = (time / step).to("%")
+    wanted = quantity("5%")
+    sequences = (time / wanted / (step / SevenBillion.sequences)).to("")
+    float32_plain = quantity(
+        measured("offload", "float32", "plain_bytes_per_parameter"), "byte/param"
+    )
+    float32_offloaded = quantity(
+        measured("offload", "float32", "offloaded_bytes_per_parameter"), "byte/param"
+    )
+
+
+class PaddedShape:
+    """Padding to a multiple that matrix units like costs operations for certain."""
+
+    outputs = 10
+    padded = 16
+    extra = quantity(100 * (measured("padding", "10 to 16 outputs", "flop_ratio") - 1), "%")
+    difference = measured("padding", "10 to 16 outputs", "largest_difference")
+
+
+class TwoProcesses:
+    """Two processes on two cores were slower than one, where Amdahl's law allows 1.4 to 1.8."""
+
+    widths = (256, 1024, 2048)
+    least = min(all_of("processes", "speedup"))
+    most = max(all_of("processes", "speedup"))
+
+    @classmethod
+    def row(cls, width: int) -> tuple[Any, ...]:
+        """Width; Amdahl's bound, the prediction with the ring, and what was measured."""
+        return (
+            width,
+            *(
+                measured("processes", f"width {width}", what)
+                for what in ("amdahl_speedup", "predicted_speedup", "speedup")
+            ),
+        )
+
+
+def happened(event: str) -> int:
+    """How often, in the stored run."""
+    return sum(step.events.count(event) for step in RUN.steps)
+
+
+class StoredRun:
+    """A run on the digits in FP16, within a budget that its batch exceeds."""
+
+    steps = len(RUN.steps)
+    overflows = happened("overflow")
+    out_of_memory = happened("out of memory")
+    mfu = RUN.mfu.to("%")
+    rate = RUN.rate.to("GFLOP/s")
+    peak = RUN.peak.to("GFLOP/s")
+    intensity = RUN.intensity
+    ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte")
+
+
+class EightDevices:
+    """Problem: eight devices, a small serial fraction and a ring."""
+
+    step = quantity("100 ms")
+    serial = quantity("5%")
+    gradients = quantity("14 GB")
+    devices = 8
+    bandwidth = quantity("450 GB/s")
+    _predicted = codesign.predict_scaling(step, serial, gradients, devices, bandwidth, "500 ns")
+    amdahl = _predicted.amdahl
+    speedup = _predicted.speedup
+    ring = _predicted.all_reduce.to("ms")
+
+
+class WhichFirst:
+    """Problem: products three times as fast, or the optimizer four times."""
+
+    optimizer_factor = 4
+    _products = MeasuredStep.products.m_as("")
+    _optimizer = MeasuredStep.optimizer.m_as("")
+    products = scaling.combined_speedup([(_products, MeasuredStep.products_factor)])
+    optimizer = scaling.combined_speedup([(_optimizer, optimizer_factor)])
+    both = scaling.combined_speedup(
+        [(_products, MeasuredStep.products_factor), (_optimizer, optimizer_factor)]
+    )
+    second = both / products
+    share_after = (MeasuredStep.optimizer * products).to("%")

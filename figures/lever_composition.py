@@ -1,0 +1,65 @@
+"""A measured step before and after levers of 3, 2, 2 and 1.5, beside what their product says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from calc.derivations.training_levers import MeasuredStep, PromisedFactors
+from figures import style
+
+COLOURS = {
+    "forward": style.BLUE,
+    "backward": style.GREEN,
+    "optimizer": style.ORANGE,
+    "clearing": style.PURPLE,
+    "data": style.RED,
+}
+LABEL: dict[str, Any] = {"size": style.SMALL, "weight": "bold", "va": "bottom"}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=2.5, narrow_height=3.0)
+    axes = figure.subplots()
+    shares, narrow = MeasuredStep.shares, style.is_narrow()
+    for place, factors in ((0, (1.0,) * len(shares)), (1, MeasuredStep.factors)):
+        left = 0.0
+        for (part, share), factor in zip(shares.items(), factors, strict=True):
+            width = 100 * share / factor
+            axes.barh(place, width, left=left, height=0.6, color=COLOURS[part], alpha=0.85)
+            if place == 0 and width > 10:
+                axes.text(
+                    left + (width / 2 if left else 0),
+                    -0.4,
+                    part,
+                    **LABEL,
+                    ha="center" if left else "left",
+                )
+            left += width
+    after = 100 / MeasuredStep.combined.m_as("")
+    axes.text(
+        after + 2,
+        1,
+        f"{100 / after:.1f} times as fast",
+        va="center",
+        size=style.SMALL,
+        weight="bold",
+    )
+    promised = 100 / PromisedFactors.product
+    axes.barh(2, promised, height=0.6, color=style.INK, alpha=0.6)
+    product = f"{PromisedFactors.product:.0f} times: "
+    axes.text(
+        promised + 2,
+        2,
+        product + ("the product" if narrow else "what the factors multiply to"),
+        va="center",
+        size=style.SMALL,
+    )
+    axes.set_yticks([0, 1, 2], ["measured", "all levers", "promised"])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(2.5, -0.8)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("Time of a step")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
+    return figure

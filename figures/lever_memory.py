@@ -1,0 +1,62 @@
+"""Memory of training by lever: a 7 B model computed, five small networks measured."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc.derivations.training_levers import MeasuredMemory, SevenBillion
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=2.9, narrow_height=5.6)
+    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)))
+    _seven_billion(left)
+    _measured(right)
+    for axes in (left, right):
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def _seven_billion(axes: Axes) -> None:
+    for place, (_, state, activations) in enumerate(SevenBillion.bars):
+        held, kept = state.m_as("GB"), activations.m_as("GB")
+        axes.barh(place, held, height=0.62, color=style.BLUE, alpha=0.85)
+        axes.barh(place, kept, left=held, height=0.62, color=style.ORANGE, alpha=0.85)
+        axes.text(held + kept + 6, place, f"{held + kept:.0f}", va="center", size=style.SMALL)
+    axes.text(0, -0.38, "state", va="bottom", size=style.SMALL, weight="bold")
+    held = SevenBillion.state.m_as("GB")
+    axes.text(held, -0.38, "activations", va="bottom", size=style.SMALL, weight="bold")
+    axes.axvline(SevenBillion.device.m_as("GB"), color=style.RED, linewidth=1.2)
+    axes.text(
+        SevenBillion.device.m_as("GB") + 6,
+        len(SevenBillion.bars) - 0.52,
+        "an H100",
+        color=style.RED,
+        size=style.SMALL,
+        va="top",
+    )
+    axes.set_ylim(-0.8, len(SevenBillion.bars))
+    axes.set_yticks(range(len(SevenBillion.bars)), [name for name, *_ in SevenBillion.bars])
+    axes.set_xlim(0, 440)
+    axes.set_xlabel("Memory of a 7 B model (GB), computed")
+
+
+def _measured(axes: Axes) -> None:
+    for place, ratio in enumerate(MeasuredMemory.ratios):
+        axes.plot([1, ratio], [place, place], color=style.INK, linewidth=1.2)
+        axes.plot(ratio, place, "o", color=style.INK, markersize=6)
+        away = -0.035 if ratio < 1 else 0.035
+        side = "right" if ratio < 1 else "left"
+        axes.text(ratio + away, place, f"{ratio:.2f}", ha=side, va="center", size=style.SMALL)
+    axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
+    names = [
+        case.replace("layers of ", "× ").replace(", batch", ",\nbatch")
+        for case in MeasuredMemory.cases
+    ]
+    axes.set_yticks(range(len(names)), names, size=style.SMALL)
+    axes.set_xlim(0.36, 1.22)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.set_xlabel("Memory in BF16, of that in FP32, measured")
