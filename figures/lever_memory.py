@@ -41,7 +41,7 @@ def _seven_billion(axes: Axes) -> None:
     axes.set_ylim(-0.8, len(SevenBillion.bars))
     axes.set_yticks(range(len(SevenBillion.bars)), [name for name, *_ in SevenBillion.bars])
     axes.set_xlim(0, 440)
-    axes.set_xlabel("Memory of a 7 B model (GB), computed")
+    axes.set_xlabel("7 B model, computed (GB)")
 
 
 def _measured(axes: Axes) -> None:
@@ -59,4 +59,4 @@ def _measured(axes: Axes) -> None:
     axes.set_yticks(range(len(names)), names, size=style.SMALL)
     axes.set_xlim(0.36, 1.22)
     axes.set_ylim(-0.6, len(names) - 0.4)
-    axes.set_xlabel("Memory in BF16, of that in FP32, measured")
+    axes.set_xlabel("BF16 over FP32, measured")
