@@ -9,7 +9,7 @@ from calc.errors import InputError
 from calc.units import Quantity, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
-BIASES = ("qkv", "attention output", "feed-forward")
+BIASES = ("qkv", "attention output", "feed-forward", "router")
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
 OUTPUTS = ("own", "tied", "pooler", "classes")
 
@@ -143,8 +143,6 @@ class Transformer:
         layers, norms = self._count("layers"), self._count("norms") or 2
         latents = self._count("query_latent") + self._count("kv_latent")
         counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * latents)
-        # Latent attention came with a bias that evens out the load of the experts.
-        counts["router"] += self._expert_layers * self._count("experts") * (latents > 0)
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
     @property
@@ -256,9 +254,8 @@ class Transformer:
                     for name in names
                 ]
         if expert_layers:
-            matrices.append(
-                Matrix("router", "router", width, self._count("experts"), expert_layers)
-            )
+            experts, bias = self._count("experts"), "router" in self.biases
+            matrices.append(Matrix("router", "router", width, experts, expert_layers, bias=bias))
         return matrices
 
     def _count(self, name: str) -> int:

@@ -102,7 +102,7 @@ def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
 
 
 def _biases(family: str, config: dict[str, Any]) -> Iterator[str]:
-    qkv, attention_output, feed_forward = BIASES
+    qkv, attention_output, feed_forward, _ = BIASES
     if family == "qwen2" or config.get("attention_bias"):
         yield qkv
     if config.get("attention_bias"):
