@@ -8,10 +8,10 @@
 
 Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
 `roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
-`sparsity`, `collectives`, `transformer`, `convolution` and `parallelism` the laws; `simulation`
-tries models on hardware that one does not have, `codesign` fits code and training to the hardware
-that one has, `measure` finds the roofs of one's own machine, `derivations` holds what the book
-quotes. Each is imported when it is first used.
+`sparsity`, `collectives`, `transformer`, `convolution`, `parallelism` and `inference` the laws;
+`simulation` tries models on hardware that one does not have, `codesign` fits code and training to
+the hardware that one has, `measure` finds the roofs of one's own machine, `derivations` holds what
+the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     )
     from calc import (
         hardware as hardware,
+    )
+    from calc import (
+        inference as inference,
     )
     from calc import (
         links as links,
@@ -108,6 +111,7 @@ LAW_MODULES = (
     "transformer",
     "convolution",
     "parallelism",
+    "inference",
 )
 SUBMODULES = (
     "constants",

@@ -50,6 +50,17 @@ def log10(value: Any) -> Any:
     return math.log10(value)
 
 
+def log(value: Any) -> Any:
+    """The natural logarithm."""
+    if hasattr(value, "units"):
+        return log(value.m_as(""))
+    if _is_array(value):
+        import numpy
+
+        return numpy.log(value)
+    return math.log(value)
+
+
 def expm1(value: Any) -> Any:
     """The exponential less one, without the error that the difference would have near zero."""
     if hasattr(value, "units"):

@@ -71,6 +71,7 @@ POSITIVE_FRACTION = Range(0.0, 1.0, False, "above 0 and at most 1")
 AT_LEAST_ONE = Range(1.0, math.inf, True, "at least 1, and finite")
 BITS = Range(2.0, 64.0, True, "between 2 and 64")
 ABOVE_ONE = Range(1.0, math.inf, False, "above 1, and finite")
+SERVERS = Range(1.0, 1000.0, True, "between 1 and 1000")
 
 MAY_BE_INFINITE = "the law's limit may be infinite"
 

@@ -1,11 +1,19 @@
-"""Requests in flight: Little's law in its three forms, for bytes, and under a limit of memory."""
+"""Requests in flight and in queues: Little's law, limits of memory, and waiting under load."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from calc.elementwise import floor
-from calc.law import NON_NEGATIVE, law
+from calc.elementwise import divide_or_infinity, floor, log, maximum, where
+from calc.law import (
+    AT_LEAST_ONE,
+    FRACTION,
+    MAY_BE_INFINITE,
+    NON_NEGATIVE,
+    POSITIVE_FRACTION,
+    SERVERS,
+    law,
+)
 from calc.units import Quantity, QuantityLike
 
 
@@ -131,3 +139,166 @@ def bytes_in_flight(
     913.9 kB
     """
     return bandwidth * latency
+
+
+@law
+def server_utilization(
+    arrival_rate: Annotated[QuantityLike, "request/s", NON_NEGATIVE],
+    service_time: Annotated[QuantityLike, "s"],
+    servers: Annotated[QuantityLike, "request", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, ""]:
+    """Share of the time in which a server is busy, of those that serve a request each.
+
+    Equation: ρ = λ · S / c
+
+    Above 1 the queue grows without end.
+
+    Source: kleinrock1975queueing
+
+    >>> print(server_utilization("8 request/s", "100 ms"))
+    0.8
+    """
+    return arrival_rate * service_time / servers
+
+
+@law
+def single_server_time(
+    service_time: Annotated[QuantityLike, "s"],
+    utilization: Annotated[QuantityLike, "", FRACTION],
+) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
+    """Mean time from arrival to answer with one server: M/M/1.
+
+    Equation: W = S / (1 − ρ)
+
+    Assumes arrivals at random (Poisson) and service times that are distributed exponentially.
+
+    Source: kleinrock1975queueing
+
+    >>> print(single_server_time("100 ms", 0.8))
+    500 ms
+    """
+    return divide_or_infinity(service_time, 1 - utilization)
+
+
+@law
+def single_server_tail(
+    service_time: Annotated[QuantityLike, "s"],
+    utilization: Annotated[QuantityLike, "", FRACTION],
+    beyond: Annotated[QuantityLike, "", POSITIVE_FRACTION],
+) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
+    """Time from arrival to answer that this share of the requests exceeds: M/M/1.
+
+    Equation: W_q = S / (1 − ρ) · ln(1 / q)
+
+    The 99th percentile has q = 1%. First come, first served; assumes what single_server_time does.
+
+    Source: kleinrock1975queueing
+
+    >>> print(single_server_tail("100 ms", 0.8, "1%"))
+    2.303 s
+    """
+    return divide_or_infinity(service_time, 1 - utilization) * log(1 / beyond)
+
+
+@law
+def single_server_wait(
+    service_time: Annotated[QuantityLike, "s"],
+    utilization: Annotated[QuantityLike, "", FRACTION],
+    variation: Annotated[QuantityLike, "", NON_NEGATIVE] = 1,
+) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
+    """Mean time in the queue of one server whose service times vary in any way: M/G/1.
+
+    Equation: W = ρ · S · (1 + v²) / (2 · (1 − ρ))
+
+    v is the standard deviation of the service time over its mean: 0 where all are alike, 1 where
+    they are exponential, more where a few answers are very long (Pollaczek and Khinchine).
+
+    Source: kleinrock1975queueing
+
+    >>> print(single_server_wait("100 ms", 0.8, 0))
+    200 ms
+    """
+    return divide_or_infinity(
+        utilization * service_time * (1 + variation**2), 2 * (1 - utilization)
+    )
+
+
+@law
+def waiting_probability(
+    utilization: Annotated[QuantityLike, "", FRACTION],
+    servers: Annotated[QuantityLike, "", SERVERS],
+) -> Annotated[Quantity, ""]:
+    """Erlang's C formula: the share of requests that find all servers busy, M/M/c.
+
+    Equation: C = B / (1 − ρ + ρ · B)
+
+    B is the loss that the same load would see without a queue (Erlang's B formula), from
+    1 / B_c = 1 + c / (a · B_(c − 1)) with a = ρ · c and B_0 = 1. A fraction of a server counts for
+    nothing. Assumes arrivals at random, service times distributed exponentially, and one queue.
+
+    Source: kleinrock1975queueing
+
+    >>> print(waiting_probability(0.8, 10))
+    0.4092
+    """
+    return _erlang_c(utilization, servers)
+
+
+@law
+def waiting_time(
+    service_time: Annotated[QuantityLike, "s"],
+    utilization: Annotated[QuantityLike, "", FRACTION],
+    servers: Annotated[QuantityLike, "", SERVERS],
+) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
+    """Mean time in the one queue of several servers, M/M/c; service comes on top.
+
+    Equation: W = C · S / (c · (1 − ρ))
+
+    Assumes what waiting_probability does.
+
+    Source: kleinrock1975queueing
+
+    >>> print(waiting_time("100 ms", 0.8, 10))
+    20.46 ms
+    """
+    busy = _erlang_c(utilization, servers) * service_time
+    return divide_or_infinity(busy, floor(servers) * (1 - utilization))
+
+
+@law
+def waiting_tail(
+    service_time: Annotated[QuantityLike, "s"],
+    utilization: Annotated[QuantityLike, "", FRACTION],
+    servers: Annotated[QuantityLike, "", SERVERS],
+    beyond: Annotated[QuantityLike, "", POSITIVE_FRACTION],
+) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
+    """Time in the one queue of several servers that this share of the requests exceeds: M/M/c.
+
+    Equation: W_q = S / (c · (1 − ρ)) · max(0, ln(C / q))
+
+    Zero where fewer than that share wait at all. First come, first served; assumes what
+    waiting_probability does.
+
+    Source: kleinrock1975queueing
+
+    >>> print(waiting_tail("100 ms", 0.8, 10, "1%"))
+    185.6 ms
+    """
+    excess = maximum(_erlang_c(utilization, servers) / beyond, 1.0)
+    return divide_or_infinity(service_time, floor(servers) * (1 - utilization)) * log(excess)
+
+
+def _erlang_c(utilization: Any, servers: Any) -> Any:
+    """Erlang's C formula by the recursion of his B, which neither overflows nor cancels."""
+    if hasattr(utilization, "units"):
+        return _erlang_c(utilization.m_as(""), servers.m_as(""))
+    count = floor(servers)
+    load, most = utilization * count, count.max(initial=0) if _sized(count) else count
+    loss = 1 + 0 * load
+    for number in range(1, int(most) + 1):
+        loss = where(number <= count + 0 * load, load * loss / (number + load * loss), loss)
+    return loss / (1 - utilization + utilization * loss)
+
+
+def _sized(value: Any) -> bool:
+    return hasattr(value, "max")

@@ -18,6 +18,7 @@ from calc.law import (
     NON_NEGATIVE,
     POSITIVE,
     POSITIVE_FRACTION,
+    SERVERS,
 )
 from pages import ROOT, generated
 from pages.equations import tex
@@ -30,6 +31,7 @@ RANGES = {
     "AT_LEAST_ONE": AT_LEAST_ONE,
     "BITS": BITS,
     "ABOVE_ONE": ABOVE_ONE,
+    "SERVERS": SERVERS,
 }
 # What the chapters quote is documented by the chapters.
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]

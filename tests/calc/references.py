@@ -65,6 +65,39 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "queueing.max_requests_in_flight": lambda memory, each: memory // each,
     "queueing.max_throughput": lambda memory, each, time: (memory // each) / time,
     "queueing.bytes_in_flight": lambda bandwidth, latency: latency * bandwidth,
+    "queueing.server_utilization": lambda rate, time, servers: time / servers * rate,
+    "queueing.single_server_time": lambda time, busy: 1 / ((1 - busy) / time),
+    "queueing.single_server_tail": lambda time, busy, beyond: (
+        float(time / (1 - busy)) * math.log(1 / beyond)
+    ),
+    # Half of the mean square of a service time, for each one in progress.
+    "queueing.single_server_wait": lambda time, busy, spread: (
+        busy / time * (time**2 + (spread * time) ** 2) / 2 / (1 - busy)
+    ),
+    "queueing.waiting_probability": lambda busy, servers: _erlang_c(busy, servers),
+    "queueing.waiting_time": lambda time, busy, servers: (
+        _erlang_c(busy, servers) * float(time / math.floor(servers) / (1 - busy))
+    ),
+    "queueing.waiting_tail": lambda time, busy, servers, beyond: (
+        float(time / math.floor(servers) / (1 - busy))
+        * math.log(sorted([1.0, _erlang_c(busy, servers) / float(beyond)])[1])
+    ),
+    "inference.decode_traffic": lambda weights, sequences, context, each: (
+        each * context * sequences + weights
+    ),
+    "inference.sequences_that_fit": lambda memory, weights, context, each: (
+        (memory - weights) / context // each if memory > weights else 0
+    ),
+    "inference.tokens_per_second": lambda sequences, time, each: each / time * sequences,
+    "inference.answer_time": lambda first, tokens, each: first + tokens * each - each,
+    # 1 + α + … + α^γ, in the closed form of expm1 and log.
+    "inference.speculative_tokens": lambda accept, drafted: _accepted(accept, drafted),
+    "inference.speculative_speedup": lambda accept, drafted, cost: (
+        _accepted(accept, drafted) / float(1 + drafted * cost)
+    ),
+    "inference.speculative_operations": lambda accept, drafted, cost: (
+        float(1 + drafted + drafted * cost) / _accepted(accept, drafted)
+    ),
     "training.training_flops": lambda parameters, tokens, work: parameters * tokens * work,
     "training.inference_flops": lambda parameters, tokens, work: parameters * tokens * work,
     "training.training_time": lambda parameters, tokens, devices, peak, mfu, work: (
@@ -249,6 +282,20 @@ def _critical_batch(
     """Solves B · i · o · per_term = ridge · size · (i · o + B · (i + o)) for B."""
     slope = inputs * outputs * per_term - ridge * size * (inputs + outputs)
     return ridge * size * inputs * outputs / slope if slope > 0 else math.inf
+
+
+def _erlang_c(busy: Exact, servers: Exact) -> float:
+    """From the probabilities of a Poisson variable, as logarithms; of whole servers."""
+    count = math.floor(servers)
+    log_load = math.log(busy * count)
+    terms = [each * log_load - math.lgamma(each + 1) for each in range(count + 1)]
+    *free, full = (math.exp(each - max(terms)) for each in terms)
+    waiting = full / float(1 - busy)
+    return waiting / (math.fsum(free) + waiting)
+
+
+def _accepted(accept: Exact, drafted: Exact) -> float:
+    return math.expm1(float(drafted + 1) * math.log(accept)) / float(accept - 1)
 
 
 def _goodput(

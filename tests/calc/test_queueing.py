@@ -1,4 +1,4 @@
-"""Little's law in its three forms, and what a memory makes of it."""
+"""Little's law, what a memory makes of it, and queues against tables and a simulation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import poisson
 
 from calc import links, quantity, queueing
 
@@ -55,3 +56,72 @@ def test_requests_are_whole(memory: str, each: str, whole: float) -> None:
     assert queueing.max_requests_in_flight(memory, each).magnitude == whole
     array = queueing.max_requests_in_flight(quantity([quantity(memory).m_as("byte")], "byte"), each)
     np.testing.assert_array_equal(array.magnitude, [whole])
+
+
+# Load in erlangs, servers, share that waits: a textbook's example, and one of call centres.
+ERLANG_C = [(2, 3, 4 / 9), (6, 10, 0.1013), (8, 10, 0.4092), (10, 11, 0.6821), (10, 14, 0.1741)]
+
+
+@pytest.mark.parametrize(("load", "servers", "share"), ERLANG_C)
+def test_published_values_of_erlang_c(load: float, servers: int, share: float) -> None:
+    found = queueing.waiting_probability(load / servers, servers).magnitude
+    assert found == pytest.approx(share, abs=1e-4)
+
+
+@given(st.floats(0.001, 0.999), st.integers(1, 300))
+def test_erlang_c_against_scipy(busy: float, servers: int) -> None:
+    load = poisson(busy * servers)
+    loss = load.pmf(servers) / load.cdf(servers)
+    found = queueing.waiting_probability(busy, servers).magnitude
+    assert found == pytest.approx(loss / (1 - busy * (1 - loss)), rel=1e-9)
+
+
+@given(st.floats(0, 0.999))
+def test_one_server_is_a_special_case(busy: float) -> None:
+    assert queueing.waiting_probability(busy, 1).magnitude == pytest.approx(busy)
+    wait = queueing.waiting_time("1 s", busy, 1).magnitude
+    assert wait == pytest.approx(queueing.single_server_wait("1 s", busy).magnitude)
+    assert wait + 1 == pytest.approx(queueing.single_server_time("1 s", busy).magnitude)
+
+
+def test_a_simulated_queue() -> None:
+    """Four servers at 80 %: Lindley's recursion for many of them, two hundred thousand requests."""
+    random = np.random.default_rng(5)
+    servers, busy, count = 4, 0.8, 200_000
+    arrivals = np.cumsum(random.exponential(1 / (servers * busy), count))
+    free = [0.0] * servers
+    waits = np.empty(count)
+    for each, (arrival, service) in enumerate(
+        zip(arrivals, random.exponential(1, count), strict=True)
+    ):
+        first = min(range(servers), key=free.__getitem__)
+        start = max(arrival, free[first])
+        free[first], waits[each] = start + service, start - arrival
+    assert queueing.waiting_time("1 s", busy, servers).magnitude == pytest.approx(
+        waits.mean(), rel=0.05
+    )
+    tail = queueing.waiting_tail("1 s", busy, servers, 0.01).magnitude
+    assert tail == pytest.approx(np.quantile(waits, 0.99), rel=0.05)
+
+
+@given(st.floats(0, 0.98), st.floats(0.001, 0.019), st.integers(1, 100))
+def test_more_load_waits_longer_and_more_servers_less(
+    busy: float, more: float, servers: int
+) -> None:
+    for law, last in ((queueing.waiting_time, ()), (queueing.waiting_tail, ("1%",))):
+        here = law("1 s", busy, servers, *last)
+        assert here <= law("1 s", busy + more, servers, *last)
+        assert here * (1 + 1e-9) >= law("1 s", busy, servers + 1, *last)
+
+
+def test_without_variation_half_the_wait() -> None:
+    exponential, even = (queueing.single_server_wait("1 s", 0.9, each) for each in (1, 0))
+    assert (exponential / even).magnitude == pytest.approx(2)
+
+
+def test_a_full_server_waits_without_end() -> None:
+    assert queueing.single_server_time("1 s", 1).magnitude == float("inf")
+    assert queueing.waiting_time("1 s", 1, 8).magnitude == float("inf")
+    assert queueing.waiting_probability(1, 8).magnitude == 1
+    assert queueing.waiting_tail("1 s", 0.1, 8, "1%").magnitude == 0
+    assert queueing.server_utilization("20 request/s", "1 s", 10).magnitude == 2

@@ -1,0 +1,396 @@
+"""Serving a language model: time of prefill and decode between bounds, batches, and their price.
+
+The laws take numbers. `prefill`, `decode` and `largest_batch` put them together for a model of
+`calc.models` on devices of one kind that share the model evenly and talk in no time: roofs that no
+server exceeds, and not a forecast. Lengths and batches may be arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from calc import roofline, transformer
+from calc.elementwise import floor, maximum, where
+from calc.errors import InputError, shown
+from calc.hardware import Accelerator
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.models import Transformer
+from calc.units import Quantity, QuantityLike, quantity
+
+
+@law
+def decode_traffic(
+    weights: Annotated[QuantityLike, "byte"],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "token", NON_NEGATIVE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a decode step must read: the weights once, and each sequence's keys and values.
+
+    Equation: D_vol = W + B · c · m
+
+    The weights serve the whole batch; a cache serves its own sequence. Without a context only the
+    weights are left. Activations weigh nothing beside either.
+
+    Source: pope2023efficiently
+
+    >>> print(decode_traffic("16 GB", 32, 4096, "128 KiB/token"))
+    33.18 GB
+    """
+    return weights + sequences * context * kv_per_token
+
+
+@law
+def sequences_that_fit(
+    memory: Annotated[QuantityLike, "byte"],
+    weights: Annotated[QuantityLike, "byte"],
+    context: Annotated[QuantityLike, "token", AT_LEAST_ONE],
+    kv_per_token: Annotated[QuantityLike, "byte/token"],
+) -> Annotated[Quantity, ""]:
+    """Whole sequences whose keys and values fit into memory beside the weights.
+
+    Equation: B = ⌊(M − W) / (c · m)⌋
+
+    None where the weights alone are too large. Assumes a cache without gaps, as pages make it.
+
+    Source: kwon2023efficient
+
+    >>> print(sequences_that_fit("80 GB", "16 GB", 8192, "128 KiB/token"))
+    59
+    """
+    left = memory - weights
+    return floor(maximum(left, 0 * left) / (context * kv_per_token))
+
+
+@law
+def tokens_per_second(
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    step_time: Annotated[QuantityLike, "s"],
+    tokens_each: Annotated[QuantityLike, "token"] = 1,
+) -> Annotated[Quantity, "token/s"]:
+    """Rate at which a batch writes, all of its sequences together.
+
+    Equation: R = B · n / T
+
+    Source: pope2023efficiently
+
+    >>> print(tokens_per_second(32, "10 ms"))
+    3200 token/s
+    """
+    return sequences * tokens_each / step_time
+
+
+@law
+def answer_time(
+    time_to_first_token: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    time_per_token: Annotated[QuantityLike, "s", NON_NEGATIVE],
+) -> Annotated[Quantity, "s"]:
+    """Time from a request's arrival to the last token of its answer.
+
+    Equation: T = T_first + (n − 1) · T_token
+
+    The first token comes of the prefill, with what it waited in a queue.
+
+    Source: pope2023efficiently
+
+    >>> print(answer_time("300 ms", 500, "20 ms"))
+    10.28 s
+    """
+    return time_to_first_token + (tokens - 1) * time_per_token
+
+
+@law
+def speculative_tokens(
+    acceptance: Annotated[QuantityLike, "", FRACTION],
+    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
+) -> Annotated[Quantity, ""]:
+    """Tokens that one pass of the large model yields when a small one drafts, on average.
+
+    Equation: n = (1 − α^(γ + 1)) / (1 − α)
+
+    Assumes that each of γ drafted tokens is accepted with probability α, on its own; the large
+    model adds one of its own after the last.
+
+    Source: leviathan2023fast
+
+    >>> print(speculative_tokens(0.8, 5))
+    3.689
+    """
+    return _accepted(acceptance, drafted)
+
+
+@law
+def speculative_speedup(
+    acceptance: Annotated[QuantityLike, "", FRACTION],
+    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
+    draft_cost: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+) -> Annotated[Quantity, ""]:
+    """How many times faster a model writes with a draft than by itself; below 1, slower.
+
+    Equation: S = (1 − α^(γ + 1)) / ((1 − α) · (γ · c + 1))
+
+    c is the time of a draft model's pass over one of the large model. Assumes that checking γ + 1
+    tokens takes as long as one, which holds while decode is far below the compute roof.
+
+    Source: leviathan2023fast
+
+    >>> print(speculative_speedup(0.8, 5, 0.05))
+    2.951
+    """
+    return _accepted(acceptance, drafted) / (drafted * draft_cost + 1)
+
+
+@law
+def speculative_operations(
+    acceptance: Annotated[QuantityLike, "", FRACTION],
+    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
+    draft_operations: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+) -> Annotated[Quantity, ""]:
+    """Operations with a draft, for each one without: what the speed is paid with.
+
+    Equation: F = (1 − α) · (γ · c + γ + 1) / (1 − α^(γ + 1))
+
+    c is the operations of a draft model's token over those of the large model.
+
+    Source: leviathan2023fast
+
+    >>> print(speculative_operations(0.8, 5))
+    1.626
+    """
+    return (drafted * draft_operations + drafted + 1) / _accepted(acceptance, drafted)
+
+
+def _accepted(acceptance: Any, drafted: Any) -> Any:
+    """The sum of the powers of the acceptance from 0 to what is drafted."""
+    certain = acceptance >= 1
+    doubtful = where(certain, 0 * acceptance, acceptance)
+    return where(certain, drafted + 1, (1 - doubtful ** (drafted + 1)) / (1 - doubtful))
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of a model over a batch: what it does, and the roofs that bound its time."""
+
+    sequences: Quantity
+    operations: Quantity
+    traffic: Quantity
+    peak: Quantity
+    bandwidth: Quantity
+
+    @property
+    def lower(self) -> Quantity:
+        """Its time if traffic and arithmetic overlap perfectly: nothing is faster."""
+        return roofline.execution_time_overlapped(
+            self.traffic, self.bandwidth, self.operations, self.peak
+        )
+
+    @property
+    def upper(self) -> Quantity:
+        """Its time if they follow one another, both at full rate: at most twice `lower`."""
+        return roofline.execution_time(self.traffic, self.bandwidth, self.operations, self.peak)
+
+    @property
+    def bound(self) -> Any:
+        """The roof that binds: "memory" or "compute" (an array of them for arrays)."""
+        intensity = roofline.arithmetic_intensity(self.operations, self.traffic)
+        return roofline.bound(self.peak, self.bandwidth, intensity)
+
+    @property
+    def rate(self) -> Quantity:
+        """Operations per second at `lower`, which no roof exceeds."""
+        rate: Quantity = (self.operations / self.lower).to("FLOP/s")
+        return rate
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second of the batch at `lower`, one for each sequence."""
+        return tokens_per_second(self.sequences, self.lower)
+
+
+def weight_memory(model: Transformer, element_size: QuantityLike = "2 byte") -> Quantity:
+    """Memory of all of a model's parameters, experts included.
+
+    >>> from calc import models
+    >>> print(weight_memory(models.get("llama-3-70b")))
+    141.1 GB
+    >>> print(weight_memory(models.get("llama-3-70b"), "4.25 bit"))
+    37.48 GB
+    """
+    size = _size("weight_size", element_size)
+    memory: Quantity = (model.parameters * size / quantity(1, "param")).to("byte")
+    return memory
+
+
+def weights_read(
+    model: Transformer, tokens: QuantityLike, element_size: QuantityLike = "2 byte"
+) -> Quantity:
+    """Bytes of the matrices that a pass over so many tokens must read, each of them once.
+
+    The embedding is looked up; of a mixture's experts those count that some token is sent to.
+    """
+    size = _size("weight_size", element_size)
+    count = transformer.batch_tokens(tokens)
+    read = quantity(0, "byte") * count
+    for each in model.matrices:
+        used: Any = each.copies
+        if each.used < each.copies:
+            used = transformer.experts_used(each.copies, each.used / each.copies, count)
+        read = read + used * each.inputs * each.outputs * each.layers * size
+    return read
+
+
+def decode(
+    model: Transformer,
+    device: Accelerator,
+    context: QuantityLike,
+    sequences: QuantityLike = 1,
+    devices: QuantityLike = 1,
+    dtype: str = "bf16",
+    weight_size: QuantityLike = "2 byte",
+    kv_size: QuantityLike = "2 byte",
+) -> Pass:
+    """The pass that writes the next token of so many sequences, each with its context.
+
+    Weights, keys and values, and operations all count. `dtype` is what products are computed in,
+    whatever weights are stored in.
+
+    >>> from calc import hardware, models
+    >>> step = decode(models.get("llama-3-8b"), hardware.H100, 4096, 32)
+    >>> print(step.lower, step.bound, step.throughput)
+    9.609 ms memory 3330 token/s
+    """
+    work = _operations(transformer.decode_matmuls(model, context, sequences))
+    per_token = transformer.kv_cache_per_token(model, _size("kv_size", kv_size))
+    weights = weights_read(model, sequences, weight_size)
+    traffic = decode_traffic(weights, sequences, _tokens(context), per_token)
+    return _pass(device, devices, dtype, sequences, work, traffic)
+
+
+def prefill(
+    model: Transformer,
+    device: Accelerator,
+    length: QuantityLike,
+    sequences: QuantityLike = 1,
+    devices: QuantityLike = 1,
+    dtype: str = "bf16",
+    weight_size: QuantityLike = "2 byte",
+    kv_size: QuantityLike = "2 byte",
+) -> Pass:
+    """The pass that reads so many prompts of one length and writes the first token of each.
+
+    Attention is causal, and the output is computed for last tokens alone. The time is the least
+    possible time to first token, queues left out.
+
+    >>> from calc import hardware, models
+    >>> read = prefill(models.get("llama-3-8b"), hardware.H100, 4096)
+    >>> print(read.lower, read.bound)
+    62.26 ms compute
+    """
+    whole = transformer.forward_flops(model, transformer.causal_context(length))
+    tokens = transformer.batch_tokens(length, sequences)
+    last = sum(each.parameters for each in model.matrices if each.part == "output")
+    skipped = transformer.projection_flops(quantity(last, "param"))
+    work = (whole * tokens - skipped * (tokens - quantity(sequences))) * quantity(1, "token")
+    per_token = transformer.kv_cache_per_token(model, _size("kv_size", kv_size))
+    weights = weights_read(model, tokens, weight_size)
+    traffic = decode_traffic(weights, sequences, _tokens(length), per_token)
+    return _pass(device, devices, dtype, sequences, work.to("FLOP"), traffic)
+
+
+def largest_batch(
+    model: Transformer,
+    device: Accelerator,
+    context: QuantityLike,
+    devices: QuantityLike = 1,
+    weight_size: QuantityLike = "2 byte",
+    kv_size: QuantityLike = "2 byte",
+) -> Quantity:
+    """Sequences that fit at their full context; a model that does not fit at all is refused.
+
+    >>> from calc import hardware, models
+    >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
+    65
+    """
+    transformer.forward_flops(model, context)  # refuses a context that is too long
+    weights = weight_memory(model, weight_size)
+    count = transformer.batch_tokens(devices)
+    memory = device.memory_capacity * count
+    found = sequences_that_fit(
+        memory,
+        weights,
+        _tokens(context),
+        transformer.kv_cache_per_token(model, _size("kv_size", kv_size)),
+    )
+    if not found.ndim and found.magnitude < 1:
+        raise InputError(
+            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {device.name}"
+            f" hold {memory.to('GB'):.4g}: not one sequence of {shown(context)} tokens fits; take"
+            " more devices, a shorter context, or smaller weights and caches"
+        )
+    return found
+
+
+def frontier(
+    model: Transformer,
+    device: Accelerator,
+    context: QuantityLike,
+    devices: QuantityLike = 1,
+    dtype: str = "bf16",
+    weight_size: QuantityLike = "2 byte",
+    kv_size: QuantityLike = "2 byte",
+) -> Pass:
+    """Decode at batches that double up to the largest: each buys throughput with latency.
+
+    >>> from calc import hardware, models
+    >>> found = frontier(models.get("llama-3-8b"), hardware.H100, 8192)
+    >>> for batch, time, rate in zip(found.sequences, found.lower, found.throughput):
+    ...     print(batch, time, rate)
+    1 4.801 ms 208.3 token/s
+    2 5.121 ms 390.5 token/s
+    4 5.762 ms 694.1 token/s
+    8 7.045 ms 1136 token/s
+    16 9.609 ms 1665 token/s
+    32 14.74 ms 2171 token/s
+    64 24.99 ms 2561 token/s
+    65 25.31 ms 2568 token/s
+    """
+    most = int(largest_batch(model, device, context, devices, weight_size, kv_size).magnitude)
+    batches = [2**power for power in range(most.bit_length())]
+    batches += [most] if batches[-1] < most else []
+    each = quantity(batches, "")
+    return decode(model, device, context, each, devices, dtype, weight_size, kv_size)
+
+
+def _pass(
+    device: Accelerator,
+    devices: QuantityLike,
+    dtype: str,
+    sequences: QuantityLike,
+    operations: Quantity,
+    traffic: Quantity,
+) -> Pass:
+    count = transformer.batch_tokens(devices)
+    return Pass(
+        transformer.batch_tokens(1, sequences),
+        operations,
+        traffic,
+        device.peak(dtype) * count,
+        device.memory_bandwidth * count,
+    )
+
+
+def _operations(matmuls: tuple[transformer.Matmul, ...]) -> Quantity:
+    return sum((each.operations for each in matmuls), quantity(0, "FLOP"))
+
+
+def _tokens(positions: QuantityLike) -> Quantity:
+    return transformer.batch_tokens(positions) * quantity(1, "token")
+
+
+def _size(name: str, given: QuantityLike) -> Quantity:
+    size = quantity(given)
+    if not size.is_compatible_with("byte") or size.magnitude <= 0:
+        raise InputError(f'{name} must be the size of an element, such as "2 byte"; got {given}')
+    return size

@@ -1,0 +1,206 @@
+"""Serving: no pass exceeds a roof, limits of batch and length, published speculation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, hardware, inference, models, quantity
+
+H100 = hardware.H100
+LLAMA = models.get("llama-3-8b")
+MODELS = [models.get(name) for name in ("llama-3-8b", "mixtral-8x7b", "deepseek-v3", "gemma-2-27b")]
+some_model = st.sampled_from(MODELS)
+TOLERANCE = 1 + 1e-9
+
+
+def test_decode_by_hand() -> None:
+    """Llama 3 8B: 7.505 billion parameters in matrices, 128 KiB of keys and values a token."""
+    found = inference.decode(LLAMA, H100, 4096, 32)
+    matrices = 8030261248 - 128256 * 4096 - 65 * 4096
+    assert found.traffic.m_as("byte") == 2 * matrices + 32 * 4096 * 131072
+    attention = 2 * 4096 * 32 * 32 * 256
+    assert found.operations.m_as("FLOP") == pytest.approx(32 * (2 * matrices + attention))
+    assert found.bound == "memory"
+    assert found.lower.m_as("s") == pytest.approx(found.traffic.m_as("byte") / 3.35e12)
+
+
+def test_prefill_by_hand() -> None:
+    found = inference.prefill(LLAMA, H100, 1000, 2)
+    layers = 8030261248 - 2 * 128256 * 4096 - 65 * 4096
+    attention = 2 * 500.5 * 32 * 32 * 256
+    expected = 2000 * (2 * layers + attention) + 2 * 2 * 128256 * 4096
+    assert found.operations.m_as("FLOP") == pytest.approx(expected)
+    assert found.bound == "compute"
+
+
+@given(some_model, st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 64))
+def test_no_pass_exceeds_a_roof(model: object, context: int, batch: int, devices: int) -> None:
+    for run in (inference.decode, inference.prefill):
+        found = run(model, H100, context, batch, devices)  # type: ignore[operator]
+        assert found.rate <= H100.peak("bf16") * devices * TOLERANCE
+        assert found.traffic / found.lower <= H100.memory_bandwidth * devices * TOLERANCE
+        assert found.lower <= found.upper <= 2 * found.lower * TOLERANCE
+        assert found.lower in (
+            (found.operations / found.peak).to("s"),
+            (found.traffic / found.bandwidth).to("s"),
+        )
+
+
+@given(some_model, st.integers(1, 4096), st.integers(1, 512), st.floats(1, 100))
+def test_more_of_a_machine_is_never_slower(
+    model: object, context: int, batch: int, more: float
+) -> None:
+    slow = inference.decode(model, H100, context, batch)  # type: ignore[arg-type]
+    for peak, bandwidth in ((more, 1), (1, more), (more, more)):
+        fast = inference.Pass(
+            slow.sequences,
+            slow.operations,
+            slow.traffic,
+            slow.peak * peak,
+            slow.bandwidth * bandwidth,
+        )
+        assert fast.lower <= slow.lower * TOLERANCE
+        assert fast.upper <= slow.upper * TOLERANCE
+    both = inference.decode(model, H100, context, batch, devices=more)  # type: ignore[arg-type]
+    assert both.lower.m_as("s") * more == pytest.approx(slow.lower.m_as("s"))
+
+
+@given(some_model, st.integers(1, 4095), st.integers(1, 512))
+def test_more_to_do_is_never_faster(model: object, context: int, batch: int) -> None:
+    here = inference.decode(model, H100, context, batch)  # type: ignore[arg-type]
+    longer = inference.decode(model, H100, context + 1, batch)  # type: ignore[arg-type]
+    larger = inference.decode(model, H100, context, batch + 1)  # type: ignore[arg-type]
+    assert here.lower <= longer.lower * TOLERANCE
+    assert here.lower <= larger.lower * TOLERANCE
+    assert here.throughput <= larger.throughput * TOLERANCE
+
+
+def test_a_large_batch_of_short_contexts_reaches_the_compute_roof() -> None:
+    assert inference.decode(LLAMA, H100, 1, 1e6).rate.m_as("TFLOP/s") == pytest.approx(989)
+
+
+def test_without_a_context_only_the_weights_are_left() -> None:
+    weights = inference.weights_read(LLAMA, 1)
+    assert inference.decode_traffic(weights, 8, 0, "1 MB/token") == weights
+    alone = inference.decode(LLAMA, H100, 1)
+    assert alone.lower.m_as("s") == pytest.approx(
+        (weights / H100.memory_bandwidth).m_as("s"), rel=1e-4
+    )
+
+
+def test_long_contexts_never_reach_the_compute_roof() -> None:
+    """Four query heads share a key, so attention does four operations a byte at any batch."""
+    found = inference.decode(LLAMA, H100, 8192, 1e6)
+    assert found.bound == "memory"
+    intensity = (found.operations / found.traffic).m_as("FLOP/byte")
+    per_token = 2 * (8030261248 - 128256 * 4096 - 65 * 4096) + 2 * 8192 * 32 * 32 * 256
+    assert intensity == pytest.approx(per_token / (8192 * 131072), rel=1e-3)
+
+
+def test_smaller_weights_and_caches() -> None:
+    whole = inference.decode(LLAMA, H100, 4096, 32)
+    half = inference.decode(LLAMA, H100, 4096, 32, weight_size="1 byte", kv_size="8 bit")
+    assert half.traffic == whole.traffic / 2
+    assert half.operations == whole.operations
+    assert inference.weight_memory(LLAMA, "0.5 byte").m_as("GB") == pytest.approx(8.030261248 / 2)
+
+
+def test_a_mixture_reads_the_experts_that_are_asked_for() -> None:
+    mixtral = models.get("mixtral-8x7b")
+    one, many = (inference.weights_read(mixtral, tokens).m_as("GB") for tokens in (1, 1e6))
+    outside = 2 * 32000 * 4096 / 1e9  # the embedding is looked up
+    assert one == pytest.approx(
+        2 * mixtral.active_parameters.m_as("param") / 1e9 - outside, rel=1e-3
+    )
+    assert many == pytest.approx(2 * mixtral.parameters.m_as("param") / 1e9 - outside, rel=1e-3)
+
+
+def test_arrays_in_one_call() -> None:
+    contexts = quantity(np.array([[128.0], [1024], [8192]]), "")
+    batches = quantity(np.array([1.0, 8, 64, 512]), "")
+    found = inference.decode(LLAMA, H100, contexts, batches)
+    assert found.lower.shape == found.throughput.shape == found.bound.shape == (3, 4)
+    for row, context in enumerate((128, 1024, 8192)):
+        for column, batch in enumerate((1, 8, 64, 512)):
+            alone = inference.decode(LLAMA, H100, context, batch)
+            assert found.lower[row, column].m_as("s") == pytest.approx(alone.lower.m_as("s"))
+            assert found.bound[row, column] == alone.bound
+    read = inference.prefill(LLAMA, H100, contexts, batches)
+    assert read.lower[2, 3].m_as("s") == pytest.approx(
+        inference.prefill(LLAMA, H100, 8192, 512).lower.m_as("s")
+    )
+
+
+def test_the_largest_batch_fits_and_one_more_does_not() -> None:
+    most = inference.largest_batch(LLAMA, H100, 8192).magnitude
+    used = inference.weight_memory(LLAMA) + most * 8192 * quantity("128 KiB")
+    assert used <= H100.memory_capacity < used + 8192 * quantity("128 KiB")
+    found = inference.frontier(LLAMA, H100, 8192)
+    assert found.sequences.magnitude[-1] == most
+    assert np.all(np.diff(found.lower.magnitude) > 0)
+    assert np.all(np.diff(found.throughput.magnitude) > 0)
+    several = inference.largest_batch(LLAMA, H100, quantity([1024, 8192], ""))
+    assert several[1].magnitude == most
+
+
+# Acceptance, drafted tokens, operations and speed [Leviathan et al. 2023, table 1].
+LEVIATHAN = [
+    (0.6, 2, 1.53, 1.96),
+    (0.7, 3, 1.58, 2.53),
+    (0.8, 2, 1.23, 2.44),
+    (0.8, 5, 1.63, 3.69),
+    (0.9, 2, 1.11, 2.71),
+    (0.9, 10, 1.60, 6.86),
+]
+
+
+@pytest.mark.parametrize(("acceptance", "drafted", "operations", "speed"), LEVIATHAN)
+def test_published_speculation(
+    acceptance: float, drafted: int, operations: float, speed: float
+) -> None:
+    found = inference.speculative_speedup(acceptance, drafted).magnitude
+    assert found == pytest.approx(speed, abs=0.005)
+    cost = inference.speculative_operations(acceptance, drafted).magnitude
+    assert cost == pytest.approx(operations, abs=0.01)
+
+
+def test_ends_of_speculation() -> None:
+    assert inference.speculative_tokens(1, 4).magnitude == 5
+    assert inference.speculative_tokens(0, 4).magnitude == 1
+    assert inference.speculative_tokens(0.5, 0).magnitude == 1
+    both = inference.speculative_tokens(quantity([0.5, 1], ""), 1)
+    assert both.magnitude.tolist() == [1.5, 2]
+
+
+@given(st.floats(0, 1), st.integers(0, 50))
+def test_speculation_against_a_plain_sum(acceptance: float, drafted: int) -> None:
+    expected = sum(acceptance**each for each in range(drafted + 1))
+    found = inference.speculative_tokens(acceptance, drafted).magnitude
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_answer_takes_its_prefill_and_its_steps() -> None:
+    assert inference.answer_time("300 ms", 1, "20 ms") == quantity("300 ms")
+    assert inference.answer_time("300 ms", 11, "20 ms") == quantity("500 ms")
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="Llama 3 8B reads at most 8192 tokens; got a context of"):
+        inference.decode(LLAMA, H100, 9000)
+    with pytest.raises(InputError, match=r"length must be at least 1.*got 0"):
+        inference.prefill(LLAMA, H100, 0)
+    with pytest.raises(InputError, match=r"sequences must be at least 1.*got 0"):
+        inference.decode(LLAMA, H100, 100, 0)
+    large = models.get("llama-3-405b")
+    with pytest.raises(
+        InputError, match=r"405B takes 81\d.* of weights, and 1 .*take more devices"
+    ):
+        inference.largest_batch(large, H100, 8192)
+    assert inference.largest_batch(large, H100, 8192, devices=16).magnitude > 0
+    with pytest.raises(InputError, match="weight_size must be the size of an element"):
+        inference.decode(LLAMA, H100, 100, weight_size="2 s")
+    with pytest.raises(InputError, match=r"has no .* for 'fp3'"):
+        inference.decode(LLAMA, H100, 100, dtype="fp3")
