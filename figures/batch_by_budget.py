@@ -19,7 +19,7 @@ def draw() -> Figure:
     figure = style.figure(height=3.7, narrow_height=4.4)
     axes = figure.subplots()
     low, high = (each.m_as("KiB") for each in (BudgetCurves.lowest, BudgetCurves.highest))
-    budgets = numpy.geomspace(low, high, 4000)
+    budgets = numpy.geomspace(low, high, 1200)
     style.log_axis(axes, "y", "Largest batch (samples)")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda kib, _: _memory(kib)))

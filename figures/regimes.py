@@ -10,8 +10,8 @@ from calc import roofline
 from calc.derivations.iron_law import Regimes
 from figures import style
 
-WIDTHS = numpy.geomspace(64, 65536, 400)
-BATCHES = numpy.geomspace(1, 6000, 400)
+WIDTHS = numpy.geomspace(64, 65536, 120)
+BATCHES = numpy.geomspace(1, 6000, 120)
 COUNTRIES = (style.PURPLE, style.ORANGE, style.BLUE)  # latency, memory, arithmetic
 
 
