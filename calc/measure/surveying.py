@@ -36,8 +36,20 @@ class Survey:
 
     @property
     def memory_bandwidth(self) -> Measured:
-        """The bandwidth of the record: STREAM's triad, or of a GPU the copy."""
-        return self.bandwidths.get("triad", self.bandwidths["copy"])
+        """The bandwidth of the record: halfway between copy and triad, or of a GPU the copy.
+
+        Most passes read one array or two for each that they write, as these do.
+        """
+        copy = self.bandwidths["copy"]
+        if "triad" not in self.bandwidths:
+            return copy
+        triad = self.bandwidths["triad"]
+        return Measured(
+            (copy.value + triad.value) / 2,
+            max(copy.spread, triad.spread),
+            copy.repeats + triad.repeats,
+            f"halfway between {copy.how}, and {triad.how}",
+        )
 
 
 def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:

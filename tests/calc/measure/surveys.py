@@ -14,7 +14,8 @@ def measured(text: str) -> Measured:
     return Measured(quantity(text), 0.0123, 9, "a test")
 
 
-def made_up(triad: str = "24 GB/s", fp64: str = "48 GFLOP/s") -> Survey:
+def made_up(memory: float = 1.0, fp64: str = "48 GFLOP/s") -> Survey:
+    """A copy of 20 and a triad of 28 GB/s, or so many times as much."""
     return Survey(
         machine=MACHINE,
         name='Made Up 9000 "X", 1 core',
@@ -22,7 +23,10 @@ def made_up(triad: str = "24 GB/s", fp64: str = "48 GFLOP/s") -> Survey:
         cache=quantity("32 MiB"),
         threads=1,
         day=datetime.date(2026, 1, 2),
-        bandwidths={"copy": measured("20 GB/s"), "triad": measured(triad)},
+        bandwidths={
+            "copy": measured(f"{20 * memory} GB/s"),
+            "triad": measured(f"{28 * memory} GB/s"),
+        },
         peaks={"fp64": measured(fp64), "fp32": measured("96 GFLOP/s")},
         latencies={"memory": measured("160 ns")},
         working_sets={2**13: measured("90 GB/s"), 2**27: measured("24 GB/s")},

@@ -1,0 +1,97 @@
+"""Measure what the chapter "Data movement" draws from, and store it with how it was measured.
+
+    python -m benchmarks.record_machine
+
+Writes calc/data/measured/cpu.toml, a device as `calc measure` makes it, on one thread, and beside
+it cpu_kernels.csv, the kernels that `calc validate` times, and cpu_pairs.csv, the pairs that do the
+same FLOP; times in seconds. Nothing else should run meanwhile; at the end it says what share of one
+processor other programs had, where Linux tells. It needs the extras measure and numba; with torch,
+BF16 is measured too.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from calc import measure
+from calc.files import with_whole_file
+from calc.measure import Comparison
+from calc.records import DATA
+
+FOLDER = DATA / "measured"
+COMMAND = "python -m benchmarks.record_machine"
+COLUMNS = (
+    *("name", "family", "dtype", "operations", "traffic_bytes"),
+    *("predicted_seconds", "measured_seconds", "spread", "repeats"),
+)
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    before = processor_seconds()
+    found = measure.survey(1, told)
+    device = measure.accelerator(found, COMMAND)
+    size = measure.this_machine().beyond_caches
+    kernels = measure.validate(measure.suite(size), device, told)
+    makers = [make for pair in measure.pairs(size) for make in (pair.fast, pair.slow)]
+    levers = [pair.lever for pair in measure.pairs(size) for _ in range(2)]
+    pairs = measure.validate(makers, device, told)
+    noisy = [each.name for each in (*kernels, *pairs) if each.measured is None]
+    if noisy:
+        raise SystemExit(f"too noisy to record: {', '.join(noisy)}; nothing is written")
+    measure.save(found, FOLDER / "cpu.toml", COMMAND)
+    write_rows(FOLDER / "cpu_kernels.csv", COLUMNS, map(row, kernels))
+    rows = ((lever, *row(each)) for lever, each in zip(levers, pairs, strict=True))
+    write_rows(FOLDER / "cpu_pairs.csv", ("lever", *COLUMNS), rows)
+    print(f"{others_share(before):.0%} of one processor's time went to other programs")
+
+
+def row(each: Comparison) -> tuple[object, ...]:
+    assert each.measured is not None
+    return (
+        each.name,
+        each.family,
+        each.dtype,
+        f"{each.operations.m_as('FLOP'):.0f}",
+        f"{each.traffic.m_as('byte'):.0f}",
+        f"{each.predicted.m_as('s'):.6g}",
+        f"{each.measured.value.m_as('s'):.6g}",
+        f"{each.measured.spread:.3g}",
+        each.measured.repeats,
+    )
+
+
+def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    def write(name: str) -> None:
+        with Path(name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+
+    with_whole_file(path, write)
+
+
+def told(done: int, total: int) -> None:
+    print(f"\r{done} of {total} ", end="", flush=True)
+
+
+def processor_seconds() -> tuple[float, float, float]:
+    """Now, the time that all processors have worked, and that of this process, in seconds."""
+    stat = Path("/proc/stat")
+    now = time.perf_counter()
+    if not stat.exists():
+        return now, 0.0, 0.0
+    user, nice, system = map(int, stat.read_text(encoding="utf-8").split()[1:4])
+    return now, (user + nice + system) / 100, time.process_time()
+
+
+def others_share(before: tuple[float, float, float]) -> float:
+    """What other programs have had since, as a share of one processor."""
+    start, worked, own = before
+    now, worked_now, own_now = processor_seconds()
+    return max(0.0, (worked_now - worked) - (own_now - own)) / (now - start)
+
+
+if __name__ == "__main__":
+    main()

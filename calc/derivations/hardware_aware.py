@@ -1,0 +1,272 @@
+"""What the chapter "Hardware-aware optimisation" quotes: a stored measurement, and identities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars
+from polars import col
+
+from calc import constants, energy, hardware, roofline
+from calc.derivations.roofline import DecodeStep
+from calc.records import DATA
+from calc.units import Quantity, quantity
+
+MEASURED = DATA / "measured"
+KERNELS = polars.read_csv(MEASURED / "cpu_kernels.csv").with_columns(
+    (col("measured_seconds") / col("predicted_seconds")).alias("ratio")
+)
+PAIRS = polars.read_csv(MEASURED / "cpu_pairs.csv").with_columns(
+    (col("measured_seconds") / col("predicted_seconds")).alias("ratio")
+)
+(CPU,) = hardware.load(MEASURED / "cpu.toml").values()
+MEASUREMENT = CPU.measurement
+
+
+def stored(table: str, name: str) -> Quantity:
+    """A median of the record."""
+    row = MEASUREMENT[table][name]
+    return quantity(row["median"], row["unit"])
+
+
+def kernel(name: str, dtype: str) -> dict[str, Any]:
+    return KERNELS.filter((col("name") == name) & (col("dtype") == dtype)).row(0, named=True)
+
+
+def pair(lever: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    fast, slow = PAIRS.filter(col("lever") == lever).iter_rows(named=True)
+    return fast, slow
+
+
+def off(ratio: float) -> float:
+    """How far a prediction was off, to either side."""
+    return max(ratio, 1 / ratio) - 1
+
+
+class OwnMachine:
+    """One core of a server: its roofs by our own measurement."""
+
+    day = str(CPU.records["memory_bandwidth"].provenance.checked)
+    processor = MEASUREMENT["machine"]["processor"]
+    h100 = hardware.get("h100")
+
+    copy = stored("bandwidth", "copy")
+    triad = stored("bandwidth", "triad")
+    bandwidth = CPU.memory_bandwidth
+    fp64 = stored("peak", "fp64")
+    fp32 = stored("peak", "fp32")
+    fp64_ridge = CPU.ridge_point("fp64")
+    fp32_ridge = CPU.ridge_point("fp32")
+    h100_ridge = h100.ridge_point("fp16")
+    ridge_ratio = (h100_ridge / fp32_ridge).to("")
+    l1_latency = stored("latency", "L1")
+    memory_latency = stored("latency", "memory")
+    latency_ratio = (memory_latency / l1_latency).to("")
+    in_cache = stored("working_set", "16384")
+    beyond = stored("working_set", str(max(int(size) for size in MEASUREMENT["working_set"])))
+    in_cache_ratio = (in_cache / beyond).to("")
+
+
+class SameFlop:
+    """Four pairs of the same FLOP, several-fold apart in time."""
+
+    rows_of_batch = 8
+
+    rows = tuple(
+        (
+            lever,
+            f"{fast['name']} → {slow['name']}",
+            quantity(fast["operations"], "FLOP"),
+            quantity(fast["traffic_bytes"], "byte"),
+            quantity(slow["traffic_bytes"], "byte"),
+            quantity(fast["measured_seconds"], "s"),
+            quantity(slow["measured_seconds"], "s"),
+            quantity(slow["measured_seconds"] / fast["measured_seconds"], ""),
+            quantity(slow["predicted_seconds"] / fast["predicted_seconds"], ""),
+        )
+        for lever in ("layout", "access pattern", "fusion", "shape")
+        for fast, slow in (pair(lever),)
+    )
+    access, fusion, shape = (row[-2] for row in rows[1:])
+    fusion_predicted = rows[2][-1]
+    least = min(row[-2] for row in rows)
+    most = max(row[-2] for row in rows)
+
+
+class Validation:
+    """Every kernel of the suite: the measured time over the roofline's."""
+
+    kernels = len(KERNELS)
+    median_error = quantity(
+        polars.Series([off(each) for each in KERNELS["ratio"]]).median(), ""
+    ).to("%")
+    threshold = 1.25
+    within = sum(off(each) <= 0.25 for each in KERNELS["ratio"])
+    worst = max(KERNELS["ratio"])
+    best = min(KERNELS["ratio"])
+    best_name = KERNELS.filter(col("ratio") == best)["name"][0]
+    rows = tuple(
+        (
+            row["name"],
+            row["dtype"].upper(),
+            quantity(row["operations"] / row["traffic_bytes"], "FLOP/byte"),
+            quantity(row["predicted_seconds"], "s"),
+            quantity(row["measured_seconds"], "s"),
+            quantity(row["ratio"], ""),
+        )
+        for row in KERNELS.sort("ratio").iter_rows(named=True)
+    )
+    transpose = kernel("transpose", "fp32")["ratio"]
+    gather = kernel("gather elements", "fp32")["ratio"]
+    resolvent = kernel("resolvent", "fp64")["ratio"]
+    thin = kernel("GEMM, thin", "fp32")["ratio"]
+    eight_rows = kernel("GEMM, 8 rows", "fp32")["ratio"]
+    tall = kernel("GEMM, tall", "fp32")["ratio"]
+    exponential = kernel("exp", "fp64")["ratio"]
+    gather_rows = kernel("gather rows", "fp32")["ratio"]
+    decode = kernel("attention, decode", "fp32")["ratio"]
+
+
+class FusedChain:
+    """Fusing k passes over an array saves at most a factor of k."""
+
+    low_claim = 2
+    high_claim = 12
+    element_size = quantity("2 byte")
+    elements = 2**24
+    steps = 4
+
+    one_by_one = roofline.elementwise_traffic(elements, 2 * steps, element_size)
+    fused = roofline.elementwise_traffic(elements, 2, element_size)
+    bound = (one_by_one / fused).to("")
+
+
+class FusedAttention:
+    """What fusing attention can gain: its scores no longer move, then arithmetic binds."""
+
+    width = 64
+    wide = 128
+    element_size = quantity("2 byte")
+    a100 = hardware.get("a100")
+    h100 = hardware.get("h100")
+    a100_ridge = a100.ridge_point("fp16")
+    h100_ridge = h100.ridge_point("fp16")
+    published = 3
+
+    a100_bound = (element_size * a100_ridge / quantity(width, "FLOP")).to("")
+    h100_bound = (element_size * h100_ridge / quantity(width, "FLOP")).to("")
+    h100_wide_bound = (element_size * h100_ridge / quantity(wide, "FLOP")).to("")
+
+
+class QuantizedDetector:
+    """From FP16 to INT8: times and watts as told, frames and joules as they follow."""
+
+    before_time = quantity("33 ms")
+    after_time = quantity("16 ms")
+    before_power = quantity("15 W")
+    after_power = quantity("9 W")
+    traffic_saved = quantity("40%")
+
+    before_rate = (quantity("1 s") / before_time).to("")
+    after_rate = (quantity("1 s") / after_time).to("")
+    before_energy = (before_power * before_time).to("J")
+    after_energy = (after_power * after_time).to("mJ")
+    speedup = (before_time / after_time).to("")
+    power_gain = (before_power / after_power).to("")
+    energy_gain = (before_energy / after_energy).to("")
+    traffic_gain = 1 / (1 - traffic_saved.m_as(""))
+
+
+class CostAndThroughput:
+    """At equal price per hour, cost for each token is one over throughput."""
+
+    low_cut = quantity("30%")
+    high_cut = quantity("60%")
+    low_claim = 1.5
+    high_claim = 4
+    other_cut = quantity("40%")
+
+    low_gain = 1 / (1 - low_cut.m_as(""))
+    high_gain = 1 / (1 - high_cut.m_as(""))
+    cut_of_low_claim = quantity(1 - 1 / low_claim, "").to("%")
+    cut_of_high_claim = quantity(1 - 1 / high_claim, "").to("%")
+    other_gain = 1 / (1 - other_cut.m_as(""))
+
+
+class CameraBudget:
+    """What a frame may cost in a camera."""
+
+    rate = 30  # frames a second
+    power = quantity("4 W")
+    word_energy = constants.get("energy_dram_word")
+    multiply = constants.get("energy_7nm_int8_multiply")
+    add = constants.get("energy_7nm_int8_add")
+    picture = quantity("6.22 MB")
+    small_power = quantity("2 W")
+    small_rate = 15
+    network = quantity("400 MB")
+
+    per_frame = (power * quantity("1 s") / rate).to("mJ")
+    per_byte = (word_energy / quantity("4 byte")).to("pJ/byte")
+    bytes_per_frame = (per_frame / per_byte).to("MB")
+    multiply_add = multiply + add
+    pairs_per_frame = (per_frame / multiply_add).to("") / 1e12
+    per_picture = (picture * per_byte).to("mJ")
+    picture_share = (per_picture / per_frame).to("%")
+    small_per_frame = (small_power * quantity("1 s") / small_rate).to("mJ")
+    network_energy = (network * per_byte).to("mJ")
+    network_share = (network_energy / small_per_frame).to("%")
+
+
+class EnergyPerToken:
+    """A token costs the joules of its step, shared by whoever is in the batch."""
+
+    tdp = DecodeStep.h100.tdp
+    large_batch = DecodeStep.large_batch
+
+    alone = (energy.energy_of_run(tdp, DecodeStep.step_time) / quantity("1 token")).to("J/token")
+    shared = (
+        energy.energy_of_run(tdp, DecodeStep.large_step_time) / quantity(large_batch, "token")
+    ).to("mJ/token")
+    gain = (alone / shared).to("")
+
+
+class Envelope:
+    """From a phone to a rack: what the registry's devices span."""
+
+    v100 = hardware.get("v100")
+    a100 = hardware.get("a100")
+    older_bandwidth = v100.memory_bandwidth
+    older_power = a100.tdp
+    devices = tuple(hardware.get(key) for key in hardware.names())
+    bandwidths = tuple(
+        each.memory_bandwidth for each in devices if each.publishes("memory_bandwidth")
+    )
+    powers = tuple(each.tdp for each in devices if each.publishes("tdp"))
+
+    least_bandwidth = min(bandwidths)
+    most_bandwidth = max(bandwidths)
+    bandwidth_ratio = (most_bandwidth / least_bandwidth).to("")
+    least_power = min(powers)
+    most_power = max(powers)
+
+
+class OwnQuestions:
+    """The problems' own inputs."""
+
+    cut = CostAndThroughput.other_cut
+    passes = 5
+    line = quantity("64 byte")
+    element = quantity("8 byte")
+    gathered = quantity("4 byte")
+    reduction_bytes = quantity("1 GB")
+    before_time = quantity("20 ms")
+    after_time = quantity("12 ms")
+    before_power = quantity("10 W")
+    after_power = quantity("12 W")
+
+    waste = (line / element).to("")
+    reduction_time = (reduction_bytes / OwnMachine.bandwidth).to("ms")
+    before_energy = (before_power * before_time).to("mJ")
+    after_energy = (after_power * after_time).to("mJ")
+    energy_gain = (before_energy / after_energy).to("")
