@@ -9,10 +9,10 @@ from figures import style
 
 LABELS = {  # of the kernels far from the line: offset in points, and the side that it stands on
     "transpose": ((-7, 0), "right"),
-    "gather elements": ((-7, 0), "right"),
+    "gather elements": ((7, 0), "left"),
     "resolvent": ((7, 0), "left"),
     "GEMM, 8 rows": ((-7, 2), "right"),
-    "exp": ((7, -4), "left"),
+    "GEMM, thin": ((-7, 4), "right"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from calc.derivations.hardware_aware import MEASUREMENT, stored
 from figures import style
@@ -24,7 +25,7 @@ def draw() -> Figure:
     axes.set_xticks(
         ticks, [f"{each} KiB" if each < KIB else f"{each // KIB} MiB" for each in ticks]
     )
-    axes.xaxis.set_minor_locator(style.NullLocator())
+    axes.xaxis.set_minor_locator(NullLocator())
     for name, size in MEASUREMENT["machine"]["caches"].items():
         axes.axvline(size / KIB, color=style.INK, alpha=0.35, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.annotate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import polars
@@ -46,7 +47,7 @@ def off(ratio: float) -> float:
 class OwnMachine:
     """One core of a server: its roofs by our own measurement."""
 
-    day = str(CPU.records["memory_bandwidth"].provenance.checked)
+    day = f"{CPU.records['memory_bandwidth'].provenance.checked:%-d %B %Y}"
     processor = MEASUREMENT["machine"]["processor"]
     h100 = hardware.get("h100")
 
@@ -77,8 +78,6 @@ class SameFlop:
             lever,
             f"{fast['name']} → {slow['name']}",
             quantity(fast["operations"], "FLOP"),
-            quantity(fast["traffic_bytes"], "byte"),
-            quantity(slow["traffic_bytes"], "byte"),
             quantity(fast["measured_seconds"], "s"),
             quantity(slow["measured_seconds"], "s"),
             quantity(slow["measured_seconds"] / fast["measured_seconds"], ""),
@@ -97,9 +96,7 @@ class Validation:
     """Every kernel of the suite: the measured time over the roofline's."""
 
     kernels = len(KERNELS)
-    median_error = quantity(
-        polars.Series([off(each) for each in KERNELS["ratio"]]).median(), ""
-    ).to("%")
+    median_error = quantity(statistics.median(off(each) for each in KERNELS["ratio"]), "").to("%")
     threshold = 1.25
     within = sum(off(each) <= 0.25 for each in KERNELS["ratio"])
     worst = max(KERNELS["ratio"])
