@@ -8,10 +8,10 @@
 
 Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
 `roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
-`sparsity`, `collectives`, `transformer`, `convolution`, `parallelism` and `inference` the laws;
-`simulation` tries models on hardware that one does not have, `codesign` fits code and training to
-the hardware that one has, `measure` finds the roofs of one's own machine, `derivations` holds what
-the book quotes. Each is imported when it is first used.
+`sparsity`, `collectives`, `transformer`, `convolution`, `parallelism`, `inference` and `cost` the
+laws; `simulation` tries models on hardware that one does not have, `codesign` fits code and
+training to the hardware that one has, `measure` finds the roofs of one's own machine, `derivations`
+holds what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     )
     from calc import (
         convolution as convolution,
+    )
+    from calc import (
+        cost as cost,
     )
     from calc import (
         derivations as derivations,
@@ -112,6 +115,7 @@ LAW_MODULES = (
     "convolution",
     "parallelism",
     "inference",
+    "cost",
 )
 SUBMODULES = (
     "constants",

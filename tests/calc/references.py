@@ -98,6 +98,14 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "inference.speculative_operations": lambda accept, drafted, cost: (
         float(1 + drafted + drafted * cost) / _accepted(accept, drafted)
     ),
+    "cost.run_cost": lambda devices, time, price: price * time * devices,
+    "cost.cost_per_token": lambda devices, price, rate, busy: price / rate / busy * devices,
+    "cost.price_of_ownership": lambda purchase, life, power, electricity, pue: (
+        (purchase + life * power * electricity * pue) / life
+    ),
+    "cost.energy_per_token": lambda devices, power, rate: power / rate * devices,
+    "cost.facility_energy": lambda energy, pue: pue * energy,
+    "cost.carbon": lambda energy, intensity: intensity * energy,
     "training.training_flops": lambda parameters, tokens, work: parameters * tokens * work,
     "training.inference_flops": lambda parameters, tokens, work: parameters * tokens * work,
     "training.training_time": lambda parameters, tokens, devices, peak, mfu, work: (

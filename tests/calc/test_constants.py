@@ -34,6 +34,8 @@ UNITS = {  # what the first word of a name promises; the first comment of the fi
     "loss": [""],
     "coefficient": [""],
     "exponent": [""],
+    "pue": [""],
+    "carbon_intensity": ["g/kWh"],
 }
 
 

@@ -1,0 +1,77 @@
+"""Costs, energy and carbon against runs whose authors published theirs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc import InputError, constants, cost, energy, quantity, runs
+
+
+def test_the_cost_that_deepseek_published() -> None:
+    """2.788 million hours at two dollars: 5.576 million [DeepSeek-AI 2024]."""
+    assert cost.run_cost(1, "2.788e6 h", "2 USD/h").m_as("USD") == pytest.approx(5.576e6)
+
+
+def test_the_energy_and_carbon_of_gpt_3() -> None:
+    """10 000 V100 at 330 W for 14.8 days, PUE 1.1, 0.429 kg/kWh: 1 287 MWh and 552 t [Patterson et
+    al. 2021, table 4]."""
+    used = energy.energy_of_run("330 W", "14.8 day") * 10_000
+    facility = cost.facility_energy(used, 1.1)
+    assert facility.m_as("MWh") == pytest.approx(1287, rel=0.003)
+    assert cost.carbon(facility, "0.429 kg/kWh").m_as("kg") == pytest.approx(552.1e3, rel=0.003)
+
+
+def test_the_carbon_of_llama_2() -> None:
+    """291.42 t for 1 720 320 h at 400 W [Touvron et al. 2023]: near the world's average grid."""
+    hours = runs.get("llama-2-70b").device_time
+    found = cost.carbon(energy.energy_of_run("400 W", hours))
+    assert found.m_as("kg") == pytest.approx(291.42e3, rel=0.04)
+
+
+def test_a_token_by_hand() -> None:
+    found = cost.cost_per_token(8, "2 USD/h", "10000 token/s", 0.5)
+    assert found.m_as("USD/Mtoken") == pytest.approx(16 / 3600 / 5000 * 1e6)
+    assert cost.energy_per_token(8, "700 W", "10000 token/s") == quantity("0.56 J/token")
+
+
+def test_owning_by_hand() -> None:
+    price = cost.price_of_ownership("30000 USD", "4 year", "700 W", "0.1 USD/kWh", 1.5)
+    assert price.m_as("USD/h") == pytest.approx(30000 / (4 * 365.25 * 24) + 0.7 * 1.5 * 0.1)
+    alone = cost.price_of_ownership("30000 USD", "4 year", "0 W", "0.1 USD/kWh")
+    assert alone.m_as("USD/year") == pytest.approx(7500)
+
+
+@given(st.floats(1, 1e5), st.floats(0.01, 100), st.floats(1, 1e6), st.floats(0.01, 1))
+def test_a_token_costs_what_the_run_does(
+    devices: float, price: float, rate: float, busy: float
+) -> None:
+    """Over an hour: what is paid, over what is written."""
+    hourly, per_second = quantity(price, "USD/h"), quantity(rate, "token/s")
+    paid = cost.run_cost(devices, "1 h", hourly).m_as("USD")
+    each = cost.cost_per_token(devices, hourly, per_second, busy).m_as("USD/token")
+    assert each * rate * busy * 3600 == pytest.approx(paid)
+    assert cost.cost_per_token(devices, hourly, 2 * per_second, busy).m_as(
+        "USD/token"
+    ) == pytest.approx(each / 2)
+
+
+def test_defaults_say_whose_they_are() -> None:
+    overhead = constants.get("pue_average").magnitude
+    assert cost.facility_energy("1 kWh").m_as("kWh") == pytest.approx(overhead)
+    for name in ("pue_average", "carbon_intensity_world"):
+        provenance = constants.get(name).provenance
+        assert provenance is not None
+        assert provenance.kind == "measured"
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match=r"pue must be at least 1.*got 0.9"):
+        cost.facility_energy("1 kWh", 0.9)
+    with pytest.raises(
+        InputError, match=r"throughput must be positive and finite; got '0 token/s'"
+    ):
+        cost.cost_per_token(1, "2 USD/h", "0 token/s")
+    with pytest.raises(InputError, match=r"price needs a quantity in USD/s.*got 2 without a unit"):
+        cost.run_cost(1, "1 h", 2)
