@@ -92,9 +92,8 @@ def write_site(
     for name in ("style.css", "book.js"):
         shutil.copyfile(THEME / name, assets / name)
     shutil.copytree(THEME / "vendor", assets / "vendor")
-    packed = gzip.compress(_json(entries).encode(), mtime=0)  # a quarter of it; book.js unpacks it
-    _write_script(assets / "search-index.js", "searchIndex", base64.b64encode(packed).decode())
-    _write_script(assets / "previews.js", "previews", previews)
+    _write_packed(assets / "search-index.js", "searchIndex", entries)
+    _write_packed(assets / "previews.js", "previews", previews)
 
 
 def _copy_files(book: Book, page: Page, body: str, folder: Path) -> None:
@@ -107,12 +106,11 @@ def _copy_files(book: Book, page: Page, body: str, folder: Path) -> None:
             shutil.copyfile(book.root / name, folder / name)
 
 
-def _write_script(path: Path, name: str, value: Any) -> None:
-    path.write_text(f"window.{name}={_json(value)};\n", encoding="utf-8")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _write_packed(path: Path, name: str, value: Any) -> None:
+    """A value for `data` in book.js: a script, since a page from a disk may load no other file."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    path.write_text(f'window.{name}="{packed}";\n', encoding="utf-8")
 
 
 # ---- One page ----
@@ -263,6 +261,7 @@ def _opened(svg: str, name: str, attributes: str) -> str:
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = re.sub(r"(?<=[>}])[^{}<>]+(?={[^{}<>]*}[^<>]*</style>)", rf"#{name} \g<0>", svg)
+    svg = re.sub(r" (?:xmlns|version)[^ >]*|(?<= )xlink:(?=href)", "", svg)  # for files of its own
     svg = re.sub(FACE, "", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
     return svg.strip().replace("<svg", f'<svg role="img"{attributes} id="{name}"', 1)

@@ -101,6 +101,7 @@ def drawn(figure: object) -> str:
     svg = re.sub(r"(?<=\n)<g>\n(<(?:path|text|use)\b[^\n]*\n)</g>\n", r"\1", svg)
     svg = re.sub(r'<path [^>]*style="fill: none; opacity: 0"/>\n', "", svg)
     svg = re.sub(r'(?:^<path d="[^"]*"(.*)\n)(?:^<path d="[^"]*"\1\n)+', _joined, svg, flags=re.M)
+    svg = re.sub(r' d="([^CQ"]*)"', _by_steps, svg)
     svg = re.sub(r' clip-path="([^"]*)" style="([^"]*)"', r' style="\2; clip-path: \1"', svg)
     return _said_once(svg)
 
@@ -127,12 +128,27 @@ def _shortened(attribute: re.Match[str]) -> str:
     text = re.sub(
         r"\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), attribute[0]
     )
-    text = re.sub(r"\s+", " ", text).replace(' "', '"')
-    if re.search("[CQ]", text):
-        return text
-    text = text.replace(" L ", " ")  # lines go on without saying so
-    text = re.sub(r"(M (\S+) \S+) \2 ([\d.-]+)(?= M|\")", r"\1V\3", text)
-    return re.sub(r" ?([MVz]) ?", r"\1", text)
+    return re.sub(r"\s+", " ", text).replace(' "', '"')
+
+
+def _by_steps(path: re.Match[str]) -> str:
+    """Straight lines, each from where the last one ended: half the digits.
+
+    Counted in hundredths, so that no rounding adds up.
+    """
+    x = y = 0
+    text = ""
+    for stroke in path[1].split("M")[1:]:
+        numbers = [round(100 * float(number)) for number in re.findall(r"[\d.-]+", stroke)]
+        text += "m"
+        for place in zip(numbers[::2], numbers[1::2], strict=True):
+            text += f" {(place[0] - x) / 100:g} {(place[1] - y) / 100:g}"
+            x, y = place
+        if "z" in stroke:
+            text += "z"
+            x, y = numbers[:2]
+    text = text.replace("m ", "m").replace(" -", "-")
+    return f' d="{re.sub(r"(?<![0-9])0[.]", ".", text)}"'
 
 
 class Chapter:
