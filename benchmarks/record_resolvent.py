@@ -36,7 +36,9 @@ from calc.codesign import (
     validate_mixed_precision_accuracy,
 )
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
-from calc.codesign.resolvent import METHODS, Problem, minors
+from calc.codesign.resolvent import METHODS
+from calc.codesign.resolvent_numpy import minors
+from calc.codesign.resolvent_problem import Problem
 from calc.records import DATA
 
 FOLDER = DATA / "measured"

@@ -89,13 +89,13 @@ if TYPE_CHECKING:
         BackendWarning as BackendWarning,
     )
     from calc.codesign.resolvent import (
-        ResolventError as ResolventError,
-    )
-    from calc.codesign.resolvent import (
         resolvent_diagonal as resolvent_diagonal,
     )
     from calc.codesign.resolvent import (
         running_backend as running_backend,
+    )
+    from calc.codesign.resolvent_problem import (
+        ResolventError as ResolventError,
     )
     from calc.codesign.run_log import (
         LoggedRun as LoggedRun,
@@ -187,10 +187,10 @@ _NAMES = {
     "offload": ("CPUOffloadingOptimizer",),
     "resolvent": (
         "BackendWarning",
-        "ResolventError",
         "resolvent_diagonal",
         "running_backend",
     ),
+    "resolvent_problem": ("ResolventError",),
     "run_log": (
         "LoggedRun",
         "LoggedStep",

@@ -13,17 +13,15 @@ from typing import Any
 
 import numpy
 
-from calc.codesign.resolvent import (
-    DTYPES,
-    Computed,
-    Problem,
+from calc.codesign.resolvent_numpy import (
     computed,
     continued_fractions,
     left_the_range,
     minors,
     scaled_minors,
-    trusted,
 )
+from calc.codesign.resolvent_problem import DTYPES, Computed, Problem
+from calc.codesign.resolvent_trust import trusted
 from calc.errors import InputError, shown
 from calc.simulation.arguments import whole_number
 

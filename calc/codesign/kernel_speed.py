@@ -16,7 +16,9 @@ from typing import Any
 import numpy
 
 from calc.codesign.accuracy import INPUT_KINDS
-from calc.codesign.resolvent import Problem, computed, missing, resolvent_diagonal
+from calc.codesign.resolvent import missing, resolvent_diagonal
+from calc.codesign.resolvent_numpy import computed
+from calc.codesign.resolvent_problem import Problem
 from calc.simulation.arguments import whole_number
 
 # Floating-point operations for one G_ii with real a, b, c; + − × ÷ of real numbers count as one.

@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy
 
-from calc.codesign.resolvent import Computed, Problem
+from calc.codesign.resolvent_problem import Computed, Problem
 
 LANES = 8
 compiled = numba.njit(cache=True, error_model="numpy")

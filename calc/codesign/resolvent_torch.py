@@ -13,7 +13,8 @@ from typing import Any
 import numpy
 import torch
 
-from calc.codesign.resolvent import Computed, Problem, batch_shape, verified
+from calc.codesign.resolvent_problem import Computed, Problem, batch_shape
+from calc.codesign.resolvent_trust import verified
 from calc.errors import InputError, shown
 
 FORMATS = {

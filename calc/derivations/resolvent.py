@@ -13,7 +13,8 @@ from polars import col
 from calc import roofline
 from calc.codesign.accuracy import INPUT_KINDS, overflow_onset
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
-from calc.codesign.resolvent import Problem, scaled_minors
+from calc.codesign.resolvent_numpy import scaled_minors
+from calc.codesign.resolvent_problem import Problem
 from calc.records import DATA
 from calc.units import quantity
 

@@ -15,7 +15,8 @@ from numpy.testing import assert_allclose
 from scipy.linalg import solve_banded
 
 from calc.codesign import ResolventError, resolvent_diagonal
-from calc.codesign.resolvent import DTYPES, METHODS
+from calc.codesign.resolvent import METHODS
+from calc.codesign.resolvent_problem import DTYPES
 from calc.errors import InputError
 
 # Where a reference has 1e-16 itself, and how much rounding the methods may add.

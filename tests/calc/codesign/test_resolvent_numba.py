@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from calc.codesign import ResolventError, resolvent_diagonal
-from calc.codesign.resolvent import DTYPES, METHODS
+from calc.codesign.resolvent import METHODS
+from calc.codesign.resolvent_problem import DTYPES
 from tests.calc.codesign.test_resolvent import dense, sample
 
 pytest.importorskip("numba", reason="numba is not installed")

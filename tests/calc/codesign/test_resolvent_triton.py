@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose
 
 from calc.codesign import BackendWarning, ResolventError, resolvent_diagonal, running_backend
 from calc.codesign import resolvent as module
-from calc.codesign.resolvent import DTYPES, METHODS, missing
+from calc.codesign.resolvent import METHODS, missing
+from calc.codesign.resolvent_problem import DTYPES
 from tests.calc.codesign.test_resolvent import sample
 
 WITHIN = {"complex128": 1e-11, "mixed": 2e-4, "complex64": 2e-4}
