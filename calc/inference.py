@@ -290,9 +290,11 @@ def prefill(
     """
     whole = transformer.forward_flops(model, transformer.causal_context(length))
     tokens = transformer.batch_tokens(length, sequences)
-    last = sum(each.parameters for each in model.matrices if each.part == "output")
-    skipped = transformer.projection_flops(quantity(last, "param"))
-    work = (whole * tokens - skipped * (tokens - quantity(sequences))) * quantity(1, "token")
+    work = whole * tokens * quantity(1, "token")
+    for each in model.matrices:
+        if each.name == "vocabulary":
+            skipped = transformer.projection_flops(quantity(each.parameters, "param"))
+            work = work - skipped * (tokens - quantity(sequences)) * quantity(1, "token")
     per_token = transformer.kv_cache_per_token(model, _size("kv_size", kv_size))
     weights = weights_read(model, tokens, weight_size)
     traffic = decode_traffic(weights, sequences, _tokens(length), per_token)

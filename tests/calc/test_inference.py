@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calc import InputError, hardware, inference, models, quantity
+from calc import InputError, hardware, inference, models, quantity, transformer
 
 H100 = hardware.H100
 LLAMA = models.get("llama-3-8b")
@@ -34,6 +34,15 @@ def test_prefill_by_hand() -> None:
     expected = 2000 * (2 * layers + attention) + 2 * 2 * 128256 * 4096
     assert found.operations.m_as("FLOP") == pytest.approx(expected)
     assert found.bound == "compute"
+
+
+def test_an_encoder_reads_and_does_not_write() -> None:
+    bert = models.get("bert-large")
+    found = inference.prefill(bert, H100, 512)
+    each = transformer.forward_flops(bert, transformer.causal_context(512))
+    assert (found.operations / each).m_as("token") == pytest.approx(512)
+    with pytest.raises(InputError, match="writes no tokens"):
+        inference.decode(bert, H100, 512)
 
 
 @given(some_model, st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 64))
