@@ -12,7 +12,7 @@ LABELS = {  # of the kernels far from the line: offset in points, and the side t
     "gather elements": ((7, 0), "left"),
     "resolvent": ((7, 0), "left"),
     "GEMM, 8 rows": ((-7, 2), "right"),
-    "GEMM, thin": ((-7, 4), "right"),
+    "GEMM, thin": ((7, 3), "left"),
 }
 
 

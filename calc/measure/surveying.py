@@ -36,9 +36,10 @@ class Survey:
 
     @property
     def memory_bandwidth(self) -> Measured:
-        """The bandwidth of the record: halfway between copy and triad, or of a GPU the copy.
+        """The bandwidth of the record: halfway between copy and triad.
 
-        Most passes read one array or two for each that they write, as these do.
+        Most passes read one array or two for each that they write, as these do. Of a GPU, and
+        without numba, whose triad is one pass, it is that of the copy.
         """
         copy = self.bandwidths["copy"]
         if "triad" not in self.bandwidths:
@@ -85,9 +86,12 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
 def _steps(machine: Machine, threads: int) -> Steps:
     """Each measurement by its kind and name, in the order in which they are made."""
     large = machine.beyond_caches
+    compiled = find_spec("numba") is not None
     steps: Steps = {
         ("bandwidth", "copy"): partial(bandwidth.copy, large, threads),
-        ("bandwidth", "triad"): partial(bandwidth.triad, large, threads),
+        ("bandwidth", "triad" if compiled else "triad in blocks"): partial(
+            bandwidth.triad, large, threads
+        ),
     }
     for dtype in gemm.DTYPES:
         steps["peak", dtype] = partial(gemm.peak, dtype, threads)
@@ -98,8 +102,8 @@ def _steps(machine: Machine, threads: int) -> Steps:
             steps["peak", dtype] = partial(torch_rates.rate, dtype, "cpu", threads)
     places = {f"L{level}": size // 2 for level, size in sorted(machine.caches.items())}
     places["memory"] = large
-    if not find_spec("numba"):  # which alone can time the first cache, where Python starts from
-        places.pop("L1", None)
+    if not compiled:  # Python starts from the time of the first cache
+        places = {f"{name}, above L1": size for name, size in places.items() if name != "L1"}
     for place, size in places.items():
         steps["latency", place] = partial(latency.latency, size)
     for size in working_set.sizes(large):

@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from calc import InputError, quantity
-from calc.measure import Measured, bandwidth, gemm, latency, timing, working_set
+from calc.measure import Measured, bandwidth, gemm, latency, surveying, timing, working_set
 from calc.measure.threads import blas_threads, in_slices
 
 
@@ -148,3 +148,19 @@ def test_a_gpu_is_measured() -> None:
     device = accelerator(gpu_survey())
     assert device.peak("bf16") > device.peak("fp32")
     assert 1 < device.ridge_point("bf16").magnitude < 1e4
+
+
+@pytest.mark.parametrize("with_numba", [False, True])
+def test_a_triad_in_two_passes_is_no_roof(
+    monkeypatch: pytest.MonkeyPatch, with_numba: bool
+) -> None:
+    monkeypatch.setattr(surveying, "find_spec", lambda name: name == "numba" and with_numba)
+    monkeypatch.setattr(surveying.working_set, "sizes", lambda _: [])
+    monkeypatch.setattr(bandwidth, "copy", lambda *_: Measured(quantity("20 GB/s"), 0, 7, "copy"))
+    monkeypatch.setattr(bandwidth, "triad", lambda *_: Measured(quantity("10 GB/s"), 0, 7, "triad"))
+    monkeypatch.setattr(gemm, "peak", lambda *_: Measured(quantity("50 GFLOP/s"), 0, 7, "peak"))
+    monkeypatch.setattr(latency, "latency", lambda _: Measured(quantity("5 ns"), 0, 7, "chase"))
+    found = surveying.survey()
+    expected = 15 if with_numba else 20
+    assert found.memory_bandwidth.value.m_as("GB/s") == pytest.approx(expected)
+    assert ("memory" in found.latencies) == with_numba
