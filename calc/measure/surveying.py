@@ -86,7 +86,7 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
 def _steps(machine: Machine, threads: int) -> Steps:
     """Each measurement by its kind and name, in the order in which they are made."""
     large = machine.beyond_caches
-    compiled = find_spec("numba") is not None
+    compiled = bool(find_spec("numba"))
     steps: Steps = {
         ("bandwidth", "copy"): partial(bandwidth.copy, large, threads),
         ("bandwidth", "triad" if compiled else "triad in blocks"): partial(
