@@ -25,6 +25,14 @@ from .project import Book
 from .references import PAGE, Page
 from .weave import FIGURE
 
+# Fonts of mathematics that most books do without, and the commands that ask for them.
+RARE_FONTS = {
+    "Caligraphic": "cal",
+    "Fraktur": "frak",
+    "SansSerif": "sf",
+    "Script": "scr",
+    "Typewriter": "tt",
+}
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
@@ -91,7 +99,12 @@ def write_site(
     assets.mkdir()
     for name in ("style.css", "book.js"):
         shutil.copyfile(THEME / name, assets / name)
-    shutil.copytree(THEME / "vendor", assets / "vendor")
+    unused = [
+        f"KaTeX_{font}-*"
+        for font, command in RARE_FONTS.items()
+        if not any(re.search(rf"\\(?:math|text)?{command}\b", body) for body in bodies)
+    ]
+    shutil.copytree(THEME / "vendor", assets / "vendor", ignore=shutil.ignore_patterns(*unused))
     _write_packed(assets / "search-index.js", "searchIndex", entries)
     _write_packed(assets / "previews.js", "previews", previews)
 
