@@ -91,7 +91,8 @@ class Shell(InteractiveShell):
 def drawn(figure: object) -> str:
     """A figure as SVG, without the half that no eye can see: names, blanks, millionths."""
     svg = str(print_figure(figure, "svg", **PRINTING))
-    used = sorted(set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg)))
+    # Numbered as they occur: matplotlib's own names are of another order in every process.
+    used = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
     short = {name: f"p{number}" for number, name in enumerate(used)}
     svg = re.sub(r' id="([^"]*)"', lambda m: f' id="{short[m[1]]}"' if m[1] in short else "", svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', lambda m: m[1] + short[m[2]], svg)
