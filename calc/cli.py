@@ -403,8 +403,8 @@ def _sweep(options: argparse.Namespace) -> list[str]:
     from contextlib import ExitStack
 
     from calc import simulation
-    from calc.simulation.arguments import whole_number
-    from calc.simulation.progress import ProgressBar
+    from calc.arguments import whole_number
+    from calc.progress import ProgressBar
 
     files = _table_files(options)
     workers = whole_number("--workers", options.workers)
@@ -508,7 +508,7 @@ def _add_measure(commands: Any) -> None:
 def _measure(options: argparse.Namespace) -> list[str]:
     from calc import measure
     from calc.files import writable
-    from calc.simulation.progress import ProgressBar
+    from calc.progress import ProgressBar
 
     target = writable(options.file)
     if target.suffix != ".toml":
@@ -555,7 +555,7 @@ def _survey_lines(found: Any, device: hardware.Accelerator, target: Path) -> lis
 
 def _validate(options: argparse.Namespace) -> list[str]:
     from calc import measure
-    from calc.simulation.progress import ProgressBar
+    from calc.progress import ProgressBar
 
     device = measure.read(Path(options.file))
     if device.measurement["threads"] != 1 or "gpu" in device.measurement["machine"]:
@@ -597,7 +597,7 @@ def _share(text: str) -> float:
 
 def _simulate(options: argparse.Namespace) -> list[str]:
     from calc import simulation  # which needs numpy; no other command does
-    from calc.simulation.progress import ProgressBar
+    from calc.progress import ProgressBar
 
     device = simulation.HardwareSimulationConfig(
         enabled=True,

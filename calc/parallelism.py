@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import collectives, links, training, transformer
+from calc.arguments import one_of
 from calc.elementwise import minimum, where
 from calc.errors import InputError, shown
 from calc.hardware import Accelerator
 from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.models import Transformer
+from calc.models.architecture import check_transformer
 from calc.units import Quantity, QuantityLike, quantity
 
 PARTS = ("weight", "gradient", "optimizer")
@@ -183,9 +185,7 @@ class Layout:
 
     def check(self, model: Any) -> None:
         """Refuse a model that cannot be cut like this."""
-        if not isinstance(model, Transformer):
-            name = getattr(model, "name", shown(model))
-            raise InputError(f"a transformer of calc.models is needed here; got {name}")
+        check_transformer(model)
         heads, groups = int(model.heads.magnitude), int(model.kv_heads.magnitude)
         layers = int(model.layers.magnitude)
         if heads % self.tensor:
@@ -362,11 +362,7 @@ def training_step(
     projections = transformer.forward_flops(model)
     forward = transformer.forward_flops(model, context)
     again = {"none": 0 * forward, "selective": forward - projections, "full": forward}
-    if recomputation not in again:
-        raise InputError(
-            f"training_step(): recomputation must be one of {', '.join(again)}; got"
-            f" {shown(recomputation)}"
-        )
+    one_of("training_step(): recomputation", recomputation, again)
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
     operations = 3 * forward * all_tokens
     peak = device.peak(dtype) * layout.devices

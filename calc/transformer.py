@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import constants, roofline
-from calc.errors import InputError, shown
+from calc.arguments import one_of
+from calc.errors import InputError
 from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.models import Transformer
+from calc.models.architecture import check_transformer
 from calc.units import Quantity, QuantityLike, quantity
 
 RECOMPUTATIONS = ("none", "selective", "full")
@@ -406,11 +408,7 @@ def activation_memory(
     full 2.147 GB
     """
     _check(model, context)
-    if recomputation not in RECOMPUTATIONS:
-        raise InputError(
-            f"activation_memory(): recomputation must be one of {', '.join(RECOMPUTATIONS)};"
-            f" got {shown(recomputation)}"
-        )
+    one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)
     tokens = batch_tokens(context, sequences)
     if recomputation == "full":
         return tokens * model.layers * model.width * quantity(element_size)
@@ -428,9 +426,7 @@ def activation_memory(
 
 
 def _check(model: Any, context: QuantityLike = 1) -> None:
-    if not isinstance(model, Transformer):
-        name = getattr(model, "name", shown(model))
-        raise InputError(f"a transformer of calc.models is needed here; got {name}")
+    check_transformer(model)
     positions = quantity(context)
     longest = positions.magnitude.max() if positions.ndim else positions.magnitude
     if longest > model.context.magnitude:

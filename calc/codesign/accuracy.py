@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from calc.arguments import one_of, whole_number
 from calc.codesign.resolvent_numpy import (
     computed,
     continued_fractions,
@@ -23,7 +24,6 @@ from calc.codesign.resolvent_numpy import (
 from calc.codesign.resolvent_problem import DTYPES, Computed, Problem
 from calc.codesign.resolvent_trust import trusted
 from calc.errors import InputError, shown
-from calc.simulation.arguments import whole_number
 
 # The methods in each format; scaled in mixed would be a third way to the same numbers.
 COMBINATIONS = (
@@ -113,10 +113,7 @@ def overflow_onset(a: Any, b: Any, c: Any, z: Any, dtype: str = "complex64") -> 
     >>> int(onset.length), str(onset.kind), float(onset.growth.round(3))
     (83, 'overflow', 1.061)
     """
-    if dtype not in DTYPES:
-        raise InputError(
-            f"overflow_onset(): dtype must be one of {', '.join(DTYPES)}; got {shown(dtype)}"
-        )
+    one_of("overflow_onset(): dtype", dtype, DTYPES)
     problem = Problem.checked(a, b, c, z, dtype)
     with numpy.errstate(all="ignore"):
         theta = minors(problem.shifted, problem.products)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from calc.arguments import in_bytes
 from calc.codesign.torch_extra import torch
 from calc.codesign.work import tensor_bytes
 from calc.links import transfer_time
-from calc.simulation.arguments import in_bytes
 from calc.units import Quantity, QuantityLike, quantity
 
 

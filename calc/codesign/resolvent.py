@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from typing import Any
 from warnings import warn
 
+from calc.arguments import one_of
 from calc.codesign.resolvent_problem import DTYPES, Problem
 from calc.codesign.resolvent_trust import verified
-from calc.errors import InputError, shown
+from calc.errors import InputError
 
 METHODS = ("ratio", "scaled", "theta_phi")
 BACKENDS = ("numpy", "numba", "torch", "triton")
@@ -67,11 +68,7 @@ def resolvent_diagonal(
         ("dtype", dtype, tuple(DTYPES)),
         ("backend", backend, BACKENDS),
     ):
-        if not isinstance(given, str) or given not in known:
-            raise InputError(
-                f"resolvent_diagonal(): {name} must be one of {', '.join(known)};"
-                f" got {shown(given)}"
-            )
+        one_of(f"resolvent_diagonal(): {name}", given, known)
     tensors = any(is_tensor(each) for each in (a, b, c, z))
     if tensors and backend not in ("torch", "triton"):
         raise InputError(

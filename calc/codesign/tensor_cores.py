@@ -12,9 +12,9 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
+from calc.arguments import whole_number
 from calc.codesign.torch_extra import torch
 from calc.errors import InputError, shown
-from calc.simulation.arguments import whole_number
 
 # Bytes of a row that is read whole, and bytes at which a generation is at its best.
 # Source: nvidia2023matmul

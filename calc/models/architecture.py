@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from calc.errors import InputError
+from calc.errors import InputError, shown
 from calc.units import Quantity, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
@@ -261,3 +261,10 @@ class Transformer:
     def _count(self, name: str) -> int:
         value: Quantity | None = getattr(self, name)
         return 0 if value is None else int(value.magnitude)
+
+
+def check_transformer(model: Any) -> None:
+    """Refuse what is no transformer."""
+    if not isinstance(model, Transformer):
+        name = getattr(model, "name", shown(model))
+        raise InputError(f"a transformer of calc.models is needed here; got {name}")

@@ -9,8 +9,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy
 
+from calc.arguments import number, whole_number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number, whole_number
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History, NeuralNetwork
 from calc.simulation.precision import arithmetic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from calc.arguments import listed, whole_bytes
+from calc.arguments import memory as checked_memory
 from calc.errors import InputError, shown
-from calc.simulation.arguments import listed, whole_bytes
-from calc.simulation.arguments import memory as checked_memory
 from calc.units import QuantityLike, quantity
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from calc.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.errors import InputError, shown
 from calc.simulation.adapters import TrainableModel, trainable
-from calc.simulation.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History
 from calc.simulation.planning import INFEASIBLE, adjust_batch_size_to_memory

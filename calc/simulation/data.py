@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from calc.arguments import number, whole_number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number, whole_number
 
 
 class Split(NamedTuple):

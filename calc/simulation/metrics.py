@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from calc import constants, energy
+from calc.arguments import in_bytes, number, whole_number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import in_bytes, number, whole_number
 from calc.simulation.data import Split, checked_split
 from calc.simulation.network import NeuralNetwork, checked_network
 from calc.simulation.precision import arithmetic

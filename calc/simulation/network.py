@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
+from calc.arguments import listed, number, whole_number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import listed, number, whole_number
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.precision import Arithmetic, arithmetic
 

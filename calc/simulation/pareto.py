@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from calc.arguments import one_of
 from calc.errors import InputError, shown
-from calc.simulation.arguments import one_of
 from calc.simulation.frames import frame_of
 
 if TYPE_CHECKING:

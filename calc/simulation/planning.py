@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from calc.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.elementwise import floor
 from calc.errors import InputError, shown
-from calc.simulation.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.simulation.precision import PRECISIONS, arithmetic
 from calc.simulation.sizing import (
     elements_per_sample,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
+from calc.arguments import number, one_of
 from calc.elementwise import floor
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number, one_of
 from calc.simulation.network import NeuralNetwork, checked_network
 
 KINDS = ("unstructured", "structured")

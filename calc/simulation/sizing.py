@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
+from calc.arguments import in_bytes, listed, one_of, whole_bytes, whole_number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import in_bytes, listed, one_of, whole_bytes, whole_number
 from calc.simulation.precision import arithmetic
 from calc.units import Quantity
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from calc.arguments import number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import number
 from calc.units import Quantity, QuantityLike, quantity
 
 

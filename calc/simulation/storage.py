@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from calc import elementwise, sparsity
+from calc.arguments import in_bytes, listed, one_of, whole_number
 from calc.errors import InputError, shown
 from calc.law import FRACTION
-from calc.simulation.arguments import in_bytes, listed, one_of, whole_number
 from calc.simulation.precision import arithmetic
 from calc.units import Quantity, checked_magnitude, quantity
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from calc.arguments import listed, number, one_of, whole_number
 from calc.errors import InputError, shown
-from calc.simulation.arguments import listed, number, one_of, whole_number
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
 from calc.simulation.data import Split, checked_split
 from calc.simulation.frames import imported

@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Each module of the library may import modules of its own layer and of those before it.
 LAYERS = [
-    {"errors"},
+    {"errors", "progress"},
     {"files", "units", "parsing", "formatting"},
     {"citations", "records"},
     {"constants", "hardware", "models", "runs", "formats"},
-    {"law", "elementwise"},
+    {"law", "elementwise", "arguments"},
     set(calc.LAW_MODULES),
     {"derivations", "simulation", "codesign", "measure"},
     {"cli", "__main__"},

@@ -11,7 +11,7 @@ import polars
 import pytest
 
 from calc.cli import main
-from calc.simulation.progress import ProgressBar
+from calc.progress import ProgressBar
 
 SHORT = ["sweep", "--epochs", "2", "--seeds", "2", "--pruning", "0,0.5", "--repeats", "2"]
 

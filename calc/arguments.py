@@ -1,4 +1,4 @@
-"""What a caller may give a simulation: counts, words, lists and memory, or else one sentence."""
+"""What a caller may give besides quantities: counts, words, lists, memory; or else one sentence."""
 
 from __future__ import annotations
 
