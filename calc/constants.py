@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from calc.errors import InputError
-from calc.records import DATA, Record, read_record, read_toml
+from calc.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.units import Quantity
 
 
@@ -42,13 +42,7 @@ def get(name: str) -> Quantity:
     return record.quantity
 
 
-def __getattr__(name: str) -> Quantity:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    try:
-        return get(name)
-    except InputError as error:
-        raise AttributeError(str(error)) from None
+__getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.errors import InputError, shown
-from calc.records import DATA, Record, read_record, read_toml
+from calc.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.units import Quantity
 
 FIELDS = {
@@ -285,13 +285,7 @@ def _get(key: str) -> Accelerator:
     return _accelerator(key, _tables()[key], DATA / "accelerators.toml")
 
 
-def __getattr__(name: str) -> Accelerator:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    try:
-        return get(name)
-    except InputError as error:
-        raise AttributeError(str(error)) from None
+__getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:

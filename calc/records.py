@@ -11,9 +11,10 @@ import copy
 import datetime
 import math
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from calc import citations
 from calc.errors import InputError, shown
@@ -31,6 +32,7 @@ FIELDS = {  # and what each must be
     "note": "text",
     "direction": '"each way"',
 }
+T = TypeVar("T")
 DATA = Path(__file__).with_name("data")
 
 
@@ -88,6 +90,20 @@ def source(value: Quantity) -> str:
     if value.provenance is None:
         raise InputError(f"{value} was computed, so it has no source; ask for that of its inputs")
     return str(value.provenance)
+
+
+def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
+    """A module's `__getattr__`, which finds by name what `get` does."""
+
+    def getattr_(name: str) -> T:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return get(name)
+        except InputError as error:
+            raise AttributeError(str(error)) from None
+
+    return getattr_
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -6,24 +6,16 @@ Hugging Face `config.json`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from calc.errors import InputError
 from calc.models.architecture import Matrix, Transformer
 from calc.models.config import from_config
 from calc.models.data import get, names
 from calc.models.resnet import Convolution, ResNet
+from calc.records import as_attributes
 
 __all__ = ["Convolution", "Matrix", "ResNet", "Transformer", "from_config", "get", "names"]
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    try:
-        return get(name)
-    except InputError as error:
-        raise AttributeError(str(error)) from None
+__getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
