@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import roofline, transformer
+from calc import roofline, training, transformer
 from calc.elementwise import floor, maximum, where
 from calc.errors import InputError, shown
 from calc.hardware import Accelerator
@@ -218,9 +218,8 @@ def weight_memory(model: Transformer, element_size: QuantityLike = "2 byte") -> 
     >>> print(weight_memory(models.get("llama-3-70b"), "4.25 bit"))
     37.48 GB
     """
-    size = _size("weight_size", element_size)
-    memory: Quantity = (model.parameters * size / quantity(1, "param")).to("byte")
-    return memory
+    each = _size("weight_size", element_size) / quantity(1, "param")
+    return training.model_memory(model.parameters, each)
 
 
 def weights_read(
