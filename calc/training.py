@@ -284,28 +284,6 @@ def goodput(
 
 
 @law
-def kv_cache(
-    context: Annotated[QuantityLike, "", NON_NEGATIVE],
-    layers: Annotated[QuantityLike, ""],
-    heads: Annotated[QuantityLike, ""],
-    head_width: Annotated[QuantityLike, ""],
-    element_size: Annotated[QuantityLike, "byte"],
-) -> Annotated[Quantity, "byte"]:
-    """Memory of the keys and values of one sequence: two vectors for each token, layer and head.
-
-    Equation: M = 2 · T · l · h · d_head · s
-
-    Assumes that `heads` counts those of keys and values, which groups of query heads may share.
-
-    Source: kwon2023efficient
-
-    >>> print(kv_cache(1, 40, 40, 128, "2 byte").to("KiB"))
-    800 KiB
-    """
-    return 2 * context * layers * heads * head_width * element_size
-
-
-@law
 def model_memory(
     parameters: Annotated[QuantityLike, "param"],
     bytes_per_parameter: Annotated[QuantityLike, "byte/param"],

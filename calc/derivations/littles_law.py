@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calc import constants, hardware, queueing, training
+from calc import constants, hardware, queueing, training, transformer
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.units import quantity
 
@@ -130,22 +130,22 @@ class Conversations:
     heads = 8
     head_width = 128
     element_size = quantity("2 byte")
-    context = 4096
+    context = quantity("4096 token")
     answer_time = quantity("10 s")
-    many_context = 32768
+    many_context = quantity("32768 token")
 
     weights = training.model_memory(
         parameters, training.recipe("inference-fp16").bytes_per_parameter
     )
     left = (capacity - weights).to("GB")
-    per_token = training.kv_cache(1, layers, heads, head_width, element_size).to("KiB")
-    per_conversation = training.kv_cache(context, layers, heads, head_width, element_size).to("MB")
+    per_token = transformer.kv_bytes_per_token(
+        layers, heads, head_width, head_width, element_size
+    ).to("KiB/token")
+    per_conversation = (per_token * context).to("MB")
     held = queueing.max_requests_in_flight(left, per_conversation / quantity("1 request"))
     rate = queueing.arrival_rate(held, answer_time)
     long_held = queueing.max_requests_in_flight(
-        left,
-        training.kv_cache(many_context, layers, heads, head_width, element_size)
-        / quantity("1 request"),
+        left, per_token * many_context / quantity("1 request")
     )
     long_rate = queueing.arrival_rate(long_held, answer_time)
 

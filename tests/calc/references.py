@@ -151,9 +151,6 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         tokens * size * width * batches
     ),
     "parallelism.hfu": lambda mfu, again: mfu + mfu * again / 3,
-    "training.kv_cache": lambda context, layers, heads, width, size: (
-        (size * width * heads * layers + size * width * heads * layers) * context
-    ),
     "training.model_memory": lambda parameters, each: each * parameters,
     "energy.arithmetic_energy": lambda operations, each: each * operations,
     "energy.movement_energy": lambda traffic, each: each * traffic,

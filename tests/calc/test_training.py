@@ -25,12 +25,6 @@ def test_compute_optimal_models() -> None:
     assert found.m_as("param") == pytest.approx(70e9)
 
 
-def test_published_kv_caches() -> None:
-    """OPT 13B takes 800 KB for a token [Kwon et al. 2023]; Llama 3 8B, in groups of four, 128."""
-    assert training.kv_cache(1, 40, 40, 128, "2 byte") == quantity("800 KiB")
-    assert training.kv_cache(1, 32, 8, 128, "2 byte") == quantity("128 KiB")
-
-
 def test_attention_doubles_the_work_at_a_context_of_twelve_widths() -> None:
     assert training.attention_overhead(12 * 4096, 4096).magnitude == 1
 
