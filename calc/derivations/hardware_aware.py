@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import polars
 from polars import col
 
-from calc import constants, energy, formats, hardware, roofline
+from calc import constants, energy, formats, hardware, measure, roofline
 from calc.derivations.roofline import DecodeStep
 from calc.records import DATA
 from calc.units import Quantity, quantity
@@ -37,11 +36,6 @@ def kernel(name: str, dtype: str) -> dict[str, Any]:
 def pair(lever: str) -> tuple[dict[str, Any], dict[str, Any]]:
     fast, slow = PAIRS.filter(col("lever") == lever).iter_rows(named=True)
     return fast, slow
-
-
-def off(ratio: float) -> float:
-    """How far a prediction was off, to either side."""
-    return max(ratio, 1 / ratio) - 1
 
 
 class OwnMachine:
@@ -96,9 +90,9 @@ class Validation:
     """Every kernel of the suite: the measured time over the roofline's."""
 
     kernels = len(KERNELS)
-    median_error = quantity(statistics.median(off(each) for each in KERNELS["ratio"]), "").to("%")
+    median_error = quantity(measure.median_error(KERNELS["ratio"].to_list()), "").to("%")
     threshold = 1.25
-    within = sum(off(each) <= 0.25 for each in KERNELS["ratio"])
+    within = sum(measure.error(each) <= 0.25 for each in KERNELS["ratio"])
     worst = max(KERNELS["ratio"])
     best = min(KERNELS["ratio"])
     best_name = KERNELS.filter(col("ratio") == best)["name"][0]
