@@ -27,74 +27,28 @@ from calc.units import Quantity, quantity
 if TYPE_CHECKING:
     from calc import (
         codesign as codesign,
-    )
-    from calc import (
         collectives as collectives,
-    )
-    from calc import (
         constants as constants,
-    )
-    from calc import (
         convolution as convolution,
-    )
-    from calc import (
         cost as cost,
-    )
-    from calc import (
         derivations as derivations,
-    )
-    from calc import (
         energy as energy,
-    )
-    from calc import (
         formats as formats,
-    )
-    from calc import (
         hardware as hardware,
-    )
-    from calc import (
         inference as inference,
-    )
-    from calc import (
         links as links,
-    )
-    from calc import (
         measure as measure,
-    )
-    from calc import (
         memory as memory,
-    )
-    from calc import (
         models as models,
-    )
-    from calc import (
         parallelism as parallelism,
-    )
-    from calc import (
         quantization as quantization,
-    )
-    from calc import (
         queueing as queueing,
-    )
-    from calc import (
         roofline as roofline,
-    )
-    from calc import (
         runs as runs,
-    )
-    from calc import (
         scaling as scaling,
-    )
-    from calc import (
         simulation as simulation,
-    )
-    from calc import (
         sparsity as sparsity,
-    )
-    from calc import (
         training as training,
-    )
-    from calc import (
         transformer as transformer,
     )
 

@@ -25,8 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(build.render(root, {"pdf": "typst"}.get(chosen.to, chosen.to)))
             return 0
         build.check_parts()
-        from .audit import NAMES
-        from .audit import audit as list_digits
+        from .audit import NAMES, audit as list_digits
 
         found = list_digits(root)
         for problem in found:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from calc.arguments import listed, whole_bytes
-from calc.arguments import memory as checked_memory
+from calc.arguments import listed, memory as checked_memory, whole_bytes
 from calc.errors import InputError, shown
 from calc.units import QuantityLike, quantity
 

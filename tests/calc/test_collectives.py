@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calc import Quantity, collectives, links, quantity
 from calc.derivations.communication import PipelineSchedule, RingOfFour

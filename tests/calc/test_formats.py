@@ -11,8 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calc import InputError, citations, formats, quantity
 from calc.formats import Block, Float, Integer, PowerOfTwo

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from calc import InputError, quantity
-from calc import quantization as q
+from calc import InputError, quantity, quantization as q
 
 BUILDERS = [q.symmetric, q.asymmetric, q.affine]
 every_builder = pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pint
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pint.util import ParserHelper
 
 import calc

@@ -6,8 +6,7 @@ from itertools import product
 
 import numpy
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from calc.codesign import ResolventError, resolvent_diagonal

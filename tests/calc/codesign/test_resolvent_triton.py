@@ -12,8 +12,13 @@ import numpy
 import pytest
 from numpy.testing import assert_allclose
 
-from calc.codesign import BackendWarning, ResolventError, resolvent_diagonal, running_backend
-from calc.codesign import resolvent as module
+from calc.codesign import (
+    BackendWarning,
+    ResolventError,
+    resolvent as module,
+    resolvent_diagonal,
+    running_backend,
+)
 from calc.codesign.resolvent import METHODS, missing
 from calc.codesign.resolvent_problem import DTYPES
 from tests.calc.codesign.test_resolvent import sample

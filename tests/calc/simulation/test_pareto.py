@@ -9,8 +9,7 @@ from typing import Any
 import numpy
 import polars
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from calc import InputError
 from calc.simulation import pareto_frontier

@@ -8,8 +8,7 @@ import numpy
 import pytest
 from scipy import sparse
 
-from calc import InputError
-from calc import sparsity as laws
+from calc import InputError, sparsity as laws
 from calc.simulation import storage_bytes
 
 SIZES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
