@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -175,10 +174,8 @@ def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
     ],
     ids=lambda expression: expression[:20],
 )
-def test_eval_refuses_at_once(capsys: pytest.CaptureFixture[str], expression: str) -> None:
-    start = time.perf_counter()
+def test_eval_refuses(capsys: pytest.CaptureFixture[str], expression: str) -> None:
     assert len(refused(capsys, "eval", expression)) < 300
-    assert time.perf_counter() - start < 5  # at once, on a machine however busy; no hang
 
 
 def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
