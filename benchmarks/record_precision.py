@@ -12,14 +12,9 @@ otherwise.
 from __future__ import annotations
 
 import csv
-import datetime
-import json
-import os
-import platform
 from typing import Any
 
-import numpy
-
+from benchmarks.machine import description
 from calc.records import DATA
 from calc.simulation import PRECISIONS, NeuralNetwork, Split, digits
 
@@ -41,7 +36,18 @@ def main() -> None:
         for seed in SEEDS:
             table.writerows(rows(data, seed, networks[seed], networks[(seed + 1) % len(networks)]))
             print(f"seed {seed} of {len(SEEDS)}", flush=True)
-    (folder / "digits_precision.toml").write_text(description(data), encoding="utf-8")
+    text = description(
+        "How digits_precision.csv was measured.",
+        ("numpy",),
+        command=COMMAND,
+        layer_sizes=LAYER_SIZES,
+        activations=ACTIVATIONS,
+        split_seed=SPLIT_SEED,
+        seeds=list(SEEDS),
+        **TRAINING,
+        test_samples=len(data.X_test),
+    )
+    (folder / "digits_precision.toml").write_text(text, encoding="utf-8")
 
 
 def trained(data: Split, seed: int, precision: str = "float32") -> NeuralNetwork:
@@ -63,26 +69,6 @@ def rows(
         changed = int((other.predict(data.X_test) != answers).sum())
         found.append(dict(zip(COLUMNS, (seed, precision, round(score, 6), changed), strict=True)))
     return found
-
-
-def description(data: Split) -> str:
-    pairs = {
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "command": COMMAND,
-        "layer_sizes": LAYER_SIZES,
-        "activations": ACTIVATIONS,
-        "split_seed": SPLIT_SEED,
-        "seeds": list(SEEDS),
-        **TRAINING,
-        "test_samples": len(data.X_test),
-    }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in pairs.items()]
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return "\n".join(
-        ["# How digits_precision.csv was measured.", f"measured = {today}", *lines, ""]
-    )
 
 
 if __name__ == "__main__":

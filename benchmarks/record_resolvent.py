@@ -11,23 +11,17 @@ resolvent.toml, the machine and its roofs. Needs numba, torch and scipy; nothing
 from __future__ import annotations
 
 import csv
-import datetime
-import functools
-import json
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 from typing import Any
 
-import numba
 import numpy
 import torch
 from scipy.linalg import solve_banded
 
-from benchmarks.machine import processor
+from benchmarks.machine import description
 from calc.codesign import (
     INPUT_KINDS,
     benchmark_mixed_precision,
@@ -39,6 +33,7 @@ from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.codesign.resolvent import METHODS
 from calc.codesign.resolvent_numpy import minors
 from calc.codesign.resolvent_problem import Problem
+from calc.measure import bandwidth, gemm
 from calc.records import DATA
 
 FOLDER = DATA / "measured"
@@ -60,7 +55,20 @@ def main() -> None:
     write("gradient", gradients())
     roofs = measured_roofs()
     write("speed", [*speeds(roofs), *banded_speeds()])
-    (FOLDER / "resolvent.toml").write_text(description(roofs), encoding="utf-8")
+    text = description(
+        "How the tables resolvent_*.csv beside this file were measured. Times are medians in\n"
+        "seconds; the roofs are those of one core, in the same run.",
+        ("numpy", "scipy", "numba", "torch"),
+        threads=1,
+        command=COMMAND,
+        seed=SEED,
+        repeats=REPEATS,
+        load_at_the_end=round(os.getloadavg()[0], 1),
+        triad_bytes_per_second=float(f"{roofs['bandwidth']:.4g}"),
+        gemm_fp64_flop_per_second=float(f"{roofs['fp64']:.4g}"),
+        gemm_fp32_flop_per_second=float(f"{roofs['fp32']:.4g}"),
+    )
+    (FOLDER / "resolvent.toml").write_text(text, encoding="utf-8")
 
 
 def onsets() -> Iterable[dict[str, Any]]:
@@ -197,21 +205,8 @@ def banded_speeds() -> Iterable[dict[str, Any]]:
 
 def measured_roofs() -> dict[str, float]:
     """Bandwidth of a triad over arrays beyond the caches, and FLOP/s of matrix products."""
-    count = 2**24
-    a, b, c = numpy.zeros(count), numpy.ones(count), numpy.ones(count)
-    triad(a, b, c)
-    roofs = {"bandwidth": 24 * count / median_seconds(lambda: triad(a, b, c), 15)}
-    for name, kind in (("fp64", numpy.float64), ("fp32", numpy.float32)):
-        left = numpy.random.default_rng(SEED).random((1024, 1024)).astype(kind)
-        roofs[name] = 2 * 1024**3 / median_seconds(functools.partial(numpy.matmul, left, left), 15)
-    return roofs
-
-
-@numba.njit
-def triad(a: Any, b: Any, c: Any) -> None:
-    """STREAM's: 24 bytes for each entry, not counting that a is read before it is written."""
-    for i in range(len(a)):
-        a[i] = b[i] + 3.0 * c[i]
+    peaks = {name: gemm.rate(name, 1024).value.m_as("FLOP/s") for name in gemm.DTYPES}
+    return {"bandwidth": bandwidth.triad(2**27).value.m_as("byte/s"), **peaks}
 
 
 def median_seconds(run: Callable[[], Any], repeats: int) -> float:
@@ -241,34 +236,6 @@ def write(name: str, rows: Iterable[dict[str, Any]]) -> None:
                 }
             )
     print(f"{name}: {len(held)} rows", flush=True)
-
-
-def description(roofs: dict[str, float]) -> str:
-    pairs: dict[str, Any] = {
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "numba", "torch")},
-        "threads": 1,
-        "command": COMMAND,
-        "seed": SEED,
-        "repeats": REPEATS,
-        "load_at_the_end": round(os.getloadavg()[0], 1),
-        "triad_bytes_per_second": float(f"{roofs['bandwidth']:.4g}"),
-        "gemm_fp64_flop_per_second": float(f"{roofs['fp64']:.4g}"),
-        "gemm_fp32_flop_per_second": float(f"{roofs['fp32']:.4g}"),
-    }
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in pairs.items()]
-    return "\n".join(
-        [
-            "# How the tables resolvent_*.csv beside this file were measured. Times are medians in",
-            "# seconds; the roofs are those of one core, in the same run.",
-            f"measured = {datetime.datetime.now(datetime.UTC).date().isoformat()}",
-            *lines,
-            "",
-        ]
-    )
 
 
 if __name__ == "__main__":

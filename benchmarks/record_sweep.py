@@ -8,16 +8,12 @@ Nothing else should run meanwhile. With several threads the times of small produ
 
 from __future__ import annotations
 
-import datetime
-import json
 import os
-import platform
 from typing import Any
 
-import numpy
 import polars
 
-from benchmarks.machine import processor
+from benchmarks.machine import description
 from calc.records import DATA
 from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
 
@@ -41,7 +37,21 @@ def main() -> None:
     write_table(rounded(latencies(network, data)), FOLDER / "digits_latency.csv")
     write_table(rounded(sweep(network, data)), FOLDER / "digits_sweep.csv")
     write_table(rounded(scaled_pixel(network, data)), FOLDER / "digits_scaled_pixel.csv")
-    (FOLDER / "digits.toml").write_text(description(), encoding="utf-8")
+    text = description(
+        "How the tables digits_*.csv beside this file were measured. Times are in seconds:\n"
+        "medians and interquartile ranges of so many forward passes.",
+        ("numpy",),
+        threads=1,
+        command=COMMAND,
+        layer_sizes=LAYER_SIZES,
+        activations=ACTIVATIONS,
+        split_seed=SPLIT_SEED,
+        seeds=list(SEEDS),
+        **TRAINING,
+        latency_batch=BATCH,
+        repeats=REPEATS,
+    )
+    (FOLDER / "digits.toml").write_text(text, encoding="utf-8")
 
 
 def sweep(network: NeuralNetwork, data: Split) -> polars.DataFrame:
@@ -117,35 +127,6 @@ def scaled_pixel(network: NeuralNetwork, data: Split) -> polars.DataFrame:
 def rounded(table: polars.DataFrame) -> polars.DataFrame:
     """Six digits are more than a measurement has."""
     return table.with_columns(polars.selectors.float().round_sig_figs(6))
-
-
-def description() -> str:
-    pairs = {
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "threads": 1,
-        "command": COMMAND,
-        "layer_sizes": LAYER_SIZES,
-        "activations": ACTIVATIONS,
-        "split_seed": SPLIT_SEED,
-        "seeds": list(SEEDS),
-        **TRAINING,
-        "latency_batch": BATCH,
-        "repeats": REPEATS,
-    }
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in pairs.items()]
-    return "\n".join(
-        [
-            "# How the tables digits_*.csv beside this file were measured. Times are in seconds:",
-            "# medians and interquartile ranges of so many forward passes.",
-            f"measured = {datetime.datetime.now(datetime.UTC).date().isoformat()}",
-            *lines,
-            "",
-        ]
-    )
 
 
 def told(done: int, total: int) -> None:

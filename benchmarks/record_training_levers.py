@@ -10,10 +10,8 @@ should run meanwhile. Times are medians; speeds are ratios of steps that took tu
 from __future__ import annotations
 
 import csv
-import datetime
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -29,8 +27,9 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from benchmarks.machine import processor
+from benchmarks.machine import description
 from calc import codesign, scaling
+from calc.measure import this_machine
 from calc.records import DATA
 from calc.simulation import digits
 
@@ -67,7 +66,20 @@ def main() -> None:
         writer.writerows((*names, f"{value:.4g}") for *names, value in rows)
     found = {name: value for lever, _, name, value in rows if lever == "roof"}
     training_run(FOLDER / "training_run.jsonl", found)
-    (FOLDER / "training_levers.toml").write_text(description(load), encoding="utf-8")
+    text = description(
+        "How training_levers.csv and training_run.jsonl beside this file were measured.\n"
+        "Times are medians in seconds; networks are dense, with Adam.\n"
+        "Where the load before was not about zero, other work shared the cores.",
+        ("torch",),
+        threads=1,
+        load_before=round(load, 1),
+        command=COMMAND,
+        widths=WIDTHS,
+        batch=BATCH,
+        classes=CLASSES,
+        repeats=REPEATS,
+    )
+    (FOLDER / "training_levers.toml").write_text(text, encoding="utf-8")
 
 
 def precision() -> Iterator[Row]:
@@ -296,7 +308,7 @@ def training_run(path: Path, found: dict[str, float]) -> None:
     log = codesign.RunLog(
         path,
         "A network on the digits, in FP16 and 1 MB for activations",
-        f"{processor()}, 1 thread, FP32 roof",
+        f"{this_machine().processor}, 1 thread, FP32 roof",
         f"{found['flop_per_second']:.4g} FLOP/s",
         f"{found['byte_per_second']:.4g} byte/s",
     )
@@ -376,34 +388,6 @@ def in_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
         for name, run in runs.items():
             found[name] += timed(run, 1)
     return {name: statistics.median(times) for name, times in found.items()}
-
-
-def description(load: float) -> str:
-    pairs = {
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "threads": 1,
-        "load_before": round(load, 1),
-        "command": COMMAND,
-        "widths": WIDTHS,
-        "batch": BATCH,
-        "classes": CLASSES,
-        "repeats": REPEATS,
-    }
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in pairs.items()]
-    return "\n".join(
-        [
-            "# How training_levers.csv and training_run.jsonl beside this file were measured.",
-            "# Times are medians in seconds; networks are dense, with Adam.",
-            "# Where the load before was not about zero, other work shared the cores.",
-            f"measured = {datetime.datetime.now(datetime.UTC).date().isoformat()}",
-            *lines,
-            "",
-        ]
-    )
 
 
 if __name__ == "__main__":
