@@ -2,7 +2,9 @@
 
 The laws take numbers. `prefill`, `decode` and `largest_batch` put them together for a model of
 `calc.models` on devices of one kind that share the model evenly and talk in no time: roofs that no
-server exceeds, and not a forecast. Lengths and batches may be arrays.
+server exceeds, and not a forecast. Caches are shared evenly too, as if each were held once; slices
+of a model beyond its heads of keys and values hold copies, and `calc.plan` counts these, and what
+devices say to each other. Lengths and batches may be arrays.
 """
 
 from __future__ import annotations
@@ -232,11 +234,15 @@ def weights_read(
     size = _size("weight_size", element_size)
     count = transformer.batch_tokens(tokens)
     read = quantity(0, "byte") * count
+    elements: dict[tuple[int, int], int] = {}
     for each in model.matrices:
-        used: Any = each.copies
-        if each.used < each.copies:
-            used = transformer.experts_used(each.copies, each.used / each.copies, count)
-        read = read + used * each.inputs * each.outputs * each.layers * size
+        kind = each.copies, each.used
+        elements[kind] = elements.get(kind, 0) + each.inputs * each.outputs * each.layers
+    for (copies, used), number in elements.items():
+        met: Any = copies
+        if used < copies:
+            met = transformer.experts_used(copies, used / copies, count)
+        read = read + met * number * size
     return read
 
 
@@ -316,7 +322,7 @@ def largest_batch(
     """
     transformer.forward_flops(model, context)  # refuses a context that is too long
     weights = weight_memory(model, weight_size)
-    count = transformer.batch_tokens(devices)
+    count = _count("devices", devices)
     memory = device.memory_capacity * count
     found = sequences_that_fit(
         memory,
@@ -372,7 +378,7 @@ def _pass(
     operations: Quantity,
     traffic: Quantity,
 ) -> Pass:
-    count = transformer.batch_tokens(devices)
+    count = _count("devices", devices)
     return Pass(
         transformer.batch_tokens(1, sequences),
         operations,
@@ -392,6 +398,17 @@ def _tokens(positions: QuantityLike) -> Quantity:
 
 def _size(name: str, given: QuantityLike) -> Quantity:
     size = quantity(given)
-    if not size.is_compatible_with("byte") or size.magnitude <= 0:
+    if not size.is_compatible_with("byte") or _smallest(size) <= 0:
         raise InputError(f'{name} must be the size of an element, such as "2 byte"; got {given}')
     return size
+
+
+def _count(name: str, given: QuantityLike) -> Quantity:
+    count = quantity(given)
+    if not count.unitless or not _smallest(count) >= 1:
+        raise InputError(f"{name} must be a number from 1; got {shown(given)}")
+    return count
+
+
+def _smallest(given: Quantity) -> float:
+    return float(given.magnitude.min() if given.ndim else given.magnitude)

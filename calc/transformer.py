@@ -2,7 +2,9 @@
 
 The laws take numbers, and so do for any model; what takes a model of `calc.models` puts them
 together from its architecture. Matrix products are counted alone: norms, activations, softmax and
-rotary positions add under one percent of the operations in a large model.
+rotary positions add under one percent of the operations in a large model. Every layer is taken to
+look at the whole context: of models whose layers look back through a window (Mistral 7B, Gemma 2)
+operations and caches are too many where the context is longer than that.
 """
 
 from __future__ import annotations

@@ -202,6 +202,10 @@ def test_bad_input() -> None:
         inference.prefill(LLAMA, H100, 0)
     with pytest.raises(InputError, match=r"sequences must be at least 1.*got 0"):
         inference.decode(LLAMA, H100, 100, 0)
+    for wrong in (0, [4, 0], "2 s", float("nan")):
+        for run in (inference.decode, inference.prefill, inference.largest_batch):
+            with pytest.raises(InputError, match=r"^devices must be a number from 1; got"):
+                run(LLAMA, H100, 100, devices=wrong)  # type: ignore[operator]
     large = models.get("llama-3-405b")
     with pytest.raises(
         InputError, match=r"405B takes 81\d.* of weights, and 1 .*take more devices"
