@@ -66,7 +66,7 @@ def price_of_ownership(
 ) -> Annotated[Quantity, "USD/s"]:
     """What an hour of a device costs whoever bought it: its share of the purchase, and electricity.
 
-    Equation: p = A / T_life + P · PUE · e
+    Equation: p_own = A / T_life + P · PUE · p_E
 
     Linear depreciation to nothing, without interest, building or staff: a floor under any rent that
     is not a loss.
@@ -78,6 +78,26 @@ def price_of_ownership(
     0.9662 USD/h
     """
     return purchase / lifetime + power * pue * electricity
+
+
+@law
+def break_even_utilization(
+    ownership: Annotated[QuantityLike, "USD/s"],
+    rent: Annotated[QuantityLike, "USD/s"],
+) -> Annotated[Quantity, ""]:
+    """Share of all hours that a device must be wanted, for owning it to cost less than renting.
+
+    Equation: u* = p_own / p_rent
+
+    Whoever owns pays for every hour, whoever rents for those with work. Above 1, renting is always
+    cheaper.
+
+    Source: hennessy2019architecture
+
+    >>> print(break_even_utilization("1.3 USD/h", "2 USD/h").to("%"))
+    65.00%
+    """
+    return ownership / rent
 
 
 @law

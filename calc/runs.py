@@ -27,6 +27,10 @@ WHERE_REPORTED = {
     "hfu": "HFU",
     "throughput": "throughput",
     "effective_time": "share of the time with progress",
+    "device_power": "power counted for one device",
+    "pue": "PUE",
+    "carbon_intensity": "carbon intensity of the electricity",
+    "carbon": "emissions of the electricity",
 }
 TITLES = FIELDS | WHERE_REPORTED
 INHERITED = ("kind", "source", "checked")
@@ -97,6 +101,26 @@ class Run:
     def effective_time(self) -> Quantity:
         """Share of the time in which the run made progress."""
         return self._read("effective_time")
+
+    @property
+    def device_power(self) -> Quantity:
+        """Power of one device, as the account of its emissions counts it."""
+        return self._read("device_power")
+
+    @property
+    def pue(self) -> Quantity:
+        """Power usage effectiveness of the data centre, in the account of its emissions."""
+        return self._read("pue")
+
+    @property
+    def carbon_intensity(self) -> Quantity:
+        """Emissions of a unit of electricity, in the account of its emissions."""
+        return self._read("carbon_intensity")
+
+    @property
+    def carbon(self) -> Quantity:
+        """Emissions of the electricity of the training, by where it was used."""
+        return self._read("carbon")
 
     def publishes(self, name: str) -> bool:
         """Whether the report gives a number such as "device_time"."""

@@ -103,6 +103,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "cost.price_of_ownership": lambda purchase, life, power, electricity, pue: (
         (purchase + life * power * electricity * pue) / life
     ),
+    "cost.break_even_utilization": lambda ownership, rent: 1 / (rent / ownership),
     "cost.energy_per_token": lambda devices, power, rate: power / rate * devices,
     "cost.facility_energy": lambda energy, pue: pue * energy,
     "cost.carbon": lambda energy, intensity: intensity * energy,

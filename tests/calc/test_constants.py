@@ -36,6 +36,7 @@ UNITS = {  # what the first word of a name promises; the first comment of the fi
     "exponent": [""],
     "pue": [""],
     "carbon_intensity": ["g/kWh"],
+    "price": ["USD/h", "USD/kWh"],
 }
 
 
