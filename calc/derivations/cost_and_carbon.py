@@ -1,0 +1,310 @@
+"""What the chapter "Cost and carbon" quotes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from calc import (
+    constants,
+    cost,
+    energy,
+    hardware,
+    inference,
+    models,
+    quantity,
+    runs,
+    training,
+    transformer,
+)
+from calc.inference import Pass
+from calc.units import Quantity
+
+
+class RunPrice:
+    """A run costs its device-hours, and electricity is a small part of that."""
+
+    devices = 2048
+    hours = quantity("2.788e6 h")
+    rent = constants.get("price_h800")
+    electricity = constants.get("price_electricity_us_industry")
+    pue = constants.get("pue_average")
+    server = constants.get("power_dgx_h100")
+    gpus = 8
+    in_total_low = quantity(2, "%")
+    in_total_high = quantity(6, "%")
+
+    price = cost.run_cost(1, hours, rent)
+    power = (server / gpus).to("kW")  # of a GPU with its part of the server
+    over_board = (power / hardware.get("h100").tdp).to("")
+    powered = cost.price_of_ownership("0 USD", "1 year", power, electricity).to("USD/h")
+    share = (powered / rent).to("%")
+
+
+class TokenPrice:
+    """The same GPU writes a token for 24 times less once it writes for as many as it holds."""
+
+    model = models.get("llama-3-8b")
+    device = hardware.get("h100")
+    rent = constants.get("price_h800")
+    context = 4096
+    contexts = (1024, 4096, 8192)
+
+    most = inference.largest_batch(model, device, context)
+    alone = inference.decode(model, device, context)
+    together = inference.decode(model, device, context, most)
+    reading = inference.prefill(model, device, context)
+
+    price_alone = cost.cost_per_token(1, rent, alone.throughput).to("USD/Mtoken")
+    price_together = cost.cost_per_token(1, rent, together.throughput).to("USD/Mtoken")
+    cheaper = (price_alone / price_together).to("")
+    time_alone = alone.lower.to("ms")
+    time_together = together.lower.to("ms")
+    slower = (together.lower / alone.lower).to("")
+    # A prefill's throughput counts answers; its tokens are those that it reads.
+    rate_read = inference.tokens_per_second(context, reading.lower)
+    price_read = cost.cost_per_token(1, rent, rate_read).to("USD/Mtoken")
+    apart = (price_together / price_read).to("")
+    # However large the batch, each token waits for its own cache.
+    cache = transformer.kv_cache_per_token(model) * quantity("4096 token")
+    cache_read = (cache / device.memory_bandwidth).to("ms")
+    floor = cost.cost_per_token(1, rent, inference.tokens_per_second(1, cache_read)).to(
+        "USD/Mtoken"
+    )
+    cache_share = (floor / price_together).to("%")
+    # A memory that is full of weights and caches is read once for each token.
+    whole_memory = (device.memory_capacity / device.memory_bandwidth).to("ms")
+    busy = quantity(30, "%")
+    price_busy = cost.cost_per_token(1, rent, together.throughput, busy).to("USD/Mtoken")
+
+    @classmethod
+    def price(cls, context: int, sequences: Any) -> tuple[Quantity, Quantity]:
+        """Dollars for a million written tokens, and the time between two of an answer."""
+        step = inference.decode(cls.model, cls.device, context, sequences)
+        return cost.cost_per_token(1, cls.rent, step.throughput).to("USD/Mtoken"), step.lower
+
+
+class JoulesOf:
+    """Energies of one bit from memory and of one operation, none of them an H100's own."""
+
+    board = hardware.get("h100").tdp
+    dram = constants.get("energy_hbm2_bit")
+    multiply = constants.get("energy_7nm_bf16_multiply")
+    add = constants.get("energy_7nm_fp32_add")
+
+    # From a cell of the memory to an arithmetic unit, all told.
+    way = (
+        constants.get("energy_a100_hbm_bit")
+        + constants.get("energy_a100_l2_bit")
+        + constants.get("energy_a100_l1_bit")
+    )
+    way_over_dram = (way / dram).to("")
+    operation = ((multiply + add) / quantity("2 FLOP")).to("pJ/FLOP")
+    reading = (hardware.get("h100").memory_bandwidth * way).to("W")
+
+
+@dataclass(frozen=True)
+class Joules:
+    """Where the energy of one token goes, of what the board takes in its time at most."""
+
+    total: Quantity
+    memory: Quantity
+    way: Quantity
+    arithmetic: Quantity
+
+    @property
+    def rest(self) -> Quantity:
+        """What neither explains: registers, control, leakage."""
+        rest: Quantity = self.total - self.memory - self.way - self.arithmetic
+        return rest
+
+    @property
+    def floor(self) -> Quantity:
+        """What cannot be saved without fewer bytes or operations, or better memory and units."""
+        floor: Quantity = self.memory + self.arithmetic
+        return floor
+
+
+def joules(step: Pass, tokens: Any) -> Joules:
+    """Of each of so many tokens that a pass reads or writes."""
+    count = quantity(1, "token") * tokens
+    cells = energy.movement_energy(step.traffic, JoulesOf.dram) / count
+    moved = energy.movement_energy(step.traffic, JoulesOf.way) / count
+    arithmetic = energy.arithmetic_energy(step.operations, JoulesOf.operation) / count
+    return Joules(
+        cost.energy_per_token(1, JoulesOf.board, count / step.lower),
+        cells.to("J/token"),
+        (moved - cells).to("J/token"),
+        arithmetic.to("J/token"),
+    )
+
+
+class TokenJoules:
+    """A token alone costs 24 times the joules of one in company; arithmetic is next to nothing."""
+
+    measured = quantity("0.12 J/token")
+    measured_batch = 64
+    measured_context = 1000
+
+    alone = joules(TokenPrice.alone, 1)
+    together = joules(TokenPrice.together, TokenPrice.most)
+    read = joules(TokenPrice.reading, TokenPrice.context)
+    of_alone = alone.total
+    of_together = together.total
+    of_read = read.total
+    floor_alone = alone.floor
+    over_floor_alone = (alone.total / alone.floor).to("")
+    over_floor_together = (together.total / together.floor).to("")
+    over_floor_read = (read.total / read.floor).to("")
+    arithmetic_alone = (alone.arithmetic / alone.total).to("%")
+    arithmetic_read = (read.arithmetic / read.total).to("%")
+    moved_alone = ((alone.memory + alone.way) / alone.total).to("%")
+    computed = joules(
+        inference.decode(TokenPrice.model, TokenPrice.device, measured_context, measured_batch),
+        measured_batch,
+    ).total
+    measured_ratio = (measured / computed).to("")
+    # At the meter: with the rest of the server, and cooling.
+    at_the_meter = cost.facility_energy(of_together * quantity("1 token") * RunPrice.over_board)
+
+
+class CarbonAccounts:
+    """With its authors' factors the equation gives what is reported; with averages it does not."""
+
+    keys = ("bloom-176b", "llama-2-70b", "llama-3-1-405b")
+    bloom = runs.get("bloom-176b")
+    llama2 = runs.get("llama-2-70b")
+    llama3 = runs.get("llama-3-1-405b")
+    llama_pue = llama2.pue
+    llama_intensity = llama2.carbon_intensity
+    france = bloom.carbon_intensity
+    world = constants.get("carbon_intensity_world")
+    pue = constants.get("pue_average")
+    llama3_reported = llama3.carbon
+    bloom_beside = quantity("14.6 t")
+    bloom_making = quantity("11.2 t")
+
+    bloom_whole = bloom.carbon + bloom_beside + bloom_making
+    bloom_times = (bloom_whole / bloom.carbon).to("")
+    bloom_making_share = (bloom_making / bloom_whole).to("%")
+    grid_ratio = (world / france).to("")
+
+    @classmethod
+    def row(cls, key: str) -> tuple[Any, ...]:
+        """A run's tonnes by its own factors, as reported, and by the averages of the world."""
+        run = runs.get(key)
+        used = energy.energy_of_run(run.device_power, run.device_time)
+        stated = run if run.publishes("pue") else cls.llama2
+        computed = cost.carbon(cost.facility_energy(used, stated.pue), stated.carbon_intensity)
+        average = cost.carbon(cost.facility_energy(used))
+        return (
+            run.name,
+            used.m_as("GWh"),
+            stated.pue.magnitude,
+            stated.carbon_intensity.m_as("g/kWh"),
+            computed.m_as("t"),
+            run.carbon.m_as("t"),
+            (computed / run.carbon).m_as(""),
+            (average / run.carbon).m_as(""),
+        )
+
+
+class RentOrBuy:
+    """Owning pays above the share of hours at which its price is the rent."""
+
+    purchase = quantity("40000 USD")
+    lifetime = quantity("4 year")
+    lifetimes = tuple(quantity(years, "year") for years in (3, 4, 5))
+    short = quantity("3 year")
+    long = quantity("5 year")
+    rent = constants.get("price_h800")
+    electricity = constants.get("price_electricity_us_industry")
+
+    price = cost.price_of_ownership(purchase, lifetime, RunPrice.power, electricity).to("USD/h")
+    depreciation = (purchase / lifetime).to("USD/h")
+    utilization = cost.break_even_utilization(price, rent).to("%")
+    price_short = cost.price_of_ownership(purchase, short, RunPrice.power, electricity)
+    price_long = cost.price_of_ownership(purchase, long, RunPrice.power, electricity)
+    utilization_short = cost.break_even_utilization(price_short, rent).to("%")
+    utilization_long = cost.break_even_utilization(price_long, rent).to("%")
+
+
+class SevenBillionRun:
+    """Problems 1 and 2: dollars of a run, and its tonnes in two places."""
+
+    parameters = quantity("7B param")
+    tokens = quantity("1T token")
+    devices = 256
+    mfu = quantity(40, "%")
+    goodput = quantity(90, "%")
+
+    plan = training.training_time(
+        parameters, tokens, devices, hardware.get("h100").peak("bf16"), mfu
+    )
+    time = (plan / goodput).to("day")
+    hours = (time * devices).to("h")
+    price = cost.run_cost(devices, time, RunPrice.rent)
+    used = energy.energy_of_run(RunPrice.power, hours)
+    facility = cost.facility_energy(used).to("MWh")
+    world = cost.carbon(facility).to("t")
+    france = cost.carbon(facility, CarbonAccounts.france).to("t")
+
+
+class PriceOfARequest:
+    """Problem 3: a prompt ten times as long as its answer costs as much."""
+
+    prompt = 3000
+    answer = 300
+    model = TokenPrice.model
+    device = TokenPrice.device
+
+    context = prompt + answer // 2  # on average
+    most = inference.largest_batch(model, device, prompt + answer)
+    writing = inference.decode(model, device, context, most)
+    price_written = cost.cost_per_token(1, TokenPrice.rent, writing.throughput)
+    reading = inference.prefill(model, device, prompt)
+    of_prompt = (cost.run_cost(1, reading.lower, TokenPrice.rent) * 1e6).to("USD")
+    of_answer = (price_written * quantity(answer, "token") * 1e6).to("USD")
+    together = of_prompt + of_answer
+    prompt_share = (of_prompt / together).to("%")
+
+
+class ShorterNumbers:
+    """Problem 4: weights of four bits help who is alone, a cache of one byte who is not."""
+
+    model = TokenPrice.model
+    device = TokenPrice.device
+    context = TokenPrice.context
+    weight = quantity("4.25 bit")
+    key = quantity("1 byte")
+
+    small = inference.decode(model, device, context, weight_size=weight)
+    small_alone = cost.cost_per_token(1, TokenPrice.rent, small.throughput).to("USD/Mtoken")
+    most_small = inference.largest_batch(model, device, context, weight_size=weight)
+    small_full = inference.decode(model, device, context, most_small, weight_size=weight)
+    small_together = cost.cost_per_token(1, TokenPrice.rent, small_full.throughput).to("USD/Mtoken")
+    most_short = inference.largest_batch(model, device, context, kv_size=key)
+    short = inference.decode(model, device, context, kv_size=key)
+    short_alone = cost.cost_per_token(1, TokenPrice.rent, short.throughput).to("USD/Mtoken")
+    short_full = inference.decode(model, device, context, most_short, kv_size=key)
+    short_together = cost.cost_per_token(1, TokenPrice.rent, short_full.throughput).to("USD/Mtoken")
+    gain_alone = (TokenPrice.price_alone / small_alone).to("")
+    gain_together = (TokenPrice.price_together / short_together).to("")
+
+
+class BaseLoad:
+    """Problem 5: buy what is always wanted, rent what is wanted by day."""
+
+    by_day = 60
+    by_night = 15
+    day = quantity("10 h")
+    night = quantity("14 h")
+
+    wanted = by_day * day + by_night * night
+    utilization = (wanted / (by_day * quantity("24 h"))).to("%")
+    all_rented = cost.run_cost(1, wanted, RentOrBuy.rent)
+    all_owned = cost.run_cost(by_day, "24 h", RentOrBuy.price)
+    peak_rented = cost.run_cost(by_day - by_night, day, RentOrBuy.rent)
+    mixed = cost.run_cost(by_night, "24 h", RentOrBuy.price) + peak_rented
+    saved = (1 - mixed / all_rented).to("%")
+    peak_share = (day / quantity("24 h")).to("%")

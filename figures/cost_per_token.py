@@ -1,0 +1,60 @@
+"""Dollars for a million tokens, and the time between two of an answer, by batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import inference
+from calc.derivations.cost_and_carbon import TokenPrice
+from figures import style
+
+COLOUR = style.DEVICES["h100"]
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.4, narrow_height=6.0)
+    if style.is_narrow():
+        prices, times = figure.subplots(2, 1)
+    else:
+        prices, times = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    for axes in (prices, times):
+        style.log_axis(axes, "x", "Sequences written at a time")
+        axes.set_xlim(1, 12000 if axes is prices else 1200)
+    style.log_axis(prices, "y", "USD for a million tokens")
+    style.log_axis(times, "y", "Time between two tokens (ms)")
+    prices.set_ylim(0.005, 5)
+    times.set_ylim(3, 50)
+    for context in TokenPrice.contexts:
+        most = inference.largest_batch(TokenPrice.model, TokenPrice.device, context).magnitude
+        batch = numpy.geomspace(1, most, 16)
+        price, time = TokenPrice.price(context, batch)
+        words = "1024 tokens each" if context == min(TokenPrice.contexts) else f"{context}"
+        _line(prices, batch, price.m_as("USD/Mtoken"), context, words)
+        _line(times, batch, time.m_as("ms"), context)
+    _level(prices, TokenPrice.price_read.m_as("USD/Mtoken"), "a token that is read, in a prompt")
+    full = TokenPrice.whole_memory.m_as("ms")
+    _level(times, full, f"all of the memory: {full:.1f} ms")
+    return figure
+
+
+def _line(axes: Axes, batch: Any, values: Any, context: int, words: str = "") -> None:
+    width = 2.4 if context == TokenPrice.context else 1.2
+    axes.plot(batch, values, color=COLOUR, linewidth=width)
+    axes.annotate(
+        words,
+        (batch[-1], values[-1]),
+        xytext=(4, -3),
+        textcoords="offset points",
+        color=COLOUR,
+        size=style.SMALL,
+        weight="bold",
+    )
+
+
+def _level(axes: Axes, value: float, words: str) -> None:
+    axes.axhline(value, color=style.INK, linewidth=1.1, linestyle=(0, (5, 3)))
+    axes.annotate(words, (1, value), xytext=(5, 4), textcoords="offset points", size=style.SMALL)

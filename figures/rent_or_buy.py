@@ -1,0 +1,70 @@
+"""An hour of work on a GPU that one owns or rents, by the share of hours with work."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.figure import Figure
+
+from calc import cost
+from calc.derivations.cost_and_carbon import RentOrBuy, RunPrice
+from figures import style
+
+ALPHAS = (1.0, 0.75, 0.5)
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.4, narrow_height=3.9)
+    axes = figure.subplots()
+    share = numpy.linspace(0.2, 1, 25)
+    rent = RentOrBuy.rent.m_as("USD/h")
+    for years, alpha in zip(RentOrBuy.lifetimes, ALPHAS, strict=True):
+        price = cost.price_of_ownership(
+            RentOrBuy.purchase, years, RunPrice.power, RentOrBuy.electricity
+        )
+        even = cost.break_even_utilization(price, RentOrBuy.rent).m_as("")
+        axes.plot(
+            100 * share, price.m_as("USD/h") / share, color=style.BLUE, alpha=alpha, linewidth=1.8
+        )
+        axes.plot(100 * even, rent, "o", color=style.INK, markersize=6)
+        axes.annotate(
+            f"{100 * even:.0f}",
+            (100 * even, rent),
+            xytext=(-3, -14),
+            textcoords="offset points",
+            ha="right",
+            size=style.SMALL,
+            weight="bold",
+        )
+        axes.annotate(
+            f"{years.magnitude:.0f} years",
+            (100, price.m_as("USD/h")),
+            xytext=(5, 2 if years < RentOrBuy.long else -3),
+            textcoords="offset points",
+            va="center",
+            color=style.BLUE,
+            size=style.SMALL,
+        )
+    axes.axhline(rent, color=style.ORANGE, linewidth=1.8)
+    axes.annotate(
+        "rented" if style.is_narrow() else "rented by the hour",
+        (21, rent),
+        xytext=(0, 5),
+        textcoords="offset points",
+        color=style.ORANGE,
+        size=style.SMALL,
+        weight="bold",
+    )
+    axes.annotate(
+        "owned for",
+        (100, RentOrBuy.price_short.m_as("USD/h")),
+        xytext=(5, 14),
+        textcoords="offset points",
+        va="center",
+        color=style.BLUE,
+        size=style.SMALL,
+    )
+    axes.set_xlim(20, 100)
+    axes.set_ylim(0, 6)
+    axes.set_xlabel("Hours with work, of all hours (%)")
+    axes.set_ylabel("USD for an hour of work")
+    return figure
