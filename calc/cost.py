@@ -95,7 +95,7 @@ def break_even_utilization(
     Source: hennessy2019architecture
 
     >>> print(break_even_utilization("1.3 USD/h", "2 USD/h").to("%"))
-    65.00%
+    65%
     """
     return ownership / rent
 
