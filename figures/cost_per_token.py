@@ -27,7 +27,7 @@ def draw() -> Figure:
     style.log_axis(prices, "y", "USD for a million tokens")
     style.log_axis(times, "y", "Time between two tokens (ms)")
     prices.set_ylim(0.005, 5)
-    times.set_ylim(3, 50)
+    times.set_ylim(1, 100)
     for context in TokenPrice.contexts:
         most = inference.largest_batch(TokenPrice.model, TokenPrice.device, context).magnitude
         batch = numpy.geomspace(1, most, 16)

@@ -9,7 +9,7 @@ from calc import cost
 from calc.derivations.cost_and_carbon import RentOrBuy, RunPrice
 from figures import style
 
-ALPHAS = (1.0, 0.75, 0.5)
+WIDTHS = (0.9, 1.6, 2.4)  # the longer a machine is used, the thicker
 
 
 def draw() -> Figure:
@@ -17,14 +17,12 @@ def draw() -> Figure:
     axes = figure.subplots()
     share = numpy.linspace(0.2, 1, 25)
     rent = RentOrBuy.rent.m_as("USD/h")
-    for years, alpha in zip(RentOrBuy.lifetimes, ALPHAS, strict=True):
+    for years, width in zip(RentOrBuy.lifetimes, WIDTHS, strict=True):
         price = cost.price_of_ownership(
             RentOrBuy.purchase, years, RunPrice.power, RentOrBuy.electricity
         )
         even = cost.break_even_utilization(price, RentOrBuy.rent).m_as("")
-        axes.plot(
-            100 * share, price.m_as("USD/h") / share, color=style.BLUE, alpha=alpha, linewidth=1.8
-        )
+        axes.plot(100 * share, price.m_as("USD/h") / share, color=style.BLUE, linewidth=width)
         axes.plot(100 * even, rent, "o", color=style.INK, markersize=6)
         axes.annotate(
             f"{100 * even:.0f}",
