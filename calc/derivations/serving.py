@@ -1,0 +1,397 @@
+"""What the chapter "Serving" quotes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from calc import collectives, hardware, inference, models, queueing, transformer
+from calc.inference import Pass
+from calc.models import Transformer
+from calc.units import Quantity, quantity
+
+
+def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> Pass:
+    """A pass that writes with so many H100s, weights and caches in two bytes."""
+    return inference.decode(model, hardware.get("h100"), context, sequences, devices)
+
+
+def cache_of(model: Transformer, context: int) -> Quantity:
+    """Keys and values of one conversation, in two bytes."""
+    cache: Quantity = transformer.kv_cache_per_token(model) * quantity(context, "token")
+    return cache
+
+
+class OneGpu:
+    """Llama 3 8B on one H100: weights bound one stream, the cache bounds many."""
+
+    model = models.get("llama-3-8b")
+    h100 = hardware.get("h100")
+    context = 2048
+    prompt = 1536
+    answer = 512
+    long_context = 8192
+    short_context = 256
+    some = 64
+
+    weights = inference.weights_read(model, 1).to("GB")
+    cache = cache_of(model, context).to("GB")
+    alone = step(model, 1, 1).lower.to("ms")
+    alone_rate = step(model, 1, 1).throughput
+    some_lower = step(model, 1, some).lower.to("ms")
+    some_upper = step(model, 1, some).upper.to("ms")
+    largest = inference.largest_batch(model, h100, context)
+    full = step(model, 1, largest).lower.to("ms")
+    full_rate = step(model, 1, largest).throughput
+    gain = (full_rate / alone_rate).to("")
+    slowdown = (full / alone).to("")
+    share_of_peak = (step(model, 1, largest).rate / h100.peak("bf16")).to("%")
+
+    weights_time = (weights / h100.memory_bandwidth).to("ms")
+    wall_rate = (quantity("1 token") * h100.memory_bandwidth / weights).to("token/s")
+    memory_time = (h100.memory_capacity / h100.memory_bandwidth).to("ms")
+    cache_roof = (quantity("1 token") * h100.memory_bandwidth / cache).to("token/s")
+    long_cache_roof = (
+        quantity("1 token") * h100.memory_bandwidth / cache_of(model, long_context)
+    ).to("token/s")
+    compute_roof = (h100.peak("bf16") / transformer.forward_flops(model)).to("token/s")
+    overtaken_tokens = (weights / transformer.kv_cache_per_token(model)).to("token")
+    overtaken = (weights / cache).to("")
+    # At this batch half of what the caches' roof allows is had, in twice the shortest time.
+    overtaken_rate = cache_roof / 2
+
+
+class OneNode:
+    """Llama 3 70B on eight H100s: reading costs more than writing once many write together."""
+
+    model = models.get("llama-3-70b")
+    h100 = hardware.get("h100")
+    devices = 8
+    context = OneGpu.context
+    prompt = OneGpu.prompt
+    answer = OneGpu.answer
+    many = 256
+
+    first = inference.prefill(model, h100, prompt, 1, devices).lower.to("ms")
+    alone = step(model, devices, 1).lower.to("ms")
+    largest = inference.largest_batch(model, h100, context, devices)
+    full = step(model, devices, largest).lower.to("ms")
+    overtaken = (inference.weights_read(model, 1) / cache_of(model, context)).to("")
+    answer_alone = (answer * alone).to("s")
+    answer_full = (answer * full).to("s")
+    share_full = (answer_full / largest).to("ms")
+    read_rate = (quantity("1 request") / first).to("request/s")
+    both_rate = (quantity("1 request") / (first + share_full)).to("request/s")
+    read_share = (first / (first + share_full)).to("%")
+    shared_stream = (both_rate * answer / largest * quantity("1 token/request")).to("token/s")
+    # Two sums over the node in each layer: after attention, after the feed-forward network.
+    vector = quantity("16384 byte")  # what a token sends: as wide as the model, in two bytes
+    message = (many * vector).to("MB")
+    messages = 160
+    sent = messages * collectives.all_reduce_traffic(message, devices)
+    sending = (sent / h100.link_bandwidth).to("ms")
+    many_step = step(model, devices, many).lower.to("ms")
+
+
+class Passes:
+    """What either server does at best, for short conversations and long ones."""
+
+    servers = (("llama-3-8b", "8B on one", 1), ("llama-3-70b", "70B on eight", 8))
+    contexts = (2048, 8192)
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Server, context, first token, step alone, largest batch, step and rate when full."""
+        return [cls.row(*server, context) for server in cls.servers for context in cls.contexts]
+
+    @staticmethod
+    def row(key: str, name: str, devices: int, context: int) -> tuple[Any, ...]:
+        model, h100 = models.get(key), hardware.get("h100")
+        read = inference.prefill(model, h100, 3 * context // 4, 1, devices)
+        most = inference.largest_batch(model, h100, context, devices)
+        full = step(model, devices, most, context)
+        return (
+            name,
+            context,
+            read.lower.to("ms"),
+            step(model, devices, 1, context).lower.to("ms"),
+            most,
+            full.lower.to("ms"),
+            full.throughput,
+        )
+
+
+class OtherDecode:
+    """A decode without a compute term promises more than the H100 can do."""
+
+    model = models.get("llama-3-8b")
+    h100 = hardware.get("h100")
+    parameters = quantity("8.03B param")
+    per_layer = quantity("0.01 ms")
+    layers = model.layers
+    context = 64
+    sequences = 4096
+
+    bytes_read = parameters * quantity("2 byte/param") + sequences * cache_of(model, context)
+    theirs = (bytes_read / h100.memory_bandwidth + layers * per_layer).to("ms")
+    implied = (sequences * parameters * quantity("2 FLOP/param") / theirs).to("PFLOP/s")
+    times = (implied / h100.peak("bf16")).to("")
+    ours = step(model, 1, sequences, context).lower.to("ms")
+
+
+class StepParts:
+    """Weights, caches and operations of a step against the batch, in two bytes and in one."""
+
+    model = OneNode.model
+    h100 = OneNode.h100
+    devices = 8
+    context = 2048
+    most = 1900
+
+    largest = OneNode.largest
+    largest_short = inference.largest_batch(model, h100, context, devices, "1 byte", "1 byte")
+
+    @classmethod
+    def parts(cls, sequences: Any, size: str) -> tuple[Any, Any, Any]:
+        """Milliseconds of reading weights, of reading caches, and of arithmetic in BF16."""
+        found = inference.decode(
+            cls.model, cls.h100, cls.context, sequences, 8, weight_size=size, kv_size=size
+        )
+        weights = inference.weights_read(cls.model, sequences, size) / found.bandwidth
+        memory = found.traffic / found.bandwidth
+        compute = found.operations / found.peak
+        return weights.m_as("ms"), (memory - weights).m_as("ms"), compute.m_as("ms")
+
+    # Arithmetic grows with the batch as the caches do, but the weights are there from the start.
+    compute_one = step(model, devices, 1).operations / step(model, devices, 1).peak
+    short_weights = inference.weights_read(model, 1, "1 byte") / step(model, devices, 1).bandwidth
+    short_cache = cache_of(model, context) / 2 / step(model, devices, 1).bandwidth
+    compute_bound = (short_weights / (compute_one - short_cache)).to("")
+
+
+class FewerBytes:
+    """Smaller weights help one stream, a smaller cache helps many."""
+
+    model = OneGpu.model
+    h100 = OneGpu.h100
+    context = 2048
+    many = 256
+    four_bits = quantity("4.25 bit")
+    group = 64
+
+    @classmethod
+    def time(cls, sequences: int, weights: Any = "2 byte", cache: Any = "2 byte") -> Quantity:
+        found = inference.decode(
+            cls.model, cls.h100, cls.context, sequences, weight_size=weights, kv_size=cache
+        )
+        return found.lower.to("ms")
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Step alone and of many, their gains, and the largest batch, by what is shortened."""
+        cases = (
+            ("Nothing", "2 byte", "2 byte"),
+            ("Weights in four bits", cls.four_bits, "2 byte"),
+            ("Cache in eight bits", "2 byte", "1 byte"),
+            ("Both", cls.four_bits, "1 byte"),
+        )
+        return [
+            (
+                name,
+                cls.time(1, weights, cache),
+                cls.time(1) / cls.time(1, weights, cache),
+                cls.time(cls.many, weights, cache),
+                cls.time(cls.many) / cls.time(cls.many, weights, cache),
+                inference.largest_batch(cls.model, cls.h100, cls.context, 1, weights, cache),
+            )
+            for name, weights, cache in cases
+        ]
+
+
+class FewerKeys:
+    """Keys for each head would divide the roof of the caches by four."""
+
+    of_all_heads = (OneGpu.cache_roof / 4).to("token/s")
+    latent = transformer.kv_cache_per_token(models.get("deepseek-v3"))
+    grouped = transformer.kv_cache_per_token(OneGpu.model)
+    latent_share = (latent / grouped).to("%")
+    larger = (models.get("deepseek-v3").parameters / OneGpu.model.parameters).to("")
+
+
+class Measured:
+    """What one small program reaches of its bounds at batch 1 [pytorch2023gptfast]."""
+
+    a100 = hardware.get("a100")
+    small = models.get("llama-2-7b")
+    large = models.get("llama-2-70b")
+    context = 100
+    small_rate = quantity("104.9 token/s")
+    large_rate = quantity("62.5 token/s")
+    four_bit_rate = quantity("196.8 token/s")
+    bandwidth = quantity("1397.31 GB/s")
+    four_bit_bandwidth = quantity("862.69 GB/s")
+    node = 8
+    large_four_bit_rate = quantity("25.25 token/s")
+    speculative_rate = quantity("48.4 token/s")
+
+    small_bound = inference.decode(small, a100, context).throughput
+    small_share = (small_rate / small_bound).to("%")
+    large_bound = inference.decode(large, a100, context, 1, node).throughput
+    large_share = (large_rate / large_bound).to("%")
+    four_bit_gain = (four_bit_rate / small_rate).to("")
+    bytes_share = (four_bit_bandwidth / four_bit_rate / (bandwidth / small_rate)).to("%")
+    speculative_gain = (speculative_rate / large_four_bit_rate).to("")
+
+
+class Speculation:
+    """Llama 3 8B drafts for Llama 3 70B: a gain for few users, a loss for many."""
+
+    large = OneNode.model
+    draft = OneGpu.model
+    devices = 8
+    drafted = 4
+    acceptance = quantity("70%")
+    many = 256
+
+    cost = (step(draft, devices, 1).lower / step(large, devices, 1).lower).to("")
+    tokens = inference.speculative_tokens(acceptance, drafted)
+    smaller = draft.multiplied_parameters / large.multiplied_parameters
+    operations = inference.speculative_operations(acceptance, drafted, smaller)
+
+    @classmethod
+    def speedup(cls, sequences: Any) -> Any:
+        """With the roofs of checking and drafting, which the law of one stream leaves out."""
+        plain = step(cls.large, cls.devices, sequences)
+        check = replace(plain, operations=plain.operations * (cls.drafted + 1))
+        draft = step(cls.draft, cls.devices, sequences).lower
+        return (cls.tokens * plain.lower / (check.lower + cls.drafted * draft)).m_as("")
+
+
+class SpeculationAtScale:
+    """The gain is gone where checking has become compute-bound."""
+
+    many = Speculation.many
+
+    gain_alone = quantity(Speculation.speedup(1), "")
+    gain_many = quantity(Speculation.speedup(many), "")
+    gains = Speculation.speedup(quantity([*range(1, 814)], ""))  # which fall with the batch
+    last_gain = quantity(sum(gains > 1), "")
+
+
+def busiest(servers: int, wait: float) -> float:
+    """The utilisation at which a hundredth of requests wait so many service times, by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        tail = queueing.waiting_tail("1 s", middle, servers, "1%").m_as("s")
+        low, high = (middle, high) if tail < wait else (low, middle)
+    return low
+
+
+class PromptQueue:
+    """Prompts are read one after another: at 95 % the first token waits a hundred times as long."""
+
+    service = OneNode.first
+    calm = quantity("80%")
+    busy = quantity("95%")
+    beyond = quantity("1%")
+    limit = 5
+    servers = (1, 4, 16)
+
+    calm_rate = calm * OneNode.read_rate
+    more_load = (busy / calm - 1).to("%")
+    calm_mean = queueing.single_server_time(service, calm).to("ms")
+    busy_mean = queueing.single_server_time(service, busy).to("ms")
+    calm_tail = queueing.single_server_tail(service, calm, beyond).to("ms")
+    busy_tail = queueing.single_server_tail(service, busy, beyond).to("s")
+    worse = (busy_tail / calm_tail).to("")
+    alike = queueing.single_server_wait(service, busy, 0).to("ms")
+    busy_wait = queueing.single_server_wait(service, busy).to("ms")
+    mixed = queueing.single_server_wait(service, busy, 2).to("ms")
+    wait_one = (queueing.waiting_tail(service, busy, 1, beyond) / service).to("")
+    wait_four = (queueing.waiting_tail(service, busy, 4, beyond) / service).to("")
+    wait_sixteen = (queueing.waiting_tail(service, busy, 16, beyond) / service).to("")
+
+
+class Slots:
+    """A full memory is a queue too, with many servers and no warning."""
+
+    slots = OneNode.largest
+    stay = OneNode.answer_full
+    busy = quantity("95%")
+    busier = quantity("99%")
+    beyond = quantity("1%")
+
+    waiting = queueing.waiting_probability(busy, slots).to("%")
+    waiting_busier = queueing.waiting_probability(busier, slots).to("%")
+    tail_busier = queueing.waiting_tail(stay, busier, slots, beyond).to("s")
+
+
+class LongConversations:
+    """Problem 1: what a longer context leaves of a GPU."""
+
+    model = OneGpu.model
+    context = OneGpu.long_context
+
+    largest = inference.largest_batch(model, hardware.get("h100"), context)
+    alone = step(model, 1, 1, context).throughput
+    rate = step(model, 1, largest, context).throughput
+    each = rate / largest
+
+
+class FirstTokenPromise:
+    """Problem 2: the rate at which 99 of 100 prompts wait no longer than half a second."""
+
+    service = OneNode.first
+    limit = quantity("500 ms")
+    nodes = 4
+
+    multiple = (limit / service).to("")
+    utilization = quantity(busiest(1, multiple.magnitude), "").to("%")
+    rate = (utilization * OneNode.read_rate).to("request/s")
+    apart = nodes * rate
+    utilization_together = quantity(busiest(4, multiple.magnitude), "").to("%")
+    together = (utilization_together * nodes * OneNode.read_rate).to("request/s")
+
+
+class DraftLength:
+    """Problem 3: how many tokens to draft."""
+
+    acceptance = quantity("70%")
+    cost = quantity("0.11")
+
+    best = quantity(
+        max(range(1, 20), key=lambda each: inference.speculative_speedup(0.7, each, 0.11)), ""
+    )
+    best_gain = inference.speculative_speedup(acceptance, best, cost)
+    eight = inference.speculative_speedup(acceptance, 8, cost)
+
+
+def split_node(devices: int) -> tuple[Quantity, Quantity, Quantity]:
+    """Sequences on a node whose copies of the model take so many GPUs, and two rates of it.
+
+    The second counts the messages inside a copy, in full and hidden behind nothing.
+    """
+    model, h100, copies = OneNode.model, OneNode.h100, OneNode.devices // devices
+    each = inference.largest_batch(model, h100, OneNode.context, devices)
+    lower = step(model, devices, each).lower
+    sent = OneNode.messages * collectives.all_reduce_traffic(each * OneNode.vector, devices)
+    tokens = copies * each * quantity("1 token")
+    return (
+        copies * each,
+        (tokens / lower).to("token/s"),
+        (tokens / (lower + sent / h100.link_bandwidth)).to("token/s"),
+    )
+
+
+class SplitNode:
+    """Problem 4: one copy of the model on eight GPUs, or several on fewer."""
+
+    devices = 8
+    half = 4
+    quarter = 2
+
+    sequences, rate, rate_with_messages = split_node(8)
+    half_sequences, half_rate, half_rate_with_messages = split_node(4)
+    quarter_sequences, quarter_rate, quarter_rate_with_messages = split_node(2)
+    half_first = (2 * OneNode.first).to("ms")

@@ -1,0 +1,91 @@
+"""Throughput of a GPU against the time of a step, by batch, and the four roofs around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from calc import inference
+from calc.derivations.serving import OneGpu, step
+from figures import style
+
+FASTEST, SLOWEST = 3.4, 80  # ms
+LEAST, MOST = 130, 250e3  # tokens/s
+# Context, colour, and the batches that are marked before the largest.
+CURVES = (
+    (OneGpu.short_context, style.GREEN, (1, 64, 512)),
+    (OneGpu.context, style.BLUE, (1, 8, 64)),
+    (OneGpu.long_context, style.ORANGE, (1, 8)),
+)
+
+
+def draw() -> Figure:
+    figure = style.figure(height=4.8, narrow_height=5.6)
+    axes = figure.subplots()
+    _roofs(axes)
+    for context, colour, marked in CURVES:
+        _curve(axes, context, colour, marked)
+    axes.set_xlim(FASTEST, SLOWEST)
+    axes.set_ylim(LEAST, MOST)
+    words = "Step" if style.is_narrow() else "Time of a step"
+    style.log_axis(axes, "x", f"{words} (ms), and rate of a stream")
+    style.log_axis(axes, "y", "All streams together (tokens/s)")
+    axes.xaxis.set_major_locator(FixedLocator([5, 10, 20, 40]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: f"{time:g}\n{1000 / time:g}/s"))
+    axes.grid(visible=False)
+    return figure
+
+
+def _roofs(axes: Axes) -> None:
+    left, right = OneGpu.weights_time.m_as("ms"), OneGpu.memory_time.m_as("ms")
+    top = OneGpu.compute_roof.m_as("token/s")
+    for wall in (left, right):
+        axes.axvline(wall, color=style.INK, linewidth=1)
+    axes.axhline(top, color=style.INK, linewidth=1)
+    axes.axvspan(FASTEST, left, color=style.INK, alpha=0.08, linewidth=0)
+    axes.axhspan(top, MOST, color=style.INK, alpha=0.08, linewidth=0)
+    for roof, colour in (
+        (OneGpu.cache_roof, style.BLUE),
+        (OneGpu.long_cache_roof, style.ORANGE),
+    ):
+        axes.axhline(roof.m_as("token/s"), color=colour, linewidth=1, linestyle=":")
+    _note(axes, left, top, "arithmetic", (6, 4))
+    words = {"rotation": 90, "va": "bottom", "ha": "right"}
+    _note(axes, left, LEAST, "reading the weights", (-2, 6), **words)
+    _note(axes, right, LEAST, "reading the memory", (-2, 6), **words)
+
+
+def _curve(axes: Axes, context: int, colour: str, marked: tuple[int, ...]) -> None:
+    most = int(inference.largest_batch(OneGpu.model, OneGpu.h100, context).magnitude)
+    found = step(OneGpu.model, 1, numpy.geomspace(1, most, 32), context)
+    time, rate = found.lower.m_as("ms"), found.throughput.m_as("token/s")
+    axes.plot(time, rate, color=colour, linewidth=2)
+    batches = [*marked, most]
+    found = step(OneGpu.model, 1, numpy.array(batches, float), context)
+    times, rates = found.lower.m_as("ms"), found.throughput.m_as("token/s")
+    axes.plot(times, rates, "o", color=colour, markersize=4.5)
+    for batch, x, y in zip(batches[1:-1], times[1:], rates[1:], strict=False):
+        _note(axes, x, y, f"{batch}", (5, -11), color=colour)
+    if context == OneGpu.long_context:
+        _note(axes, times[0], rates[0], "batch 1", (6, -5))
+    over = context == OneGpu.short_context
+    look = {"va": "bottom"} if over else {"va": "top"}
+    by = (5, 4 if over else 2)
+    _note(
+        axes,
+        min(times[-1], OneGpu.memory_time.m_as("ms")),
+        rates[-1],
+        f"{context} tokens,\nbatch {most}",
+        by,
+        color=colour,
+        weight="bold",
+        **look,
+    )
+
+
+def _note(axes: Axes, x: float, y: float, text: str, by: tuple[int, int], **look: Any) -> None:
+    axes.annotate(text, (x, y), by, textcoords="offset points", size=style.SMALL, **look)

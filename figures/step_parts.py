@@ -1,0 +1,66 @@
+"""What a decode step spends its time on, by how many sequences it writes, until memory is full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
+
+from calc.derivations.serving import StepParts
+from figures import style
+
+WEIGHTS, CACHES = style.BLUE, style.ORANGE
+HIGHEST = 37  # ms
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.7, narrow_height=6.2)
+    across = (2, 1) if style.is_narrow() else (1, 2)
+    panels = figure.subplots(*across, sharex=True, sharey=True)
+    full = StepParts.largest.magnitude, StepParts.largest_short.magnitude
+    for axes, size, most, words in zip(
+        panels, ("2 byte", "1 byte"), full, ("two bytes", "one byte"), strict=True
+    ):
+        _panel(axes, size, int(most), f"Weights and caches in {words}")
+    for axes in panels if style.is_narrow() else panels[:1]:
+        axes.set_ylabel("Time of a step (ms)")
+    for axes in panels[1:] if style.is_narrow() else panels:
+        axes.set_xlabel("Sequences that are written at a time")
+    return figure
+
+
+def _panel(axes: Axes, size: str, most: int, title: str) -> None:
+    ends = numpy.array([1, most])
+    weights, caches, arithmetic = StepParts.parts(ends, size)
+    axes.fill_between(ends, 0, weights, color=WEIGHTS, alpha=0.4, linewidth=0)
+    axes.fill_between(ends, weights, weights + caches, color=CACHES, alpha=0.4, linewidth=0)
+    axes.plot(ends, arithmetic, color=style.INK, linewidth=1.2, linestyle=(0, (4, 2)))
+    bend = StepParts.compute_bound.magnitude if size == "1 byte" else most
+    corners = numpy.array([1, bend, most])
+    weights, caches, arithmetic = StepParts.parts(corners, size)
+    step = numpy.maximum(weights + caches, arithmetic)
+    axes.plot(corners, step, color=style.RED, linewidth=2)
+    axes.axvline(most, color=style.INK, linewidth=1)
+    if bend < most:
+        axes.plot(bend, step[1], "o", color=style.RED, markersize=5)
+        _note(axes, 60, 17, f"arithmetic binds\nfrom {bend:.0f} on", (0, 0))
+        _note(axes, 1300, 10, "caches", (0, -4))
+        _note(axes, most, HIGHEST, f"memory is full at {most}", (-5, -14), ha="right")
+    else:
+        _note(axes, 400, weights[0] / 2, "weights", (0, -4))
+        _note(axes, 470, 6, "caches", (0, 0))
+        _note(axes, most, step[-1], "the step", (5, -6), color=style.RED, weight="bold")
+        _note(axes, most, arithmetic[-1], "arithmetic", (5, -4))
+        _note(axes, most, HIGHEST, f"memory is full at {most}", (6, -14))
+    axes.set_xlim(0, StepParts.most)
+    axes.set_ylim(0, HIGHEST)
+    axes.set_title(title, loc="left", size=style.SMALL + 0.5)
+    axes.yaxis.set_major_locator(MultipleLocator(10))
+    axes.xaxis.set_major_locator(MultipleLocator(1000))
+
+
+def _note(axes: Axes, x: float, y: float, text: str, by: tuple[int, int], **look: Any) -> None:
+    axes.annotate(text, (x, y), by, textcoords="offset points", size=style.SMALL, **look)
