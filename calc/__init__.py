@@ -9,9 +9,10 @@
 Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
 `roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
 `sparsity`, `collectives`, `transformer`, `convolution`, `parallelism`, `inference` and `cost` the
-laws; `simulation` tries models on hardware that one does not have, `codesign` fits code and
-training to the hardware that one has, `measure` finds the roofs of one's own machine, `derivations`
-holds what the book quotes. Each is imported when it is first used.
+laws, and `plan` of `planning` puts them together; `simulation` tries models on hardware that one
+does not have, `codesign` fits code and training to the hardware that one has, `measure` finds the
+roofs of one's own machine, `derivations` holds what the book quotes. Each is imported when it is
+first used.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
         training as training,
         transformer as transformer,
     )
+    from calc.planning import plan as plan
 
-__all__ = ["InputError", "Quantity", "laws", "quantity", "source"]
+__all__ = ["InputError", "Quantity", "laws", "plan", "quantity", "source"]
 
 LAW_MODULES = (
     "roofline",
@@ -78,6 +80,7 @@ SUBMODULES = (
     "runs",
     "formats",
     *LAW_MODULES,
+    "planning",
     "simulation",
     "codesign",
     "measure",
@@ -99,6 +102,8 @@ def laws() -> dict[str, Callable[..., Any]]:
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 
     def __getattr__(name: str) -> Any:
+        if name == "plan":
+            return import_module("calc.planning").plan
         if name in SUBMODULES:
             return import_module(f"calc.{name}")
         raise AttributeError(f"module 'calc' has no attribute {name!r}")

@@ -1,5 +1,6 @@
-"""The command `calc`: look up devices, constants and laws, use the roofline, evaluate text, train
-small networks as on devices that one does not have, and measure the machine that one has.
+"""The command `calc`: look up devices, constants and laws, use the roofline, plan servers, evaluate
+text, train small networks as on devices that one does not have, and measure the machine that one
+has.
 
 Built on argparse, which starts in a few milliseconds and is always there.
 """
@@ -25,6 +26,7 @@ from pint import DimensionalityError
 
 from calc import constants, hardware, laws, models, roofline
 from calc.errors import InputError
+from calc.formatting import columns
 from calc.records import Record, source
 from calc.units import Quantity, quantity
 
@@ -110,11 +112,87 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--to", metavar="UNIT", help="print the result in this unit")
     evaluate.set_defaults(run=_eval)
 
+    _add_plan(commands)
     _add_simulate(commands)
     _add_sweep(commands)
     _add_training(commands)
     _add_measure(commands)
     return parser
+
+
+def _add_plan(commands: Any) -> None:
+    planned = commands.add_parser(
+        "plan", help="whether a model fits, on how many devices, how fast it answers, at what cost"
+    )
+    planned.add_argument(
+        "model", help="a model that `calc list` prints, such as llama-3-70b, or a config.json"
+    )
+    planned.add_argument(
+        "device", help="a device that `calc list` prints, such as h100, or a .toml"
+    )
+    for name, needed, meaning in (
+        ("--batch", False, "sequences at a time (1)"),
+        ("--prompt", True, "tokens that each reads"),
+        ("--generate", True, "tokens that each writes"),
+        ("--devices", False, "how many share the model (the fewest that hold the batch)"),
+    ):
+        planned.add_argument(
+            name, required=needed, metavar="N", help=f"{meaning}; several with commas"
+        )
+    planned.add_argument(
+        "--weights", default="BF16", help="their format, or bits: INT8, 4.25 bit (%(default)s)"
+    )
+    planned.add_argument("--kv", default="BF16", help="that of keys and values (%(default)s)")
+    planned.add_argument("--dtype", help="what products are computed in (bf16, where there is)")
+    planned.add_argument("--link", help='between devices, each way: "32 GB/s" (that of the data)')
+    planned.add_argument("--price", help='of a device: "3 USD/hour"; without it, no cost')
+    planned.set_defaults(run=_plan)
+
+
+def _plan(options: argparse.Namespace) -> list[str]:
+    from calc.planning import plan
+
+    of_file = options.model.endswith(".json")
+    counts = {
+        "devices": options.devices,
+        "batch": options.batch or "1",
+        "prompt": options.prompt,
+        "generated": options.generate,
+    }
+    made = plan(
+        models.from_config(Path(options.model)) if of_file else options.model,
+        _given_device(options.device),
+        weights=options.weights,
+        kv=options.kv,
+        dtype=options.dtype,
+        link=options.link,
+        price=options.price,
+        **_grid(counts),
+    )
+    lines = [made.table(), "", "Assumed:", *(f"- {each}" for each in made.assumptions)]
+    if not getattr(made.fits, "ndim", 0):
+        lines += ["", "What would change it:", *(f"- {each}" for each in made.what_would_change)]
+    return lines
+
+
+def _grid(counts: dict[str, str | None]) -> dict[str, Any]:
+    """A number for each count; of several with commas every combination, an axis for each count."""
+    listed = {name: _numbers(name, text) for name, text in counts.items() if text is not None}
+    axes = [name for name, each in listed.items() if len(each) > 1]
+    found: dict[str, Any] = {}
+    for name, values in listed.items():
+        behind = len(axes) - axes.index(name) - 1 if name in axes else 0
+        for _ in range(behind):
+            values = [[each] for each in values]
+        found[name] = values if name in axes else values[0]
+    return found
+
+
+def _numbers(name: str, text: str) -> list[Any]:
+    try:
+        return [float(each) for each in _listed(text)]
+    except ValueError:
+        raise InputError(f"{name} must be whole numbers, as in 1,8,64; got {text!r}") from None
 
 
 def _add_simulate(commands: Any) -> None:
@@ -188,19 +266,19 @@ def _list(options: argparse.Namespace) -> list[str]:
 
 
 def _device_lines() -> list[str]:
-    return _columns([(key, hardware.get(key).name) for key in hardware.names()])
+    return columns([(key, hardware.get(key).name) for key in hardware.names()])
 
 
 def _model_lines() -> list[str]:
-    return _columns([(key, models.get(key).name) for key in models.names()])
+    return columns([(key, models.get(key).name) for key in models.names()])
 
 
 def _constant_lines() -> list[str]:
-    return _columns([(name, str(constants.get(name))) for name in constants.names()])
+    return columns([(name, str(constants.get(name))) for name in constants.names()])
 
 
 def _law_lines() -> list[str]:
-    return _columns([(name, _summary(law)) for name, law in laws().items()])
+    return columns([(name, _summary(law)) for name, law in laws().items()])
 
 
 def _show(options: argparse.Namespace) -> list[str]:
@@ -266,7 +344,7 @@ def _device(device: hardware.Accelerator) -> list[str]:
     ]
     return [
         f"{device.name} ({device.year})",
-        *_columns(rows),
+        *columns(rows),
         "",
         *[f"Source: {cited}" for _, cited in sorted(sources.items())],
         *[f"Note: {note}" for note in notes],
@@ -297,7 +375,7 @@ def _model(model: models.Transformer | models.ResNet) -> list[str]:
     sources = {each.source: each.citation for each in origins}
     return [
         f"{model.name} ({model.year})",
-        *_columns(rows),
+        *columns(rows),
         "",
         *[f"Source: {cited}" for _, cited in sorted(sources.items())],
         *[f"Note: {each.title}: {each.note}" for each in origins if each.note],
@@ -331,7 +409,7 @@ def _roofline(options: argparse.Namespace) -> list[str]:
             ("bound by", str(roofline.bound(peak, bandwidth, intensity))),
             ("attainable", f"{reached} ({share} of the dense peak)"),
         ]
-    return _columns(
+    return columns(
         [*rows, ("time, perfect overlap", str(overlapped)), ("time, no overlap", str(apart))]
     )
 
@@ -484,7 +562,7 @@ def _sweep_lines(summary: Any, memory: str) -> list[str]:
                 "yes" if row["accepted"] else "no",
             )
         )
-    return _columns(rows)
+    return columns(rows)
 
 
 def _add_measure(commands: Any) -> None:
@@ -544,11 +622,11 @@ def _survey_lines(found: Any, device: hardware.Accelerator, target: Path) -> lis
     h100 = hardware.H100
     return [
         f"{device.name}; medians, and the range of the middle half of the repeats",
-        *_columns(rows),
+        *columns(rows),
         "",
         *roofline_lines(device, dtype),
         "",
-        *_columns([*ridges, ("of an H100, fp16", f"{h100.ridge_point('fp16'):.3g}")]),
+        *columns([*ridges, ("of an H100, fp16", f"{h100.ridge_point('fp16'):.3g}")]),
         f"written to {target}; calc.hardware.load() and `calc roofline {target}` read it",
     ]
 
@@ -573,10 +651,10 @@ def _validate(options: argparse.Namespace) -> list[str]:
         rows.append((each.name, each.dtype, f"{each.predicted.to('ms'):.3g}", measured, ratio))
     steady = [each for each in compared if each.measured]
     if not steady:
-        return [*_columns(rows), "", "every kernel was too noisy; try again while nothing runs"]
+        return [*columns(rows), "", "every kernel was too noisy; try again while nothing runs"]
     worst = max(steady, key=lambda each: measure.error(each.ratio))
     return [
-        *_columns(rows),
+        *columns(rows),
         "",
         f"half of {len(steady)} kernels are within"
         f" {measure.median_error([each.ratio for each in steady]):.0%} of the roofline;"
@@ -613,7 +691,7 @@ def _simulate(options: argparse.Namespace) -> list[str]:
     if options.plan:
         sizes = simulation.LayerSizes.dense(*_widths(options.layers))
         plan = simulation.prepare_hardware_constrained_run(sizes, options.batch, device)
-        return _json(plan.as_dict()) if options.json else _columns(_plan_rows(plan))
+        return _json(plan.as_dict()) if options.json else columns(_plan_rows(plan))
     split = simulation.digits(options.seed)
     with ProgressBar(options.epochs, "training") as bar:
         run = simulation.run_training_with_hardware_constraints(
@@ -631,7 +709,7 @@ def _simulate(options: argparse.Namespace) -> list[str]:
     right = float((run.model.predict(split.X_test) == split.y_test).mean())
     if options.json:
         return _json(run.as_dict() | {"test_accuracy": right})
-    return _columns(
+    return columns(
         [
             *_plan_rows(run.plan),
             ("loss, first and last epoch", f"{first:.3f}, {last:.3f}"),
@@ -703,12 +781,3 @@ def _bytes(amount: Quantity) -> str:
 
 def _json(result: dict[str, Any]) -> list[str]:
     return json.dumps(result, indent=2, ensure_ascii=False).splitlines()
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """A line for each row, each column as wide as its longest cell."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]

@@ -35,6 +35,15 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
     return yes if condition else no
 
 
+def choose(words: Sequence[str], place: Any) -> Any:
+    """The word at that place, or an array of them for an array of places."""
+    if _is_array(place):
+        import numpy
+
+        return numpy.array(words)[place]
+    return words[place]
+
+
 def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
     """The quotient, and infinity where the denominator is zero: the limit of laws that have one."""
     if _is_array(denominator):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html as html_escapes
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -98,6 +98,15 @@ def printed_number(number: str) -> str:
             SUPERSCRIPTS
         )
     return printed
+
+
+def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """A line for each row, each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from calc import collectives, links, training, transformer
 from calc.arguments import one_of
-from calc.elementwise import minimum, where
+from calc.elementwise import choose, maximum, minimum, where
 from calc.errors import InputError, shown
 from calc.hardware import Accelerator
 from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
@@ -288,7 +288,7 @@ def memory_per_device(
 
 @dataclass(frozen=True)
 class Step:
-    """A training step: its tokens, its operations, and the time of each part by itself."""
+    """A step on many devices: its tokens, its operations, and the time of each part by itself."""
 
     tokens: Quantity
     operations: Quantity
@@ -311,13 +311,18 @@ class Step:
 
     @property
     def bound(self) -> Any:
-        """The part that takes longest: compute, tensor, pipeline or data (an array for arrays)."""
-        (name, longest), *others = self.times.items()
-        words: Any = name
-        for name, each in others:
-            words = where((each > longest), name, words)
-            longest = collectives.step_time(longest, each, 1)
-        return words
+        """The part that takes longest, such as compute, tensor or data (an array for arrays)."""
+        return choose(tuple(self.times), self.longest)
+
+    @property
+    def longest(self) -> Any:
+        """The place of that part among the times."""
+        longest, *others = (each.m_as("s") for each in self.times.values())
+        place: Any = 0
+        for number, each in enumerate(others, start=1):
+            place = where(each > longest, number, place)
+            longest = maximum(each, longest)
+        return place
 
     @property
     def mfu(self) -> tuple[Quantity, Quantity]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -110,6 +111,72 @@ def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
     assert "int8" in run(
         capsys, "roofline", "h100", "--flops", "1e9", "--bytes", "1", "--dtype", "int8"
     )
+
+
+SERVER = ("--batch", "8", "--prompt", "1000", "--generate", "200")
+
+
+def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = run(capsys, "plan", "llama-3-70b", "H100", *SERVER, "--price", "3 USD/hour")
+    made = calc.plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200, price="3 USD/hour")
+    parts = [made.table(), "", "Assumed:", *(f"- {each}" for each in made.assumptions)]
+    parts += ["", "What would change it:", *(f"- {each}" for each in made.what_would_change), ""]
+    assert printed == "\n".join(parts)
+    small = run(
+        capsys, "plan", "llama-3-70b", "H100", *SERVER, "--weights", "INT8", "--devices", "1"
+    )
+    assert "fits; up to batch 39" in small
+    tight = run(capsys, "plan", "llama-3-70b", "H100", *SERVER, "--devices", "1")
+    assert "does not fit; not one sequence does" in tight
+    assert "- It fits on 2 devices." in tight
+
+
+def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generate", "200")
+    printed = run(capsys, "plan", "llama-3-70b", "h100", *counts)
+    rows = [line.split() for line in printed.split("\n\n")[0].splitlines()[2:]]
+    assert [row[:2] for row in rows] == [[n, b] for n in "28" for b in ("1", "8", "64")]
+    assert "What would change it" not in printed
+
+
+def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    fields = {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": False,
+    }
+    config.write_text(json.dumps(fields))
+    printed = run(capsys, "plan", str(config), "h100", *SERVER)
+    assert "weights                14.96 GiB" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("llama", "h100", *SERVER), "there is no model 'llama'"),
+        (("llama-3-8b", "h10", *SERVER), "there is no accelerator 'h10'"),
+        (("llama-3-405b", "t4", *SERVER), "Llama 3 405B does not fit on 1 NVIDIA T4"),
+        (("llama-3-8b", "h100", "--prompt", "0", "--generate", "9"), "prompt must be a whole"),
+        (("llama-3-8b", "h100", "--prompt", "9", "--generate", "0"), "generated must be a whole"),
+        (("llama-3-8b", "h100", "--prompt", "9e3", "--generate", "9"), "at most 8192 tokens"),
+        (("llama-3-8b", "h100", *SERVER, "--devices", "3"), "3 devices cannot share the heads"),
+        (("llama-3-8b", "h100", *SERVER, "--devices", "x"), "devices must be whole numbers"),
+        (("llama-3-8b", "h100", *SERVER, "--price", "3"), "price must be one positive quantity"),
+        (("llama-3-8b", "h100", *SERVER, "--weights", "INT9"), "there is no format 'INT9'"),
+        (("none.json", "h100", *SERVER), "none.json"),
+    ],
+)
+def test_plans_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in refused(capsys, "plan", *arguments)
 
 
 def test_roofline_of_integers_counts_operations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ LAYERS = [
     {"constants", "hardware", "models", "runs", "formats"},
     {"law", "elementwise", "arguments"},
     set(calc.LAW_MODULES),
+    {"planning"},
     {"derivations", "simulation", "codesign", "measure"},
     {"cli", "__main__"},
 ]

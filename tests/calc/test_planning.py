@@ -1,0 +1,340 @@
+"""Plans: a calculation by hand, bounds and limits, masks against a scalar loop, and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import calc
+from calc import InputError, hardware, inference, models, quantity
+from calc.hardware import Accelerator
+from calc.planning import Plan, device_counts, plan
+
+H100 = hardware.H100
+KEYS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "deepseek-v3", "gemma-2-27b")
+CLOSE = 1 + 1e-9
+
+some_model = st.sampled_from([models.get(key) for key in KEYS])
+asked = st.fixed_dictionaries(
+    {
+        "batch": st.integers(1, 512),
+        "prompt": st.integers(1, 4000),
+        "generated": st.integers(1, 4000),
+        "devices": st.sampled_from([1, 2, 8, 16]),
+        "price": st.just("3 USD/hour"),
+    }
+)
+
+
+def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Accelerator:
+    """An H100 whose rates are so many times what they are."""
+
+    def times(record: Any, factor: float) -> Any:
+        return replace(record, published=record.published * factor)
+
+    records = dict(H100.records)
+    records["memory_bandwidth"] = times(records["memory_bandwidth"], bandwidth)
+    records["link_bandwidth"] = times(records["link_bandwidth"], link)
+    peaks = dict(H100.peaks)
+    peaks["peak"] = {name: times(each, peak) for name, each in peaks["peak"].items()}
+    return replace(H100, records=records, peaks=peaks)
+
+
+def times_of(made: Plan) -> list[float]:
+    bounds = (made.time_to_first_token, made.time_per_token, made.answer_time)
+    return [float(each.m_as("s")) for pair in bounds for each in pair]
+
+
+def test_by_hand() -> None:
+    """Llama 3 70B on two H100, in plain arithmetic from its architecture and the data sheet."""
+    made = plan("llama-3-70b", "H100", batch=8, prompt=1000, generated=200, price="3 USD/hour")
+    assert made.devices == 2
+    parameters, layers = 70_553_706_496, 80
+    cache = 2 * layers * 8 * 128 * 2  # of a token: keys and values, 8 heads 128 wide, two bytes
+    assert made.weight_memory.m_as("byte") == parameters
+    assert made.cache_memory.m_as("byte") == 8 * 1200 * cache / 2
+    matrices = parameters - 128256 * 8192 - 161 * 8192  # less the embedding and the norms
+    context = 1000 + 200 / 2
+    memory = (2 * matrices + 8 * context * cache) / (2 * 3.35e12)
+    attention = 2 * context * layers * 64 * 256
+    compute = 8 * (2 * matrices + attention) / (2 * 989e12)
+    links = 2 * layers * 2 * (8 * 8192 * 2 / 2) / 450e9
+    token = [memory, memory + compute + links]
+    assert [each.m_as("s") for each in made.time_per_token] == pytest.approx(token)
+    assert made.binds == "memory bandwidth"
+    inside = matrices - 128256 * 8192
+    reading = 8000 * (2 * inside + 2 * 500.5 * layers * 64 * 256) + 8 * 2 * 128256 * 8192
+    assert made.reading.times["compute"].m_as("s") == pytest.approx(reading / (2 * 989e12))
+    sums = 2 * layers * 2 * (8000 * 8192 * 2 / 2) / 450e9
+    assert made.reading.times["links"].m_as("s") == pytest.approx(sums)
+    answer = made.time_to_first_token.upper.m_as("s") + 199 * token[1]
+    assert made.answer_time.upper.m_as("s") == pytest.approx(answer)
+    assert made.throughput.lower.m_as("token/s") == pytest.approx(1600 / answer)
+    assert made.cost_per_token is not None
+    assert made.energy_per_token is not None
+    assert made.cost_per_token.upper.m_as("USD/token") == pytest.approx(6 / 3600 * answer / 1600)
+    assert made.energy_per_token.upper.m_as("J/token") == pytest.approx(1400 * answer / 1600)
+
+
+@given(some_model, asked)
+def test_bounds_and_roofs(model: models.Transformer, question: dict[str, Any]) -> None:
+    made = plan(model, with_rates(), **question)
+    for step in (made.reading, made.writing):
+        assert step.lower <= step.upper <= 3 * step.lower * CLOSE
+        assert step.lower == max(step.times.values()) == step.times[step.bound]
+        assert step.operations / step.lower <= H100.peak("bf16") * made.devices * CLOSE
+    assert made.fits == (made.memory <= H100.memory_capacity * CLOSE)
+    if made.fits:
+        assert made.binds == made.writing.bound
+        for pair in (made.throughput, made.cost_per_token, made.energy_per_token):
+            assert pair is not None
+            assert pair.lower <= pair.upper
+        assert all(np.isfinite(times_of(made)))
+    else:
+        assert made.binds == "memory capacity"
+        assert all(np.isnan(times_of(made)))
+
+
+@given(
+    some_model,
+    asked,
+    *[st.floats(1, 100)] * 3,
+)
+def test_faster_parts_are_never_slower(
+    model: models.Transformer, question: dict[str, Any], bandwidth: float, peak: float, link: float
+) -> None:
+    slow = plan(model, H100, **question)
+    for rates in ((bandwidth, 1, 1), (1, peak, 1), (1, 1, link), (bandwidth, peak, link)):
+        fast = plan(model, with_rates(*rates), **question)
+        if slow.fits:
+            for new, old in zip(times_of(fast), times_of(slow), strict=True):
+                assert new <= old * CLOSE
+
+
+@given(some_model, asked, st.floats(1.1, 100))
+def test_all_rates_together_only_change_the_clock(
+    model: models.Transformer, question: dict[str, Any], factor: float
+) -> None:
+    slow, fast = plan(model, H100, **question), plan(model, with_rates(*[factor] * 3), **question)
+    assert fast.binds == slow.binds
+    assert np.array(times_of(fast)) * factor == pytest.approx(times_of(slow), nan_ok=True)
+
+
+def test_a_large_batch_of_short_contexts_reaches_the_compute_roof() -> None:
+    large = plan("llama-3-8b", H100, batch=10**6, prompt=1, generated=1, devices=1)
+    assert large.binds == "memory capacity"  # no memory holds it, but the pass has its roof
+    assert large.writing.bound == "compute"
+    assert (large.writing.operations / large.writing.lower).m_as("TFLOP/s") == pytest.approx(989)
+
+
+def test_a_short_context_leaves_the_weights_alone() -> None:
+    short = plan("llama-3-8b", H100, prompt=1, generated=1)
+    weights = inference.weights_read(models.get("llama-3-8b"), 1) / H100.memory_bandwidth
+    assert short.time_per_token.lower.m_as("s") == pytest.approx(weights.m_as("s"), rel=1e-4)
+
+
+@pytest.mark.parametrize("key", ["llama-3-70b", "mixtral-8x7b", "deepseek-v3"])
+@pytest.mark.parametrize("devices", [None, [[[1]], [[2]], [[16]]]])
+def test_arrays_agree_with_a_loop(key: str, devices: Any) -> None:
+    batches, prompts = [1, 40, 4000], [100, 1000, 6000]
+    rest: dict[str, Any] = {"generated": 200, "price": "2 USD/hour"}
+    made = plan(
+        key, H100, batch=np.array(batches)[:, None], prompt=prompts, devices=devices, **rest
+    )
+    assert made.fits.any()
+    assert not made.fits.all()
+    words = made.binds
+    for place in np.ndindex(made.fits.shape):
+        *first, row, column = place
+        count = devices[first[0]][0][0] if devices else None
+        question: dict[str, Any] = {
+            "batch": batches[row],
+            "prompt": prompts[column],
+            "devices": count,
+        } | rest
+        if devices is None and not made.fits[place]:
+            with pytest.raises(InputError, match="does not fit on"):
+                plan(key, H100, **question)
+            continue
+        alone = plan(key, H100, **question)
+        assert made.fits[place] == alone.fits
+        assert words[place] == alone.binds
+        memory = np.broadcast_to(made.memory.m_as("byte"), made.fits.shape)[place]
+        assert memory == pytest.approx(alone.memory.m_as("byte"))
+        for name in ("time_to_first_token", "answer_time", "throughput", "cost_per_token"):
+            for array, single in zip(getattr(made, name), getattr(alone, name), strict=True):
+                assert array[place].magnitude == pytest.approx(single.magnitude, nan_ok=True)
+
+
+@given(st.integers(1, 300), st.integers(1, 2000), st.sampled_from(["BF16", "INT8", "4.25 bit"]))
+def test_the_fewest_devices_hold_the_batch_and_fewer_do_not(
+    batch: int, prompt: int, weights: str
+) -> None:
+    model = models.get("llama-3-405b")
+    made = plan(model, H100, batch=batch, prompt=prompt, generated=100, weights=weights)
+    assert made.fits
+    counts = device_counts(model)
+    for fewer in counts[: counts.index(made.devices.magnitude)]:
+        small = plan(
+            model, H100, batch=batch, prompt=prompt, generated=100, weights=weights, devices=fewer
+        )
+        assert not small.fits
+
+
+def test_caches_beyond_the_heads_are_copies() -> None:
+    """Llama 3 70B has 8 heads of keys and values; latent attention has none to divide."""
+    both: dict[str, Any] = {"prompt": 1000, "generated": 200, "batch": 16}
+    eight, sixteen = (plan("llama-3-70b", H100, devices=each, **both) for each in (8, 16))
+    assert sixteen.cache_memory == eight.cache_memory
+    assert sixteen.weight_memory * 2 == eight.weight_memory
+    assert any("8 heads of keys and values" in each for each in sixteen.assumptions)
+    assert not any("heads of keys" in each for each in eight.assumptions)
+    one, many = (plan("deepseek-v3", "h200", devices=each, **both) for each in (1, 64))
+    assert one.cache_memory == many.cache_memory
+
+
+def test_what_would_change_is_true() -> None:
+    question: dict[str, Any] = {"batch": 8, "prompt": 1000, "generated": 200}
+    made = plan("llama-3-70b", H100, **question)
+    first, full, more, small, smaller = made.what_would_change
+    assert first == (
+        "From batch 1157 on, compute would bind each token, but 2 devices hold 78 sequences."
+    )
+    for batch, bound in ((1156, "memory bandwidth"), (1157, "compute")):
+        again = plan("llama-3-70b", H100, **(question | {"batch": batch, "devices": 2}))
+        assert again.writing.bound == bound
+    assert full.startswith("Batch 78, the largest that fits, writes ")
+    assert plan("llama-3-70b", H100, devices=2, **(question | {"batch": 78})).fits
+    assert not plan("llama-3-70b", H100, devices=2, **(question | {"batch": 79})).fits
+    assert more.startswith("4 devices: ")
+    assert small.startswith("INT8 weights: ")
+    assert small.endswith("fit on 1 device.")
+    assert plan("llama-3-70b", H100, weights="INT8", **question).devices == 1
+    assert smaller.startswith("INT4 weights: ")
+    below = plan("llama-3-8b", H100, batch=600, prompt=100, generated=10).what_would_change[0]
+    assert below.startswith("Below batch ")
+    assert below.endswith(", memory bandwidth binds each token.")
+    always = plan("llama-3-8b", H100, batch=8, prompt=8000, generated=100).what_would_change[0]
+    assert always == "At this length memory bandwidth binds each token, whatever the batch."
+
+
+def test_what_would_make_it_fit() -> None:
+    small = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=8, devices=1)
+    assert small.what_would_change == (
+        "It fits on 2 devices.",
+        "With INT8 weights it fits on 1 device.",
+    )
+    large = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=10**5, devices=64)
+    nowhere, batch = large.what_would_change
+    assert nowhere == "On no number of devices does it fit."
+    assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
+    table = small.table()
+    assert "does not fit; not one sequence does" in table
+    assert "time per token" not in table
+
+
+def test_assumptions_say_what_is_left_out() -> None:
+    question: dict[str, Any] = {"prompt": 1000, "generated": 200}
+    said = "\n".join(plan("mistral-7b", "tpu-v5e", **question).assumptions)
+    for words in ("No price", "The power of Google TPU v5e is unpublished", "4 096 tokens only"):
+        assert words in said
+    said = "\n".join(plan("llama-3-8b", H100, price="2 USD/hour", **question).assumptions)
+    assert "A device costs 2 USD/h" in said
+    assert "its 700 W" in said
+    assert "slice" not in said
+    made = plan("mistral-7b", "tpu-v5e", **question)
+    assert made.energy_per_token is None
+    assert made.cost_per_token is None
+    assert plan("llama-3-8b", "v100", **question).dtype == "fp16"
+
+
+def test_links_may_be_given() -> None:
+    made = plan("llama-3-8b", "l4", prompt=1000, generated=200, devices=2, link="32 GB/s")
+    slow = plan("llama-3-8b", "l4", prompt=1000, generated=200, devices=2, link="1 GB/s")
+    assert slow.reading.times["links"].m_as("s") == pytest.approx(
+        32 * made.reading.times["links"].m_as("s")
+    )
+    assert slow.reading.bound == "links"
+
+
+def test_a_table_of_points() -> None:
+    devices = np.array([[2], [8]])
+    made = plan("llama-3-70b", H100, batch=[1, 2000], prompt=1000, generated=200, devices=devices)
+    title, header, *rows = made.table().splitlines()
+    assert title == "Llama 3 70B on NVIDIA H100 SXM5 80 GB: prompt 1000, generated 200"
+    assert header.startswith("devices  batch  each holds (GiB)  first token (ms)")
+    assert len(rows) == 4
+    assert rows[1].split()[-1] == "capacity"
+    assert "–" in rows[1]
+    assert rows[0].endswith("memory bandwidth")
+    with pytest.raises(InputError, match="up to 100 rows, and this one has 101 points"):
+        plan("llama-3-8b", H100, batch=range(1, 102), prompt=10, generated=10).table()
+    with pytest.raises(InputError, match="told of one point, and this plan has 4"):
+        _ = made.what_would_change
+
+
+BAD = [
+    ({"prompt": 0}, "prompt must be a whole number from 1; got 0"),
+    ({"generated": 0}, "generated must be a whole number from 1; got 0"),
+    ({"batch": 2.5}, "batch must be a whole number from 1; got 2.5"),
+    ({"batch": [1, 0]}, r"batch must be a whole number from 1; got \[1, 0\]"),
+    ({"batch": []}, r"batch must be a whole number from 1; got \[\]"),
+    ({"batch": "8 token"}, "batch must be a whole number from 1; got '8 token'"),
+    ({"batch": "x"}, "batch: cannot read 'x'"),
+    ({"batch": float("inf")}, "batch must be a whole number from 1; got inf"),
+    ({"batch": float("nan")}, "batch must be a whole number from 1; got nan"),
+    ({"devices": 0}, "devices must be a whole number from 1; got 0"),
+    ({"devices": 3}, "3 devices cannot share the heads of Llama 3 8B evenly, 32 .* or 32"),
+    ({"devices": [1, 64]}, "64 devices cannot share the heads"),
+    ({"prompt": 9000}, "Llama 3 8B reads at most 8192 tokens; got a context of 9200"),
+    ({"batch": [1, 2], "prompt": [1, 2, 3]}, r"do not broadcast: batch \(2,\), prompt \(3,\)"),
+    ({"weights": "INT9"}, "there is no format 'INT9'; there are fp64"),
+    ({"weights": "2 s"}, "weights must be one positive quantity in byte"),
+    ({"kv": 2}, "kv must be one positive quantity in byte"),
+    ({"price": "3"}, r"price must be one positive quantity in USD/s .* got '3'"),
+    ({"price": "-3 USD/hour"}, "price must be one positive quantity"),
+    ({"price": "3 EUR/hour"}, "price: cannot read '3 EUR/hour'"),
+    ({"link": "3 GB"}, "link must be one positive quantity in byte/s"),
+    ({"dtype": "fp3"}, "has no dense peak for 'fp3'"),
+    ({"batch": 10**9}, r"does not fit on 32 .*, the most that can share its heads: weights"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), BAD)
+def test_bad_input(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as refusal:
+        plan("llama-3-8b", H100, **({"prompt": 1000, "generated": 200} | change))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "sentence"),
+    [
+        ("llama", "h100", "there is no model 'llama'"),
+        ("llama-3-8b", "h10", "there is no accelerator 'h10'"),
+        (3, "h100", "a transformer of calc.models is needed here; got 3"),
+        ("resnet-50", "h100", "a transformer of calc.models is needed here; got ResNet-50"),
+        ("bert-large", "h100", "BERT-large writes no tokens"),
+        ("llama-3-8b", 3, "a device of calc.hardware, or its key, is needed; got 3"),
+        ("llama-3-8b", "snapdragon-8-gen-3", "has no dense peak for 'bf16'; it has int8"),
+        ("llama-3-405b", "t4", r"does not fit on 1 NVIDIA T4, and the data have no link"),
+    ],
+)
+def test_bad_models_and_devices(model: Any, device: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        plan(model, device, prompt=100, generated=20)
+
+
+def test_no_link_no_other_devices() -> None:
+    with pytest.raises(InputError, match="the data have no link of NVIDIA L4 to others: give link"):
+        plan("llama-3-8b", "l4", prompt=100, generated=20, devices=2)
+
+
+def test_the_front_door() -> None:
+    assert calc.plan is plan
+    assert "plan" in dir(calc)
+    assert quantity(calc.plan("llama-3-8b", "h100", prompt=9, generated=9).devices) == 1
