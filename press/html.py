@@ -32,7 +32,10 @@ RARE_FONTS = {
     "SansSerif": "sf",
     "Script": "scr",
     "Typewriter": "tt",
+    "Main-Bold": "(?:bf|bm|boldsymbol|pmb)",  # Main-BoldItalic too
+    "Math-BoldItalic": "(?:bm|boldsymbol)",
 }
+LONG_PART = 12  # of a part with more chapters than this, pages elsewhere name only the first
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
@@ -100,7 +103,7 @@ def write_site(
     for name in ("style.css", "book.js"):
         shutil.copyfile(THEME / name, assets / name)
     unused = [
-        f"KaTeX_{font}-*"
+        f"KaTeX_{font}*"
         for font, command in RARE_FONTS.items()
         if not any(re.search(rf"\\(?:math|text)?{command}\b", body) for body in bodies)
     ]
@@ -338,6 +341,8 @@ def _navigation(
             continue
         title = "Appendices" if appendix else book.parts[part]
         heading = {"title": html.escape(title), "href": "", "current": False, "children": children}
+        if len(children) > LONG_PART and not any(child["current"] for child in children):
+            heading["children"] = children[:1]
         kind = {"kind": "appendix-part", "number": ""} if appendix else {"kind": "part"}
         tree.append({"number": roman(part + 1), **kind, **heading})
     return tree

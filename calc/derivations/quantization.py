@@ -160,7 +160,7 @@ class Drawing:
     """The figure's quantiser has so few bits that its steps can be seen."""
 
     bits = 3
-    channels = 12
+    channels = 8
 
     cases = (("Weights", Rounding.weights), ("After a ReLU", Relu.outputs))
     outlier_weights = OutlierChannel.weights[:channels]
