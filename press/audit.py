@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from .document import Node, Pandoc, attribute, nodes, plain_text, walk
+from .document import Node, attribute, nodes, parse, plain_text, walk
 from .errors import Problem
 from .execute import Result
-from .pages import parse_pages, read_sources
+from .pages import draft, read_sources
 from .project import Book, Key, read_book
-from .references import Page
+from .references import Draft
 from .source import Cell, Prose, Source
 from .weave import math_spans, weave
 
@@ -45,10 +45,11 @@ def audit(root: Path) -> list[Problem]:
     allowed = allowed_words(root)
     sources = read_sources(book)
     woven = [weave(source, _unrun(source)) for source in sources]
-    with TemporaryDirectory() as memory:
-        pages = parse_pages(book, woven, Pandoc(Path(memory)))
+    with ThreadPoolExecutor() as pool:
+        documents = list(pool.map(lambda text: parse(text.text), woven))
+    drafts = list(map(draft, book.chapters, woven, documents))
     found = [problem for text, key in _titles(book) for problem in _typed(book, text, key, allowed)]
-    for page, source in zip(pages, sources, strict=True):
+    for page, source in zip(drafts, sources, strict=True):
         if GENERATED.search(page.woven.text):
             continue
         found += Places(page, allowed).problems()
@@ -105,7 +106,7 @@ def _unrun(source: Source) -> Result:
 class Places:
     """Finds the typed numbers of a page in its document, and their lines in its source."""
 
-    def __init__(self, page: Page, allowed: re.Pattern[str]) -> None:
+    def __init__(self, page: Draft, allowed: re.Pattern[str]) -> None:
         self.page = page
         self.allowed = allowed
         self.seen: Counter[str] = Counter()

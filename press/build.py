@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from . import cache
 from .edition import Edition, read_edition
 from .errors import BookError, Problems, stop
+from .memory import Memory, digest
 
 if TYPE_CHECKING:
     from .project import Book
@@ -51,8 +52,8 @@ def render(root: Path, only: str | None = None) -> str:
                 return f"Nothing has changed: {last[0]} is up to date."
             check_parts()
             book, files = _build(root, only, edition, installed)
-            outputs = cache.digest(cache.files_below(book.output))
-            inputs = cache.digest(files, setting)
+            outputs = digest(cache.files_below(book.output))
+            inputs = digest(files, setting)
             name = book.output.relative_to(root).as_posix()
             stamp.write_text(json.dumps([name, inputs, outputs]), encoding="utf-8")
             return f"Rendered {len(book.chapters)} chapters into {book.output}."
@@ -67,14 +68,13 @@ def _build(
     # Imported here, so that a book in which nothing has changed does not wait for them.
     from .check import check_site
     from .citations import cite
-    from .document import Pandoc
     from .html import write_site
     from .notebooks import write_notebooks
-    from .pages import read_pages
+    from .pages import collect, read_pages
     from .pdf import write_pdf
     from .project import read_book
     from .references import References
-    from .showing import check_pages
+    from .showing import check_page
 
     book = read_book(root)
     book = replace(book, formats=[only]) if only else book
@@ -87,18 +87,22 @@ def _build(
         if folder.exists() and not os.access(folder, os.W_OK):
             stop(f"press cannot write into {folder}: it is read-only.")
     files = cache.files_below(root, output)  # before anything is read, so never newer than it
-    pandoc = Pandoc(root / cache.FOLDER / "pandoc")
-    pages = read_pages(book, files, installed, pandoc)
+    memory = Memory(root / cache.FOLDER / "pages")
+    pages = read_pages(book, files, installed, memory)
     references = References(pages, root)
-    references.number()
     references.resolve()
     problems = Problems(references.problems)
     try:
-        cite(book, pages, pandoc)
+        cite(book, pages, memory)
     except BookError as error:
         problems += error.problems
     problems.stop_if_any()
-    check_pages(book, pages)
+    for page in pages:
+        page.settle(files)
+    collect(
+        lambda page: memory.remember(lambda: check_page(book, page), "checked", page.key),
+        zip(pages),
+    )
     try:
         new.mkdir(parents=True)
         with ThreadPoolExecutor() as pool:  # typst sets the PDF while the pages are written
@@ -107,10 +111,10 @@ def _build(
                 _remove(sources)
                 sources.mkdir()
                 (new / book.pdf_name).touch()  # for the pages' link to it
-                pdf = pool.submit(write_pdf, book, pages, pandoc, edition, sources)
+                pdf = pool.submit(write_pdf, book, pages, memory, edition, sources)
             if "html" in book.formats:
-                write_site(book, pages, pandoc, edition, new)
-                write_notebooks(book, pages, pandoc, edition, new)
+                write_site(book, pages, memory, edition, new)
+                write_notebooks(book, pages, memory, edition, new)
                 check_site(new)
             if "typst" in book.formats:
                 (new / book.pdf_name).write_bytes(pdf.result())
@@ -120,7 +124,7 @@ def _build(
     finally:
         _remove(new)
     _remove(old)
-    pandoc.forget_unused()
+    memory.forget_unused()
     return book, files
 
 
@@ -148,8 +152,8 @@ def _last_build(stamp: Path) -> tuple[str, str, str] | None:
 def _still_holds(name: str, inputs: str, outputs: str, root: Path, setting: list[Any]) -> bool:
     """Whether doing the last build again would give the same."""
     files = cache.files_below(root, root / name)
-    same = inputs == cache.digest(files, setting) and cache.still_same(cache.files_read(root))
-    return same and outputs == cache.digest(cache.files_below(root / name))
+    same = inputs == digest(files, setting) and cache.still_same(cache.files_read(root))
+    return same and outputs == digest(cache.files_below(root / name))
 
 
 def _restore(output: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .errors import BookError, Problems
 from .execute import MEMORY, Result, environment, execute
+from .memory import digest
 from .project import Book
 from .source import Cell, Source
 
@@ -31,10 +32,6 @@ def file_digest(path: str | Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return "unreadable"
-
-
-def digest(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def files_below(root: Path, output: Path | None = None) -> dict[str, str]:

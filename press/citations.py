@@ -6,22 +6,27 @@ import json
 import re
 from pathlib import Path
 
-from .document import Node, Pandoc, link, nodes, walk
+from .cache import file_digest
+from .document import Node, convert, link, nodes, pandoc_version, run_pandoc, walk
 from .errors import BookError, Problems, stop
+from .memory import Memory
 from .project import Book
-from .references import PAGE, REFERENCE, Page
-
-LINES = ("Para", "Plain", "Header", "LineBlock", "DefinitionList")
+from .references import PAGE, REFERENCE, Page, is_source_list
 
 
-def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
+def cite(book: Book, pages: list[Page], memory: Memory) -> None:
     """Replaces the citations of every page by their text, linked to the list of references."""
     for path in book.bibliography:
-        check_bibliography(path, pandoc)
+        check_bibliography(path, memory)
     problems = Problems()
     # Only the lines that cite: what else a page says is no matter here, and may change.
-    citing = [(page, line) for page in pages for line in _citing(page.blocks)]
-    home = next((page for page, line in citing if _is_list(line)), None)
+    citing = [
+        (page, line)
+        for page in pages
+        for line in page.lines
+        if is_source_list(line) or any(node["t"] == "Cite" for node in nodes(line["c"]))
+    ]
+    home = next((page for page, line in citing if is_source_list(line)), None)
     cited = [
         (page, key)
         for page, line in citing
@@ -48,8 +53,10 @@ def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
     arguments += ["-M", f"lang={book.lang}"]
     arguments += [f"--bibliography={path}" for path in book.bibliography]
     arguments += [f"--csl={book.csl}"] if book.csl else []
-    files = [*book.bibliography, *([book.csl] if book.csl else [])]
-    output, log = pandoc.write([line for _, line in citing], arguments, files)
+    lines = [line for _, line in citing]
+    files = [file_digest(path) for path in [*book.bibliography, book.csl] if path]
+    made_from = ("cited", pandoc_version(), arguments, files, lines)
+    output, log = memory.remember(lambda: convert(lines, arguments), *made_from)
     missing = set(re.findall(r"citation (\S+) not found", log))
     for page, key in cited:
         if key in missing:
@@ -72,7 +79,7 @@ def cite(book: Book, pages: list[Page], pandoc: Pandoc) -> None:
         line["c"] = walk(new["c"], linked)
 
 
-def check_bibliography(path: Path, pandoc: Pandoc) -> None:
+def check_bibliography(path: Path, memory: Memory) -> None:
     """Stops at a .bib file that cannot be read or names two sources alike, cited or not."""
     if path.suffix != ".bib":
         return
@@ -83,7 +90,9 @@ def check_bibliography(path: Path, pandoc: Pandoc) -> None:
         line = written.count(b"\n", 0, error.start) + 1
         stop("this file is not UTF-8 text.", path.name, line)
     try:
-        pandoc.run(["-f", "biblatex", "-t", "csljson"], text)
+        arguments = ["-f", "biblatex", "-t", "csljson"]
+        made_from = ("bibliography", pandoc_version(), text)
+        memory.remember(lambda: run_pandoc(arguments, text), *made_from)
     except BookError as error:
         where = re.search(r"line (\d+)", str(error))
         why = str(error).splitlines()[1:2]
@@ -96,24 +105,3 @@ def check_bibliography(path: Path, pandoc: Pandoc) -> None:
             line = text.count("\n", 0, match.start(1)) + 1
             stop(f"the source `{match[1]}` is given twice.", path.name, line)
         seen.add(match[1])
-
-
-def _citing(blocks: list[Node]) -> list[Node]:
-    """The lines of text that hold a citation, each as a whole, and the list of references."""
-    found: list[Node] = []
-
-    def take(node: Node) -> list[Node] | None:
-        if _is_list(node):
-            found.append(node)
-        elif node["t"] not in LINES:
-            return None
-        elif any(inner["t"] == "Cite" for inner in nodes(node["c"])):
-            found.append(node)
-        return []
-
-    walk(blocks, take)
-    return found
-
-
-def _is_list(node: Node) -> bool:
-    return bool(node["t"] == "Div" and node["c"][0][0] == "refs")

@@ -5,12 +5,10 @@ A node is `{"t": type, "c": content}`; an attribute is `[id, [classes], [[key, v
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .errors import stop
@@ -33,59 +31,36 @@ def pandoc_version() -> str:
     ).stdout
 
 
-class Pandoc:
-    """Runs pandoc, and remembers each answer under the call's arguments, input and files."""
+def parse(text: str) -> tuple[Node, list[Node]]:
+    """The metadata and the blocks of a Markdown text."""
+    # Raw HTML stays raw, so that it can be refused. A row longer than a line of `--columns`
+    # would turn its table into one with widths in percent.
+    form = "markdown-native_divs-native_spans"
+    document = json.loads(run_pandoc(["-f", form, "-t", "json", "--columns=100000"], text)[0])
+    return document["meta"], document["blocks"]
 
-    def __init__(self, memory: Path) -> None:
-        self.memory = memory
-        self.used: set[Path] = set()
-        self.version: list[int] = []  # of the document that it speaks
 
-    def read(self, text: str) -> tuple[Node, list[Node]]:
-        """The metadata and the blocks of a Markdown text."""
-        # Raw HTML stays raw, so that it can be refused. A row longer than a line of `--columns`
-        # would turn its table into one with widths in percent.
-        form = "markdown-native_divs-native_spans"
-        document = json.loads(self.run(["-f", form, "-t", "json", "--columns=100000"], text)[0])
-        self.version = document["pandoc-api-version"]
-        return document["meta"], document["blocks"]
+def convert(blocks: list[Node], arguments: list[str]) -> tuple[str, str]:
+    """Blocks in another form, and the warnings that pandoc gave."""
+    document = empty_document() | {"blocks": blocks}
+    return run_pandoc(["-f", "json", "--wrap=none", *arguments], json.dumps(document))
 
-    def write(
-        self, blocks: list[Node], arguments: list[str], files: Iterable[Path] = ()
-    ) -> tuple[str, str]:
-        """Blocks in another form, and the warnings that pandoc gave."""
-        document = {"pandoc-api-version": self.version, "meta": {}, "blocks": blocks}
-        return self.run(["-f", "json", "--wrap=none", *arguments], json.dumps(document), files)
 
-    def run(self, arguments: list[str], text: str, files: Iterable[Path] = ()) -> tuple[str, str]:
-        digest = hashlib.sha256(json.dumps([pandoc_version(), arguments, text]).encode())
-        for file in files:
-            digest.update(file.read_bytes())
-        kept = self.memory / f"{digest.hexdigest()}.json"
-        self.used.add(kept)
-        try:
-            output, log = json.loads(kept.read_text(encoding="utf-8"))
-            return output, log
-        except (OSError, ValueError, TypeError):
-            pass  # not there, or torn: pandoc is asked again
-        done = subprocess.run(
-            [pandoc_path(), *arguments],
-            input=text,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        if done.returncode:
-            stop(f"pandoc fails: {done.stderr.strip()}")
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_suffix(".partial")
-        partial.write_text(json.dumps([done.stdout, done.stderr]), encoding="utf-8")
-        partial.replace(kept)
-        return done.stdout, done.stderr
+@cache
+def empty_document() -> Node:
+    """With the version of pandoc's document that the installed one speaks."""
+    document: Node = json.loads(run_pandoc(["-f", "markdown", "-t", "json"], "")[0])
+    return document
 
-    def forget_unused(self) -> None:
-        for kept in set(self.memory.glob("*")) - self.used:
-            kept.unlink()
+
+def run_pandoc(arguments: list[str], text: str) -> tuple[str, str]:
+    """What pandoc makes of a text, and the warnings that it gave."""
+    done = subprocess.run(
+        [pandoc_path(), *arguments], input=text, capture_output=True, text=True, encoding="utf-8"
+    )
+    if done.returncode:
+        stop(f"pandoc fails: {done.stderr.strip()}")
+    return done.stdout, done.stderr
 
 
 def walk(item: Any, change: Change) -> Any:

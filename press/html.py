@@ -18,8 +18,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from .cache import THEME
-from .document import Node, Pandoc, attribute, plain, plain_text, raw, span, string, walk
+from .document import Node, attribute, convert, plain, plain_text, raw, span, string, walk
 from .edition import Edition
+from .memory import Memory
 from .notebooks import notebook_of
 from .project import Book
 from .references import PAGE, Page
@@ -41,12 +42,16 @@ INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
 def write_site(
-    book: Book, pages: list[Page], pandoc: Pandoc, edition: Edition, folder: Path
+    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path
 ) -> None:
     import jinja2
 
+    def written(page: Page) -> dict[str, Any]:
+        known: dict[str, Any] = memory.remember(lambda: _written(book, page), "html", page.key)
+        return known
+
     with ThreadPoolExecutor() as pool:
-        bodies = list(pool.map(lambda page: _body(page, pandoc, book), pages))
+        texts = list(pool.map(written, pages))
     loader = jinja2.FileSystemLoader(THEME)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -64,40 +69,36 @@ def write_site(
         "footer": [(words, href.replace(".qmd", ".html")) for words, href in book.footer],
         "report_at": book.report_at,
     }
-    titles = [
-        _bare(match[1])
-        for match in map(re.compile("(?s)<h1[^>]*>(.*?)</h1>").search, bodies)
-        if match
-    ]
+    titles = [text["title_html"] for text in texts]
     entries: list[dict[str, Any]] = []
     previews: dict[str, str] = {}
-    for i, (page, body) in enumerate(zip(pages, bodies, strict=True)):
+    for i, (page, text) in enumerate(zip(pages, texts, strict=True)):
         href = page.chapter.href
         facts = {
-            "title": plain_text(page.title, skip=("Note", "Cite")),
+            "title": text["title"],
             "title_html": titles[i],
             "number": page.number,
             "href": href,
             "lang": book.lang,
             "notebook": notebook_of(page),
-            "toc": _sections(body),
+            "toc": text["sections"],
             "prev": _neighbour(pages, titles, i - 1),
             "next": _neighbour(pages, titles, i + 1),
         }
-        text = template.render(
+        rendered = template.render(
             book=about,
             nav=_navigation(book, pages, titles, i),
             page=facts,
             root="../" * href.count("/"),
-            body=body,
+            body=text["body"],
         )
         path = folder / href
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        _copy_files(book, page, body, folder)
+        path.write_text(rendered, encoding="utf-8")
+        _copy_files(book, page, text["body"], folder)
         if page.woven.searched:
-            entries += [{"id": len(entries) + n, **entry} for n, entry in enumerate(_search(page))]
-        previews |= {f"{href}#{key}": preview for key, preview in _previews(body)}
+            entries += [{"id": len(entries) + n} | entry for n, entry in enumerate(text["search"])]
+        previews |= {f"{href}#{key}": preview for key, preview in text["previews"]}
     assets = folder / "assets"
     assets.mkdir()
     for name in ("style.css", "book.js"):
@@ -105,7 +106,7 @@ def write_site(
     unused = [
         f"KaTeX_{font}*"
         for font, command in RARE_FONTS.items()
-        if not any(re.search(rf"\\(?:math|text)?{command}\b", body) for body in bodies)
+        if not any(re.search(rf"\\(?:math|text)?{command}\b", text["body"]) for text in texts)
     ]
     shutil.copytree(THEME / "vendor", assets / "vendor", ignore=shutil.ignore_patterns(*unused))
     _write_packed(assets / "search-index.js", "searchIndex", entries)
@@ -132,9 +133,24 @@ def _write_packed(path: Path, name: str, value: Any) -> None:
 # ---- One page ----
 
 
-def _body(page: Page, pandoc: Pandoc, book: Book) -> str:
+def _written(book: Book, page: Page) -> dict[str, Any]:
+    """The page's HTML, and what the site takes from it."""
+    body = _body(book, page)
+    title = re.search("(?s)<h1[^>]*>(.*?)</h1>", body)
+    assert title  # each chapter has one
+    return {
+        "title": plain_text(page.title, skip=("Note", "Cite")),
+        "title_html": _bare(title[1]),
+        "body": body,
+        "sections": _sections(body),
+        "search": _search(page),
+        "previews": _previews(body),
+    }
+
+
+def _body(book: Book, page: Page) -> str:
     blocks = walk(page.blocks, lambda node: _dress(node, page))
-    body, _ = pandoc.write(blocks, ["-t", "html5", "--katex"])
+    body, _ = convert(blocks, ["-t", "html5", "--katex"])
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
     # What pandoc writes and nobody reads: an anchor for each line of code, a style for each cell.

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from .document import Node, Pandoc, attribute, nodes, plain, plain_text, string, walk
+from .document import Node, attribute, convert, nodes, plain, plain_text, string, walk
 from .edition import Edition
 from .errors import Problems
+from .memory import Memory, digest
 from .project import Book
-from .references import PAGE, Page
+from .references import PAGE, Page, is_source_list
 from .weave import CELL_FILE
 
 FOLDER = "notebooks"
@@ -32,7 +33,7 @@ def notebook_of(page: Page) -> str:
 
 
 def write_notebooks(
-    book: Book, pages: list[Page], pandoc: Pandoc, edition: Edition, folder: Path
+    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path
 ) -> None:
     problems = Problems()
     places: dict[str, Page] = {}
@@ -46,12 +47,15 @@ def write_notebooks(
     sources = {
         identifier: node["c"][1]
         for page in pages
-        for node in nodes(page.blocks)
+        for node in nodes([line for line in page.lines if is_source_list(line)])
         if node["t"] == "Div" and (identifier := attribute(node)[0]).startswith("ref-")
     }
+    printed = digest(sources)
 
     def write(place: str) -> None:
-        cells = _Notebook(places[place], sources).cells(pandoc)
+        page = places[place]
+        made_from = ("notebook", page.key, printed)
+        cells = memory.remember(lambda: _Notebook(page, sources).cells(), *made_from)
         about = f"This notebook is a chapter of *{book.title}*"
         about += f", version {edition.version}" if edition.version else ""
         about += f", built from commit {edition.commit}" if edition.commit else ""
@@ -59,7 +63,7 @@ def write_notebooks(
             about += f". To run it, `pip install '{edition.distribution}[book]'` and start Jupyter"
             about += " in its folder"
         cells.append(("markdown", about + ".", []))
-        (folder / place).write_bytes(_zipped(book, places[place], edition, cells))
+        (folder / place).write_bytes(_zipped(book, page, edition, cells))
 
     (folder / FOLDER).mkdir()
     with ThreadPoolExecutor() as pool:
@@ -115,7 +119,7 @@ class _Notebook:
         self.notes: list[list[Node]] = []
         self.run: list[int] = []  # the cells, in order
 
-    def cells(self, pandoc: Pandoc) -> list[tuple[str, str, list[Any]]]:
+    def cells(self) -> list[tuple[str, str, list[Any]]]:
         blocks = self.blocks(self.page.blocks)
         for number, note in enumerate(self.notes, 1):
             blocks += [plain(strong(f"Note {number}.")), *note]
@@ -123,7 +127,7 @@ class _Notebook:
             blocks.append(plain(strong("Sources")))
             blocks += [b for key in self.cited for b in self.blocks(self.sources[key])]
         form = "commonmark+pipe_tables+tex_math_dollars"
-        text, _ = pandoc.write(blocks, ["-t", form])
+        text, _ = convert(blocks, ["-t", form])
         first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", text))
         found: list[tuple[str, str, list[Any]]] = [("markdown", first, [])]
         for number, after in zip(self.run, rest, strict=True):

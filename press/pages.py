@@ -1,16 +1,19 @@
-"""Every chapter split, executed, woven and parsed: the pages that a build works on."""
+"""Every chapter split, executed, woven, parsed and numbered: the pages that a build works on."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
 from typing import Any, TypeVar
 
 from . import cache
-from .document import Node, Pandoc
+from .document import Node, attribute, pandoc_version, parse
 from .errors import BookError, Problems
-from .project import Book
-from .references import Page
+from .memory import Memory, digest
+from .project import Book, Chapter
+from .references import Draft, Numbering, Page
 from .source import Source, read_source
 from .weave import Woven, weave
 
@@ -18,12 +21,35 @@ T = TypeVar("T")
 
 
 def read_pages(
-    book: Book, files: dict[str, str], installed: list[str], pandoc: Pandoc
+    book: Book, files: dict[str, str], installed: list[str], memory: Memory
 ) -> list[Page]:
     sources = read_sources(book)
     results = cache.run_changed(book, sources, files, installed)
     woven = collect(weave, zip(sources, results, strict=True))
-    return parse_pages(book, woven, pandoc)
+    made_by = digest(installed, pandoc_version(), book.lang)
+
+    def key_of(chapter: Chapter, text: Woven) -> str:
+        return digest(made_by, astuple(chapter), text.contents())
+
+    def parsed(text: Woven, key: str) -> tuple[bool, str]:
+        """Whether the chapter takes a number, and its document as text."""
+        known: tuple[bool, str] = memory.remember(lambda: _parsed(text), "parsed", key)
+        return known
+
+    keys = list(map(key_of, book.chapters, woven))
+    with ThreadPoolExecutor() as pool:
+        documents = list(pool.map(parsed, woven, keys))
+    numbers = _numbers(book, [takes_number for takes_number, _ in documents])
+
+    def numbered(chapter: Chapter, text: Woven, key: str, document: str, number: str) -> Page:
+        def number_it() -> dict[str, Any]:
+            return Numbering(draft(chapter, text, json.loads(document)), number).run()
+
+        found = memory.remember(number_it, "numbered", key, number)
+        return Page(chapter, text, digest(key, number), found)
+
+    texts = [document for _, document in documents]
+    return collect(numbered, zip(book.chapters, woven, keys, texts, numbers, strict=True))
 
 
 def read_sources(book: Book) -> list[Source]:
@@ -37,19 +63,11 @@ def read_sources(book: Book) -> list[Source]:
     return collect(read, [(chapter.file,) for chapter in book.chapters])
 
 
-def parse_pages(book: Book, woven: list[Woven], pandoc: Pandoc) -> list[Page]:
-    with ThreadPoolExecutor() as pool:
-        parsed = list(pool.map(lambda text: pandoc.read(text.text), woven))
-    return [
-        Page(
-            chapter,
-            text,
-            blocks,
-            {label: _inlines(value) for label, value in meta["captions"]["c"].items()},
-            _inlines(meta["title"]),
-        )
-        for chapter, text, (meta, blocks) in zip(book.chapters, woven, parsed, strict=True)
-    ]
+def draft(chapter: Chapter, woven: Woven, document: tuple[Node, list[Node]]) -> Draft:
+    """A chapter with the metadata and the blocks that pandoc made of it."""
+    meta, blocks = document
+    captions = {label: _inlines(value) for label, value in meta["captions"]["c"].items()}
+    return Draft(chapter, woven, blocks, captions, _inlines(meta["title"]))
 
 
 def collect(do: Callable[..., T], items: Iterable[tuple[Any, ...]]) -> list[T]:
@@ -63,6 +81,29 @@ def collect(do: Callable[..., T], items: Iterable[tuple[Any, ...]]) -> list[T]:
             problems += error.problems
     problems.stop_if_any()
     return results
+
+
+def _parsed(text: Woven) -> tuple[bool, str]:
+    meta, blocks = parse(text.text)
+    titled = bool(blocks) and blocks[0]["t"] == "Header" and not _inlines(meta["title"])
+    unnumbered = titled and "unnumbered" in attribute(blocks[0])[1]
+    return not unnumbered, json.dumps([meta, blocks])
+
+
+def _numbers(book: Book, takes_number: list[bool]) -> list[str]:
+    """Each chapter's number: "3", "B" for an appendix, "" for one without."""
+    numbers = []
+    chapters = appendices = 0
+    for chapter, takes in zip(book.chapters, takes_number, strict=True):
+        if not takes:
+            numbers.append("")
+        elif chapter.appendix:
+            numbers.append(chr(ord("A") + appendices))
+            appendices += 1
+        else:
+            chapters += 1
+            numbers.append(str(chapters))
+    return numbers
 
 
 def _inlines(value: Node) -> list[Node]:

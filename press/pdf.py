@@ -9,12 +9,14 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from .cache import THEME
-from .document import Node, Pandoc, attribute, plain, plain_text, raw, walk
+from .document import Node, attribute, convert, plain, plain_text, raw, walk
 from .edition import Edition
 from .errors import Problems, stop
 from .html import roman
+from .memory import Memory
 from .project import Book
 from .references import PAGE, Page
 from .showing import typst_width
@@ -25,26 +27,35 @@ TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text
 
 
 def write_pdf(
-    book: Book, pages: list[Page], pandoc: Pandoc, edition: Edition, folder: Path
+    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path
 ) -> bytes:
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
     import pikepdf
     import typst
 
-    arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
-    dressed = [Dresser(book, page, folder).dress(page.blocks) for page in pages]
+    def written(page: Page) -> dict[str, Any]:
+        known: dict[str, Any] = memory.remember(lambda: _written(page), "pdf", page.key)
+        return known
+
     with ThreadPoolExecutor() as pool:
-        written = list(pool.map(lambda blocks: pandoc.write(blocks, arguments), dressed))
-    _check_math(pages, [log for _, log in written])
+        texts = list(pool.map(written, pages))
+    _check_math(pages, [text["log"] for text in texts])
+    for page, text in zip(pages, texts, strict=True):
+        for source, name in text["pictures"].items():
+            if source.startswith(FIGURE):
+                drawing = page.woven.figures[source.removeprefix(FIGURE)]
+                (folder / name).write_text(drawing.svg, "utf-8")
+            else:
+                shutil.copyfile(book.root / source.removeprefix(PAGE), folder / name)
     body = ""
     part = -1
-    for page, (text, _) in zip(pages, written, strict=True):
+    for page, text in zip(pages, texts, strict=True):
         chapter = page.chapter
         if chapter.part != part and chapter.part >= 0:
             title = _text(book.parts[chapter.part])
             body += f'#part("{roman(chapter.part + 1)}", [{title}])\n\n'
         part = chapter.part
-        body += text + "\n"
+        body += text["typst"] + "\n"
     opening = (
         '#import "book.typ": *\n'
         f"#show: book.with(title: [{_text(book.title)}], "
@@ -72,6 +83,14 @@ def write_pdf(
             packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
         )
     return packed.getvalue()
+
+
+def _written(page: Page) -> dict[str, Any]:
+    """The page in typst, pandoc's warnings, and the name of each picture in it by its address."""
+    dresser = Dresser(page)
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
+    text, log = convert(dresser.dress(page.blocks), arguments)
+    return {"typst": text, "log": log, "pictures": dresser.pictures}
 
 
 def _built(edition: Edition) -> str:
@@ -103,10 +122,9 @@ def _label(file: str, anchor: str) -> str:
 class Dresser:
     """Turns one page's nodes into calls of the functions of `book.typ`."""
 
-    def __init__(self, book: Book, page: Page, folder: Path) -> None:
-        self.book = book
+    def __init__(self, page: Page) -> None:
         self.page = page
-        self.folder = folder
+        self.pictures: dict[str, str] = {}
 
     def dress(self, blocks: list[Node]) -> list[Node]:
         dressed: list[Node] = walk(blocks, self.change)
@@ -169,14 +187,12 @@ class Dresser:
         ]
 
     def picture(self, source: str) -> str:
-        """Puts a picture where typst can read it; its path as a typst string."""
+        """The path of a picture as a typst string."""
         if source.startswith(FIGURE):
-            name = source.removeprefix(FIGURE)
-            (self.folder / f"{name}.svg").write_text(self.page.woven.figures[name].svg, "utf-8")
-            return _quoted(f"{name}.svg")
-        file = source.removeprefix(PAGE)
-        name = re.sub(r"[^\w.]+", "-", file)
-        shutil.copyfile(self.book.root / file, self.folder / name)
+            name = source.removeprefix(FIGURE) + ".svg"
+        else:
+            name = re.sub(r"[^\w.]+", "-", source.removeprefix(PAGE))
+        self.pictures[source] = name
         return _quoted(name)
 
     def div(self, node: Node) -> Node | list[Node]:

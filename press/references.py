@@ -7,11 +7,13 @@ Headers with a `number`, and Links to `press-page:FILE#ID`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from .document import (
@@ -26,12 +28,14 @@ from .document import (
     walk,
 )
 from .errors import Problems
+from .memory import digest
 from .project import Chapter
 from .source import CALLOUTS
 from .weave import FIGURE, Woven
 
 PAGE = "press-page:"
 WORDS = {"fig": "Figure", "tbl": "Table", "eq": "Equation", "sec": "Section"}
+LINES = ("Para", "Plain", "Header", "LineBlock", "DefinitionList")
 REFERENCE = re.compile(r"(fig|tbl|eq|sec)-")
 # TeX that pandoc cannot turn into typst, or turns into something else without a word.
 TEX_GAPS = re.compile(
@@ -58,21 +62,74 @@ ATTRIBUTES = {
 
 
 @dataclass
-class Page:
-    """A chapter on its way through the build."""
+class Draft:
+    """A chapter as pandoc read it."""
 
     chapter: Chapter
     woven: Woven
-    blocks: list[Node]  # the first is the Header with the title
+    blocks: list[Node]
     captions: dict[str, list[Node]]
     given_title: list[Node]  # the front matter's, empty if there is none
-    number: str = ""
-    identifiers: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Page:
+    """A chapter on its way through the build, numbered."""
+
+    chapter: Chapter
+    woven: Woven
+    key: str  # the digest of all that it is made from
+    found: dict[str, Any]  # what its numbering found
+    # What it asks of other pages and of the bibliography, answered:
+    lines: list[Node] = field(default_factory=list)  # each line that holds a reference or citation
+    addresses: dict[str, str] = field(default_factory=dict)  # of each link and image
+
+    @property
+    def number(self) -> str:
+        number: str = self.found["number"]
+        return number
+
+    def settle(self, files: dict[str, str]) -> None:
+        """Makes the key that of what the page prints, once all that it asked is answered."""
+        kinds = self.found["addresses"]
+        shown = [self.addresses[target] for target, kind in kinds.items() if kind == "image"]
+        images = [files.get(place.removeprefix(PAGE)) for place in shown]
+        self.key = digest(self.key, self.lines, self.addresses, images)
+
+    @cached_property
+    def blocks(self) -> list[Node]:
+        """The document with all its references resolved; the first block is the title's Header."""
+        lines = iter(self.lines)
+
+        def answered(node: Node) -> Node | None:
+            if asks(node):
+                return next(lines)
+            if node["t"] in ("Link", "Image"):
+                self.lead(node)
+            return None
+
+        blocks: list[Node] = walk(json.loads(self.found["blocks"]), answered)
+        return blocks
 
     @property
     def title(self) -> list[Node]:
         title: list[Node] = self.blocks[0]["c"][2]
         return title
+
+    def lead(self, node: Node) -> None:
+        """Spells the place that a link or an image leads to from the project's root."""
+        node["c"][2][0] = self.addresses.get(node["c"][2][0], node["c"][2][0])
+
+
+def asks(node: Node) -> bool:
+    """Whether this is a line of text with references or citations, or the list of sources."""
+    if node["t"] in LINES:
+        return any(inner["t"] == "Cite" for inner in nodes(node["c"]))
+    return is_source_list(node)
+
+
+def is_source_list(node: Node) -> bool:
+    return bool(node["t"] == "Div" and node["c"][0][0] == "refs")
 
 
 @dataclass(frozen=True)
@@ -83,39 +140,17 @@ class Target:
 
 
 class References:
+    """Where each page's references, links and images lead."""
+
     def __init__(self, pages: list[Page], root: Path) -> None:
         self.pages = pages
+        self.files = {page.chapter.file: page for page in pages}
         self.root = root
         self.problems = Problems()
         self.targets: dict[str, Target] = {}
-
-    def number(self) -> None:
-        chapters = appendices = 0
-        for page in self.pages:
-            self.find_title(page)
-            if "unnumbered" not in attribute(page.blocks[0])[1]:
-                if page.chapter.appendix:
-                    appendices += 1
-                    page.number = chr(ord("A") + appendices - 1)
-                else:
-                    chapters += 1
-                    page.number = str(chapters)
-            Numbering(self, page).run()
-        for page in self.pages:
-            page.identifiers = {
-                attribute(node)[0]
-                for node in nodes(page.blocks)
-                if node["t"] in ("Header", "Div", "Span", "Code", "CodeBlock", "Link", "Table")
-            } - {""}
-
-    def find_title(self, page: Page) -> None:
-        first = page.blocks[0] if page.blocks else None
-        if page.given_title:
-            page.blocks.insert(0, {"t": "Header", "c": [1, ["", [], []], page.given_title]})
-        elif first is None or first["t"] != "Header" or first["c"][0] != 1:
-            sentence = "a chapter starts with its title: a `#` heading, or `title` in front matter."
-            self.problems.add(page.chapter.file, 1, sentence)
-            page.blocks.insert(0, {"t": "Header", "c": [1, ["", [], []], [string("?")]]})
+        for page in pages:
+            for label, word, number in page.found["targets"]:
+                self.define(page, label, word, number)
 
     def define(self, page: Page, label: str, word: str, number: str) -> None:
         if label in self.targets:
@@ -128,7 +163,9 @@ class References:
 
     def resolve(self) -> None:
         for page in self.pages:
-            page.blocks = walk(page.blocks, partial(self.resolved, page))
+            for target, kind in page.found["addresses"].items():
+                self.address(page, target, kind)
+            page.lines = walk(page.found["lines"], partial(self.resolved, page))
 
     def resolved(self, page: Page, node: Node) -> Node | list[Node] | None:
         if node["t"] == "Cite":
@@ -143,7 +180,7 @@ class References:
                 return self.reference(page, cites)
             return None
         if node["t"] in ("Link", "Image"):
-            self.address(page, node)
+            page.lead(node)
         return None
 
     def reference(self, page: Page, cites: list[Node]) -> list[Node]:
@@ -173,30 +210,25 @@ class References:
             result += [{"t": "Space"}, *suffix] if (suffix := cite["citationSuffix"]) else []
         return result
 
-    def address(self, page: Page, node: Node) -> None:
+    def address(self, page: Page, target: str, kind: str) -> None:
         """Checks where a link or image leads, and spells its place from the project's root."""
-        target = node["c"][2][0]
-        if target.startswith((PAGE, FIGURE)):
-            return
         if re.match(r"[a-zA-Z][\w+.-]*:|//", target):
-            if node["t"] == "Image":
+            if kind == "image":
                 self.dead(page, target, "an image must be a file of the project")
             return
         path, _, anchor = unquote(target).partition("#")
         folder = os.path.dirname(page.chapter.file)
         file = os.path.normpath(os.path.join(folder, path)) if path else page.chapter.file
-        other = next((p for p in self.pages if p.chapter.file == file), None)
-        if other is not None:
-            if anchor and anchor not in other.identifiers:
+        if other := self.files.get(file):
+            if anchor and anchor not in other.found["identifiers"]:
                 self.dead(page, target, f"{file} has no anchor #{anchor}")
-            node["c"][2][0] = f"{PAGE}{file}{'#' if anchor else ''}{anchor}"
+            page.addresses[target] = f"{PAGE}{file}{'#' if anchor else ''}{anchor}"
         elif file.startswith("..") or not (self.root / file).is_file():
-            what = "image" if node["t"] == "Image" else "link"
-            self.dead(page, target, f"the {what} leads to a file that does not exist")
+            self.dead(page, target, f"the {kind} leads to a file that does not exist")
         elif file.endswith(".qmd"):
             self.dead(page, target, "_quarto.yml does not list that chapter")
         else:
-            node["c"][2][0] = f"{PAGE}{file}"
+            page.addresses[target] = f"{PAGE}{file}"
 
     def dead(self, page: Page, target: str, why: str) -> None:
         line = page.woven.line_of(re.escape(target), re.escape(unquote(target)))
@@ -206,26 +238,67 @@ class References:
 class Numbering:
     """One chapter's walk from top to bottom."""
 
-    def __init__(self, references: References, page: Page) -> None:
-        self.references = references
-        self.page = page
+    def __init__(self, draft: Draft, number: str) -> None:
+        self.page = draft
+        self.number = number
+        self.problems = Problems()
+        self.targets: list[tuple[str, str, str]] = []  # label, word, number
         self.sections: list[int] = []
         self.counts = dict.fromkeys(WORDS, 0)
         self.format_only = False  # inside a block that one of the outputs leaves out
 
-    def run(self) -> None:
-        title = self.page.blocks[0]
+    def run(self) -> dict[str, Any]:
+        """The numbered document, and what it gives to and asks of other pages."""
+        title = self.title()
         identifier, classes, _ = attribute(title)
         kind = "Appendix" if self.page.chapter.appendix else "Chapter"
         if identifier.startswith("sec-"):
-            self.references.define(self.page, identifier, kind, self.page.number)
-        title["c"][1] = [identifier, classes, [["number", self.page.number], ["kind", kind]]]
+            self.targets.append((identifier, kind, self.number))
+        title["c"][1] = [identifier, classes, [["number", self.number], ["kind", kind]]]
         title["c"][2] = walk(title["c"][2], self.change)
-        self.page.blocks[1:] = walk(self.page.blocks[1:], self.change)
+        blocks = [title, *walk(self.page.blocks, self.change)]
+        self.problems.stop_if_any()
+        lines: list[Node] = []
+        identifiers: set[str] = set()
+        addresses: dict[str, str] = {}
+        for node in nodes(blocks):
+            if node["t"] in ("Header", "Div", "Span", "Code", "CodeBlock", "Link", "Table"):
+                identifiers.add(attribute(node)[0])
+            if node["t"] in ("Link", "Image"):
+                target = node["c"][2][0]
+                if not target.startswith(FIGURE) and addresses.get(target) != "image":
+                    addresses[target] = node["t"].lower()
+
+        def take(node: Node) -> list[Node] | None:
+            if not asks(node):
+                return None
+            lines.append(node)
+            return []
+
+        walk(blocks, take)
+        return {
+            "number": self.number,
+            "targets": self.targets,
+            "identifiers": sorted(identifiers - {""}),
+            "lines": lines,
+            "addresses": addresses,
+            "blocks": json.dumps(blocks),  # as text, which a page that prints the same never parses
+        }
+
+    def title(self) -> Node:
+        """The Header with the title, of the front matter or else taken from the blocks."""
+        if self.page.given_title:
+            return {"t": "Header", "c": [1, ["", [], []], self.page.given_title]}
+        first = self.page.blocks[0] if self.page.blocks else None
+        if first is None or first["t"] != "Header" or first["c"][0] != 1:
+            sentence = "a chapter starts with its title: a `#` heading, or `title` in front matter."
+            self.problems.add(self.page.chapter.file, 1, sentence)
+            return {"t": "Header", "c": [1, ["", [], []], [string("?")]]}
+        return self.page.blocks.pop(0)
 
     def refuse(self, sentence: str, *patterns: str) -> None:
         line = self.page.woven.line_of(*patterns)
-        self.references.problems.add(self.page.chapter.file, line, sentence)
+        self.problems.add(self.page.chapter.file, line, sentence)
 
     def change(self, node: Node) -> Node | list[Node] | None:
         kind = node["t"]
@@ -279,13 +352,13 @@ class Numbering:
         if set(classes) - {"unnumbered", "unlisted"}:
             self.refuse(f"press does not read the class `{classes[0]}` here.", rf"\.{classes[0]}\b")
         number = ""
-        if self.page.number and "unnumbered" not in classes:
+        if self.number and "unnumbered" not in classes:
             depth = level - 1
             self.sections = self.sections[:depth] + [0] * (depth - len(self.sections))
             self.sections[-1] += 1
-            number = ".".join([self.page.number, *map(str, self.sections)])
+            number = ".".join([self.number, *map(str, self.sections)])
         if identifier.startswith("sec-"):
-            self.references.define(self.page, identifier, WORDS["sec"], number)
+            self.targets.append((identifier, WORDS["sec"], number))
         values = [["number", number]] if number else []
         inlines = walk(inlines, self.change)
         return {"t": "Header", "c": [level, [identifier, classes, values], inlines]}
@@ -300,8 +373,8 @@ class Numbering:
                 f"`{label}` stands in one format only, so numbers would differ.", definition(label)
             )
         self.counts[kind] += 1
-        number = f"{self.page.number}.{self.counts[kind]}".lstrip(".")
-        self.references.define(self.page, label, WORDS[kind], number)
+        number = f"{self.number}.{self.counts[kind]}".lstrip(".")
+        self.targets.append((label, WORDS[kind], number))
         return f"({number})" if kind == "eq" else f"{WORDS[kind]}\u00a0{number}"
 
     def drawing(self, image: Node, identifier: str, caption: list[Node], alt: str = "") -> Node:
@@ -411,7 +484,7 @@ class Numbering:
             blocks = blocks[1:]
         fold = {} if values.get("collapse", "false") == "false" else {"collapse": "true"}
         for block in blocks:
-            if block["t"] == "Header" and self.page.number and "unnumbered" not in block["c"][1][1]:
+            if block["t"] == "Header" and self.number and "unnumbered" not in block["c"][1][1]:
                 start = re.escape(plain_text(block["c"][2])[:12])
                 self.refuse(
                     "Quarto numbers a heading inside a callout; mark it `{.unnumbered}`.",

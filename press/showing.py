@@ -21,29 +21,25 @@ WIDTH = re.compile(r"(\d+(?:\.\d+)?)(%|in|cm|mm|em|pt|px)")
 FORMATS = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"]
 
 
-def check_pages(book: Book, pages: list[Page]) -> None:
+def check_page(book: Book, page: Page) -> None:
     problems = Problems()
-    faults: dict[str, str] = {}  # of each image, "" for a sound one
-    for page in pages:
-        for node in nodes(page.blocks):
-            figure = node["t"] == "Div" and "press-figure" in attribute(node)[1]
-            shown = figure or node["t"] == "Image"
-            width = attribute(node)[2].get("width") if shown else None
-            if width is not None and not WIDTH.fullmatch(width):
-                line = page.woven.line_of(rf"width=.?{re.escape(width)}", _file_of(node))
-                sentence = "an image's width is a number with %, in, cm, mm, em, pt or px, not"
-                problems.add(page.chapter.file, line, f"{sentence} `{width}`.")
-            if node["t"] == "Image" and not (address := node["c"][2][0]).startswith(FIGURE):
-                file = address.removeprefix(PAGE)
-                if file not in faults:
-                    faults[file] = _fault(book.root, file)
-                if faults[file]:
-                    line = page.woven.line_of(_file_of(node))
-                    problems.add(page.chapter.file, line, f"the image {file} {faults[file]}.")
-        for identifier in _given_twice(page):
-            line = page.woven.line_of(definition(identifier), occurrence=1)
-            sentence = f"the id `{identifier}` is given twice in this chapter."
-            problems.add(page.chapter.file, line, sentence)
+    for node in nodes(page.blocks):
+        figure = node["t"] == "Div" and "press-figure" in attribute(node)[1]
+        shown = figure or node["t"] == "Image"
+        width = attribute(node)[2].get("width") if shown else None
+        if width is not None and not WIDTH.fullmatch(width):
+            line = page.woven.line_of(rf"width=.?{re.escape(width)}", _file_of(node))
+            sentence = "an image's width is a number with %, in, cm, mm, em, pt or px, not"
+            problems.add(page.chapter.file, line, f"{sentence} `{width}`.")
+        if node["t"] == "Image" and not (address := node["c"][2][0]).startswith(FIGURE):
+            file = address.removeprefix(PAGE)
+            if fault := _fault(book.root, file):
+                line = page.woven.line_of(_file_of(node))
+                problems.add(page.chapter.file, line, f"the image {file} {fault}.")
+    for identifier in _given_twice(page):
+        line = page.woven.line_of(definition(identifier), occurrence=1)
+        sentence = f"the id `{identifier}` is given twice in this chapter."
+        problems.add(page.chapter.file, line, sentence)
     problems.stop_if_any()
 
 

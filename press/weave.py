@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from .errors import Problems
@@ -41,6 +41,12 @@ class Woven:
     @property
     def text(self) -> str:
         return "\n".join(text for _, text in self.lines) + "\n"
+
+    def contents(self) -> list[Any]:
+        """All that a page is made from; JSON can hold it."""
+        drawings = {name: astuple(drawing) for name, drawing in self.figures.items()}
+        cells = [(cell.code, outputs) for cell, outputs in self.cells]
+        return [self.text, self.searched, drawings, cells, self.files]
 
     def add(self, line: int, *texts: str) -> None:
         self.lines += [(line, part) for text in texts for part in text.split("\n")]

@@ -91,12 +91,13 @@ def test_a_change_of_prose_runs_no_cell_and_is_published(tmp_path: Path, write_b
 
 def test_a_change_of_prose_converts_that_page_alone(everything: Path) -> None:
     render(everything)
-    memory = everything / ".press-cache" / "pandoc"
+    memory = everything / ".press-cache" / "pages"
     before = set(memory.iterdir())
     chapter = everything / "chapters" / "callouts.qmd"
     chapter.write_text(chapter.read_text() + "\nA new line.\n")
     render(everything)
-    assert len(set(memory.iterdir()) - before) == 4  # it is read, and written in three forms
+    # It is parsed, numbered, checked, and written in three forms.
+    assert len(set(memory.iterdir()) - before) == 6
     assert "A new line." in page_texts(everything / "_book")["chapters/callouts.html"]
 
 
@@ -291,7 +292,7 @@ def test_a_torn_file_of_the_cache_is_made_again(torn: str, write_book: Write) ->
     kept = [
         p for p in (root / ".press-cache").rglob("*.json") if p.parent.name != "profile_default"
     ]
-    assert {"cells", "pandoc", ".press-cache"} <= {path.parent.name for path in kept}
+    assert {"cells", "pages", ".press-cache"} <= {path.parent.name for path in kept}
     for path in kept:
         path.write_text(torn)
     render(root)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from press.document import Pandoc, plain_text
+from press.document import parse, plain_text
 from press.weave import escaped, shown_value
 from tests.press.tiny_book import Write
 
@@ -15,23 +13,23 @@ printable = st.text(
 ).map(lambda text: " ".join(text.split()))
 
 
-def printed(markdown: str, folder: Path) -> str:
-    return plain_text(Pandoc(folder).read(markdown)[1])
+def printed(markdown: str) -> str:
+    return plain_text(parse(markdown)[1])
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(printable, min_size=40, max_size=40))
-def test_an_escaped_text_prints_as_itself(texts: list[str], tmp_path: Path) -> None:
+def test_an_escaped_text_prints_as_itself(texts: list[str]) -> None:
     lines = "\n\n".join(f"a {escaped(text)} b" for text in texts)
     expected = "\n".join(f"a {text} b" for text in texts)
-    assert " ".join(printed(lines, tmp_path).split()) == " ".join(expected.split())
+    assert " ".join(printed(lines).split()) == " ".join(expected.split())
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(printable.filter(bool), min_size=40, max_size=40))
-def test_an_escaped_text_stays_in_its_cell_of_a_table(texts: list[str], tmp_path: Path) -> None:
+def test_an_escaped_text_stays_in_its_cell_of_a_table(texts: list[str]) -> None:
     rows = "\n".join(f"| a {escaped(text)} b | end |" for text in texts)
-    _, blocks = Pandoc(tmp_path).read(f"| x | y |\n|---|---|\n{rows}\n")
+    _, blocks = parse(f"| x | y |\n|---|---|\n{rows}\n")
     body = blocks[0]["c"][4][0][3]
     assert [plain_text(row[1][0][4]) for row in body] == [f"a {text} b" for text in texts]
     assert all(plain_text(row[1][1][4]) == "end" for row in body)
