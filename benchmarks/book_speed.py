@@ -3,7 +3,8 @@
     python -m benchmarks.book_speed
 
 Runs on a copy of the book, each build a process of its own. Two builds from nothing are compared
-byte by byte. Where Quarto is on PATH, it renders the same copy once, for the ratio.
+byte by byte. A change is timed twice: for a process of its own, and for `press watch`, which an
+author leaves running. Where Quarto is on PATH, it renders the same copy once, for the ratio.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -36,12 +39,17 @@ def main() -> None:
         unchanged = [press(book) for _ in range(7)]
         one_cell = [after_a_change(book, CELL, turn) for turn in range(5)]
         one_line = [after_a_change(book, LINE, turn) for turn in range(5)]
+        with watching(book) as rendered:
+            watched_cell = [rendered(CELL, turn) for turn in range(5, 10)]
+            watched_line = [rendered(LINE, turn) for turn in range(5, 10)]
         same = same_files(kept, cold_again(book))
         medians = {
             "from nothing": statistics.median(cold),
             "nothing changed": statistics.median(unchanged),
             "one cell changed": statistics.median(one_cell),
             "one line changed": statistics.median(one_line),
+            "watched, one cell": statistics.median(watched_cell),
+            "watched, one line": statistics.median(watched_line),
         }
         if shutil.which("quarto"):
             medians["Quarto, from nothing"] = timed(["quarto", "render", str(book)])
@@ -74,11 +82,36 @@ def cold_again(book: Path) -> Path:
     return book / "_book"
 
 
+@contextmanager
+def watching(book: Path) -> Iterator[Callable[[str, int], float]]:
+    """`press watch`, and what gives the seconds from a change's being saved to its book."""
+    command = [sys.executable, "-m", "press", "watch", str(book)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
+        assert process.stdout
+        said = process.stdout.readline
+
+        def rendered(more: str, turn: int) -> float:
+            start = time.perf_counter()
+            change(book, more, turn)
+            if not said().startswith("Rendered"):
+                sys.exit("press watch has ended")
+            return time.perf_counter() - start
+
+        said()  # that nothing has changed
+        rendered(LINE, -1)  # the first time, typst sets all pages
+        yield rendered
+        process.terminate()
+
+
 def after_a_change(book: Path, more: str, turn: int) -> float:
+    change(book, more, turn)
+    return press(book)
+
+
+def change(book: Path, more: str, turn: int) -> None:
     """A cell more at the end of one chapter, so that its kernel has to run again, or a line."""
     original = (REPOSITORY / CHANGED).read_text(encoding="utf-8")
     (book / CHANGED).write_text(original + more.replace("{}", str(turn)), encoding="utf-8")
-    return press(book)
 
 
 def press(book: Path) -> float:

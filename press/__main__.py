@@ -1,4 +1,4 @@
-"""The command line: `python -m press render` and `python -m press audit`, in or with a FOLDER."""
+"""The command line: `python -m press render`, `watch` and `audit`, in or with a FOLDER."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from pathlib import Path
 
 from . import build
 from .errors import BookError
+from .watch import watch as keep_rendering
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="press", description="Renders a Quarto book project.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     render = commands.add_parser("render", help="make the HTML site and the PDF in _book/")
-    render.add_argument("--to", choices=["html", "pdf"], help="make one of the two alone")
+    watch = commands.add_parser("watch", help="do it again whenever a file changes, until Ctrl+C")
+    for command in (render, watch):
+        command.add_argument("--to", choices=["html", "pdf"], help="make one of the two alone")
     audit = commands.add_parser("audit", help="list the digits that are typed in prose")
-    for command in (render, audit):
+    for command in (render, watch, audit):
         command.add_argument("folder", nargs="?", default=".", type=Path, help="the book's folder")
     chosen = parser.parse_args(arguments)
     root = chosen.folder.resolve()
     try:
-        if chosen.command == "render":
-            print(build.render(root, {"pdf": "typst"}.get(chosen.to, chosen.to)))
+        if chosen.command != "audit":
+            only = {"pdf": "typst"}.get(chosen.to, chosen.to)
+            if chosen.command == "watch":
+                keep_rendering(root, only)
+            print(build.render(root, only))
             return 0
         build.check_parts()
         from .audit import NAMES, audit as list_digits

@@ -27,6 +27,7 @@ from .memory import Memory, digest
 if TYPE_CHECKING:
     from .project import Book
 
+STAMP = f"{cache.FOLDER}/last-build.json"
 NEEDED = ["yaml", "pypandoc", "IPython", "matplotlib_inline", "jinja2", "typst"]
 
 
@@ -43,8 +44,7 @@ def render(root: Path, only: str | None = None) -> str:
     try:
         (root / cache.FOLDER).mkdir(exist_ok=True)
         with _alone(root / cache.FOLDER / "lock"):
-            stamp = root / cache.FOLDER / "last-build.json"
-            if last := _last_build(stamp):
+            if last := last_build(root):
                 _restore(root / last[0])
             installed, edition = cache.installation(), read_edition(root)
             setting: list[Any] = [installed, cache.files_below(cache.THEME), only, asdict(edition)]
@@ -55,7 +55,8 @@ def render(root: Path, only: str | None = None) -> str:
             outputs = digest(cache.files_below(book.output))
             inputs = digest(files, setting)
             name = book.output.relative_to(root).as_posix()
-            stamp.write_text(json.dumps([name, inputs, outputs]), encoding="utf-8")
+            stamp = json.dumps([name, inputs, outputs])
+            (root / STAMP).write_text(stamp, encoding="utf-8")
             return f"Rendered {len(book.chapters)} chapters into {book.output}."
     except OSError as error:
         stop(f"press cannot write: {error.strerror}: {error.filename}.")
@@ -140,10 +141,10 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _last_build(stamp: Path) -> tuple[str, str, str] | None:
+def last_build(root: Path) -> tuple[str, str, str] | None:
     """The output folder of the last build, and the digests of its inputs and outputs."""
     try:
-        name, inputs, outputs = json.loads(stamp.read_text(encoding="utf-8"))
+        name, inputs, outputs = json.loads((root / STAMP).read_text(encoding="utf-8"))
         return str(name), inputs, outputs
     except (OSError, ValueError, TypeError):
         return None  # not there, or torn

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import BookError, Problems
@@ -36,7 +37,10 @@ def file_digest(path: str | Path) -> str:
 
 def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
     """The digest of each file of a folder, but for what is hidden, rendered or installed."""
-    found: dict[str, str] = {}
+    return {os.path.relpath(path, root): file_digest(path) for path in paths_below(root, output)}
+
+
+def paths_below(root: Path, output: Path | None = None) -> Iterator[str]:
     seen: set[str] = set()
     for here, folders, names in os.walk(root, followlinks=True):
         if os.path.realpath(here) in seen:
@@ -53,9 +57,7 @@ def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
         ]
         for name in sorted(names):
             if not name.startswith("."):
-                path = os.path.join(here, name)
-                found[os.path.relpath(path, root)] = file_digest(path)
-    return found
+                yield os.path.join(here, name)
 
 
 def installation() -> list[str]:

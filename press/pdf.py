@@ -8,6 +8,7 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ def write_pdf(
 ) -> bytes:
     """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
     import pikepdf
-    import typst
 
     def written(page: Page) -> dict[str, Any]:
         known: dict[str, Any] = memory.remember(lambda: _written(page), "pdf", page.key)
@@ -67,13 +67,7 @@ def write_pdf(
     shutil.copyfile(THEME / "book.typ", folder / "book.typ")
     when = datetime.fromisoformat((edition.date or "1980-01-01") + "T00:00:00+00:00")
     try:
-        pdf: bytes = typst.compile(
-            folder / "main.typ",
-            root=folder,
-            font_paths=[THEME / "fonts"],
-            ignore_system_fonts=True,
-            timestamp=int(when.timestamp()),
-        )
+        pdf: bytes = _compiler(folder).compile(timestamp=int(when.timestamp()))
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
     # typst writes each tag and each link by itself and in full; packed they take a third.
@@ -83,6 +77,17 @@ def write_pdf(
             packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
         )
     return packed.getvalue()
+
+
+@cache
+def _compiler(folder: Path) -> Any:
+    """Kept while the process lives: what typst has set once, it does not set again."""
+    import typst
+
+    fonts = [THEME / "fonts"]
+    return typst.Compiler(
+        folder / "main.typ", root=folder, font_paths=fonts, ignore_system_fonts=True
+    )
 
 
 def _written(page: Page) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""Renders a book again whenever one of its files changes, for the author who has a page open.
+
+It is quicker than a render from the command line, because the process stays: typst sets again only
+the pages that a change moves.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from . import build, cache
+from .errors import BookError
+
+PAUSE = 0.2  # seconds between two looks at the files
+
+
+def watch(root: Path, only: str | None) -> NoReturn:
+    """Goes on until the author ends it with Ctrl+C."""
+    installed = cache.installation()
+    while True:
+        seen = _stamps(root)
+        start = time.perf_counter()
+        try:
+            said = build.render(root, only)
+            print(f"{said} {time.perf_counter() - start:.1f} s", flush=True)
+        except BookError as error:
+            print(error, file=sys.stderr)
+        while _stamps(root) == seen:
+            time.sleep(PAUSE)
+        if cache.installation() != installed:  # press itself, or what it renders with
+            os.execv(sys.executable, [sys.executable, "-m", "press", *sys.argv[1:]])
+
+
+def _stamps(root: Path) -> dict[str, int]:
+    """When each file that the book is made from was last written."""
+    last = build.last_build(root)
+    stamps = {}
+    for path in cache.paths_below(root, root / last[0] if last else None):
+        try:
+            stamps[path] = os.stat(path).st_mtime_ns
+        except OSError:  # an editor has just moved it
+            stamps[path] = 0
+    return stamps

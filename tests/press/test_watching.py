@@ -1,0 +1,77 @@
+"""`press watch`: the book follows its files, and is what a render from nothing gives."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from press.cache import files_below
+from press.check import page_texts
+from tests.press.tiny_book import REPOSITORY, press
+
+Watch = Callable[[Path], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Starts to watch a book; what it says on either stream comes on one."""
+    with ExitStack() as started:
+
+        def start(root: Path) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "press", "watch", str(root)],
+                cwd=REPOSITORY,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            started.enter_context(process)
+            started.callback(process.kill)
+            return process
+
+        yield start
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def test_each_change_is_rendered_and_gives_what_a_render_from_nothing_gives(
+    everything: Path, watch: Watch
+) -> None:
+    process = watch(everything)
+    assert said(process).startswith("Rendered ")
+    chapter = everything / "chapters" / "callouts.qmd"
+    for line in ("The first new line.", "The second new line."):
+        chapter.write_text(chapter.read_text() + f"\n{line}\n")
+        assert said(process).startswith("Rendered ")
+        assert line in page_texts(everything / "_book")["chapters/callouts.html"]
+    watched = files_below(everything / "_book")
+    process.send_signal(signal.SIGINT)
+    assert said(process) == "Stopped; the last good book is as it was.\n"
+    shutil.rmtree(everything / ".press-cache")
+    shutil.rmtree(everything / "_book")
+    press("render", everything)
+    assert files_below(everything / "_book") == watched
+
+
+def test_a_fault_is_said_and_its_mending_rendered(
+    write_book: Callable[..., Path], watch: Watch
+) -> None:
+    root = write_book("# A\n\nGood.\n")
+    process = watch(root)
+    assert said(process).startswith("Rendered ")
+    (root / "index.qmd").write_text("# A\n\nSee @fig-none.\n")
+    assert said(process).startswith("index.qmd:3: the reference @fig-none cannot be resolved")
+    assert "Good." in page_texts(root / "_book")["index.html"]
+    (root / "index.qmd").write_text("# A\n\nBetter.\n")
+    assert said(process).startswith("Rendered ")
+    assert "Better." in page_texts(root / "_book")["index.html"]
