@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from calc.errors import InputError
-from calc.measure.timing import Measured, timed
+from calc.measure.timing import Measured, timed_anew
 
 LINE = 64  # bytes
 STEPS = 2**18
@@ -42,27 +42,32 @@ def latency(size: int) -> Measured:
     """Time of one step of the chase through `size` bytes."""
     how = f"pointer chase through {size} byte"
     if find_spec("numba"):
-        return _by_numba(chain(size), how)
-    whole, first = (_by_python(chain(each), how) for each in (size, IN_THE_FIRST_CACHE))
+        return _by_numba(size, how)
+    whole, first = (_by_python(each, how) for each in (size, IN_THE_FIRST_CACHE))
     above = whole.value - first.value
     return Measured(above, whole.spread, whole.repeats, f"{how} by Python, above the first cache")
 
 
-def _by_numba(following: Any, how: str) -> Measured:
+def _by_numba(size: int, how: str) -> Measured:
     from calc.measure import compiled
 
-    return timed(_walk(compiled.chase, following, STEPS), how, longest=0.3).per(STEPS)
+    return timed_anew(lambda: _walk(compiled.chase, chain(size), STEPS), how, longest=0.3).per(
+        STEPS
+    )
 
 
-def _by_python(following: Any, how: str) -> Measured:
+def _by_python(size: int, how: str) -> Measured:
     def chase(steps_from: Any, start: int, steps: int) -> int:
         at = start
         for _ in range(steps):
             at = steps_from[at]
         return at
 
-    held = array.array("q", following.tobytes())  # its elements come out faster than NumPy's
-    return timed(_walk(chase, held, PYTHON_STEPS), how, longest=0.3).per(PYTHON_STEPS)
+    def make() -> Callable[[], object]:
+        held = array.array("q", chain(size).tobytes())  # its elements come out faster than NumPy's
+        return _walk(chase, held, PYTHON_STEPS)
+
+    return timed_anew(make, how, longest=0.3).per(PYTHON_STEPS)
 
 
 def _walk(

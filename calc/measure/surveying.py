@@ -36,20 +36,24 @@ class Survey:
 
     @property
     def memory_bandwidth(self) -> Measured:
-        """The bandwidth of the record: halfway between copy and triad.
+        """The bandwidth of the record: all bytes of copy and triad over all of their time.
 
-        Most passes read one array or two for each that they write, as these do. Of a GPU, and
-        without numba, whose triad is one pass, it is that of the copy.
+        Bandwidth is bytes over time, so that of several passes is that of one after the other:
+        5 arrays over the time of 2 and of 3. These two are what STREAM begins and ends with, and
+        what most passes are: one array or two read for each that is written. It is what a program
+        gets that does both alike, and no ceiling: that is the triad's, in the table `measurement`.
+
+        Of a GPU, and without numba, whose triad is one pass, it is that of the copy.
         """
         copy = self.bandwidths["copy"]
         if "triad" not in self.bandwidths:
             return copy
         triad = self.bandwidths["triad"]
         return Measured(
-            (copy.value + triad.value) / 2,
+            5 / (2 / copy.value + 3 / triad.value),
             max(copy.spread, triad.spread),
             copy.repeats + triad.repeats,
-            f"halfway between {copy.how}, and {triad.how}",
+            f"bytes over time of {copy.how}, and {triad.how}, together",
         )
 
 
@@ -100,8 +104,7 @@ def _steps(machine: Machine, threads: int) -> Steps:
 
         for dtype in torch_rates.CPU_DTYPES:
             steps["peak", dtype] = partial(torch_rates.rate, dtype, "cpu", threads)
-    places = {f"L{level}": size // 2 for level, size in sorted(machine.caches.items())}
-    places["memory"] = large
+    places = {**_within(machine.caches), "memory": large}
     if not compiled:  # Python starts from the time of the first cache
         places = {f"{name}, above L1": size for name, size in places.items() if name != "L1"}
     for place, size in places.items():
@@ -109,6 +112,20 @@ def _steps(machine: Machine, threads: int) -> Steps:
     for size in working_set.sizes(large):
         steps["working set", size] = partial(working_set.bandwidth, size)
     return steps
+
+
+def _within(caches: dict[int, int]) -> dict[str, int]:
+    """Working sets that each cache serves: half of the first, twice the one before of the others.
+
+    A last cache is shared. What neighbours leave of it ends early, another day elsewhere, so that
+    half of its size tells of them; just beyond the cache before, it is the cache that answers.
+    """
+    sizes = [caches[level] for level in sorted(caches)]
+    wanted = [size // 2 for size in sizes[:1]] + [2 * size for size in sizes[:-1]]
+    return {
+        f"L{level}": min(want, caches[level])
+        for level, want in zip(sorted(caches), wanted, strict=True)
+    }
 
 
 def gpu_survey(on_progress: Progress | None = None) -> Survey:

@@ -15,6 +15,7 @@ TRIES = 3
 SHORTEST = 2e-3  # seconds of a sample: the clock and the loop around short work must not be seen
 LONGEST = 1.0  # seconds that all repeats together may take, once there are FEWEST
 FEWEST, MOST = 7, 31
+PLACES = 5
 
 
 class NoisyError(InputError):
@@ -57,21 +58,47 @@ def timed(
 
     Raises NoisyError where the last try is as noisy.
     """
+    return _steady(lambda: _repeats(work, longest, clock), what)
+
+
+def timed_anew(
+    make: Callable[[], Callable[[], object]],
+    what: str,
+    *,
+    longest: float = LONGEST,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Measured:
+    """The time of the work that `make` returns, each time with arrays of its own.
+
+    Which pages of memory an array gets decides which sets of a cache it competes for, and repeats
+    in one place never show it. So it is timed in PLACES places that exist at once, one after the
+    other; median and spread are those of all repeats.
+    """
+    works = [make() for _ in range(PLACES)]
+    each = longest / PLACES
+    return _steady(lambda: [s for work in works for s in _repeats(work, each, clock)], what)
+
+
+def _repeats(work: Callable[[], object], longest: float, clock: Callable[[], float]) -> list[float]:
     work()
     start = clock()
     work()
     once = clock() - start
     runs = max(1, round(SHORTEST / max(once, 1e-9)))
     repeats = min(MOST, max(FEWEST, int(longest / max(once * runs, 1e-9))))
-    spread = 0.0
+    return [_sample(work, runs, clock) for _ in range(repeats)]
+
+
+def _steady(draw: Callable[[], list[float]], what: str) -> Measured:
+    """The median of the samples that `draw` takes, once the middle half of them is close enough."""
     for _ in range(TRIES):
-        samples = [_sample(work, runs, clock) for _ in range(repeats)]
+        samples = draw()
         low, median, high = statistics.quantiles(samples, n=4, method="inclusive")
         spread = (high - low) / median
         if spread <= NOISY:
-            return Measured(quantity(median, "s"), spread, repeats, what)
+            return Measured(quantity(median, "s"), spread, len(samples), what)
     raise NoisyError(
-        f"{what}: the middle half of {repeats} repeats spans {spread:.0%} of their median, and"
+        f"{what}: the middle half of {len(samples)} repeats spans {spread:.0%} of their median, and"
         f" {NOISY:.0%} is the most that is reported; try again while nothing else is running"
     )
 

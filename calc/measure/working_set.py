@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import numpy
 
 from calc.measure.bandwidth import one_triad
-from calc.measure.timing import Measured, timed
+from calc.measure.timing import Measured, timed_anew
 from calc.units import quantity
 
 SMALLEST = 2**13
 ENOUGH = 2**22  # bytes of a call, so that the time of calling is not seen
+LINE = 64  # bytes
 
 
 def sizes(largest: int) -> list[int]:
@@ -22,7 +25,24 @@ def sizes(largest: int) -> list[int]:
 
 def bandwidth(size: int) -> Measured:
     """Triad over three arrays that take `size` bytes together, again and again, on one thread."""
-    a, b, c = (numpy.ones(size // 24) for _ in range(3))
     times = max(1, ENOUGH // size)
-    time = timed(lambda: one_triad(a, b, c, times), f"triad within {size} byte", longest=0.2)
-    return time.rate(quantity(3 * a.nbytes * times, "byte"))
+
+    def make() -> Callable[[], object]:
+        a, b, c = arrays(size)
+        return lambda: one_triad(a, b, c, times)
+
+    time = timed_anew(make, f"triad within {size} byte", longest=0.3)
+    return time.rate(quantity(sum(each.nbytes for each in arrays(size)) * times, "byte"))
+
+
+def arrays(size: int) -> list[Any]:
+    """Three arrays of FP64, one behind the other, each from the beginning of a cache line on.
+
+    Where an allocator puts them, they straddle lines, or a load of one shares the low bits of its
+    address with a store to another and waits for it: in the first cache that is a factor of three.
+    A third of a power of two, their distance is far from any multiple of a page.
+    """
+    length = size // 3 // LINE * LINE // 8
+    whole = numpy.ones(3 * length + LINE // 8)
+    first = -whole.ctypes.data % LINE // 8
+    return [whole[first + each * length :][:length] for each in range(3)]

@@ -15,7 +15,7 @@ def measured(text: str) -> Measured:
 
 
 def made_up(memory: float = 1.0, fp64: str = "48 GFLOP/s") -> Survey:
-    """A copy of 20 and a triad of 28 GB/s, or so many times as much."""
+    """A copy of 16 and a triad of 36 GB/s, 24 together, or so many times as much."""
     return Survey(
         machine=MACHINE,
         name='Made Up 9000 "X", 1 core',
@@ -24,8 +24,8 @@ def made_up(memory: float = 1.0, fp64: str = "48 GFLOP/s") -> Survey:
         threads=1,
         day=datetime.date(2026, 1, 2),
         bandwidths={
-            "copy": measured(f"{20 * memory} GB/s"),
-            "triad": measured(f"{28 * memory} GB/s"),
+            "copy": measured(f"{16 * memory} GB/s"),
+            "triad": measured(f"{36 * memory} GB/s"),
         },
         peaks={"fp64": measured(fp64), "fp32": measured("96 GFLOP/s")},
         latencies={"memory": measured("160 ns")},

@@ -38,7 +38,7 @@ def test_measure_writes_a_device_and_draws_it(
     printed = capsys.readouterr().out
     assert asked == [2]
     assert measure.read(path).measurement["command"] == "calc measure --threads 2"
-    assert ["bandwidth,", "triad", "28", "GB/s", "±", "1.2%"] in map(
+    assert ["bandwidth,", "triad", "36", "GB/s", "±", "1.2%"] in map(
         str.split, printed.splitlines()
     )
     for expected in ("ridge 4", "of an H100, fp16"):

@@ -19,7 +19,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
     saved = save(made_up(), path, "calc measure")
     device = hardware.load(path)["made-up-9000-x-1-core"]
     assert device.name == saved.name == 'Made Up 9000 "X", 1 core'
-    assert device.memory_bandwidth.m_as("GB/s") == pytest.approx(24)  # halfway from 20 to 28
+    assert device.memory_bandwidth.m_as("GB/s") == pytest.approx(24)  # 5 / (2/16 + 3/36)
     assert device.memory_capacity == quantity("16 GiB")
     assert device.on_chip_memory == quantity("32 MiB")
     assert device.dtypes == ("fp64", "fp32")
@@ -53,7 +53,7 @@ def test_laws_take_it() -> None:
 @pytest.mark.parametrize(
     ("memory", "fp64", "why"),
     [
-        (0.0, "48 GFLOP/s", "memory_bandwidth must be positive"),
+        (-1.0, "48 GFLOP/s", "memory_bandwidth must be positive"),
         (1.0, "0 GFLOP/s", "peak.fp64 must be positive"),
         (1e-6, "48 GFLOP/s", r"/machine.toml: .* ridge point of 2 MFLOP/byte"),
         (1.0, "48 MFLOP/s", "ridge point of 0.002 FLOP/byte"),
@@ -72,7 +72,7 @@ def test_an_older_record_outlives_a_refused_one(tmp_path: Path) -> None:
     path = tmp_path / "machine.toml"
     save(made_up(), path, "calc measure")
     with pytest.raises(InputError):
-        save(made_up(0.0), path, "calc measure")
+        save(made_up(-1.0), path, "calc measure")
     assert read(path).memory_bandwidth.m_as("GB/s") == pytest.approx(24)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from calc import quantity
 from calc.measure import NoisyError, timed
+from calc.measure.timing import PLACES, timed_anew
 
 
 def clock_of(durations: Sequence[float]) -> Callable[[], float]:
@@ -56,6 +57,25 @@ def test_short_work_is_run_many_times_in_a_sample() -> None:
     found = timed(work, "a test", clock=clock_of([1e-5, *[2e-3] * 31]))
     assert runs[0] == 2 + 200 * 31
     assert found.value.m_as("s") == pytest.approx(1e-5)
+
+
+def test_work_in_several_places_has_the_spread_of_them_all() -> None:
+    made, runs = [0], [0]
+
+    def make() -> Callable[[], object]:
+        made[0] += 1
+        return lambda: runs.__setitem__(0, runs[0] + 1)
+
+    times = [each for each in (0.100, 0.102, 0.104, 0.106, 0.108) for _ in range(8)]  # 1 tells 7
+    found = timed_anew(make, "a test", longest=0.1, clock=clock_of(times))
+    assert made[0] == PLACES == 5
+    assert found.repeats == 7 * PLACES
+    assert runs[0] == found.repeats + 2 * PLACES
+    assert found.value.m_as("s") == pytest.approx(0.104)
+    assert found.spread == pytest.approx(0.004 / 0.104)
+    apart = [0.1] * 16 + [0.2] * 16 + [0.3] * 8  # steady in each place
+    with pytest.raises(NoisyError, match="35 repeats"):
+        timed_anew(make, "a test", longest=0.1, clock=clock_of(apart))
 
 
 def test_rates_and_steps_keep_the_spread() -> None:
