@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import hypot
 
 from matplotlib.axes import Axes
@@ -9,15 +10,21 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from calc.derivations.hardware_tables import AcceleratorTables, dtype_of_two_bytes
+from calc.derivations.hardware_tables import (
+    AcceleratorTables,
+    dtype_of_two_bytes,
+    short_names,
+)
 from calc.hardware import Accelerator
 from figures import style
 
-GROUPS = (  # the devices, and their mark
-    (AcceleratorTables.gpus, "o"),
-    (AcceleratorTables.cloud, "s"),
-    (AcceleratorTables.edge, "^"),
-)
+GROUPS = {  # of the registry, and their mark
+    "o": AcceleratorTables.gpus.devices,
+    "s": AcceleratorTables.cloud.devices,
+    "^": AcceleratorTables.edge.devices,
+}
+MARKS = {device.key: mark for mark, devices in GROUPS.items() for device in devices}
+DEVICES = tuple(device for devices in GROUPS.values() for device in devices)
 FIRST = ("h100", "a100", "tpu-v5p", "h200", "mi300x", "gb200", "b200", "tpu-v7", "v100")
 PLACES = (  # where a name may stand beside its mark: offsets in points, and which side is held
     (6, 0, "left", "center"),
@@ -40,18 +47,19 @@ FAR = (  # with a line to the mark, where there is room for it
 )
 
 
-def draw() -> Figure:
+def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
+    """Of any accelerators; those that are not of the registry are diamonds."""
     figure = style.figure(height=4.8, narrow_height=5.0)
     axes = figure.subplots()
     style.log_axis(axes, "x", "Memory bandwidth (GB/s)")
     axes.set_ylabel("Ridge point (operations for each byte)")
     axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
-    axes.set_xlim(35, 3e4)
+    slowest = min(device.memory_bandwidth.m_as("GB/s") for device in devices)
+    axes.set_xlim(min(35, 0.8 * slowest), 3e4)
     axes.set_ylim(0, 760)
     points = {
-        device: _mark(axes, device, dtype, mark)
-        for group, mark in GROUPS
-        for device in group.devices
+        device: _mark(axes, device, dtype, MARKS.get(device.key, "D"))
+        for device in devices
         if (dtype := _format(device))
     }
     _names(figure, axes, points)
@@ -84,11 +92,11 @@ def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, fl
     figure.draw_without_rendering()
     marks = {device: axes.transData.transform(at) for device, at in points.items()}
     taken: list[Bbox] = []
+    names = short_names(list(points))
     short = {
-        device: group.names[device.key]
+        device: names[device.key]
         + ("" if dtype_of_two_bytes(device) else f" ({str(_format(device)).upper()})")
-        for group, _ in GROUPS
-        for device in group.devices
+        for device in points
     }
     rank = {key: place for place, key in enumerate(FIRST)}
     for device in sorted(points, key=lambda each: (rank.get(each.key, len(rank)), -each.year)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy
@@ -9,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import hardware, quantity, roofline
+from calc.derivations.hardware_tables import dtype_of_two_bytes
 from calc.derivations.roofline import A100Roofline, DecodeStep
 from calc.hardware import Accelerator
 from calc.units import Quantity
@@ -16,21 +19,24 @@ from figures import style
 
 RATE = "TFLOP/s"
 INTENSITY = "FLOP/byte"
-DEVICES = {"h100": "fp16", "tpu-v5p": "bf16", "a100": "fp16"}
-LINES = {"h100": "-", "tpu-v5p": (0, (6, 2)), "a100": (0, (6, 2, 1.5, 2))}  # distinct in grey too
+DEVICES = tuple(hardware.get(key) for key in ("h100", "tpu-v5p", "a100"))
+LINES = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 2)))  # distinct in grey too
 SHORT_NAMES = {"h100": "H100 SXM", "tpu-v5p": "TPU v5p", "a100": "A100 SXM"}
 
 
-def draw() -> Figure:
+def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
+    """Of any accelerators, in a format of two bytes or, where they have none, in FP32."""
     narrow = style.is_narrow()
     figure = style.figure(height=4.9, narrow_height=4.6)
     axes = figure.subplots()
     style.log_axis(axes, "x", f"Arithmetic intensity ({INTENSITY})", decades=2 if narrow else 1)
     style.log_axis(axes, "y", f"Attainable rate ({RATE})")
     axes.set_xlim(0.02, 1e4)
-    axes.set_ylim(0.06, 2e3)
-    for line, (key, dtype) in enumerate(DEVICES.items()):
-        _roof(axes, hardware.get(key), dtype, line, narrow)
+    slowest = min(device.memory_bandwidth.m_as("TB/s") for device in devices)
+    axes.set_ylim(min(0.06, 0.03 * slowest), 2e3)
+    for number, (device, line) in enumerate(zip(devices, cycle(LINES), strict=False)):
+        dtype = dtype_of_two_bytes(device) or "fp32"
+        _roof(axes, device, dtype, line, number, narrow)
     _workloads(axes, narrow)
     _gap(axes)
     axes.text(
@@ -47,12 +53,14 @@ def draw() -> Figure:
     return figure
 
 
-def _roof(axes: Axes, device: Accelerator, dtype: str, line: int, narrow: bool) -> None:
-    colour = style.DEVICES[device.key]
+def _roof(
+    axes: Axes, device: Accelerator, dtype: str, line: Any, number: int, narrow: bool
+) -> None:
+    colour = style.DEVICES.get(device.key, style.INK)
     peak, ridge = device.peak(dtype), device.ridge_point(dtype)
     intensity = quantity(numpy.geomspace(*axes.get_xlim(), 400), INTENSITY)
     rate = roofline.attainable(peak, device.memory_bandwidth, intensity)
-    axes.plot(intensity.magnitude, rate.m_as(RATE), color=colour, linestyle=LINES[device.key])
+    axes.plot(intensity.magnitude, rate.m_as(RATE), color=colour, linestyle=line)
     axes.plot(
         [ridge.magnitude] * 2,
         [1.1 if narrow else axes.get_ylim()[0], peak.m_as(RATE)],
@@ -67,10 +75,10 @@ def _roof(axes: Axes, device: Accelerator, dtype: str, line: int, narrow: bool) 
         "size": style.SMALL,
         "va": "center",
     }
-    name, at = SHORT_NAMES[device.key], f"{ridge.magnitude:.0f}"
+    name, at = SHORT_NAMES.get(device.key, device.name), f"{ridge.magnitude:.0f}"
     if narrow:
         both = f"{name.split()[0]}: {peak:.4g}, ridge {at}"
-        axes.text(1e4, 0.55 * 0.5**line, both, ha="right", **labels)
+        axes.text(1e4, 0.55 * 0.5**number, both, ha="right", **labels)
         return
     axes.annotate(
         f"{name}\N{NO-BREAK SPACE} {peak:.4g}",
@@ -79,7 +87,7 @@ def _roof(axes: Axes, device: Accelerator, dtype: str, line: int, narrow: bool) 
         textcoords="offset points",
         **labels,
     )
-    axes.text(360, 0.6 * 0.5**line, f"{name.split()[0]}: ridge at {at}", **labels)
+    axes.text(360, 0.6 * 0.5**number, f"{name.split()[0]}: ridge at {at}", **labels)
 
 
 def _workloads(axes: Axes, narrow: bool) -> None:

@@ -19,7 +19,7 @@ EDGE = ("jetson", "phone", "snapdragon", "xeon", "ryzen")
 MEMORY_FIELDS = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
 
 
-def _short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
+def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
     """Names by key, without vendor or module, and with the memory only where two differ by it."""
     left_out = (
         r"^(NVIDIA|AMD|Google|AWS|Intel|Apple|Qualcomm)|,.*|\(.*\)|"
@@ -65,7 +65,7 @@ class _Group:
     def __init__(self, devices: Sequence[Accelerator]) -> None:
         self.devices = sorted(devices, key=lambda each: (each.year, each.memory_bandwidth))
         columns = self._columns()
-        self.names = _short_names(self.devices)
+        self.names = short_names(self.devices)
         self.header = ["Device", *columns]
         self.memory_rows = [
             (

@@ -63,6 +63,7 @@ class EnergyOfArithmetic:
     largest_gain = int8_add / int8_add_7nm
     fp32_per_int8_multiply = fp32_multiply / int8_multiply
     fp32_per_fp16_multiply = fp32_multiply / fp16_multiply
+    int32_per_int8_multiply = int32_multiply / int8_multiply
 
     rows = (
         (

@@ -1,0 +1,92 @@
+"""The roofline of a measured core next to an H100's, and where the kernels of the suite end up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from polars import col
+
+from calc import hardware, quantity, roofline
+from calc.derivations.hardware_aware import CPU, KERNELS
+from calc.hardware import Accelerator
+from figures import style
+
+RATE = "GFLOP/s"
+DEVICES = ((hardware.H100, "fp16"), (CPU, "fp32"), (CPU, "fp64"))
+NAMES = {"h100": "H100"}
+LABELS = {  # of kernels: offset in points, and the side that it stands on
+    "resolvent": ((7, -1), "left"),
+    "GEMM, 8 rows": ((7, 0), "left"),
+    "attention, decode": ((7, -4), "left"),
+}
+
+
+def draw(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> Figure:
+    """Of any accelerators, each in a number format."""
+    figure = style.figure(height=4.3, narrow_height=4.3)
+    axes = figure.subplots()
+    style.log_axis(
+        axes, "x", "Arithmetic intensity (FLOP/byte)", decades=2 if style.is_narrow() else 1
+    )
+    style.log_axis(axes, "y", f"Rate ({RATE})", decades=2 if style.is_narrow() else 1)
+    axes.set_xlim(0.05, 3e3)
+    axes.set_ylim(0.3, 4e6)
+    for device, dtype in devices:
+        _roof(axes, device, dtype)
+    _kernels(axes)
+    return figure
+
+
+def _roof(axes: Axes, device: Accelerator, dtype: str) -> None:
+    colour = style.DEVICES.get(device.key, style.INK)
+    low, high = axes.get_xlim()
+    peak, bandwidth, ridge = device.peak(dtype), device.memory_bandwidth, device.ridge_point(dtype)
+    corners = quantity(numpy.array([low, ridge.magnitude, high]), "FLOP/byte")
+    rates = roofline.attainable(peak, bandwidth, corners).m_as(RATE)
+    axes.plot(corners.magnitude, rates, color=colour, linestyle="--" if dtype == "fp64" else "-")
+    axes.plot(ridge.magnitude, rates[1], "o", color=colour, markersize=4.5)
+    at = "ridge" if style.is_narrow() else "ridge at"
+    name = f"{NAMES.get(device.key, device.name)}, {dtype.upper()}: {at} {ridge.magnitude:.3g}"
+    above = dtype != "fp64"
+    axes.annotate(
+        name,
+        (high, rates[-1]),
+        xytext=(-2, 4 if above else -4),
+        textcoords="offset points",
+        ha="right",
+        va="bottom" if above else "top",
+        color=colour,
+        weight="bold",
+        size=style.SMALL,
+    )
+
+
+def _kernels(axes: Axes) -> None:
+    """Each kernel by its own count of operations and bytes, where it has operations."""
+    rows = KERNELS.filter(col("operations") > 0).with_columns(
+        (col("operations") / col("traffic_bytes")).alias("intensity"),
+        (col("operations") / col("measured_seconds") / 1e9).alias("rate"),
+    )
+    axes.plot(
+        rows["intensity"].to_list(),
+        rows["rate"].to_list(),
+        "o",
+        color=style.RED,
+        markersize=4,
+        alpha=0.75,
+    )
+    for name, (offset, side) in LABELS.items():
+        row = rows.row(by_predicate=col("name") == name, named=True)
+        axes.annotate(
+            name,
+            (row["intensity"], row["rate"]),
+            xytext=offset,
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            color=style.RED,
+            size=style.SMALL,
+        )

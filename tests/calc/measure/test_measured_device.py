@@ -1,0 +1,123 @@
+"""The stored measurement goes wherever a device goes: into every law, planner and figure."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from matplotlib.figure import Figure
+
+import calc
+import figures
+from calc import hardware, inference, models, parallelism
+from calc.measure.kernels import product
+from calc.records import DATA
+from tests.calc.references import REFERENCES
+from tests.calc.test_law import LAWS, arguments_of, valid
+
+(CPU,) = hardware.load(DATA / "measured" / "cpu.toml").values()
+RATES = {"FLOP/s": CPU.peak("fp32"), "byte/s": CPU.memory_bandwidth}
+OF_RATES = [
+    name
+    for name, law in LAWS.items()
+    if RATES.keys() & {x.unit for x in arguments_of(law).values()}
+]
+
+
+@pytest.mark.parametrize("name", OF_RATES)
+def test_every_law_of_a_rate_takes_it(name: str) -> None:
+    units = {each: argument.unit for each, argument in arguments_of(LAWS[name]).items()}
+    given = {
+        each: RATES.get(units[each], drawn) for each, drawn in valid(LAWS[name], seed=1).items()
+    }
+    found = LAWS[name](**given)
+    exact = REFERENCES[name](*(Fraction(given[each].m_as(units[each])) for each in given))
+    if isinstance(exact, str):
+        assert found == exact
+    else:
+        unit = get_args(get_type_hints(LAWS[name], include_extras=True)["return"])[1]
+        assert math.isclose(found.m_as(unit), exact, rel_tol=1e-9)
+
+
+def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public function of calc and of the figures that takes accelerators."""
+    for package in (calc, figures):
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            if not re.search(r": .*\bAccelerator\b", path.read_text(encoding="utf-8")):
+                continue
+            parts = path.relative_to(Path(package.__path__[0]).parent).with_suffix("").parts
+            module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                parameters = inspect.signature(function).parameters.values()
+                if (
+                    function.__module__ == module.__name__
+                    and not name.startswith("_")
+                    and any("Accelerator" in str(each.annotation) for each in parameters)
+                ):
+                    yield f"{module.__name__}.{name}", function
+
+
+FUNCTIONS = dict(functions_of_devices())
+LINK = parallelism.Link("10 GB/s")
+GIVEN = {  # an argument of each name, where it has no default
+    "model": models.get("llama-3-8b"),
+    "context": 128,
+    "length": 128,
+    "prompt": 128,
+    "generated": 16,
+    "tokens": 128,
+    "sequences": 1,
+    "layout": parallelism.Layout(),
+    "inner": LINK,
+    "outer": LINK,
+    "kernel": product("product", "fp32", 32, 32, 32),
+    "kernels": [lambda: product("product", "fp32", 32, 32, 32)],
+    "dtype": "fp32",
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_of_a_device_takes_it(name: str) -> None:
+    arguments: dict[str, Any] = {}
+    for each in inspect.signature(FUNCTIONS[name]).parameters.values():
+        if "tuple[Accelerator, str]" in str(each.annotation):
+            arguments[each.name] = [(CPU, "fp32"), (hardware.H100, "fp16")]
+        elif "[Accelerator]" in str(each.annotation):
+            arguments[each.name] = [CPU, hardware.H100]
+        elif "Accelerator" in str(each.annotation):
+            arguments[each.name] = CPU
+        elif each.default is each.empty:
+            assert each.name in GIVEN, f"say in GIVEN what {name}() may be given for {each.name}"
+            arguments[each.name] = GIVEN[each.name]
+    found = FUNCTIONS[name](**arguments)
+    assert found
+    if isinstance(found, Figure):
+        found.draw_without_rendering()
+        told = {text.get_text() for axes in found.axes for text in axes.texts}
+        assert any("EPYC" in each for each in told)
+
+
+def test_they_are_found() -> None:
+    """Names that would be missed if the search went wrong."""
+    assert {
+        *(f"calc.inference.{each}" for each in ("prefill", "decode", "largest_batch", "frontier")),
+        "calc.parallelism.training_step",
+        "calc.measure.validation.predicted_time",
+        "calc.measure.picture.roofline_lines",
+        *(f"figures.{each}.draw" for each in ("roofline", "devices", "measured_roofline")),
+    } <= FUNCTIONS.keys()
+
+
+def test_a_step_of_decoding_on_it_is_bound_by_its_own_memory() -> None:
+    found = inference.decode(GIVEN["model"], CPU, 128)
+    assert found.bound == "memory"
+    # 8.03 billion parameters less the embedding that is looked up, in two bytes, and the cache.
+    read = 2 * (8_030_261_248 - 128_256 * 4096 - 266_240) + 128 * 2**17
+    assert found.lower.m_as("s") == pytest.approx(read / CPU.memory_bandwidth.m_as("byte/s"))
