@@ -31,6 +31,9 @@ WHERE_REPORTED = {
     "pue": "PUE",
     "carbon_intensity": "carbon intensity of the electricity",
     "carbon": "emissions of the electricity",
+    "interruptions": "unexpected interruptions",
+    "observed_time": "time in which they were counted",
+    "storage_bandwidth": "bandwidth of its storage",
 }
 TITLES = FIELDS | WHERE_REPORTED
 INHERITED = ("kind", "source", "checked")
@@ -121,6 +124,21 @@ class Run:
     def carbon(self) -> Quantity:
         """Emissions of the electricity of the training, by where it was used."""
         return self._read("carbon")
+
+    @property
+    def interruptions(self) -> Quantity:
+        """Times that the run stopped without its authors' intent, while they were counted."""
+        return self._read("interruptions")
+
+    @property
+    def observed_time(self) -> Quantity:
+        """Time in which the interruptions were counted."""
+        return self._read("observed_time")
+
+    @property
+    def storage_bandwidth(self) -> Quantity:
+        """Bandwidth at which all devices together can write for long."""
+        return self._read("storage_bandwidth")
 
     def publishes(self, name: str) -> bool:
         """Whether the report gives a number such as "device_time"."""

@@ -8,7 +8,8 @@ from scipy.optimize import minimize_scalar
 
 from calc import quantity, runs, training
 
-# Size, operations and tokens of models that are best for them [Hoffmann et al. 2022, table 3].
+# Size, operations and tokens of models that are best for them [Hoffmann et al. 2022, table 3]; all
+# rows as four accounts of the paper print them.
 CHINCHILLA = [
     (400e6, 1.92e19, 8.0e9),
     (1e9, 1.21e20, 20.2e9),

@@ -154,7 +154,8 @@ def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     assert several[1].magnitude == most
 
 
-# Acceptance, drafted tokens, operations and speed [Leviathan et al. 2023, table 1].
+# Acceptance, drafted tokens, operations and speed [Leviathan et al. 2023, table 1]. The rows of 5
+# and 10 tokens stand in an account of the paper, the others follow from its theorems 3.8 and 3.11.
 LEVIATHAN = [
     (0.6, 2, 1.53, 1.96),
     (0.7, 3, 1.58, 2.53),
@@ -172,7 +173,7 @@ def test_published_speculation(
     found = inference.speculative_speedup(acceptance, drafted).magnitude
     assert found == pytest.approx(speed, abs=0.005)
     cost = inference.speculative_operations(acceptance, drafted).magnitude
-    assert cost == pytest.approx(operations, abs=0.01)
+    assert cost == pytest.approx(operations, abs=0.005)
 
 
 def test_ends_of_speculation() -> None:
