@@ -28,28 +28,17 @@ class FirstEstimate:
 
 
 class PublishedRuns:
-    """The equation gives the work that reports print, and two thirds or more of their time."""
+    """The equation gives the work that reports print, and for PaLM two thirds of the time."""
 
     palm = runs.get("palm-540b")
     llama2 = runs.get("llama-2-70b")
     llama3 = runs.get("llama-3-1-405b")
-    palm_devices = palm.devices
-    palm_throughput = palm.throughput
     palm_mfu = palm.mfu
     palm_mfu_with_attention = palm.mfu_with_attention
     palm_hfu = palm.hfu
     llama3_mfu = llama3.mfu
-    llama3_devices = llama3.devices
-    llama3_effective_time = llama3.effective_time
-    all = tuple(runs.get(name) for name in runs.names())
+    all = tuple(each for each in map(runs.get, runs.names()) if each.publishes("work"))
 
-    palm_mfu_from_throughput = training.mfu(
-        palm.parameters,
-        (palm.throughput * quantity("1 s")).to("token"),
-        palm.devices,
-        palm.device_peak,
-        "1 s",
-    ).to("%")
     palm_overall = training.mfu(
         palm.parameters, palm.tokens, 1, palm.device_peak, palm.device_time
     ).to("%")
@@ -59,34 +48,14 @@ class PublishedRuns:
     llama2_overall = training.mfu(
         llama2.parameters, llama2.tokens, 1, llama2.device_peak, llama2.device_time
     ).to("%")
-    llama3_overall = training.mfu(
-        llama3.parameters, llama3.tokens, 1, llama3.device_peak, llama3.device_time
-    ).to("%")
-    llama3_ratio = llama3.device_time / training.training_time(
-        llama3.parameters, llama3.tokens, 1, llama3.device_peak, llama3.mfu
-    )
-    llama3_explained = (llama3.mfu * llama3.effective_time).to("%")
 
     @staticmethod
     def work_row(run: runs.Run) -> tuple[Any, ...]:
         """Operations by the equation, and as reported."""
         computed = training.training_flops(run.parameters, run.tokens).to("ZFLOP")
-        reported = run.work.to("ZFLOP") if run.publishes("work") else None
-        ratio = computed / reported if reported is not None else None
+        reported = run.work.to("ZFLOP")
         parameters, tokens = run.parameters.m_as("param") / 1e9, run.tokens.m_as("token") / 1e9
-        return run.name, parameters, tokens, computed, reported, ratio
-
-    @staticmethod
-    def time_row(run: runs.Run) -> tuple[Any, ...]:
-        """Device-hours by the equation and as reported, and the utilisation of the whole."""
-        work = run.parameters, run.tokens, 1, run.device_peak
-        reported = run.device_time if run.publishes("device_time") else None
-        mfu = run.mfu if run.publishes("mfu") else None
-        computed = training.training_time(*work, mfu).to("h") if mfu is not None else None
-        ratio = reported / computed if reported is not None and computed is not None else None
-        overall = training.mfu(*work, reported).to("%") if reported is not None else None
-        device = run.device.removeprefix("NVIDIA ").removeprefix("Google ").removesuffix(" 80 GB")
-        return f"{run.name}, {device}", mfu, computed, reported, ratio, overall
+        return run.name, parameters, tokens, computed, reported, computed / reported
 
 
 class Attention:

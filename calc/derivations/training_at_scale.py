@@ -1,0 +1,438 @@
+"""What the chapter "Training at scale" quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc import collectives, hardware, models, parallelism, quantity, runs, training
+from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.parallelism import DeviceMemory, Layout, Link, Step
+from calc.units import Quantity
+
+LLAMA = models.get("llama-3-70b")
+LENGTH = 8192
+
+
+def _held(way: tuple[str, Layout, str]) -> DeviceMemory:
+    _, layout, recomputation = way
+    return parallelism.memory_per_device(LLAMA, layout, LENGTH, 1, recomputation)
+
+
+class ShardedStates:
+    """States are divided by shards, slices and stages; activations by slices alone."""
+
+    model = LLAMA
+    h100 = hardware.get("h100")
+    capacity = h100.memory_capacity
+    length = LENGTH
+    devices = 64
+    # What is cut and how, what is recomputed, and a name for the figure.
+    ways = (
+        ("64 copies", Layout(data=64), "selective"),
+        ("ZeRO 1: optimizer", Layout(data=64, sharding=1), "selective"),
+        ("ZeRO 2: gradients", Layout(data=64, sharding=2), "selective"),
+        ("ZeRO 3: weights", Layout(data=64, sharding=3), "selective"),
+        ("… and recomputed", Layout(data=64, sharding=3), "full"),
+        ("8 slices, 8 copies", Layout(data=8, tensor=8), "selective"),
+        ("… with ZeRO 1", Layout(data=8, tensor=8, sharding=1), "selective"),
+        ("8 slices, 8 stages", Layout(tensor=8, pipeline=8, microbatches=8), "selective"),
+    )
+
+    held = tuple(map(_held, ways))
+    bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
+    state = training.model_memory(model.parameters, bytes_per_parameter)
+    one_copy = held[0].total
+    activations = held[0].activations
+    sharded = held[3].total
+    sharded_states = (held[3].total - held[3].activations).to("GB")
+    recomputed = held[4].total
+    sliced = held[6].total
+    sliced_activations = held[6].activations
+    staged = held[7].total
+    staged_activations = held[7].activations
+
+
+class Cuts:
+    """What a cut sends in a step decides which link it may use."""
+
+    model = ShardedStates.model
+    h100 = ShardedStates.h100
+    length = ShardedStates.length
+    devices = 1024
+    sequences = 2048
+    node = 8
+    efficiency = quantity(70, "%")
+    degrees = (1, 2, 4, 8, 16, 32)
+    most = 16384
+    inner = Link(h100.link_bandwidth, AnchorLatencies.nvlink)
+    outer = Link(AnchorBandwidths.infiniband, AnchorLatencies.infiniband)
+
+    batch = quantity(sequences * length, "token")
+
+    @classmethod
+    def step(cls, layout: Layout, recomputation: str = "selective") -> Step:
+        """A step of the batch; slices that do not fit a node talk over its network."""
+        return parallelism.training_step(
+            cls.model,
+            layout,
+            cls.length,
+            1,
+            cls.h100,
+            cls.inner if layout.tensor <= cls.node else cls.outer,
+            cls.outer,
+            recomputation,
+            efficiency=cls.efficiency,
+        )
+
+    @classmethod
+    def sliced(cls, devices: int, tensor: int) -> Layout:
+        """Slices, and copies that share their optimizer, for the batch on so many devices."""
+        copies = devices // tensor
+        return Layout(data=copies, tensor=tensor, microbatches=cls.sequences // copies, sharding=1)
+
+    @classmethod
+    def sharded(cls, devices: int) -> Layout:
+        """No slices: all of the state is shared by all devices."""
+        return Layout(data=devices, microbatches=cls.sequences // devices, sharding=3)
+
+    @classmethod
+    def fits(cls, tensor: int) -> bool:
+        """Whether a device holds its slice."""
+        held = parallelism.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
+        return bool(held.total <= cls.h100.memory_capacity)
+
+
+class TrafficOfCuts:
+    """Slices send most, stages least."""
+
+    layers = Cuts.model.layers
+    element = quantity("2 byte")
+    all_reduces = 4
+    slices = 8
+    stages = 4
+    microbatches = 16
+
+    vector = (Cuts.length * Cuts.model.width * element).to("MB")
+    gradients = training.model_memory(Cuts.model.parameters, "2 byte/param")
+    tensor = (
+        collectives.all_reduce_traffic(vector, slices) * all_reduces * layers * microbatches
+    ).to("TB")
+    weights = parallelism.sharded_traffic(gradients, Cuts.devices, 2).to("GB")
+    data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
+    pipeline = (
+        parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
+    ).to("GB")
+
+    @staticmethod
+    def row(cut: str, sends: str, size: Quantity) -> tuple[Any, ...]:
+        """A cut, what it sends, how much in a step, and how long over either link."""
+        return (
+            cut,
+            sends,
+            size,
+            (size / AnchorBandwidths.nvlink).to("s"),
+            (size / AnchorBandwidths.infiniband).to("s"),
+        )
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """From most to least."""
+        return [
+            cls.row("8 slices", "vectors of all tokens, in every layer", cls.tensor),
+            cls.row("shards, weights too", "weights, for every microbatch", cls.weights),
+            cls.row("128 copies of 8 slices", "gradients, once a step", cls.data),
+            cls.row("4 stages of 8 slices", "vectors of all tokens, once", cls.pipeline),
+        ]
+
+
+class StepBounds:
+    """The step of eight slices lies between its bounds, and so does its utilisation."""
+
+    step = Cuts.step(Cuts.sliced(Cuts.devices, Cuts.node))
+    across = Cuts.step(Cuts.sliced(Cuts.devices, 2 * Cuts.node))
+    last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
+    sharded_step = Cuts.step(Cuts.sharded(Cuts.devices), "full")
+
+    compute = step.times["compute"]
+    tensor = step.times["tensor"]
+    data = step.times["data"].to("s")
+    lower = step.lower
+    upper = step.upper
+    least = step.mfu[0].to("%")
+    most = step.mfu[1].to("%")
+    across_most = across.mfu[1].to("%")
+    across_tensor = across.times["tensor"]
+    last_least = last.mfu[0].to("%")
+    last_compute = last.times["compute"]
+    last_data = last.times["data"]
+    sharded_least = sharded_step.mfu[0].to("%")
+    sharded_most = sharded_step.mfu[1].to("%")
+
+
+class CountedTwice:
+    """Recomputation is work of the hardware, and not of the model."""
+
+    mt_nlg = runs.get("mt-nlg-530b")
+    palm = runs.get("palm-540b")
+    bloom = runs.get("bloom-176b")
+    mt_nlg_mfu = mt_nlg.mfu_with_attention
+    mt_nlg_reported = mt_nlg.hfu
+    palm_mfu = palm.mfu_with_attention
+    palm_hfu = palm.hfu
+    bloom_hfu = bloom.hfu
+
+    mt_nlg_hfu = parallelism.hfu(mt_nlg_mfu, 1).to("%")
+    palm_recomputed = (3 * (palm_hfu / palm_mfu - 1)).to("%")
+    bloom_mfu = (bloom_hfu * 3 / 4).to("%")
+
+
+class TrainingRuns:
+    """Hours by the equation and as reported: from nothing lost to half as much again."""
+
+    all = tuple(runs.get(name) for name in runs.names())
+    gopher = runs.get("gopher-280b")
+    bloom = runs.get("bloom-176b")
+    palm = runs.get("palm-540b")
+    llama = runs.get("llama-65b")
+    small = runs.get("llama-3-1-8b")
+    middle = runs.get("llama-3-1-70b")
+    large = runs.get("llama-3-1-405b")
+    deepseek = runs.get("deepseek-v3")
+    opt = runs.get("opt-175b")
+    palm_throughput = palm.throughput
+    palm_devices = palm.devices
+    large_mfu = large.mfu
+    large_devices = large.devices
+    large_effective_time = large.effective_time
+    deepseek_mfu = deepseek.mfu_with_attention
+    opt_work = opt.work
+
+    @staticmethod
+    def steady(run: runs.Run) -> Quantity | None:
+        """MFU in steady state: as reported, by the throughput, or with all layers recomputed."""
+        if run.publishes("mfu"):
+            return run.mfu
+        if run.publishes("throughput"):
+            tokens = (run.throughput * quantity("1 s")).to("token")
+            return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
+        return run.hfu * 3 / 4 if run.publishes("hfu") else None
+
+    @classmethod
+    def computed(cls, run: runs.Run) -> Quantity | None:
+        """Hours of all devices by the equation, at the utilisation of steady state."""
+        steady = cls.steady(run)
+        if steady is None:
+            return None
+        time = training.training_time(run.parameters, run.tokens, 1, run.device_peak, steady)
+        return time.to("h")
+
+    @staticmethod
+    def overall(run: runs.Run) -> Quantity | None:
+        """Utilisation over all hours that were reported."""
+        if not run.publishes("device_time"):
+            return None
+        return training.mfu(run.parameters, run.tokens, 1, run.device_peak, run.device_time).to("%")
+
+    @classmethod
+    def ratio(cls, run: runs.Run) -> Quantity | None:
+        """Hours as reported over hours by the equation."""
+        computed = cls.computed(run)
+        if computed is None or not run.publishes("device_time"):
+            return None
+        return run.device_time / computed
+
+    @classmethod
+    def row(cls, run: runs.Run) -> tuple[Any, ...]:
+        """A run: what it reports, what the equation gives, and their ratio."""
+        device = run.device.split(" ", 1)[1].removesuffix(" 80 GB").removesuffix(" 40 GB")
+        steady, computed = cls.steady(run), cls.computed(run)
+        return (
+            f"[{run.name}, {device}](../backmatter/sources.qmd#{run.key})",
+            run.tokens.m_as("token") / 1e9,
+            int(run.devices.m_as("")) if run.publishes("devices") else None,
+            None if steady is None else steady.to("%"),
+            None if computed is None else computed.m_as("h") / 1e6,
+            run.device_time.m_as("h") / 1e6 if run.publishes("device_time") else None,
+            cls.ratio(run),
+            cls.overall(run),
+        )
+
+
+class Outliers:
+    """What explains the ratios of the table, and what does not."""
+
+    palm_ratio = TrainingRuns.ratio(TrainingRuns.palm)
+    palm_steady = training.mfu(
+        TrainingRuns.palm.parameters,
+        (TrainingRuns.palm.throughput * quantity("1 s")).to("token"),
+        TrainingRuns.palm.devices,
+        TrainingRuns.palm.device_peak,
+        "1 s",
+    ).to("%")
+    llama_ratio = TrainingRuns.ratio(TrainingRuns.llama)
+    deepseek_steady = TrainingRuns.steady(TrainingRuns.deepseek).to("%")  # type: ignore[union-attr]
+    bloom_ratio = TrainingRuns.ratio(TrainingRuns.bloom)
+    gopher_ratio = TrainingRuns.ratio(TrainingRuns.gopher)
+    small_overall = TrainingRuns.overall(TrainingRuns.small)
+    middle_overall = TrainingRuns.overall(TrainingRuns.middle)
+    large_overall = TrainingRuns.overall(TrainingRuns.large)
+    large_explained = (TrainingRuns.large_mfu * TrainingRuns.large_effective_time).to("%")
+    palm_overall = TrainingRuns.overall(TrainingRuns.palm)
+    falcon_overall = TrainingRuns.overall(runs.get("falcon-180b"))
+
+
+class Failures:
+    """A machine fails as often as all its devices together, and restarts are what that costs."""
+
+    run = runs.get("llama-3-1-405b")
+    opt = runs.get("opt-175b")
+    interruptions = run.interruptions
+    observed_time = run.observed_time
+    devices = run.devices
+    effective_time = run.effective_time
+    storage = run.storage_bandwidth
+    checkpointed = quantity("12 byte/param")
+    restart = quantity("10 min")
+    quick_restart = quantity("1 min")
+    slow_checkpoint = quantity("5 min")
+    fixed = quantity("4 h")
+    fewest = 1000
+    most = 250000
+    many = 131072
+
+    between = (observed_time / interruptions).to("h")
+    of_a_device = (between * devices).to("year")
+    opt_of_a_device = (opt.observed_time / opt.interruptions * opt.devices).to("year")
+    checkpoint_size = training.model_memory(run.parameters, checkpointed)
+    checkpoint = (checkpoint_size / storage).to("s")
+    interval = training.checkpoint_interval(checkpoint, between).to("min")
+    goodput = training.goodput(interval, checkpoint, restart, between).to("%")
+    lost = (1 - training.goodput(interval, checkpoint, "0 s", between)).to("%")
+    slow_interval = training.checkpoint_interval(slow_checkpoint, between).to("min")
+    slow_goodput = training.goodput(slow_interval, slow_checkpoint, restart, between).to("%")
+    fixed_goodput = training.goodput(fixed, checkpoint, restart, between).to("%")
+
+    @classmethod
+    def useful(cls, devices: Any, checkpoint: Quantity, restart: Quantity) -> Quantity:
+        """Share of the time that lasts on so many devices, at the best interval."""
+        between = training.time_between_failures(cls.of_a_device, devices)
+        interval = training.checkpoint_interval(checkpoint, between)
+        return training.goodput(interval, checkpoint, restart, between)
+
+    many_goodput = training.goodput(
+        training.checkpoint_interval(checkpoint, of_a_device / many),
+        checkpoint,
+        restart,
+        of_a_device / many,
+    ).to("%")
+    many_quick = training.goodput(
+        training.checkpoint_interval(checkpoint, of_a_device / many),
+        checkpoint,
+        quick_restart,
+        of_a_device / many,
+    ).to("%")
+
+
+class PastTheOptimum:
+    """A small model on many tokens costs more to train, and less ever after."""
+
+    small = models.get("llama-3-8b").parameters
+    small_tokens = quantity("15T token")
+    large = quantity("60B param")
+
+    large_tokens = training.compute_optimal_tokens(large)
+    small_loss = training.pretraining_loss(small, small_tokens)
+    large_loss = training.pretraining_loss(large, large_tokens)
+    small_work = training.training_flops(small, small_tokens)
+    large_work = training.training_flops(large, large_tokens)
+    ratio = small_work / large_work
+    tokens_per_parameter = small_tokens / small
+    saved = (
+        (training.inference_flops(large) - training.inference_flops(small)) / quantity("1 token")
+    ).to("GFLOP/token")
+    repaid = ((small_work - large_work) / saved).to("Ttoken")
+
+
+class ZeroOnVoltas:
+    """Problem 1: the example of ZeRO's authors, on their own devices."""
+
+    parameters = quantity("7.5B param")
+    devices = 64
+    capacity = hardware.get("v100").memory_capacity
+    half = quantity("2 byte/param")
+    optimizer = quantity("12 byte/param")
+
+    none = parallelism.state_memory(parameters, half, half, optimizer)
+    first = parallelism.state_memory(parameters, half, half, optimizer, 1, 1, devices)
+    second = parallelism.state_memory(parameters, half, half, optimizer, 1, devices, devices)
+    third = parallelism.state_memory(parameters, half, half, optimizer, *[devices] * 3)
+
+
+class LogbookOfOpt:
+    """Problem 2: what a rate of the hardware says of a run."""
+
+    run = runs.get("opt-175b")
+    work = run.work
+    rate = quantity("147 TFLOP/s")
+    devices = 1024
+    observed_time = run.observed_time
+
+    time = (work / (devices * rate)).to("day")
+    hfu = (rate / run.device_peak).to("%")
+    mfu = training.mfu(run.parameters, run.tokens, devices, run.device_peak, time).to("%")
+    useful = (time / observed_time).to("%")
+
+
+class InterleavedStages:
+    """Problem 3: how thin a pipeline of sixteen stages must be sliced."""
+
+    reported = runs.get("llama-3-1-405b").mfu
+    stages = 16
+    microbatches = 16
+    reached = quantity(70, "%")
+    slices = 2
+
+    plain = collectives.bubble_fraction(stages, microbatches).to("%")
+    plain_mfu = (reached * (1 - plain)).to("%")
+    thin = collectives.bubble_fraction(stages, microbatches, slices).to("%")
+    thin_mfu = (reached * (1 - thin)).to("%")
+
+
+class OwnCheckpoints:
+    """Problem 4: how often a smaller cluster saves, and to what."""
+
+    parameters = quantity("70B param")
+    devices = 2048
+    of_a_device = quantity("5 year")
+    storage = quantity("20 GB/s")
+    fast_storage = quantity("200 GB/s")
+    restart = Failures.restart
+
+    size = training.model_memory(parameters, Failures.checkpointed)
+    between = training.time_between_failures(of_a_device, devices).to("h")
+    checkpoint = (size / storage).to("s")
+    interval = training.checkpoint_interval(checkpoint, between).to("min")
+    goodput = training.goodput(interval, checkpoint, restart, between).to("%")
+    fast = (size / fast_storage).to("s")
+    fast_interval = training.checkpoint_interval(fast, between).to("min")
+    fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
+
+
+class LayoutFor256:
+    """Problem 5: shards alone or slices too, on a rented cluster."""
+
+    devices = 256
+    sequences = 512
+    sliced_layout = Layout(data=32, tensor=8, microbatches=16, sharding=1)
+    sharded_layout = Layout(data=256, microbatches=2, sharding=3)
+
+    sliced = Cuts.step(sliced_layout)
+    sharded = Cuts.step(sharded_layout, "full")
+    sliced_memory = parallelism.memory_per_device(Cuts.model, sliced_layout, Cuts.length).total
+    sharded_memory = parallelism.memory_per_device(
+        Cuts.model, sharded_layout, Cuts.length, 1, "full"
+    ).total
+    sliced_upper = sliced.upper
+    sliced_lower = sliced.lower
+    sharded_upper = sharded.upper
+    sharded_lower = sharded.lower

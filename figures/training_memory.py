@@ -1,0 +1,63 @@
+"""Memory of a device by part, for eight ways to cut one model among sixty-four of them."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from calc.derivations.training_at_scale import ShardedStates
+from figures import style
+
+PARTS = (
+    ("weights", style.BLUE),
+    ("gradients", style.GREEN),
+    ("optimizer", style.ORANGE),
+    ("activations", style.PURPLE),
+)
+MOST = 500  # GB: a copy of everything goes beyond it
+SLICED = 5  # from this way on there is a gap above
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.7, narrow_height=4.4)
+    axes = figure.subplots()
+    places = [way + (0.4 if way >= SLICED else 0) for way in range(len(ShardedStates.ways))]
+    capacity = ShardedStates.capacity.m_as("GB")
+    narrow = style.is_narrow()
+    room = 90 if narrow else 40
+    for place, held in zip(places, ShardedStates.held, strict=True):
+        start = 0.0
+        for part, colour in PARTS:
+            size = getattr(held, part).m_as("GB")
+            axes.barh(place, min(size, MOST - start), left=start, height=0.66, color=colour)
+            start = min(start + size, MOST)
+        total = held.total.m_as("GB")
+        beside = capacity if start < capacity < start + room else start
+        text = f"{total:.0f}" if total < MOST else f"→ {total:.0f}"
+        axes.text(beside + 5, place, text, va="center", size=style.SMALL)
+    axes.plot([capacity, capacity], [-0.5, places[-1] + 0.9], color=style.RED, linewidth=1.2)
+    axes.text(
+        capacity + 8,
+        places[-1] + 0.62,
+        "an H100 has 80 GiB",
+        color=style.RED,
+        size=style.SMALL,
+        va="center",
+    )
+    for number, (part, colour) in enumerate(PARTS):
+        row, column = divmod(number, 2)
+        axes.text(
+            0.4 * column if narrow else 0.23 * number,
+            1.07 - 0.06 * row if narrow else 1.0,
+            part,
+            transform=axes.transAxes,
+            color=colour,
+            size=style.SMALL,
+            weight="bold",
+        )
+    names = [name for name, *_ in ShardedStates.ways]
+    axes.set_yticks(places, [name.split(":")[0] if narrow else name for name in names])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(places[-1] + 0.9, -0.6)
+    axes.set_xlim(0, MOST + 75)
+    axes.set_xlabel("Memory of a device (GB)")
+    return figure

@@ -1,0 +1,71 @@
+"""Share of the time that lasts: by the interval of checkpoints, and by the number of devices."""
+
+from __future__ import annotations
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc import training
+from calc.derivations.training_at_scale import Failures
+from calc.units import Quantity, quantity
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.5, narrow_height=6.6)
+    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)), sharey=True)
+    _by_interval(left)
+    _by_devices(right)
+    left.set_ylabel("Useful share of the time (%)")
+    if style.is_narrow():
+        right.set_ylabel("Useful share of the time (%)")
+    left.set_ylim(0, 104)
+    left.set_yticks(range(0, 101, 25))
+    return figure
+
+
+def _by_interval(axes: Axes) -> None:
+    style.log_axis(axes, "x", "Between checkpoints (min)", decades=2)
+    interval = numpy.geomspace(0.1, 1000, 33)
+    axes.set_xlim(interval[0], interval[-1])
+    for checkpoint, best, colour in (
+        (Failures.checkpoint, Failures.interval, style.BLUE),
+        (Failures.slow_checkpoint, Failures.slow_interval, style.RED),
+    ):
+        axes.plot(interval, _useful(quantity(interval, "min"), checkpoint), color=colour)
+        axes.plot(best.m_as("min"), _useful(best, checkpoint), "o", color=colour, markersize=6)
+    _note(axes, 0.5, 60, f"saved in\n{Failures.checkpoint.m_as('s'):.1f} s", style.BLUE)
+    _note(axes, 10, 38, "in 5 min", style.RED)
+    _note(axes, 0.13, 99, "dots: Young and Daly", style.INK)
+
+
+def _useful(interval: Quantity, checkpoint: Quantity) -> numpy.ndarray:
+    found = training.goodput(interval, checkpoint, Failures.restart, Failures.between)
+    return numpy.asarray(found.m_as("%"))
+
+
+def _by_devices(axes: Axes) -> None:
+    style.log_axis(axes, "x", "H100s")
+    devices = numpy.geomspace(Failures.fewest, Failures.most, 18)
+    axes.set_xlim(devices[0], devices[-1])
+    for checkpoint, restart, colour in (
+        (Failures.checkpoint, Failures.quick_restart, style.GREEN),
+        (Failures.checkpoint, Failures.restart, style.BLUE),
+        (Failures.slow_checkpoint, Failures.restart, style.RED),
+    ):
+        useful = Failures.useful(devices, checkpoint, restart).m_as("%")
+        axes.plot(devices, useful, color=colour)
+    between = training.time_between_failures(Failures.of_a_device, devices)
+    fixed = training.goodput(Failures.fixed, Failures.checkpoint, Failures.restart, between)
+    axes.plot(devices, fixed.m_as("%"), ":", color=style.INK, linewidth=1.4)
+    reported = Failures.devices.m_as(""), Failures.effective_time.m_as("%")
+    axes.plot(*reported, "^", color=style.INK, markersize=7)
+    _note(axes, 240000, 100, "restart in 1 min", style.GREEN, "right")
+    _note(axes, 58000, 85, "in 10 min", style.BLUE)
+    _note(axes, 26000, 33, "saved in\n5 min", style.RED)
+    _note(axes, 4600, 64, "saved\nevery 4 h", style.INK, "right")
+
+
+def _note(axes: Axes, x: float, y: float, text: str, colour: str, side: str = "left") -> None:
+    axes.text(x, y, text, color=colour, size=style.SMALL, weight="bold", va="center", ha=side)

@@ -1,0 +1,73 @@
+"""MFU of a step between its bounds: by slices of the matrices, and by devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from calc.derivations.training_at_scale import Cuts
+from calc.parallelism import Layout
+from figures import style
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.5, narrow_height=6.6)
+    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)), sharey=True)
+    _by_slices(left)
+    _by_devices(right)
+    left.set_ylabel("MFU (%)")
+    if style.is_narrow():
+        right.set_ylabel("MFU (%)")
+    left.set_ylim(0, 80)
+    left.set_yticks(range(0, 81, 20))
+    return figure
+
+
+def _band(axes: Axes, x: Sequence[int], layouts: Sequence[Layout], colour: str, **how: Any) -> None:
+    """What nothing hidden and all hidden would give, and what lies between."""
+    steps = [Cuts.step(layout, **how) for layout in layouts]
+    low, high = ([step.mfu[end].m_as("%") for step in steps] for end in (0, 1))
+    axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0)
+    axes.plot(x, low, color=colour)
+    axes.plot(x, high, color=colour, linestyle=(0, (6, 2)))
+
+
+def _by_slices(axes: Axes) -> None:
+    _powers(axes, Cuts.degrees, "Slices of each matrix")
+    layouts = [Cuts.sliced(Cuts.devices, degree) for degree in Cuts.degrees]
+    _band(axes, Cuts.degrees, layouts, style.BLUE)
+    small = [degree for degree in Cuts.degrees if not Cuts.fits(degree)]
+    edge = (small[-1] * Cuts.node) ** 0.5
+    axes.axvspan(Cuts.degrees[0], edge, color=style.INK, alpha=0.07, linewidth=0)
+    _note(axes, 1.1, 8, "does not fit\n80 GiB", style.INK)
+    _note(axes, 14.5, 27, "beyond\nthe node", style.RED)
+    _note(axes, 1.1, 74, "all hidden", style.BLUE)
+    _note(axes, 1.1, 37, "nothing hidden", style.BLUE)
+
+
+def _by_devices(axes: Axes) -> None:
+    devices = [2**power for power in range(6, 15)]
+    _powers(axes, devices[::4], "H100s")
+    sliced = [Cuts.sliced(each, Cuts.node) for each in devices]
+    _band(axes, devices, sliced, style.BLUE)
+    few = [each for each in devices if each <= Cuts.sequences]
+    _band(axes, few, [Cuts.sharded(each) for each in few], style.ORANGE, recomputation="full")
+    _note(axes, 75, 74, "8 slices, copies", style.BLUE)
+    _note(axes, 75, 19, "shards alone", style.ORANGE)
+    _note(axes, 2300, 21, "ends: one\nsequence each", style.ORANGE)
+
+
+def _powers(axes: Axes, ticks: Sequence[int], label: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [style.plain(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel(label)
+    axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
+    axes.margins(x=0)
+
+
+def _note(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
+    axes.text(x, y, text, color=colour, size=style.SMALL, weight="bold", va="center")
