@@ -27,7 +27,7 @@ def draw() -> Figure:
 
 def _by_interval(axes: Axes) -> None:
     style.log_axis(axes, "x", "Between checkpoints (min)", decades=2)
-    interval = numpy.geomspace(0.1, 1000, 33)
+    interval = numpy.geomspace(0.1, 1000, 25)
     axes.set_xlim(interval[0], interval[-1])
     for checkpoint, best, colour in (
         (Failures.checkpoint, Failures.interval, style.BLUE),
@@ -47,7 +47,7 @@ def _useful(interval: Quantity, checkpoint: Quantity) -> numpy.ndarray:
 
 def _by_devices(axes: Axes) -> None:
     style.log_axis(axes, "x", "H100s")
-    devices = numpy.geomspace(Failures.fewest, Failures.most, 18)
+    devices = numpy.geomspace(Failures.fewest, Failures.most, 14)
     axes.set_xlim(devices[0], devices[-1])
     for checkpoint, restart, colour in (
         (Failures.checkpoint, Failures.quick_restart, style.GREEN),

@@ -65,7 +65,6 @@ def _powers(axes: Axes, ticks: Sequence[int], label: str) -> None:
     axes.set_xticks(ticks, [style.plain(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_xlabel(label)
-    axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
     axes.margins(x=0)
 
 

@@ -6,11 +6,16 @@ from typing import Any
 
 from calc import collectives, hardware, models, parallelism, quantity, runs, training
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.quoting import show
 from calc.parallelism import DeviceMemory, Layout, Link, Step
 from calc.units import Quantity
 
 LLAMA = models.get("llama-3-70b")
 LENGTH = 8192
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _held(way: tuple[str, Layout, str]) -> DeviceMemory:
@@ -239,17 +244,20 @@ class TrainingRuns:
         computed = cls.computed(run)
         if computed is None or not run.publishes("device_time"):
             return None
-        return run.device_time / computed
+        ratio: Quantity = run.device_time / computed
+        return ratio
 
     @classmethod
     def row(cls, run: runs.Run) -> tuple[Any, ...]:
         """A run: what it reports, what the equation gives, and their ratio."""
         device = run.device.split(" ", 1)[1].removesuffix(" 80 GB").removesuffix(" 40 GB")
+        if run.publishes("devices"):
+            device = f"{show(run.devices)} {device}"
         steady, computed = cls.steady(run), cls.computed(run)
         return (
-            f"[{run.name}, {device}](../backmatter/sources.qmd#{run.key})",
+            f"[{_unbroken(run.name)}](../backmatter/sources.qmd#{run.key})",
             run.tokens.m_as("token") / 1e9,
-            int(run.devices.m_as("")) if run.publishes("devices") else None,
+            _unbroken(device),
             None if steady is None else steady.to("%"),
             None if computed is None else computed.m_as("h") / 1e6,
             run.device_time.m_as("h") / 1e6 if run.publishes("device_time") else None,
@@ -350,7 +358,7 @@ class PastTheOptimum:
     saved = (
         (training.inference_flops(large) - training.inference_flops(small)) / quantity("1 token")
     ).to("GFLOP/token")
-    repaid = ((small_work - large_work) / saved).to("Ttoken")
+    repaid = ((small_work - large_work) / saved).to("token")
 
 
 class ZeroOnVoltas:
