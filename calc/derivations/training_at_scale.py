@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 from calc import collectives, hardware, models, parallelism, quantity, runs, training
@@ -11,16 +12,15 @@ from calc.parallelism import DeviceMemory, Layout, Link, Step
 from calc.units import Quantity
 
 LLAMA = models.get("llama-3-70b")
-LENGTH = 8192
 
 
 def _unbroken(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _held(way: tuple[str, Layout, str]) -> DeviceMemory:
+def _held(way: tuple[str, Layout, str], length: int) -> DeviceMemory:
     _, layout, recomputation = way
-    return parallelism.memory_per_device(LLAMA, layout, LENGTH, 1, recomputation)
+    return parallelism.memory_per_device(LLAMA, layout, length, 1, recomputation)
 
 
 class ShardedStates:
@@ -29,7 +29,7 @@ class ShardedStates:
     model = LLAMA
     h100 = hardware.get("h100")
     capacity = h100.memory_capacity
-    length = LENGTH
+    length = 8192
     devices = 64
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
@@ -43,7 +43,7 @@ class ShardedStates:
         ("8 slices, 8 stages", Layout(tensor=8, pipeline=8, microbatches=8), "selective"),
     )
 
-    held = tuple(map(_held, ways))
+    held = tuple(map(_held, ways, repeat(length)))
     bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     state = training.model_memory(model.parameters, bytes_per_parameter)
     one_copy = held[0].total
