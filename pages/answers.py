@@ -1,4 +1,4 @@
-"""The answers of all chapters on one page, which is where a reader on paper finds them."""
+"""The page of answers: on paper all of them, on the site the way to each chapter's problems."""
 
 from __future__ import annotations
 
@@ -12,20 +12,33 @@ from pages import ROOT, generated
 
 FIRST_CELL = re.compile(r"^```\{python\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# (.*?)\s*\{#([\w-]+)[^}]*\}", re.MULTILINE)
+PROBLEMS = re.compile(r"^## (Problems)\s*\{#([\w-]+)[^}]*\}", re.MULTILINE)
 ANSWER = re.compile(
     r'^::: \{\.callout-tip collapse="true" title="Answer to problem (\d+)"\}\n(.*?)^:::$',
     re.MULTILINE | re.DOTALL,
 )
-INTRODUCTION = """On the pages of the site each answer is folded under its problem.
-Here they stand together, chapter by chapter."""
+ON_THE_SITE = """Each answer is folded under its problem; the PDF prints all of them here.
+The problems stand at the ends of:"""
+ON_PAPER = "The answers to the problems, chapter by chapter."
 SEARCHED_ELSEWHERE = "---\nsearch: false\n---\n\n"  # the chapters hold the same words
 
 
 def page() -> str:
-    """The text of the page: a section for each chapter that sets problems."""
-    sections = [section for path in _chapters() if (section := _section(path))]
-    body = "\n\n".join([INTRODUCTION, *sections])
-    return generated("Answers {.unnumbered}", "the chapters", body, SEARCHED_ELSEWHERE)
+    """The text of the page: on paper a section for each chapter that sets problems."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in _chapters()}
+    asking = {name: text for name, text in texts.items() if ANSWER.search(text)}
+    links = "\n".join(f"- {_link(name, text, PROBLEMS)}" for name, text in asking.items())
+    sections = "\n\n".join(_section(name, text) for name, text in asking.items())
+    body = [
+        _only("html", f"{ON_THE_SITE}\n\n{links}"),
+        _only("typst", f"{ON_PAPER}\n\n{sections}"),
+    ]
+    title = "Answers {.unnumbered}"
+    return generated(title, "the chapters", "\n\n".join(body), SEARCHED_ELSEWHERE)
+
+
+def _only(form: str, body: str) -> str:
+    return f'::::: {{.content-visible when-format="{form}"}}\n{body}\n:::::'
 
 
 def _chapters() -> list[Path]:
@@ -35,16 +48,17 @@ def _chapters() -> list[Path]:
     return [ROOT / name for name in names if name.startswith("chapters/")]
 
 
-def _section(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    answers = ANSWER.findall(text)
-    title = TITLE.search(text)
-    if not answers or not title:
-        return ""
-    link = f"[{title[1]}](../chapters/{path.name}#{title[2]})"
-    parts = [f"## {link} {{.unnumbered}}", _imports(text)]
-    parts += [f"**Problem {number}.** {answer.strip()}" for number, answer in answers]
+def _section(name: str, text: str) -> str:
+    parts = [f"## {_link(name, text, TITLE)} {{.unnumbered}}", _imports(text)]
+    parts += [f"**Problem {number}.** {answer.strip()}" for number, answer in ANSWER.findall(text)]
     return "\n\n".join(parts)
+
+
+def _link(name: str, text: str, heading: re.Pattern[str]) -> str:
+    title, place = TITLE.search(text), heading.search(text)
+    assert title, f"{name} has answers, and a title without a label"
+    assert place, f"{name} has answers, and problems without a label"
+    return f"[{title[1]}](../chapters/{name}#{place[2]})"
 
 
 def _imports(text: str) -> str:
