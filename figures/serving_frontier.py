@@ -61,7 +61,7 @@ def _roofs(axes: Axes) -> None:
 
 def _curve(axes: Axes, context: int, colour: str, marked: tuple[int, ...]) -> None:
     most = int(inference.largest_batch(OneGpu.model, OneGpu.h100, context).magnitude)
-    found = step(OneGpu.model, 1, numpy.geomspace(1, most, 32), context)
+    found = step(OneGpu.model, 1, numpy.geomspace(1, most, 26), context)
     time, rate = found.lower.m_as("ms"), found.throughput.m_as("token/s")
     axes.plot(time, rate, color=colour, linewidth=2)
     batches = [*marked, most]

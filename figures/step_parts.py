@@ -35,8 +35,10 @@ def draw() -> Figure:
 def _panel(axes: Axes, size: str, most: int, title: str) -> None:
     ends = numpy.array([1, most])
     weights, caches, arithmetic = StepParts.parts(ends, size)
-    axes.fill_between(ends, 0, weights, color=WEIGHTS, alpha=0.4, linewidth=0)
-    axes.fill_between(ends, weights, weights + caches, color=CACHES, alpha=0.4, linewidth=0)
+    reading, floor = weights + caches, numpy.zeros(2)
+    for low, high, colour in ((floor, weights, WEIGHTS), (weights, reading, CACHES)):
+        band = (*low, *high[::-1])
+        axes.fill((*ends, *ends[::-1]), band, color=colour, alpha=0.4, linewidth=0)
     axes.plot(ends, arithmetic, color=style.INK, linewidth=1.2, linestyle=(0, (4, 2)))
     bend = StepParts.compute_bound.magnitude if size == "1 byte" else most
     corners = numpy.array([1, bend, most])

@@ -13,7 +13,7 @@ from calc.derivations.serving import PromptQueue, busiest
 from figures import style
 
 LONGEST = 20  # service times
-BUSY = numpy.r_[0:0.1:8j, 1 - numpy.geomspace(0.88, 0.01, 32)]
+BUSY = numpy.r_[0:0.1:8j, 1 - numpy.geomspace(0.88, 0.01, 40)]
 COLOURS = dict(zip(PromptQueue.servers, (style.ORANGE, style.BLUE, style.GREEN), strict=True))
 
 
@@ -26,7 +26,8 @@ def draw() -> Figure:
         tail = queueing.waiting_tail("1 s", BUSY, servers, PromptQueue.beyond).m_as("s")
         mean = queueing.waiting_time("1 s", BUSY, servers).m_as("s")
         for wait, look in ((tail, {"linewidth": 2}), (mean, {"linewidth": 1, "dashes": (4, 2)})):
-            drawn = (wait > 0.01) & (wait < 2 * LONGEST)
+            # From the last zero on: few wait where hardly any server is busy.
+            drawn = (numpy.append(wait[1:], 0) > 0) & (wait < 2 * LONGEST)
             axes.plot(BUSY[drawn], wait[drawn], color=colour, **look)
         there = busiest(servers, limit)
         axes.plot(there, limit, "o", color=colour, markersize=6)
