@@ -262,7 +262,17 @@
 
   /* ---- Search */
 
-  const dialog = document.querySelector("dialog.search");
+  const dialog = element("dialog", { className: "search", ariaLabel: "Search the book" });
+  dialog.innerHTML = `
+      <form method="dialog" role="search">
+        ${document.querySelector(".search-button .icon").outerHTML}
+        <input type="text" role="combobox" aria-label="Search the book" aria-autocomplete="list" aria-expanded="false" aria-controls="search-results" placeholder="Search the book" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go">
+        <button type="submit" formnovalidate>Close</button>
+      </form>
+      <p class="search-status" role="status"></p>
+      <div id="search-results" role="listbox" aria-label="Results"></div>
+      <p class="search-keys" aria-hidden="true"><span><kbd>↑</kbd><kbd>↓</kbd>choose</span><span><kbd>↵</kbd>open</span><span><kbd>esc</kbd>close</span></p>`;
+  document.body.append(dialog);
   const input = dialog.querySelector("input");
   const results = document.getElementById("search-results");
   const status = dialog.querySelector(".search-status");
