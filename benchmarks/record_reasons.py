@@ -91,7 +91,10 @@ def gathers(size: int, width: int) -> Forms:
     table = ones(size // 4 // width, width)
     order = numpy.random.default_rng(SEED).permutation(len(table))
     in_order, out = numpy.arange(len(table)), numpy.empty_like(table)
-    take = lambda which: numpy.take(table, which, axis=0, out=out, mode="clip")  # noqa: E731
+
+    def take(which: Any) -> Any:
+        return numpy.take(table, which, axis=0, out=out, mode="clip")
+
     return {"as in the suite": lambda: take(order), "in order": lambda: take(in_order)}
 
 

@@ -87,9 +87,10 @@ def _processor(root: Path) -> str:
 def _cores(root: Path) -> int:
     """Cores that the scheduler and the control group leave to this process, one at least."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    quotas = [_text(root / "sys/fs/cgroup/cpu.max").split()]
-    first = root / "sys/fs/cgroup/cpu"
-    quotas += [[_text(first / f"cpu.cfs_{each}_us").strip() for each in ("quota", "period")]]
+    quotas = []
+    for group in _groups(root, "cpu"):
+        quotas.append(_text(group / "cpu.max").split())
+        quotas.append([_text(group / f"cpu.cfs_{each}_us").strip() for each in ("quota", "period")])
     shares = [
         int(quota[0]) / int(quota[1])
         for quota in quotas
@@ -102,8 +103,9 @@ def _memory(root: Path) -> int:
     """Bytes that this process may use: those of the machine, or what its control group allows."""
     found = [
         int(text)
-        for name in ("memory.max", "memory/memory.limit_in_bytes")
-        if (text := _text(root / "sys/fs/cgroup" / name).strip()).isdecimal()
+        for group in _groups(root, "memory")
+        for name in ("memory.max", "memory.limit_in_bytes")
+        if (text := _text(group / name).strip()).isdecimal()
     ]
     if kilobytes := re.search(r"MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo")):
         found.append(int(kilobytes[1]) * 1024)
@@ -112,6 +114,19 @@ def _memory(root: Path) -> int:
     if not found:
         raise InputError("this system does not tell how much memory it has")
     return min(found)
+
+
+def _groups(root: Path, controller: str) -> set[Path]:
+    """The control groups that this process is in, each with those around it; of either version."""
+    top = root / "sys/fs/cgroup"
+    found = {top, top / controller}
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers or controller in controllers.split(","):
+            first = top / controller if controllers else top
+            own = first / path.lstrip("/")
+            found |= {own, *own.parents} - set(top.parents)
+    return found
 
 
 def _caches(root: Path) -> dict[int, int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from calc import hardware
-from calc.errors import InputError
+from calc.errors import InputError, shown
 from calc.files import with_whole_file
 from calc.hardware import Accelerator
 from calc.measure.surveying import Survey
@@ -103,6 +103,12 @@ def read(path: Path) -> Accelerator:
         raise InputError(
             f"{path}: a record of one measured machine is needed, as `calc measure` writes it"
         )
+    for name, kind, what in (("threads", int, "a whole number"), ("machine", dict, "a table")):
+        if not isinstance(found[0].measurement.get(name), kind):
+            raise InputError(
+                f"{path}: measurement.{name} must be {what}, as `calc measure` writes it;"
+                f" got {shown(found[0].measurement.get(name))}"
+            )
     return found[0]
 
 

@@ -64,13 +64,18 @@ def test_caches_and_memory(tmp_path: Path) -> None:
             3 * GIB,
         ),
         ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None, 16 * GIB),
+        ({"jobs/mine/memory.max": f"{5 * GIB}\n", "jobs/cpu.max": "100000 100000\n"}, 1, 5 * GIB),
+        ({"jobs/memory.max": f"{5 * GIB}\n", "others/memory.max": f"{GIB}\n"}, None, 5 * GIB),
+        ({"memory/old/memory.limit_in_bytes": f"{6 * GIB}\n"}, None, 6 * GIB),
+        ({"cpu/memory.max": f"{GIB}\n"}, None, 16 * GIB),
     ],
 )
 def test_limits_of_the_control_group(
     tmp_path: Path, limits: dict[str, str], cores: int | None, memory: int
 ) -> None:
     files = {f"sys/fs/cgroup/{name}": text for name, text in limits.items()}
-    machine = this_machine(machine_root(tmp_path, PROC | files))
+    inside = {"proc/self/cgroup": "4:memory:/old\n2:cpu,cpuacct:/\n0::/jobs/mine\n"}
+    machine = this_machine(machine_root(tmp_path, PROC | inside | files))
     assert machine.cores == (cores or len(os.sched_getaffinity(0)))
     assert machine.memory == memory
 

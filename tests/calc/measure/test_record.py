@@ -68,6 +68,24 @@ def test_what_cannot_be_is_refused_and_not_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "instead", "why"),
+    [
+        ("threads = 1\n", "", "measurement.threads must be a whole number, .* got None"),
+        ("threads = 1\n", 'threads = "1"\n', "measurement.threads must be a whole number"),
+        ("machine = {", "machine = 3 # {", "measurement.machine must be a table, .* got 3"),
+    ],
+)
+def test_a_record_says_of_what_it_is(tmp_path: Path, line: str, instead: str, why: str) -> None:
+    path = tmp_path / "machine.toml"
+    save(made_up(), path, "calc measure")
+    text = path.read_text(encoding="utf-8")
+    assert line in text
+    path.write_text(text.replace(line, instead), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"machine.toml: {why}"):
+        read(path)
+
+
 def test_an_older_record_outlives_a_refused_one(tmp_path: Path) -> None:
     path = tmp_path / "machine.toml"
     save(made_up(), path, "calc measure")
