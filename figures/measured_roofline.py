@@ -19,7 +19,7 @@ DEVICES = ((hardware.H100, "fp16"), (CPU, "fp32"), (CPU, "fp64"))
 NAMES = {"h100": "H100"}
 LABELS = {  # of kernels: offset in points, and the side that it stands on
     "resolvent": ((7, -1), "left"),
-    "GEMM, 8 rows": ((7, 0), "left"),
+    "GEMM, 8 rows": ((7, -4), "left"),
     "attention, decode": ((7, -4), "left"),
 }
 
@@ -28,36 +28,36 @@ def draw(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> Figure:
     """Of any accelerators, each in a number format."""
     figure = style.figure(height=4.3, narrow_height=4.3)
     axes = figure.subplots()
-    style.log_axis(
-        axes, "x", "Arithmetic intensity (FLOP/byte)", decades=2 if style.is_narrow() else 1
-    )
-    style.log_axis(axes, "y", f"Rate ({RATE})", decades=2 if style.is_narrow() else 1)
+    decades = 2 if style.is_narrow() else 1
+    style.log_axis(axes, "x", "Arithmetic intensity (FLOP/byte)", decades)
+    style.log_axis(axes, "y", f"Rate ({RATE})", decades=2)
     axes.set_xlim(0.05, 3e3)
     axes.set_ylim(0.3, 4e6)
+    drawn: set[str] = set()
     for device, dtype in devices:
-        _roof(axes, device, dtype)
+        _roof(axes, device, dtype, device.key in drawn)
+        drawn.add(device.key)
     _kernels(axes)
     return figure
 
 
-def _roof(axes: Axes, device: Accelerator, dtype: str) -> None:
+def _roof(axes: Axes, device: Accelerator, dtype: str, again: bool) -> None:
+    """A further format of the same device is dashed, and named below its roof."""
     colour = style.DEVICES.get(device.key, style.INK)
     low, high = axes.get_xlim()
     peak, bandwidth, ridge = device.peak(dtype), device.memory_bandwidth, device.ridge_point(dtype)
     corners = quantity(numpy.array([low, ridge.magnitude, high]), "FLOP/byte")
     rates = roofline.attainable(peak, bandwidth, corners).m_as(RATE)
-    axes.plot(corners.magnitude, rates, color=colour, linestyle="--" if dtype == "fp64" else "-")
+    axes.plot(corners.magnitude, rates, color=colour, linestyle="--" if again else "-")
     axes.plot(ridge.magnitude, rates[1], "o", color=colour, markersize=4.5)
-    at = "ridge" if style.is_narrow() else "ridge at"
-    name = f"{NAMES.get(device.key, device.name)}, {dtype.upper()}: {at} {ridge.magnitude:.3g}"
-    above = dtype != "fp64"
+    name = "" if again else f"{NAMES.get(device.key, device.name)}, "
     axes.annotate(
-        name,
+        f"{name}{dtype.upper()}: ridge {ridge.magnitude:.3g}",
         (high, rates[-1]),
-        xytext=(-2, 4 if above else -4),
+        xytext=(-2, -4 if again else 4),
         textcoords="offset points",
         ha="right",
-        va="bottom" if above else "top",
+        va="top" if again else "bottom",
         color=colour,
         weight="bold",
         size=style.SMALL,
