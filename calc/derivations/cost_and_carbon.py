@@ -18,6 +18,7 @@ from calc import (
     transformer,
 )
 from calc.inference import Pass
+from calc.planning import Plan, plan
 from calc.units import Quantity
 
 
@@ -308,3 +309,65 @@ class BaseLoad:
     mixed = cost.run_cost(by_night, "24 h", RentOrBuy.price) + peak_rented
     saved = (1 - mixed / all_rented).to("%")
     peak_share = (day / quantity("24 h")).to("%")
+
+
+class OneCall:
+    """More devices buy speed at little more than its price, up to the heads of keys and values."""
+
+    model = models.get("llama-3-70b")
+    keys = ("h100", "a100", "tpu-v5p")
+    devices = (2, 4, 8, 16, 32, 64)
+    batch = 32
+    prompt = 1000
+    generated = 200
+    rent = constants.get("price_h800")
+
+    heads = model.kv_heads
+
+    @classmethod
+    def plan(cls, key: str = "h100", devices: Any = None, weights: str = "BF16") -> Plan:
+        """The same service on other devices, or with other weights."""
+        return plan(
+            cls.model,
+            hardware.get(key),
+            batch=cls.batch,
+            prompt=cls.prompt,
+            generated=cls.generated,
+            devices=devices,
+            weights=weights,
+        )
+
+    @classmethod
+    def at_most(cls, devices: Any = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
+        """A token's time and price on H100s, at the upper bounds."""
+        made = cls.plan(devices=devices, weights=weights)
+        price = cost.cost_per_token(made.devices, cls.rent, made.throughput.lower)
+        return made.time_per_token.upper.to("ms"), price.to("USD/Mtoken")
+
+
+class MoreDevices:
+    """Eight devices are nearly four times as fast as two for a fifth more; others cost more."""
+
+    fewest = OneCall.plan().devices
+    memory = OneCall.plan().memory.to("GiB")
+
+    time, price = OneCall.at_most()
+    time_eight, price_eight = OneCall.at_most(8)
+    time_all, price_all = OneCall.at_most(64)
+    faster = (time / time_eight).to("")
+    dearer = (price_eight / price - 1).to("%")
+    fastest = (time / time_all).to("")
+    dearest = (price_all / price).to("")
+
+
+class PromisedPace:
+    """Problem 6: smaller weights on fewer devices keep a promise for less."""
+
+    promise = quantity("10 ms")
+    four_bits = quantity("4.25 bit")
+
+    time_whole, price_whole = OneCall.at_most(8)
+    time_half, price_half = OneCall.at_most(4, "INT8")
+    time_quarter, price_quarter = OneCall.at_most(2, "4.25 bit")
+    saved = (1 - price_half / price_whole).to("%")
+    margin = (1 - time_quarter / promise).to("%")
