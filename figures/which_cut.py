@@ -50,7 +50,7 @@ def _by_slices(axes: Axes) -> None:
 
 def _by_devices(axes: Axes) -> None:
     devices = [2**power for power in range(6, 15)]
-    _powers(axes, devices[::4], "H100s")
+    _powers(axes, devices[2::3], "H100s")
     sliced = [Cuts.sliced(each, Cuts.node) for each in devices]
     _band(axes, devices, sliced, style.BLUE)
     few = [each for each in devices if each <= Cuts.sequences]

@@ -251,13 +251,14 @@ class TrainingRuns:
     def row(cls, run: runs.Run) -> tuple[Any, ...]:
         """A run: what it reports, what the equation gives, and their ratio."""
         device = run.device.split(" ", 1)[1].removesuffix(" 80 GB").removesuffix(" 40 GB")
+        device = _unbroken(device)
         if run.publishes("devices"):
             device = f"{show(run.devices)} {device}"
         steady, computed = cls.steady(run), cls.computed(run)
         return (
             f"[{_unbroken(run.name)}](../backmatter/sources.qmd#{run.key})",
-            run.tokens.m_as("token") / 1e9,
-            _unbroken(device),
+            run.tokens.m_as("token") / 1e12,
+            device,
             None if steady is None else steady.to("%"),
             None if computed is None else computed.m_as("h") / 1e6,
             run.device_time.m_as("h") / 1e6 if run.publishes("device_time") else None,
