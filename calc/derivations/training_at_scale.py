@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from calc import collectives, hardware, models, parallelism, quantity, runs, training
+from calc import collectives, hardware, models, parallelism, quantity, runs, training, transformer
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
 from calc.parallelism import DeviceMemory, Layout, Link, Step
@@ -186,6 +186,10 @@ class CountedTwice:
     palm_hfu = palm.hfu
     bloom_hfu = bloom.hfu
 
+    context = transformer.causal_context(ShardedStates.length)
+    whole = transformer.forward_flops(LLAMA, context)
+    selective = (1 - transformer.forward_flops(LLAMA) / whole).to("%")
+    selective_work = selective / 3
     mt_nlg_hfu = parallelism.hfu(mt_nlg_mfu, 1).to("%")
     palm_recomputed = (3 * (palm_hfu / palm_mfu - 1)).to("%")
     bloom_mfu = (bloom_hfu * 3 / 4).to("%")
