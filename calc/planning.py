@@ -151,16 +151,18 @@ class Plan:
         """The plan as lines of text, or a line for each point of an array.
 
         >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200).table())
-        Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB: batch 8, 1000 tokens read and 200 written
-                                 at least        at most         what binds
-        memory of each device    16.13 GiB       of 80 GiB       fits; up to batch 444
-          weights                14.96 GiB
-          keys and values        1.172 GiB
-        time to first token      115.0 ms        119.8 ms        compute
-        time per token           4.825 ms        4.951 ms        memory bandwidth
-        time of the answer       1.075 s         1.105 s
-        written by all together  1448 token/s    1488 token/s
-        energy of a token        470.4 mJ/token  483.5 mJ/token
+        Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
+        batch 8, 1000 tokens read and 200 written
+                           at least        at most         what binds
+        memory of each     16.13 GiB       of 80 GiB       fits
+          weights          14.96 GiB
+          keys and values  1.172 GiB
+        batch that fits                    444
+        first token        115.0 ms        119.8 ms        compute
+        each token         4.825 ms        4.951 ms        memory bandwidth
+        whole answer       1.075 s         1.105 s
+        written by all     1448 token/s    1488 token/s
+        energy             470.4 mJ/token  483.5 mJ/token
         """
         lines = _rows_of_points(self) if _is_array(self.fits) else _rows_of_parts(self)
         return "\n".join(lines)
@@ -469,35 +471,30 @@ def _different(given: Quantity) -> list[float]:
 def _rows_of_parts(made: Plan) -> list[str]:
     capacity = made.device.memory_capacity
     unit = str(capacity.units)
-    devices, most = made.devices.magnitude, made.largest_batch.magnitude
-    room = f"up to batch {most:.0f}" if most else "not one sequence does"
+    verdict = "fits" if made.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
         ("", "at least", "at most", "what binds"),
-        (
-            "memory of each device",
-            str(made.memory.to(unit)),
-            f"of {capacity}",
-            f"{'fits' if made.fits else 'does not fit'}; {room}",
-        ),
+        ("memory of each", str(made.memory.to(unit)), f"of {capacity}", verdict),
         ("  weights", str(made.weight_memory.to(unit)), "", ""),
         ("  keys and values", str(made.cache_memory.to(unit)), "", ""),
+        ("batch that fits", "", str(made.largest_batch), ""),
     ]
     if made.fits:
         rows += [
-            ("time to first token", *map(str, made.time_to_first_token), made.reading.bound),
-            ("time per token", *map(str, made.time_per_token), made.writing.bound),
-            ("time of the answer", *map(str, made.answer_time), ""),
-            ("written by all together", *map(str, made.throughput), ""),
+            ("first token", *map(str, made.time_to_first_token), made.reading.bound),
+            ("each token", *map(str, made.time_per_token), made.writing.bound),
+            ("whole answer", *map(str, made.answer_time), ""),
+            ("written by all", *map(str, made.throughput), ""),
         ]
         if made.cost_per_token is not None:
-            rows.append(("price of a token", *map(str, made.cost_per_token), ""))
+            rows.append(("price", *map(str, made.cost_per_token), ""))
         if made.energy_per_token is not None:
-            rows.append(("energy of a token", *map(str, made.energy_per_token), ""))
-    title = (
-        f"{made.model.name} on {devices:.0f} {made.device.name}: batch {made.batch.magnitude:.0f},"
-        f" {made.prompt.magnitude:.0f} tokens read and {made.generated.magnitude:.0f} written"
-    )
-    return [title, *columns(rows)]
+            rows.append(("energy", *map(str, made.energy_per_token), ""))
+    return [
+        f"{made.model.name} on {made.devices} {made.device.name}",
+        f"batch {made.batch}, {made.prompt} tokens read and {made.generated} written",
+        *columns(rows),
+    ]
 
 
 def _rows_of_points(made: Plan) -> list[str]:

@@ -26,7 +26,7 @@ def draw() -> Figure:
     for key in OneCall.keys:
         made = OneCall.plan(key, counts)
         time = made.time_per_token.upper.m_as("ms")
-        paid = (counts / made.throughput.lower).m_as("h/Mtoken")
+        paid = (made.devices / made.throughput.lower).m_as("h/Mtoken")
         colour = style.DEVICES[key]
         axes.plot(time, paid, color=colour, linewidth=1.9)
         for count, x, y in zip(counts, time, paid, strict=True):

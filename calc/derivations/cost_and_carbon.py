@@ -335,7 +335,28 @@ class OneCall:
             generated=cls.generated,
             devices=devices,
             weights=weights,
+            price=cls.rent,
         )
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """The answers of the plan, each with its bounds and what sets them."""
+        made = cls.plan()
+        room = made.device.memory_capacity
+        rows: list[tuple[Any, ...]] = [
+            ("Memory of each", made.memory.to(str(room.units)), room, "it fits")
+        ]
+        for name, bounds, binds in (
+            ("First token", made.time_to_first_token, made.reading.bound),
+            ("Each token", made.time_per_token, made.binds),
+            ("Whole answer", made.answer_time, "–"),
+            ("Written by all", made.throughput, "–"),
+            ("Price", made.cost_per_token, "–"),
+            ("Energy", made.energy_per_token, "–"),
+        ):
+            if bounds is not None:
+                rows.append((name, *bounds, binds))
+        return rows
 
     @classmethod
     def at_most(cls, devices: Any = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:

@@ -233,8 +233,8 @@ def test_what_would_make_it_fit() -> None:
     assert nowhere == "On no number of devices does it fit."
     assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
     table = small.table()
-    assert "does not fit; not one sequence does" in table
-    assert "time per token" not in table
+    assert "of 80 GiB  does not fit" in table
+    assert "each token" not in table
 
 
 def test_assumptions_say_what_is_left_out() -> None:
