@@ -16,6 +16,7 @@ COLOURS = {
     "clearing": style.PURPLE,
     "data": style.RED,
 }
+NAMES = {"optimizer": "optimiser"}  # where calc spells otherwise than the book
 LABEL: dict[str, Any] = {"size": style.SMALL, "weight": "bold", "va": "bottom"}
 
 
@@ -32,7 +33,7 @@ def draw() -> Figure:
                 axes.text(
                     left + (width / 2 if left else 0),
                     -0.4,
-                    part,
+                    NAMES.get(part, part),
                     **LABEL,
                     ha="center" if left else "left",
                 )

@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 from calc.derivations.training_at_scale import ShardedStates
 from figures import style
 
-PARTS = (
-    ("weights", style.BLUE),
-    ("gradients", style.GREEN),
-    ("optimizer", style.ORANGE),
-    ("activations", style.PURPLE),
+PARTS = (  # of the memory held: their names in calc and in the book, and colours
+    ("weights", "weights", style.BLUE),
+    ("gradients", "gradients", style.GREEN),
+    ("optimizer", "optimiser", style.ORANGE),
+    ("activations", "activations", style.PURPLE),
 )
 MOST = 500  # GB: a copy of everything goes beyond it
 SLICED = 5  # from this way on there is a gap above
@@ -26,7 +26,7 @@ def draw() -> Figure:
     room = 90 if narrow else 40
     for place, held in zip(places, ShardedStates.held, strict=True):
         start = 0.0
-        for part, colour in PARTS:
+        for part, _, colour in PARTS:
             size = getattr(held, part).m_as("GB")
             axes.barh(place, min(size, MOST - start), left=start, height=0.66, color=colour)
             start = min(start + size, MOST)
@@ -43,12 +43,12 @@ def draw() -> Figure:
         size=style.SMALL,
         va="center",
     )
-    for number, (part, colour) in enumerate(PARTS):
+    for number, (_, name, colour) in enumerate(PARTS):
         row, column = divmod(number, 2)
         axes.text(
             0.4 * column if narrow else 0.23 * number,
             1.07 - 0.06 * row if narrow else 1.0,
-            part,
+            name,
             transform=axes.transAxes,
             color=colour,
             size=style.SMALL,

@@ -34,7 +34,7 @@ class ShardedStates:
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
         ("64 copies", Layout(data=64), "selective"),
-        ("ZeRO 1: optimizer", Layout(data=64, sharding=1), "selective"),
+        ("ZeRO 1: optimiser", Layout(data=64, sharding=1), "selective"),
         ("ZeRO 2: gradients", Layout(data=64, sharding=2), "selective"),
         ("ZeRO 3: weights", Layout(data=64, sharding=3), "selective"),
         ("… and recomputed", Layout(data=64, sharding=3), "full"),
