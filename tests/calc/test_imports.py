@@ -98,6 +98,7 @@ def test_a_first_answer_loads_no_more_than_it_needs() -> None:
     code = """if True:
         import sys, calc
         assert str(calc.hardware.H100.ridge_point("fp16")) == "295.2 FLOP/byte"
+        assert not {"calc.planning", "calc.inference", "calc.cost"} & set(sys.modules)
         print(*{name.split(".")[0] for name in sys.modules})
     """
     loaded = set(python(code).split())
