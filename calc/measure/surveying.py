@@ -12,7 +12,7 @@ from typing import Any
 from calc.errors import InputError
 from calc.measure import bandwidth, gemm, latency, working_set
 from calc.measure.machine import Machine, this_machine
-from calc.measure.timing import Measured
+from calc.measure.timing import Measured, NoisyError
 from calc.units import Quantity, quantity
 
 Progress = Callable[[int, int], None]
@@ -157,12 +157,17 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
 
 
 def _done(steps: Steps, on_progress: Progress | None) -> dict[tuple[str, Any], Measured]:
-    done = {}
+    """Every step in turn; what was too noisy once more after all others, when quiet may be back."""
+    done, noisy = {}, []
     for number, (key, step) in enumerate(steps.items()):
         if on_progress:
             on_progress(number, len(steps))
-        done[key] = step()
-    return done
+        try:
+            done[key] = step()
+        except NoisyError:
+            noisy.append(key)
+    done |= {key: steps[key]() for key in noisy}
+    return {key: done[key] for key in steps}
 
 
 def _of(kind: str, done: dict[tuple[str, Any], Measured]) -> dict[Any, Measured]:

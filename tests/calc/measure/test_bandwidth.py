@@ -11,7 +11,16 @@ import numpy
 import pytest
 
 from calc import InputError, quantity
-from calc.measure import Measured, bandwidth, gemm, latency, surveying, timing, working_set
+from calc.measure import (
+    Measured,
+    NoisyError,
+    bandwidth,
+    gemm,
+    latency,
+    surveying,
+    timing,
+    working_set,
+)
 from calc.measure.threads import blas_threads, in_slices
 
 
@@ -187,3 +196,23 @@ def test_a_triad_in_two_passes_is_no_roof(
     expected = 5 / (2 / 20 + 3 / 10) if with_numba else 20
     assert found.memory_bandwidth.value.m_as("GB/s") == pytest.approx(expected)
     assert ("memory" in found.latencies) == with_numba
+
+
+def test_what_was_too_noisy_is_measured_again_after_the_others() -> None:
+    asked: list[str] = []
+
+    def step(name: str, noisy: int) -> Callable[[], Measured]:
+        def run() -> Measured:
+            asked.append(name)
+            if asked.count(name) <= noisy:
+                raise NoisyError(f"{name} is noisy")
+            return Measured(quantity("1 s"), 0.0, 7, name)
+
+        return run
+
+    steps = {("a", "late"): step("late", 1), ("a", "steady"): step("steady", 0)}
+    found = surveying._done(steps, None)
+    assert asked == ["late", "steady", "late"]
+    assert list(found) == list(steps)
+    with pytest.raises(NoisyError, match="never is noisy"):
+        surveying._done({**steps, ("a", "never"): step("never", 2)}, None)
