@@ -115,8 +115,11 @@ def clean(text: str) -> str:
     text = " ".join(text.split())
     # Quarto writes an equation's number into the formula, press beside it.
     text = re.sub(r"\s*\\qquad\((\w+\.\d+)\)$", r" (\1)", text)
-    # Quarto tells two works of one author and year apart on each page, press in the whole book.
-    return re.sub(r"\b((?:19|20)\d\d)[a-z]\b", r"\1", text)
+    # Quarto tells works of one first author and year apart on each page, press in the whole book:
+    # by more of their authors, or by a letter.
+    text = re.sub(r"\b((?:19|20)\d\d)[a-z]\b", r"\1", text)
+    more = r"(\w+)(?:(?:, (?:and )?\w+)+,?(?: et al\.)?|,? et al\.) ((?:19|20)\d\d)\b"
+    return re.sub(more, r"\1 et al. \2", text)
 
 
 def read_page(file: Path, page: str) -> PageText:

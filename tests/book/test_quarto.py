@@ -79,6 +79,8 @@ PRESS = """
 <header class="chapter-title"><h1 id="sec-a"><span>2</span> Light</h1></header>
 <p>A trip takes 60&nbsp;ms, <a class="crossref" href="other.html#fig-a">Figure 1.1</a> of
 <a href="other.html#sec-o">Chapter 1</a>, and <span class="math inline">v = 2</span>.</p>
+<p>By others (Zhang, Roller, and Goyal 2022b; Zhang, Roller, Artetxe, et al. 2022) and one
+(Horowitz 2014a).</p>
 <div id="eq-t"><span class="math display">T = 2d</span> <span>(2.1)</span></div>
 <figure><svg role="img" aria-label="A line rises."><text>60</text></svg><figcaption>Figure 2.1:
 Up</figcaption></figure>
@@ -94,6 +96,7 @@ QUARTO = """
 of <a href="other.html">Chapter&nbsp;1</a>, and
 <math><semantics><mn>v</mn><annotation encoding="application/x-tex">v = 2</annotation></semantics>
 </math>.</p>
+<p>By others (Zhang et al. 2022; Zhang et al. 2022) and one (Horowitz 2014).</p>
 <p><span><math><mi>T</mi><annotation encoding="application/x-tex">
 T = 2d  \\qquad(2.1)</annotation></math></span></p>
 <figure><img src="a.svg" alt="A line rises."><figcaption>Figure&nbsp;2.1: Up</figcaption></figure>
@@ -132,6 +135,7 @@ def test_pages_that_say_the_same_do_not_differ(tmp_path: Path) -> None:
         ("Take care", "Beware"),
         ("    y()", "y()"),
         ("A note.", ""),
+        ("Horowitz 2014", "Horowitz et al. 2014"),
     ],
 )
 def test_a_page_that_says_something_else_differs(old: str, new: str, tmp_path: Path) -> None:
