@@ -19,8 +19,8 @@ class MissingExtraError(InputError, ImportError):
 
     def __init__(self, who: str, package: str, extra: str) -> None:
         super().__init__(
-            f"{who} needs {package}, which is not installed:"
-            f" pip install 'machine-foundations[{extra}]'"
+            f"{who} needs {package}, which is not installed;"
+            f' in the checkout: pip install ".[{extra}]"'
         )
 
 

@@ -34,7 +34,7 @@ NEEDED = ["yaml", "pypandoc", "IPython", "matplotlib_inline", "jinja2", "typst"]
 def check_parts() -> None:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        stop(f"press needs {', '.join(missing)}: pip install 'machine-foundations[book]'")
+        stop(f'press needs {", ".join(missing)}; in the checkout: pip install ".[book]"')
 
 
 def render(root: Path, only: str | None = None) -> str:

@@ -60,8 +60,10 @@ def write_notebooks(
         about += f", version {edition.version}" if edition.version else ""
         about += f", built from commit {edition.commit}" if edition.commit else ""
         if edition.distribution:
-            about += f". To run it, `pip install '{edition.distribution}[book]'` and start Jupyter"
-            about += " in its folder"
+            about += (
+                f'. To run it, in a checkout of {edition.distribution}: `pip install ".[book]"`;'
+            )
+            about += " then start Jupyter in the notebook's folder"
         cells.append(("markdown", about + ".", []))
         (folder / place).write_bytes(_zipped(book, page, edition, cells))
 

@@ -12,14 +12,12 @@ the triad in one pass and the latencies in full, torch other number formats and 
 
 from __future__ import annotations
 
-from calc.errors import NumpyNeededError
+from calc.errors import MissingExtraError
 
 try:
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package
 except ImportError:
-    raise NumpyNeededError(
-        "calc.measure needs numpy, which is not installed: install machine-foundations[measure]"
-    ) from None
+    raise MissingExtraError("calc.measure", "numpy", "measure") from None
 
 from calc.measure.kernels import Kernel, suite
 from calc.measure.machine import Machine, this_machine

@@ -8,15 +8,12 @@ These are approximations for comparing designs: no caches, no effects of instruc
 
 from __future__ import annotations
 
-from calc.errors import NumpyNeededError
+from calc.errors import MissingExtraError
 
 try:
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package
 except ImportError:
-    raise NumpyNeededError(
-        "calc.simulation needs numpy, which is not installed:"
-        " install machine-foundations[simulation]"
-    ) from None
+    raise MissingExtraError("calc.simulation", "numpy", "simulation") from None
 
 from calc.simulation.adapters import SklearnNetwork, TorchNetwork, TrainableModel
 from calc.simulation.budgets import memory_violations

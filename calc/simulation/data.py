@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from calc.arguments import number, whole_number
-from calc.errors import InputError, shown
+from calc.errors import InputError, MissingExtraError, shown
 
 
 class Split(NamedTuple):
@@ -33,10 +33,7 @@ def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise InputError(
-            "the digits come with scikit-learn, which is not installed;"
-            " pip install machine-foundations[simulation] brings it"
-        ) from None
+        raise MissingExtraError("digits()", "scikit-learn", "simulation") from None
     fraction = number("digits(): test_fraction", test_fraction, above=0.0)
     if fraction >= 1:
         raise InputError(f"digits(): test_fraction must be below 1; got {shown(test_fraction)}")

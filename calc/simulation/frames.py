@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calc.errors import InputError, shown
+from calc.errors import InputError, MissingExtraError, shown
 from calc.files import with_whole_file, writable
 
 if TYPE_CHECKING:
@@ -44,7 +44,5 @@ def imported() -> Any:
     try:
         import polars
     except ImportError:
-        raise InputError(
-            "tables need polars, which is not installed: install machine-foundations[simulation]"
-        ) from None
+        raise MissingExtraError("a table of rows", "polars", "simulation") from None
     return polars

@@ -160,6 +160,32 @@ def test_without_numpy_numbers_still_work() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("package", "use", "who", "extra"),
+    [
+        ("numpy", "import calc.simulation", "calc.simulation", "simulation"),
+        ("numpy", "import calc.measure", "calc.measure", "measure"),
+        ("polars", "calc.simulation.write_table(0, 'rows.csv')", "a table of rows", "simulation"),
+        ("sklearn", "calc.simulation.digits()", "digits()", "simulation"),
+    ],
+)
+def test_a_missing_extra_is_told_with_what_brings_it(
+    package: str, use: str, who: str, extra: str
+) -> None:
+    code = f"""if True:
+        import sys, calc
+        sys.modules["{package}"] = None
+        try:
+            {use}
+        except calc.errors.MissingExtraError as refusal:
+            print(refusal)
+    """
+    needed = package.replace("sklearn", "scikit-learn")
+    assert python(code) == (
+        f'{who} needs {needed}, which is not installed; in the checkout: pip install ".[{extra}]"\n'
+    )
+
+
 @pytest.mark.parametrize("name", calc.SUBMODULES)
 def test_every_way_to_a_module(name: str) -> None:
     fresh = "import sys; import calc; "

@@ -346,7 +346,7 @@ def test_a_missing_part_of_press_is_one_sentence(
     monkeypatch.setattr(build, "NEEDED", ["json", "no_such_part"])
     with pytest.raises(BookError) as caught:
         render(write_book("# A\n"))
-    sentence = "press needs no_such_part: pip install 'machine-foundations[book]'"
+    sentence = 'press needs no_such_part; in the checkout: pip install ".[book]"'
     assert str(caught.value) == sentence
 
 

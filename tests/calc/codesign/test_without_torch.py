@@ -19,7 +19,7 @@ def test_without_torch_one_sentence_says_how_to_get_it() -> None:
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     sentence = (
-        "MissingExtraError the training loop of calc.codesign needs torch, which is not installed:"
-        " pip install 'machine-foundations[torch]'"
+        "MissingExtraError the training loop of calc.codesign needs torch, which is not installed;"
+        ' in the checkout: pip install ".[torch]"'
     )
     assert done.stdout.splitlines() == [sentence] * 2, done.stderr
