@@ -153,16 +153,16 @@ class Plan:
         >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200).table())
         Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
         batch 8, 1000 tokens read and 200 written
-                           at least        at most         what binds
-        memory of each     16.13 GiB       of 80 GiB       fits
+                           at least             at most         what binds
+        memory of each     16.13 GiB of 80 GiB                  fits
           weights          14.96 GiB
           keys and values  1.172 GiB
-        batch that fits                    444
-        first token        115.0 ms        119.8 ms        compute
-        each token         4.825 ms        4.951 ms        memory bandwidth
-        whole answer       1.075 s         1.105 s
-        written by all     1448 token/s    1488 token/s
-        energy             470.4 mJ/token  483.5 mJ/token
+        batch that fits                         444
+        first token        115.0 ms             119.8 ms        compute
+        each token         4.825 ms             4.951 ms        memory bandwidth
+        whole answer       1.075 s              1.105 s
+        written by all     1448 token/s         1488 token/s
+        energy             470.4 mJ/token       483.5 mJ/token
         """
         lines = _rows_of_points(self) if _is_array(self.fits) else _rows_of_parts(self)
         return "\n".join(lines)
@@ -470,13 +470,13 @@ def _different(given: Quantity) -> list[float]:
 
 def _rows_of_parts(made: Plan) -> list[str]:
     capacity = made.device.memory_capacity
-    unit = str(capacity.units)
+    memory = f"{_held(made.memory, capacity)} of {capacity}"
     verdict = "fits" if made.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
         ("", "at least", "at most", "what binds"),
-        ("memory of each", str(made.memory.to(unit)), f"of {capacity}", verdict),
-        ("  weights", str(made.weight_memory.to(unit)), "", ""),
-        ("  keys and values", str(made.cache_memory.to(unit)), "", ""),
+        ("memory of each", memory, "", verdict),
+        ("  weights", _held(made.weight_memory, capacity), "", ""),
+        ("  keys and values", _held(made.cache_memory, capacity), "", ""),
         ("batch that fits", "", str(made.largest_batch), ""),
     ]
     if made.fits:
@@ -533,6 +533,14 @@ def _rows_of_points(made: Plan) -> list[str]:
     rows = [(*titles, "what binds"), *zip(*cells, words.flat, strict=True)]
     title = f"{made.model.name} on {made.device.name}"
     return [f"{title}: {same}" if same else title, *columns(rows)]
+
+
+def _held(amount: Quantity, capacity: Quantity) -> str:
+    """An amount of memory by its size, in binary units where the capacity is."""
+    if "iB" not in str(capacity.units):
+        return str(amount.to("byte"))
+    size = amount.m_as("byte")
+    return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
 
 
 def _range(lower: float, upper: float) -> str:

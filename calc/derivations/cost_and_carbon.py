@@ -344,7 +344,7 @@ class OneCall:
         made = cls.plan()
         room = made.device.memory_capacity
         rows: list[tuple[Any, ...]] = [
-            ("Memory of each", made.memory.to(str(room.units)), room, "it fits")
+            ("Memory of each", made.memory.to(str(room.units)), None, f"it fits in {room}")
         ]
         for name, bounds, binds in (
             ("First token", made.time_to_first_token, made.reading.bound),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -233,8 +234,21 @@ def test_what_would_make_it_fit() -> None:
     assert nowhere == "On no number of devices does it fit."
     assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
     table = small.table()
-    assert "of 80 GiB  does not fit" in table
+    assert re.search("GiB of 80 GiB +does not fit", table)
     assert "each token" not in table
+
+
+def test_memory_is_told_in_units_of_its_size() -> None:
+    question: dict[str, Any] = {"prompt": 10, "generated": 10}
+    rows = plan("llama-3-8b", "xeon-8480", **question).table().splitlines()[3:6]
+    assert [row[19:].split("  ")[0] for row in rows] == [
+        "14.96 GiB of 4 TiB",
+        "14.96 GiB",
+        "2.5 MiB",
+    ]
+    decimal = plan("llama-3-8b", "gaudi3", **question).table()
+    assert re.search(r"memory of each +16.06 GB of 128 GB +fits\n  weights +16.06 GB\n", decimal)
+    assert "keys and values  2.621 MB" in decimal
 
 
 def test_assumptions_say_what_is_left_out() -> None:
