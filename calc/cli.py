@@ -445,12 +445,16 @@ def _add_sweep(commands: Any) -> None:
     )
     for name, default, meaning in (
         ("--pruning", "0,0.5,0.7,0.9", "shares that are pruned"),
-        ("--kinds", "unstructured", "unstructured, structured or both"),
+        ("--kinds", "unstructured", "of unstructured and structured"),
         ("--precisions", "float32,int8", "of float32, float16, bfloat16 and int8"),
         ("--budgets", "4 kB,8 kB", "budgets of memory to flag"),
     ):
         sweep.add_argument(name, default=default, help=f"{meaning}, with commas (%(default)s)")
-    sweep.add_argument("--active", metavar="BUDGET", help="the one that accepts (the first)")
+    sweep.add_argument(
+        "--active",
+        metavar="BUDGET",
+        help="what `accepted` means in the rows of a file or JSON (the first budget)",
+    )
     sweep.add_argument("--storage", default="dense", help="dense, csr or bitmask (%(default)s)")
     sweep.add_argument("--power", default="15 W", help="watts of the device (%(default)s)")
     sweep.add_argument(
@@ -526,7 +530,8 @@ def _sweep(options: argparse.Namespace) -> list[str]:
         simulation.write_table(table, file)
     if options.json:
         return _json({"rows": table.to_dicts()})
-    return _sweep_lines(simulation.summarize_sweep(table), f"memory_{options.storage}_bytes")
+    memory = f"memory_{options.storage}_bytes"
+    return _sweep_lines(simulation.summarize_sweep(table), memory, budgets)
 
 
 def _table_files(options: argparse.Namespace) -> list[Path]:
@@ -547,9 +552,12 @@ def _table_files(options: argparse.Namespace) -> list[Path]:
     return files
 
 
-def _sweep_lines(summary: Any, memory: str) -> list[str]:
-    """A line for each variant."""
-    rows = [("pruning", "precision", "accuracy", "latency", "memory", "accepted")]
+def _sweep_lines(summary: Any, memory: str, budgets: list[str]) -> list[str]:
+    """A line for each variant, and whether it is within each budget."""
+    from calc.simulation.budgets import key_of
+
+    within = [f"within {budget}" for budget in budgets]
+    rows = [("pruning", "precision", "accuracy", "latency", "memory", *within)]
     for row in summary.iter_rows(named=True):
         spread = "" if row["accuracy_std"] is None else f" ± {row['accuracy_std']:.1%}"
         rows.append(
@@ -559,7 +567,7 @@ def _sweep_lines(summary: Any, memory: str) -> list[str]:
                 f"{row['accuracy']:.1%}{spread}",
                 f"{Quantity(row['latency_seconds'], 's'):.3g}",
                 f"{row[memory]:.0f} byte",
-                "yes" if row["accepted"] else "no",
+                *("no" if row[key_of(budget)] else "yes" for budget in budgets),
             )
         )
     return columns(rows)
