@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import doctest
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -37,6 +39,7 @@ RANGES = {
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
 FRONT = "calc"  # the page of what `import calc` itself offers
 CODE = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")')
+STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
 
@@ -66,9 +69,9 @@ def pages() -> dict[str, str]:
     for name in MODULES:
         module = _module(package, name)
         rows.append(_row(f"calc.{name}", name, module))
-        parts = [_prose(_docstring(module))]
+        parts = [_prose(module)]
         for member in public_members(module):
-            parts += _member(name, f"calc.{name}", member)
+            parts += _member(name, member)
         texts[name] = _page(f"calc.{name} {{#{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
     return {f"library/{name}.qmd": text for name, text in texts.items()}
@@ -108,23 +111,26 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
 
 def _front(package: griffe.Module) -> list[str]:
     where = {"Quantity": "units", "quantity": "units", "InputError": "errors", "source": "records"}
-    parts = [_prose(_docstring(package))]
+    parts = [_prose(package)]
     for name in calc.__all__:
         member = (_module(package, where[name]) if name in where else package)[name]
         if isinstance(member, griffe.Function):
-            parts += _member(FRONT, "calc", member)
+            parts += _member(FRONT, member)
         else:  # pint's own pages tell the methods of its classes
-            parts += [_heading(FRONT, "calc", name), _prose(_docstring(member))]
+            parts += [_heading(FRONT, FRONT, name), _prose(member)]
     return parts
 
 
-def _member(page: str, module: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
-    owner = module.rpartition(".")[2]
-    yield _heading(page, owner, member.name)
+def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
+    yield _heading(page, page, member.name)
     if isinstance(member, griffe.Function):
-        yield from _function(f"{owner}.{member.name}", member, module)
+        yield from _function(f"{page}.{member.name}", member)
         return
-    yield _prose(_docstring(member))
+    first, *rest = _blocks(member)
+    yield _block(first, member)
+    if "__init__" in member.members and "dataclass" not in member.labels:
+        yield f"```python\n{_call(f'{page}.{member.name}', _parameters(member))}\n```"
+    yield from (_block(block, member) for block in rest)
     parts = [
         part
         for part in member.members.values()
@@ -138,7 +144,9 @@ def _member(page: str, module: str, member: griffe.Function | griffe.Class) -> I
             + [f"| `{_signature(part)}` | {_first_sentence(part)} |" for part in parts]
         )
     for part in parts:
-        yield from map(_block, _docstring(part).strip().split("\n\n")[1:])
+        for place, block in enumerate(_blocks(part)[1:]):
+            named = "" if place or _is_example(block) else f"`{part.name}`: "
+            yield named + _block(block, part)
 
 
 def _signature(part: griffe.Function | griffe.Attribute) -> str:
@@ -149,10 +157,10 @@ def _signature(part: griffe.Function | griffe.Attribute) -> str:
 
 
 def _first_sentence(documented: griffe.Object) -> str:
-    return _block(_docstring(documented).strip().split("\n\n")[0].replace("\n", " "))
+    return _block(_blocks(documented)[0].replace("\n", " "), documented)
 
 
-def _parameters(function: griffe.Function) -> list[griffe.Parameter]:
+def _parameters(function: griffe.Function | griffe.Class) -> list[griffe.Parameter]:
     return [each for each in function.parameters if each.name not in ("self", "cls")]
 
 
@@ -160,28 +168,20 @@ def _heading(page: str, owner: str, name: str) -> str:
     return f"## {owner}.{name} {{#calc-{page}-{name} .unnumbered}}"
 
 
-def _function(called: str, function: griffe.Function, module: str | None) -> Iterator[str]:
+def _function(called: str, function: griffe.Function) -> Iterator[str]:
     parameters = _parameters(function)
-    first, *rest = re.split(r"\n{2,}", _docstring(function).strip())
+    first, *rest = _blocks(function)
     equations = [block for block in rest if block.startswith("Equation: ")]
-    yield _block(first)
+    yield _block(first, function)
     yield f"```python\n{_call(called, parameters)}\n```"
-    yield from map(_block, equations)
+    yield from (_block(block, function) for block in equations)
     if any(_annotated(each.annotation) for each in parameters):
         yield _units_table(function)
-    for block in rest:
-        needs_import = re.search(rf"(?<![\w.]){function.name}\(", block)
-        if block.startswith(">>>") and module and needs_import:
-            block = f">>> from {module} import {function.name}\n{block}"
-        if block not in equations:
-            yield _block(block)
+    yield from (_block(block, function) for block in rest if block not in equations)
 
 
 def _call(called: str, parameters: list[griffe.Parameter]) -> str:
-    given = [
-        f"*{each.name}" if each.kind is griffe.ParameterKind.var_positional else _given(each)
-        for each in parameters
-    ]
+    given = [_given(each) for each in parameters]
     keyword_only = griffe.ParameterKind.keyword_only
     first = next((i for i, each in enumerate(parameters) if each.kind is keyword_only), None)
     if first is not None and parameters[first - 1].kind is not griffe.ParameterKind.var_positional:
@@ -193,6 +193,8 @@ def _call(called: str, parameters: list[griffe.Parameter]) -> str:
 
 
 def _given(parameter: griffe.Parameter) -> str:
+    if parameter.kind in STARS:
+        return f"{STARS[parameter.kind]}{parameter.name}"
     if parameter.default is None:
         return parameter.name
     return f"{parameter.name}={_default(str(parameter.default))}"
@@ -233,11 +235,15 @@ def _docstring(documented: griffe.Object | griffe.Alias) -> str:
     return documented.docstring.value
 
 
-def _prose(docstring: str) -> str:
-    return "\n\n".join(_block(block) for block in re.split(r"\n{2,}", docstring.strip()))
+def _blocks(documented: griffe.Object | griffe.Alias) -> list[str]:
+    return re.split(r"\n{2,}", _docstring(documented).strip())
 
 
-def _block(block: str) -> str:
+def _prose(documented: griffe.Object | griffe.Alias) -> str:
+    return "\n\n".join(_block(block, documented) for block in _blocks(documented))
+
+
+def _block(block: str, documented: griffe.Object | griffe.Alias) -> str:
     """A paragraph of a docstring as Markdown."""
     label, _, rest = block.partition(": ")
     rest = " ".join(rest.split())
@@ -245,7 +251,45 @@ def _block(block: str) -> str:
         return f"$$\n{tex(rest)}\n$$"
     if label == "Source":
         return f"Source: {'; '.join(f'@{key.strip()}' for key in rest.split(','))}."
-    if block.lstrip().startswith(">>>") or block.startswith("    "):
+    if _is_example(block):
         lines = re.sub(r" *# doctest:.*", "", textwrap.dedent(block))
-        return f"```python\n{lines}\n```"
+        return "\n".join(["```python", *_imports(lines, documented), lines, "```"])
+    if block.startswith("    "):
+        return f"```python\n{textwrap.dedent(block)}\n```"
     return CODE.sub(lambda match: match[1] or f"`{match[2]}`", block)
+
+
+def _is_example(block: str) -> bool:
+    return block.lstrip().startswith(">>>")
+
+
+def _imports(example: str, documented: griffe.Object | griffe.Alias) -> list[str]:
+    """What an example takes from its module, where it runs: whoever pastes it must import that."""
+    source = "".join(each.source for each in doctest.DocTestParser().get_examples(example))
+    bound, needed = set(dir(builtins)), set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            (needed if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    places: dict[str, list[str]] = {}
+    for name in sorted(needed - bound):
+        places.setdefault(_importable_from(name, documented), []).append(name)
+    return [f">>> from {place} import {', '.join(places[place])}" for place in sorted(places)]
+
+
+def _importable_from(name: str, documented: griffe.Object | griffe.Alias) -> str:
+    """Where a name is public: in calc itself, in the package of the module, or where it is from."""
+    if name in calc.__all__:
+        return "calc"
+    module = documented.module
+    package = module.parent
+    if package and package.path != "calc" and name in package.members:
+        return package.path
+    member = module.members.get(name)
+    if member is None:
+        raise SystemExit(f"{documented.path}: an example uses {name}, which it does not import")
+    path = member.target_path if isinstance(member, griffe.Alias) else member.path
+    return path.rpartition(".")[0]

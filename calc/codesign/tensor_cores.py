@@ -59,6 +59,7 @@ def tensor_core_multiple(dtype: Any, device: str = "ampere", best: bool = False)
     The device is one of volta, turing, ampere and hopper, or "cuda" for the one that is here. With
     `best`, what the generation is fastest with, and not only what it reads whole.
 
+    >>> import torch
     >>> tensor_core_multiple(torch.float16), tensor_core_multiple(torch.float16, best=True)
     (8, 64)
     """
@@ -74,6 +75,7 @@ def tensor_core_multiple(dtype: Any, device: str = "ampere", best: bool = False)
 def is_tensor_core_compatible(*sizes: int, dtype: Any, device: str = "ampere") -> bool:
     """Whether tensor cores take all these sizes whole.
 
+    >>> import torch
     >>> is_tensor_core_compatible(512, 10, dtype=torch.float16)
     False
     """
@@ -84,6 +86,7 @@ def is_tensor_core_compatible(*sizes: int, dtype: Any, device: str = "ampere") -
 def pad_to_tensor_core_multiple(size: int, dtype: Any, device: str = "ampere") -> int:
     """The least size from this one on that tensor cores take whole.
 
+    >>> import torch
     >>> pad_to_tensor_core_multiple(10, torch.float16)
     16
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
 import re
@@ -17,6 +18,13 @@ from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
 
 WANTED = wanted_pages()
+EXAMPLE = re.compile(r"^```python\n(>>>.*?\n)```$", re.MULTILINE | re.DOTALL)
+EXAMPLES = [
+    pytest.param(example, id=f"{Path(path).stem}-{place}")
+    for path, page in WANTED.items()
+    if path.startswith("library/")
+    for place, example in enumerate(EXAMPLE.findall(page), start=1)
+]
 PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
 
 
@@ -58,7 +66,23 @@ def test_every_law_has_its_equation_units_and_example() -> None:
         assert "$$\n" in entry
         assert "| returns |" in entry
         assert "Source: @" in entry
-        assert f">>> from calc.{name} import {function}\n" in entry
+        assert re.search(rf">>> from calc\.{name} import (\w+, )*{function}\b", entry)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs_by_itself(
+    example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pasted = doctest.DocTestParser().get_doctest(example, {}, "pasted", None, 0)
+    assert pasted.examples
+    try:
+        doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(pasted)
+    except doctest.UnexpectedException as error:
+        missing = error.exc_info[1]
+        if isinstance(missing, ImportError) and re.search("torch|numba", str(missing)):
+            pytest.skip(str(missing))
+        raise missing from None
 
 
 @pytest.mark.parametrize(
