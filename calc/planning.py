@@ -48,16 +48,20 @@ class Bounds(NamedTuple):
     """What a quantity is at least and at most, while each part runs at its full rate."""
 
     lower: Quantity
+    """At least; converted as any quantity, `plan.throughput.lower.m_as("token/s")`."""
     upper: Quantity
+    """At most."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What serving takes: memory, times, rates and prices, each a quantity or an array of them.
 
-    Between the bounds of a time, memory, arithmetic and links overlap perfectly, or follow one
-    another. `reading` and `writing` are the passes for the prompt and for a token, part by part;
-    they do not ask whether the batch fits, and all else does.
+    `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
+    `energy_per_token` are `Bounds`, with `.lower` and `.upper`. Between those of a time, memory,
+    arithmetic and links overlap perfectly, or follow one another. `reading` and `writing` are the
+    passes for the prompt and for a token, part by part; they do not ask whether the batch fits,
+    and all else does. `print` shows the table.
     """
 
     model: Transformer
@@ -125,10 +129,7 @@ class Plan:
 
     @property
     def binds(self) -> Any:
-        """What limits writing: memory bandwidth, compute, links, or else memory capacity.
-
-        An array of words for arrays.
-        """
+        """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
         words = (*self.writing.times, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
 
@@ -150,7 +151,7 @@ class Plan:
     def table(self) -> str:
         """The plan as lines of text, or a line for each point of an array.
 
-        >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200).table())
+        >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
         Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
         batch 8, 1000 tokens read and 200 written
                            at least             at most         what binds
@@ -166,6 +167,9 @@ class Plan:
         """
         lines = _rows_of_points(self) if _is_array(self.fits) else _rows_of_parts(self)
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
 
     @cached_property
     def _answer(self) -> Bounds:

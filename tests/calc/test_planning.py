@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 import calc
 from calc import InputError, hardware, inference, models, quantity
 from calc.hardware import Accelerator
-from calc.planning import Plan, device_counts, plan
+from calc.planning import Bounds, Plan, device_counts, plan
 
 H100 = hardware.H100
 KEYS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "deepseek-v3", "gemma-2-27b")
@@ -273,6 +273,22 @@ def test_links_may_be_given() -> None:
         32 * made.reading.times["links"].m_as("s")
     )
     assert slow.reading.bound == "links"
+
+
+def test_a_plan_prints_as_its_table() -> None:
+    made = plan("llama-3-8b", H100, batch=[1, 8], prompt=1000, generated=200)
+    assert str(made) == made.table()
+    alone = plan("llama-3-8b", H100, prompt=1000, generated=200)
+    assert str(alone) == f"{alone}" == alone.table()
+    assert "\n" not in repr(alone)
+
+
+def test_the_docstring_names_the_bounds() -> None:
+    made = plan("llama-3-8b", H100, prompt=1000, generated=200, price="3 USD/hour")
+    bounds = [name for name in dir(Plan) if isinstance(getattr(made, name, None), Bounds)]
+    assert {f"`{name}`" for name in bounds if not name.startswith("_")} == set(
+        re.findall(r"`\w+`", (Plan.__doc__ or "").split(" are `Bounds`")[0])
+    )
 
 
 def test_a_table_of_points() -> None:
