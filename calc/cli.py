@@ -35,6 +35,19 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
 
+OPTION_OF = {
+    "operations": "flops",
+    "traffic": "bytes",
+    "generated": "generate",
+    "max_memory": "memory",
+    "compute_speed_factor": "slowdown",
+    "batch_size_limit": "limit",
+    "batch_size": "batch",
+    "latency_batch": "batch",
+    "active_budget": "active",
+}
+"""The options that are called otherwise than the arguments of the library that they become."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; a user's mistake is one sentence on stderr and exit code 1."""
@@ -45,10 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         lines = options.run(options)
     except (InputError, DimensionalityError) as error:
-        print(f"calc: {error}", file=sys.stderr)
+        print(f"calc: {_as_typed(str(error), options)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("calc: interrupted", file=sys.stderr)
+        rows = getattr(options, "resume", None)
+        kept = f"; finished rows are kept in {rows}, and the same command goes on from there"
+        print(f"calc: interrupted{kept if rows and Path(rows).is_file() else ''}", file=sys.stderr)
         return INTERRUPTED
     try:
         for line in lines:
@@ -61,6 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"calc: cannot write the output: {error.strerror}", file=sys.stderr)
             return 1
     return 0
+
+
+def _as_typed(sentence: str, options: argparse.Namespace) -> str:
+    """What the library refuses, with an option for its argument, and 0 for the float of it."""
+
+    def option(found: re.Match[str]) -> str:
+        name = OPTION_OF.get(found[1], found[1])
+        return f"--{name.replace('_', '-')}" if name in vars(options) else found[0]
+
+    sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs )", option, sentence)
+    sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
+    return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -164,12 +164,15 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         (("llama", "h100", *SERVER), "there is no model 'llama'"),
         (("llama-3-8b", "h10", *SERVER), "there is no accelerator 'h10'"),
         (("llama-3-405b", "t4", *SERVER), "Llama 3 405B does not fit on 1 NVIDIA T4"),
-        (("llama-3-8b", "h100", "--prompt", "0", "--generate", "9"), "prompt must be a whole"),
-        (("llama-3-8b", "h100", "--prompt", "9", "--generate", "0"), "generated must be a whole"),
+        (
+            ("llama-3-8b", "h100", "--prompt", "0", "--generate", "9"),
+            "--prompt must be a whole number from 1; got 0\n",
+        ),
+        (("llama-3-8b", "h100", "--prompt", "9", "--generate", "0"), "--generate must be a whole"),
         (("llama-3-8b", "h100", "--prompt", "9e3", "--generate", "9"), "at most 8192 tokens"),
         (("llama-3-8b", "h100", *SERVER, "--devices", "3"), "3 devices cannot share the heads"),
-        (("llama-3-8b", "h100", *SERVER, "--devices", "x"), "devices must be whole numbers"),
-        (("llama-3-8b", "h100", *SERVER, "--price", "3"), "price must be one positive quantity"),
+        (("llama-3-8b", "h100", *SERVER, "--devices", "x"), "--devices must be whole numbers"),
+        (("llama-3-8b", "h100", *SERVER, "--price", "3"), "--price must be one positive quantity"),
         (("llama-3-8b", "h100", *SERVER, "--weights", "INT9"), "there is no format 'INT9'"),
         (("none.json", "h100", *SERVER), "none.json"),
     ],
@@ -207,14 +210,14 @@ def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     work = ("--flops", "1e9", "--bytes", "1e9")
     assert "no accelerator 'h101'" in refused(capsys, "roofline", "h101", *work)
     assert "no dense peak for 'fp4'" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
-    assert "traffic must be zero or positive" in refused(
+    assert "calc: --bytes must be zero or positive" in refused(
         capsys, "roofline", "h100", "--flops", "1", "--bytes=-1"
     )
     for none in ("50%", "50 percent", "3 GB / 2 GB"):
         assert "--bytes needs a quantity in byte, or a bare number; got" in refused(
             capsys, "roofline", "h100", "--flops", "1", "--bytes", none
         )
-    assert "measured in GB" in refused(
+    assert "calc: --flops needs a quantity in FLOP; got 1 GB" in refused(
         capsys, "roofline", "h100", "--flops", "1 GB", "--bytes", "1"
     )
 

@@ -65,8 +65,11 @@ def test_workers_and_a_file_to_go_on_from(
         (["--pruning", "1"], "a pruning level must be below 1"),
         (["--precisions", "int7"], "there is no precision 'int7'"),
         (["--budgets", "1 kB,1.0 kB"], "each budget may be given once"),
-        (["--active", "9 kB"], "active_budget must be one of the budgets"),
+        (["--active", "9 kB"], "--active must be one of the budgets"),
         (["--power", "nan W"], "nan"),
+        (["--power", "-1 W"], "calc: --power must be"),
+        (["--repeats", "0"], "calc: --repeats must be"),
+        (["--batch", "0"], "calc: --batch must be"),
         (["--seeds", "0"], "--seeds must be a whole number from 1"),
         (["--workers", "0"], "--workers must be a whole number from 1"),
         (["--layers", "64-a"], "--layers needs whole numbers"),
@@ -96,7 +99,7 @@ def test_mistakes(
 
 
 def test_an_interrupt_is_a_sentence(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupted(*given: Any, **named: Any) -> None:
         raise KeyboardInterrupt
@@ -104,6 +107,13 @@ def test_an_interrupt_is_a_sentence(
     monkeypatch.setattr("calc.simulation.run_sweep", interrupted)
     assert main(SHORT) == 130
     assert capsys.readouterr().err == "calc: interrupted\n"
+    kept = tmp_path / "rows.jsonl"
+    assert main([*SHORT, "--resume", str(kept)]) == 130  # before there is a row
+    assert capsys.readouterr().err == "calc: interrupted\n"
+    kept.touch()
+    assert main([*SHORT, "--resume", str(kept)]) == 130
+    said = capsys.readouterr().err
+    assert said.startswith(f"calc: interrupted; finished rows are kept in {kept}, and the same")
 
 
 def test_the_bar_stands_where_it_is_told() -> None:
