@@ -13,6 +13,7 @@ help:
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  lint, type-check and run every test'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
+	@echo 'make set-up-test           bring what tests, lint and python -m pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'
 	@echo 'make bench                 the benchmarks'
 	@echo 'make lock                  bring requirements/*.txt in line with pyproject.toml'

@@ -604,7 +604,9 @@ def _add_measure(commands: Any) -> None:
     measure = commands.add_parser(
         "measure", help="measure this machine's roofs, and write them as a device"
     )
-    measure.add_argument("file", nargs="?", default="machine.toml", help="(%(default)s)")
+    measure.add_argument(
+        "file", nargs="?", default="machine.toml", help="written anew (%(default)s)"
+    )
     measure.add_argument("--threads", type=int, default=1, help="cores to use (%(default)s)")
     measure.add_argument("--gpu", action="store_true", help="measure the GPU that torch finds")
     measure.set_defaults(run=_measure)
@@ -626,16 +628,21 @@ def _measure(options: argparse.Namespace) -> list[str]:
     target = writable(options.file)
     if target.suffix != ".toml":
         raise InputError(f"a device is written as .toml; got {options.file!r}")
+    replaced = target.exists()
     command = "calc measure --gpu" if options.gpu else f"calc measure --threads {options.threads}"
     with ProgressBar(1, "measuring") as bar:
         if options.gpu:
             found = measure.gpu_survey(bar.stand)
         else:
             found = measure.survey(options.threads, bar.stand)
-    return _survey_lines(found, measure.save(found, target, command), target)
+    written = f"written to {target}{', over what it held' if replaced else ''}"
+    return [
+        *_survey_lines(found, measure.save(found, target, command)),
+        f"{written}; calc.hardware.load() and `calc roofline {target}` read it",
+    ]
 
 
-def _survey_lines(found: Any, device: hardware.Accelerator, target: Path) -> list[str]:
+def _survey_lines(found: Any, device: hardware.Accelerator) -> list[str]:
     """Medians and spreads, where the caches end, and the picture with the ridge points."""
     from calc.measure.picture import roofline_lines
 
@@ -662,7 +669,6 @@ def _survey_lines(found: Any, device: hardware.Accelerator, target: Path) -> lis
         *roofline_lines(device, dtype),
         "",
         *columns([*ridges, ("of an H100, fp16", f"{h100.ridge_point('fp16'):.3g}")]),
-        f"written to {target}; calc.hardware.load() and `calc roofline {target}` read it",
     ]
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pages import ROOT, answers, changes, library
+import sys
+
+try:
+    from pages import ROOT, answers, changes, library
+except ModuleNotFoundError as missing:
+    sys.exit(f"`python -m pages` needs {missing.name}; `make set-up-test` brings it")
 
 
 def wanted_pages() -> dict[str, str]:

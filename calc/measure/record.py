@@ -7,6 +7,7 @@ Every value says in its note how it was measured and how far its repeats lay apa
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -98,6 +99,8 @@ def save(survey: Survey, path: Path, command: str) -> Accelerator:
 
 def read(path: Path) -> Accelerator:
     """The one accelerator of a file that `calc measure` wrote."""
+    if not os.path.exists(path):  # which, unlike Path's, answers for every text
+        raise InputError(f"{path}: there is no such file; `calc measure` writes one")
     found = list(hardware.load(path).values())
     if len(found) != 1 or not found[0].measurement:
         raise InputError(

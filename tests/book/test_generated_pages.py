@@ -6,6 +6,8 @@ import doctest
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,17 @@ def test_the_pages_in_git_are_those_of_today() -> None:
     }
     stale = sorted(name for name in WANTED.keys() | kept if WANTED.get(name) != kept.get(name))
     assert not stale, "run `python -m pages`"
+
+
+def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() -> None:
+    code = (
+        "import runpy, sys; sys.modules['griffe'] = None; runpy.run_module('pages', alter_sys=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr == "`python -m pages` needs griffe; `make set-up-test` brings it\n"
 
 
 def test_each_page_is_in_the_book() -> None:

@@ -44,6 +44,9 @@ def test_measure_writes_a_device_and_draws_it(
     for expected in ("ridge 4", "of an H100, fp16"):
         assert expected in printed
     assert "295 FLOP/byte" in printed
+    assert f"\nwritten to {path}; calc" in printed
+    assert main(["measure", str(path)]) == 0
+    assert f"\nwritten to {path}, over what it held; calc" in capsys.readouterr().out
 
 
 def test_an_interruption_leaves_no_file(
@@ -110,7 +113,7 @@ def test_validate_needs_a_record_of_one_core(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", str(tmp_path / "none.toml")]) == 1
-    assert "there is no such file" in capsys.readouterr().err
+    assert "there is no such file; `calc measure` writes one\n" in capsys.readouterr().err
     path = tmp_path / "two.toml"
     import dataclasses
 
