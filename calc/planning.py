@@ -41,7 +41,7 @@ MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any la
 MOST_ROWS = 100
 LARGEST = 1e15  # of a count, so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
-NO_LINK = "and the data have no link of it to others (give link to use more)"
+ONCE_LINKED = 'once link (--link "32 GB/s") gives the bandwidth between them, which the data lack'
 
 
 class Bounds(NamedTuple):
@@ -146,7 +146,13 @@ class Plan:
                 f"what would change is told of one point, and this plan has {self.fits.size}:"
                 " plan the one that is meant"
             )
-        return tuple(_changes(self) if self.fits else _ways_to_fit(self))
+        if self.fits:
+            return tuple(_changes(self))
+        context = self.prompt + self.generated
+        per_token = transformer.kv_cache_per_token(self.model, _size("kv", self.kv))
+        weights = self.weight_memory * self.devices
+        asked = (self.model, self.device, self.devices, self.batch, self.link)
+        return tuple(_ways_to_fit(*asked, context, weights, per_token))
 
     def table(self) -> str:
         """The plan as lines of text, or a line for each point of an array.
@@ -340,12 +346,14 @@ def _fewest(
     devices: Any = counts[-1].magnitude
     held: Any = _most_sequences(model, device, counts[-1], context, weights, per_token).magnitude
     if not _any(batch.magnitude <= held):
-        least = per_token * _copies(model, counts[-1]) * _smallest(context) * A_TOKEN
+        batch, context = quantity(_smallest(batch), ""), quantity(_smallest(context), "")
+        caches = per_token * _copies(model, counts[-1]) * context * A_TOKEN * batch
+        room = device.memory_capacity
+        asked = (model, device, counts[-1], batch, link, context, weights, per_token)
         raise InputError(
-            f"{model.name} does not fit on {counts[-1]} {device.name},"
-            f" {'the most that can share its heads' if link is not None else NO_LINK}: weights take"
-            f" {weights.to('GB')}, keys and values {(least * _smallest(batch)).to('GB')} at batch"
-            f" {_smallest(batch):.0f}, and there is {(device.memory_capacity * devices).to('GB')}"
+            f"{model.name} does not fit on {counts[-1]} {device.name}: weights take"
+            f" {_held(weights, room)}, keys and values {_held(caches, room)} at batch {batch}, and"
+            f" there is {_held(room * devices, room)}. {' '.join(_ways_to_fit(*asked))}"
         )
     for count in reversed(counts[:-1]):
         found = _most_sequences(model, device, count, context, weights, per_token).magnitude
@@ -375,8 +383,8 @@ def _check_devices(
 ) -> None:
     if link is None and _largest(devices) > 1:
         raise InputError(
-            f"the data have no link of {device.name} to others: give link, its bandwidth each way,"
-            ' as in "32 GB/s"'
+            f"the data have no link of {device.name} to others: give its bandwidth each way, link"
+            ' (--link "32 GB/s")'
         )
     counts = device_counts(model)
     for count in _different(devices):
@@ -627,21 +635,34 @@ def _changes(made: Plan) -> Iterator[str]:
             yield f"{name} weights: {time} times the time per token{there}."
 
 
-def _ways_to_fit(made: Plan) -> Iterator[str]:
-    """Of a plan that does not fit: devices, batch, weights."""
-    try:
-        enough = _again(made, devices=None).devices.magnitude
-        yield f"It fits on {_devices(enough)}."
-    except InputError:
-        yield "On no number of devices does it fit."
-    if made.largest_batch.magnitude:
-        yield f"Batch {made.largest_batch.magnitude:.0f} fits."
+def _ways_to_fit(
+    model: Transformer,
+    device: Accelerator,
+    devices: Quantity,
+    batch: Quantity,
+    link: Quantity | None,
+    context: Quantity,
+    weights: Quantity,
+    per_token: Quantity,
+) -> Iterator[str]:
+    """Of a point that does not fit: devices, batch, weights."""
+
+    def most(count: float, held: Quantity) -> float:
+        number = quantity(count, "")
+        return float(_most_sequences(model, device, number, context, held, per_token).magnitude)
+
+    wanted, now = batch.magnitude, devices.magnitude
+    counts = device_counts(model)
+    enough = next((each for each in counts if wanted <= most(each, weights)), None)
+    if enough is None:
+        yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
+    else:
+        yield f"It fits on {_devices(enough)}{f', {ONCE_LINKED}' if link is None else ''}."
+    if fewer := most(now, weights):
+        yield f"Batch {fewer:.0f} fits."
     for name in SMALLER_WEIGHTS:
-        if (
-            formats.get(name).size < _size("weights", made.weights)
-            and _again(made, weights=name).fits
-        ):
-            yield f"With {name} weights it fits on {_devices(made.devices.magnitude)}."
+        if wanted <= most(now, inference.weight_memory(model, formats.get(name).size)):
+            yield f"With {name} weights it fits on {_devices(now)}."
             return
 
 

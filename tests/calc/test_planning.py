@@ -231,11 +231,27 @@ def test_what_would_make_it_fit() -> None:
     )
     large = plan("llama-3-70b", H100, prompt=1000, generated=200, batch=10**5, devices=64)
     nowhere, batch = large.what_would_change
-    assert nowhere == "On no number of devices does it fit."
+    assert nowhere == "It fits on no number of devices: at most 64 can share its heads."
     assert batch == f"Batch {large.largest_batch.magnitude:.0f} fits."
     table = small.table()
     assert re.search("GiB of 80 GiB +does not fit", table)
     assert "each token" not in table
+
+
+def test_a_link_that_the_data_lack_is_no_lack_of_memory() -> None:
+    """Two of them hold what one does not, and one holds its INT8: said alike with and without."""
+    question: dict[str, Any] = {"prompt": 10, "generated": 10}
+    linked, small = plan("llama-3-8b", "jetson-orin-nano", devices=1, **question).what_would_change
+    assert linked.startswith("It fits on 2 devices, once link (--link")
+    assert small == "With INT8 weights it fits on 1 device."
+    with pytest.raises(InputError) as refusal:
+        plan("llama-3-8b", "jetson-orin-nano", **question)
+    assert str(refusal.value) == (
+        "Llama 3 8B does not fit on 1 NVIDIA Jetson Orin Nano Super 8 GB: weights take 14.96 GiB,"
+        f" keys and values 2.5 MiB at batch 1, and there is 8 GiB. {linked} {small}"
+    )
+    assert plan("llama-3-8b", "jetson-orin-nano", link="1 GB/s", **question).devices == 2
+    assert plan("llama-3-8b", "jetson-orin-nano", weights="INT8", **question).fits
 
 
 def test_memory_is_told_in_units_of_its_size() -> None:
@@ -330,7 +346,7 @@ BAD = [
     ({"price": "3 EUR/hour"}, "price: cannot read '3 EUR/hour'"),
     ({"link": "3 GB"}, "link must be one positive quantity in byte/s"),
     ({"dtype": "fp3"}, "has no dense peak for 'fp3'"),
-    ({"batch": 10**9}, r"does not fit on 32 .*, the most that can share its heads: weights"),
+    ({"batch": 10**9}, "does not fit on 32 .* It fits on no number of devices: at most 32 can"),
 ]
 
 
@@ -351,7 +367,11 @@ def test_bad_input(change: dict[str, Any], sentence: str) -> None:
         ("bert-large", "h100", "BERT-large writes no tokens"),
         ("llama-3-8b", 3, "a device of calc.hardware, or its key, is needed; got 3"),
         ("llama-3-8b", "snapdragon-8-gen-3", "has no dense peak for 'bf16'; it has int8"),
-        ("llama-3-405b", "t4", r"does not fit on 1 NVIDIA T4, and the data have no link"),
+        (
+            "llama-3-405b",
+            "t4",
+            r"on 1 NVIDIA T4: weights take 756.0 GiB, .* It fits on 64 devices, once link",
+        ),
     ],
 )
 def test_bad_models_and_devices(model: Any, device: Any, sentence: str) -> None:
@@ -360,7 +380,7 @@ def test_bad_models_and_devices(model: Any, device: Any, sentence: str) -> None:
 
 
 def test_no_link_no_other_devices() -> None:
-    with pytest.raises(InputError, match="the data have no link of NVIDIA L4 to others: give link"):
+    with pytest.raises(InputError, match=r"no link of NVIDIA L4 to others: give its .*--link"):
         plan("llama-3-8b", "l4", prompt=100, generated=20, devices=2)
 
 
