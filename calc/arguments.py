@@ -1,4 +1,4 @@
-"""What a caller may give besides quantities: counts, words, lists, memory; or else one sentence."""
+"""What a caller may give besides numbers: counts, words, devices, memory; or else one sentence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from calc.elementwise import floor
 from calc.errors import InputError, shown
+from calc.hardware import Accelerator
 from calc.units import Quantity, QuantityLike, quantity
 
 
@@ -40,6 +41,13 @@ def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     if not isinstance(given, str) or given not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}; got {shown(given)}")
     return given
+
+
+def check_device(given: Any) -> None:
+    """Refuse what is no device, and the name of one, which is written otherwise."""
+    if not isinstance(given, Accelerator):
+        hint = f": write hardware.get({shown(given)})" if isinstance(given, str) else ""
+        raise InputError(f"a device of calc.hardware is needed here; got {shown(given)}{hint}")
 
 
 def listed(name: str, given: Any) -> list[Any]:

@@ -4,7 +4,8 @@ The laws take numbers. `prefill`, `decode` and `largest_batch` put them together
 `calc.models` on devices of one kind that share the model evenly and talk in no time: roofs that no
 server exceeds, and not a forecast. Caches are shared evenly too, as if each were held once; slices
 of a model beyond its heads of keys and values hold copies, and `calc.plan` counts these, and what
-devices say to each other. Lengths and batches may be arrays.
+devices say to each other. Lengths and batches may be arrays. The size of an element may be given
+by the name of its format, "INT8".
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import roofline, training, transformer
+from calc import formats, roofline, training, transformer
+from calc.arguments import check_device
 from calc.elementwise import floor, maximum, where
 from calc.errors import InputError, shown
 from calc.hardware import Accelerator
 from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.models import Transformer
+from calc.models.architecture import check_transformer
 from calc.units import Quantity, QuantityLike, quantity
 
 
@@ -211,7 +214,9 @@ class Pass:
         return tokens_per_second(self.sequences, self.lower)
 
 
-def weight_memory(model: Transformer, element_size: QuantityLike = "2 byte") -> Quantity:
+def weight_memory(
+    model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+) -> Annotated[Quantity, "byte"]:
     """Memory of all of a model's parameters, experts included.
 
     >>> from calc import models
@@ -220,17 +225,21 @@ def weight_memory(model: Transformer, element_size: QuantityLike = "2 byte") -> 
     >>> print(weight_memory(models.get("llama-3-70b"), "4.25 bit"))
     37.48 GB
     """
+    check_transformer(model)
     each = _size("weight_size", element_size) / quantity(1, "param")
     return training.model_memory(model.parameters, each)
 
 
 def weights_read(
-    model: Transformer, tokens: QuantityLike, element_size: QuantityLike = "2 byte"
-) -> Quantity:
+    model: Transformer,
+    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
     """Bytes of the matrices that a pass over so many tokens must read, each of them once.
 
     The embedding is looked up; of a mixture's experts those count that some token is sent to.
     """
+    check_transformer(model)
     size = _size("weight_size", element_size)
     count = transformer.batch_tokens(tokens)
     read = quantity(0, "byte") * count
@@ -249,12 +258,12 @@ def weights_read(
 def decode(
     model: Transformer,
     device: Accelerator,
-    context: QuantityLike,
-    sequences: QuantityLike = 1,
-    devices: QuantityLike = 1,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     dtype: str = "bf16",
-    weight_size: QuantityLike = "2 byte",
-    kv_size: QuantityLike = "2 byte",
+    weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Pass:
     """The pass that writes the next token of so many sequences, each with its context.
 
@@ -276,12 +285,12 @@ def decode(
 def prefill(
     model: Transformer,
     device: Accelerator,
-    length: QuantityLike,
-    sequences: QuantityLike = 1,
-    devices: QuantityLike = 1,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     dtype: str = "bf16",
-    weight_size: QuantityLike = "2 byte",
-    kv_size: QuantityLike = "2 byte",
+    weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Pass:
     """The pass that reads so many prompts of one length and writes the first token of each.
 
@@ -309,17 +318,18 @@ def prefill(
 def largest_batch(
     model: Transformer,
     device: Accelerator,
-    context: QuantityLike,
-    devices: QuantityLike = 1,
-    weight_size: QuantityLike = "2 byte",
-    kv_size: QuantityLike = "2 byte",
-) -> Quantity:
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, ""]:
     """Sequences that fit at their full context; a model that does not fit at all is refused.
 
     >>> from calc import hardware, models
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
     65
     """
+    check_device(device)
     transformer.forward_flops(model, context)  # refuses a context that is too long
     weights = weight_memory(model, weight_size)
     count = _count("devices", devices)
@@ -342,11 +352,11 @@ def largest_batch(
 def frontier(
     model: Transformer,
     device: Accelerator,
-    context: QuantityLike,
-    devices: QuantityLike = 1,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     dtype: str = "bf16",
-    weight_size: QuantityLike = "2 byte",
-    kv_size: QuantityLike = "2 byte",
+    weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Pass:
     """Decode at batches that double up to the largest: each buys throughput with latency.
 
@@ -378,6 +388,7 @@ def _pass(
     operations: Quantity,
     traffic: Quantity,
 ) -> Pass:
+    check_device(device)
     count = _count("devices", devices)
     return Pass(
         transformer.batch_tokens(1, sequences),
@@ -397,9 +408,17 @@ def _tokens(positions: QuantityLike) -> Quantity:
 
 
 def _size(name: str, given: QuantityLike) -> Quantity:
-    size = quantity(given)
+    """What an element takes, of the name of its format or as it is."""
+    try:
+        named = isinstance(given, str) and not given.strip()[:1].isdigit()
+        size = formats.get(str(given)).size if named else quantity(given)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     if not size.is_compatible_with("byte") or _smallest(size) <= 0:
-        raise InputError(f'{name} must be the size of an element, such as "2 byte"; got {given}')
+        raise InputError(
+            f'{name} must be the size of an element, "2 byte", or the name of its format, "INT8";'
+            f" got {shown(given)}"
+        )
     return size
 
 

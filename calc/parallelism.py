@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import collectives, links, training, transformer
-from calc.arguments import one_of
+from calc.arguments import check_device, one_of
 from calc.elementwise import choose, maximum, minimum, where
 from calc.errors import InputError, shown
 from calc.hardware import Accelerator
@@ -240,6 +240,7 @@ class DeviceMemory:
 
     def check(self, device: Accelerator) -> None:
         """Refuse a device that is too small, and say by how much."""
+        check_device(device)
         needed = self.total
         largest = quantity(needed.magnitude.max(), str(needed.units)) if needed.ndim else needed
         if largest > device.memory_capacity:
@@ -361,6 +362,7 @@ def training_step(
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 7.543 s compute
     """
+    check_device(device)
     parameters = layout.parameters(model)
     context = transformer.causal_context(length)
     tokens = transformer.batch_tokens(length, sequences)

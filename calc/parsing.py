@@ -375,9 +375,12 @@ class _Parser:
             if match := re.fullmatch(pattern, name):
                 self.refuse(f"{name} is not a unit here: {match.expand(hint)}")
         close = difflib.get_close_matches(name, self.registry.unit_names, n=3, cutoff=0.6)
-        lists = "; calc/units.txt lists those that are"
-        advice = f"; did you mean {' or '.join(close)}?" if close else lists
-        self.refuse(f"{name[:40]} is not a unit here{advice}")
+        units = dict.fromkeys(
+            unit for prefix, unit in self.registry.unit_names.values() if not prefix
+        )
+        known = f"known are {', '.join(units)}"
+        advice = f"did you mean {' or '.join(close)}?" if close else known
+        self.refuse(f"{name[:40]} is not a unit here; {advice}")
 
     # --- arithmetic ---
 

@@ -209,7 +209,7 @@ def _default(source: str) -> str:
 def _units_table(function: griffe.Function) -> str:
     rows = ["| Argument | Unit | Range |", "|:------|:------|:------------|"]
     for each in _parameters(function):
-        unit, range_ = _annotated(each.annotation) or ("", "")
+        unit, range_ = _annotated(each.annotation) or (f"`{each.annotation}`", "")
         rows.append(f"| `{each.name}` | {unit} | {range_} |")
     unit, _ = _annotated(function.returns) or (f"`{function.returns}`", "")
     return "\n".join([*rows, f"| returns | {unit} | |"])

@@ -267,4 +267,5 @@ def check_transformer(model: Any) -> None:
     """Refuse what is no transformer."""
     if not isinstance(model, Transformer):
         name = getattr(model, "name", shown(model))
-        raise InputError(f"a transformer of calc.models is needed here; got {name}")
+        hint = f": write models.get({name})" if isinstance(model, str) else ""
+        raise InputError(f"a transformer of calc.models is needed here; got {name}{hint}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -213,7 +216,44 @@ def test_bad_input() -> None:
     ):
         inference.largest_batch(large, H100, 8192)
     assert inference.largest_batch(large, H100, 8192, devices=16).magnitude > 0
+    with pytest.raises(
+        InputError, match=r"^kv_size: there is no format 'nine bits'; there are fp64"
+    ):
+        inference.largest_batch(LLAMA, H100, 10, kv_size="nine bits")
     with pytest.raises(InputError, match="weight_size must be the size of an element"):
         inference.decode(LLAMA, H100, 100, weight_size="2 s")
     with pytest.raises(InputError, match=r"has no .* for 'fp3'"):
         inference.decode(LLAMA, H100, 100, dtype="fp3")
+
+
+def test_an_element_by_the_name_of_its_format() -> None:
+    by_name = inference.largest_batch(LLAMA, H100, 8192, weight_size="INT8", kv_size="INT4")
+    # By hand: 80 GiB less 8.03 GB of weights, over 8192 tokens of 32 KiB.
+    assert by_name.magnitude == (80 * 2**30 - 8_030_261_248) // (8192 * 32 * 2**10)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, device: inference.decode(model, device, 100),
+        lambda model, device: inference.prefill(model, device, 100),
+        lambda model, device: inference.largest_batch(model, device, 100),
+        lambda model, device: inference.frontier(model, device, 100),
+    ],
+)
+def test_a_name_is_refused_with_what_to_write(ask: Callable[[Any, Any], object]) -> None:
+    with pytest.raises(InputError, match=r"here; got 'l40s': write hardware\.get\('l40s'\)$"):
+        ask(LLAMA, "l40s")
+    with pytest.raises(
+        InputError, match=r"here; got 'llama-3-8b': write models\.get\('llama-3-8b'"
+    ):
+        ask("llama-3-8b", H100)
+    with pytest.raises(InputError, match=r"a device of calc.hardware is needed here; got 3$"):
+        ask(LLAMA, 3)
+
+
+def test_weights_of_a_name_are_refused() -> None:
+    with pytest.raises(InputError, match=r"write models\.get\('llama-3-8b'\)"):
+        inference.weight_memory("llama-3-8b")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"write models\.get\('llama-3-8b'\)"):
+        inference.weights_read("llama-3-8b", 1)  # type: ignore[arg-type]

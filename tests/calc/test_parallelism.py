@@ -74,8 +74,8 @@ def step(
     outer: Link = NETWORK,
     **more: object,
 ) -> parallelism.Step:
-    given = {"length": 8192, "sequences": 1, "efficiency": 0.7} | more
-    return training_step(LLAMA, layout, device=hardware.H100, inner=inner, outer=outer, **given)  # type: ignore[arg-type]
+    given = {"length": 8192, "sequences": 1, "efficiency": 0.7, "device": hardware.H100} | more
+    return training_step(LLAMA, layout, inner=inner, outer=outer, **given)  # type: ignore[arg-type]
 
 
 def test_one_device_computes_and_nothing_else() -> None:
@@ -171,3 +171,7 @@ def test_bad_input() -> None:
         step(recomputation="some")
     with pytest.raises(InputError, match=r"a device needs 1309 GB and an NVIDIA H100"):
         memory_per_device(LLAMA, Layout(), 8192).check(hardware.H100)
+    with pytest.raises(InputError, match=r"here; got 'h100': write hardware\.get\('h100'\)"):
+        memory_per_device(LLAMA, Layout(), 8192).check("h100")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"here; got 'h100': write hardware\.get\('h100'\)"):
+        step(device="h100")

@@ -56,7 +56,7 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
         (
             'unit = "ms"',
             'unit = "furlong"',
-            "test: cannot read 'furlong': furlong is not a unit here; calc/units.txt",
+            "test: cannot read 'furlong': furlong is not a unit here; known are bit, byte, ",
         ),
         ('unit = "ms"', 'unit = "3 ms"', "a unit is needed where '3' stands"),
         ('unit = "ms"\n', "", 'latency_of_a_test has no unit; it must be text such as "TB/s"'),
