@@ -51,6 +51,8 @@ def render(root: Path, only: str | None = None) -> str:
             if last and _still_holds(*last, root, setting):
                 return f"Nothing has changed: {last[0]} is up to date."
             check_parts()
+            if sys.stderr.isatty():  # somebody waits
+                print("Rendering the book (can take a minute) ...", file=sys.stderr)
             book, files = _build(root, only, edition, installed)
             outputs = digest(cache.files_below(book.output))
             inputs = digest(files, setting)

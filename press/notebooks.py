@@ -60,10 +60,8 @@ def write_notebooks(
         about += f", version {edition.version}" if edition.version else ""
         about += f", built from commit {edition.commit}" if edition.commit else ""
         if edition.distribution:
-            about += (
-                f'. To run it, in a checkout of {edition.distribution}: `pip install ".[book]"`;'
-            )
-            about += " then start Jupyter in the notebook's folder"
+            about += f". To run it, install `{edition.distribution}`: in its checkout, `pip install"
+            about += ' ".[book]"`. Then start Jupyter in the folder of the notebook'
         cells.append(("markdown", about + ".", []))
         (folder / place).write_bytes(_zipped(book, page, edition, cells))
 

@@ -20,6 +20,7 @@ PAUSE = 0.2  # seconds between two looks at the files
 
 def watch(root: Path, only: str | None) -> NoReturn:
     """Goes on until the author ends it with Ctrl+C."""
+    print(f"Watching {root}; Ctrl+C ends it.", file=sys.stderr, flush=True)
     installed = cache.installation()
     while True:
         seen = _stamps(root)

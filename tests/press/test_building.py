@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -338,6 +339,21 @@ def test_a_read_only_folder_is_one_sentence(which: str, write_book: Write) -> No
     assert done.returncode == 1
     assert done.stderr == f"press cannot write into {(root / which).resolve()}: it is read-only.\n"
     assert files_below(root / "_book") == before
+
+
+def test_a_terminal_is_told_what_takes_so_long(write_book: Write) -> None:
+    root = write_book("# A\n")
+    for said in (b"Rendering the book (can take a minute) ...\r\n", b""):  # then nothing changed
+        terminal, its_end = pty.openpty()
+        command = [sys.executable, "-m", "press", "render", str(root)]
+        subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=its_end, check=True)
+        os.set_blocking(terminal, False)
+        try:
+            assert os.read(terminal, 1000) == said
+        except BlockingIOError:
+            assert not said
+        os.close(its_end)
+        os.close(terminal)
 
 
 def test_a_missing_part_of_press_is_one_sentence(

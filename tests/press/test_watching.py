@@ -34,6 +34,7 @@ def watch() -> Iterator[Watch]:
             )
             started.enter_context(process)
             started.callback(process.kill)
+            assert said(process) == f"Watching {root.resolve()}; Ctrl+C ends it.\n"
             return process
 
         yield start
