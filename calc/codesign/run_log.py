@@ -86,7 +86,19 @@ class RunLog:
     """Writes the log of a run: `log.record(step, work)` after each step.
 
     The peak is that of the format that the run computes in, and both roofs are the device's: out of
-    a datasheet, or measured.
+    a datasheet, or measured. A trainer gives the step and `WorkCounter` the work, as its example
+    shows; of a training loop of one's own, anything with their attributes will do:
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from types import SimpleNamespace
+    >>> step = SimpleNamespace(number=1, loss=2.3, seconds=0.5, samples=32, parts=1, events=())
+    >>> work = SimpleNamespace(flop=4_000_000_000, traffic=2_000_000_000, saved=1_500_000)
+    >>> with TemporaryDirectory() as folder:
+    ...     log = RunLog(f"{folder}/run.jsonl", "Digits", "my machine", "40 GFLOP/s", "10 GB/s")
+    ...     log.record(step, work)
+    ...     run = read_run(log.path)
+    >>> print(run.rate, run.mfu.to("%"))
+    8 GFLOP/s 20%
     """
 
     def __init__(
@@ -131,7 +143,13 @@ class RunLog:
 
 
 def read_run(path: Path | str) -> LoggedRun:
-    """The run that a log tells of."""
+    """The run that a log tells of; `calc training` shows it.
+
+    >>> from calc.records import DATA
+    >>> run = read_run(DATA / "measured" / "training_run.jsonl")
+    >>> len(run.steps), run.events("overflow")
+    (72, [24, 48])
+    """
     source = Path(path)
     try:
         text = source.read_text(encoding="utf-8")
