@@ -179,6 +179,11 @@ def _add_plan(commands: Any) -> None:
 def _plan(options: argparse.Namespace) -> list[str]:
     from calc.planning import plan
 
+    for what, given in (("model", options.model), ("device", options.device)):
+        if "," in given and not given.endswith((".json", ".toml")):
+            raise InputError(
+                f"calc plan takes one {what}, and several numbers with commas; got {given!r}"
+            )
     of_file = options.model.endswith(".json")
     counts = {
         "devices": options.devices,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from pathlib import Path
 
-from calc.errors import InputError
+from calc.errors import InputError, did_you_mean
 from calc.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.units import Quantity
 
@@ -34,10 +33,9 @@ def get(name: str) -> Quantity:
     """
     record = _records().get(name) if isinstance(name, str) else None
     if record is None:
-        close = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.4)
         raise InputError(
-            f"there is no constant {name!r}"
-            + (f"; the nearest are {', '.join(close)}" if close else "")
+            f"there is no constant {name!r}; {did_you_mean(str(name), names())}"
+            "`calc list constants` prints them all"
         )
     return record.quantity
 

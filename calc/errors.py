@@ -5,6 +5,9 @@ Whatever converts, adds or compares quantities of different dimensions outside a
 raise InputError.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class InputError(ValueError):
     """Something given to calc cannot be used; the message says what, why, and what is needed."""
@@ -28,3 +31,13 @@ def shown(given: object) -> str:
     """What was given, short enough for the sentence that refuses it."""
     text = " ".join(repr(given).split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """Up to three names that begin with the given one, or else look like it, as a question."""
+    known = list(names)
+    near = [name for name in known if given and name.startswith(given)]
+    near = near or difflib.get_close_matches(given, known, cutoff=0.4)
+    *others, last = near[:3] or [""]
+    joined = f"{', '.join(others)} or {last}" if others else last
+    return f"did you mean {joined}? " if joined else ""

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from pint.facets.plain import PlainQuantity
 
-from calc.errors import InputError, NumpyNeededError, shown
+from calc.errors import InputError, NumpyNeededError, did_you_mean, shown
 from calc.units import Quantity, checked_magnitude, quantity
 
 SPECIALS = ("ieee", "nan", "none")
@@ -554,7 +554,10 @@ def get(key: str) -> Format:
     for each in _FORMATS:
         if _key(each.name) == _key(str(key)):
             return each
-    raise InputError(f"there is no format {shown(key)}; there are {', '.join(names())}")
+    raise InputError(
+        f"there is no format {shown(key)}; {did_you_mean(_key(str(key)), names())}there are"
+        f" {', '.join(names())}"
+    )
 
 
 def _key(name: str) -> str:

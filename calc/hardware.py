@@ -7,14 +7,13 @@ error that lists those it has, never another type's rate.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.errors import InputError, shown
+from calc.errors import InputError, did_you_mean, shown
 from calc.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.units import Quantity
 
@@ -266,11 +265,9 @@ def get(key: str) -> Accelerator:
     'Google TPU v5p'
     """
     if key_of(key) not in _tables():
-        close = difflib.get_close_matches(key_of(key), names(), n=3, cutoff=0.4)
         raise InputError(
-            f"there is no accelerator {shown(key)}"
-            + (f"; near it: {', '.join(close)}" if close else "")
-            + "; `calc list devices` prints them all"
+            f"there is no device {shown(key)}; {did_you_mean(key_of(key), names())}"
+            "`calc list devices` prints them all"
         )
     return _get(key_of(key))
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, overload
 
-from calc.errors import InputError, shown
+from calc.errors import InputError, did_you_mean, shown
 from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
 from calc.models.resnet import ResNet
 from calc.records import DATA, read_record, read_toml
@@ -39,7 +39,10 @@ def get(key: str) -> Transformer | ResNet:
     """
     spellings = {_spelling(name): name for name in names()}
     if _spelling(key) not in spellings:
-        raise InputError(f"there is no model {shown(key)}; there is {', '.join(names())}")
+        raise InputError(
+            f"there is no model {shown(key)}; {did_you_mean(str(key).lower(), names())}"
+            "`calc list models` prints them all"
+        )
     return _get(spellings[_spelling(key)])
 
 

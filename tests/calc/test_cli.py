@@ -162,7 +162,9 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     ("arguments", "sentence"),
     [
         (("llama", "h100", *SERVER), "there is no model 'llama'"),
-        (("llama-3-8b", "h10", *SERVER), "there is no accelerator 'h10'"),
+        (("llama-3-8b", "h10", *SERVER), "there is no device 'h10'"),
+        (("a,b", "h100", *SERVER), "takes one model, and several numbers with commas; got 'a,b'"),
+        (("llama-3-8b", "h100,a100", *SERVER), "takes one device, and several numbers with"),
         (("llama-3-405b", "t4", *SERVER), "Llama 3 405B does not fit on 1 NVIDIA T4"),
         (
             ("llama-3-8b", "h100", "--prompt", "0", "--generate", "9"),
@@ -208,7 +210,7 @@ def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     work = ("--flops", "1e9", "--bytes", "1e9")
-    assert "no accelerator 'h101'" in refused(capsys, "roofline", "h101", *work)
+    assert "no device 'h101'" in refused(capsys, "roofline", "h101", *work)
     assert "no dense peak for 'fp4'" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
     assert "calc: --bytes must be zero or positive" in refused(
         capsys, "roofline", "h100", "--flops", "1", "--bytes=-1"

@@ -92,11 +92,11 @@ def test_names() -> None:
 def test_what_is_not_there() -> None:
     with pytest.raises(InputError) as refusal:
         hardware.get("TPU_v5r")
-    assert str(refusal.value).startswith("there is no accelerator 'TPU_v5r'; near it: tpu-v5")
-    assert str(refusal.value).endswith("; `calc list devices` prints them all")
-    with pytest.raises(InputError, match=r"no accelerator None;.* `calc list devices` prints them"):
+    assert str(refusal.value).startswith("there is no device 'TPU_v5r'; did you mean tpu-v5")
+    assert str(refusal.value).endswith("? `calc list devices` prints them all")
+    with pytest.raises(InputError, match=r"no device None;.* `calc list devices` prints them"):
         hardware.get(None)  # type: ignore[arg-type]
-    with pytest.raises(AttributeError, match="no accelerator"):
+    with pytest.raises(AttributeError, match="no device"):
         hardware.XYZ  # noqa: B018
     with pytest.raises(InputError, match="no dense peak for 'fp4'; it has fp64, tf32, fp16, bf16"):
         hardware.H100.peak("fp4")

@@ -338,7 +338,8 @@ BAD = [
     ({"devices": [1, 64]}, "64 devices cannot share the heads"),
     ({"prompt": 9000}, "Llama 3 8B reads at most 8192 tokens; got a context of 9200"),
     ({"batch": [1, 2], "prompt": [1, 2, 3]}, r"do not broadcast: batch \(2,\), prompt \(3,\)"),
-    ({"weights": "INT9"}, "there is no format 'INT9'; there are fp64"),
+    ({"weights": "INT9"}, r"there is no format 'INT9'; did you mean int8, .* there are fp64"),
+    ({"weights": "fp8"}, r"no format 'fp8'; did you mean fp8-e5m2 or fp8-e4m3\?"),
     ({"weights": "2 s"}, "weights must be one positive quantity in byte"),
     ({"kv": 2}, "kv must be one positive quantity in byte"),
     ({"price": "3"}, r"price must be one positive quantity in USD/s .* got '3'"),
@@ -361,7 +362,7 @@ def test_bad_input(change: dict[str, Any], sentence: str) -> None:
     ("model", "device", "sentence"),
     [
         ("llama", "h100", "there is no model 'llama'"),
-        ("llama-3-8b", "h10", "there is no accelerator 'h10'"),
+        ("llama-3-8b", "h10", "there is no device 'h10'"),
         (3, "h100", "a transformer of calc.models is needed here; got 3"),
         ("resnet-50", "h100", "a transformer of calc.models is needed here; got ResNet-50"),
         ("bert-large", "h100", "BERT-large writes no tokens"),
