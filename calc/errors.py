@@ -37,7 +37,7 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
     """Up to three names that begin with the given one, or else look like it, as a question."""
     known = list(names)
     near = [name for name in known if given and name.startswith(given)]
-    near = near or difflib.get_close_matches(given, known, cutoff=0.4)
+    near = near or difflib.get_close_matches(given, known, cutoff=0.5)
     *others, last = near[:3] or [""]
     joined = f"{', '.join(others)} or {last}" if others else last
     return f"did you mean {joined}? " if joined else ""

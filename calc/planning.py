@@ -563,14 +563,18 @@ def _range(lower: float, upper: float) -> str:
 
 def _assumptions(made: Plan) -> Iterator[str]:
     model, device = made.model, made.device
+    rates = (device.memory_bandwidth, device.peak(made.dtype))
+    origins = [rate.provenance for rate in rates if rate.provenance is not None]
+    measured = any(each.kind == "measured" for each in origins)
     yield (
         f"Products are computed in {made.dtype} at {device.peak(made.dtype)}, with weights in"
         f" {made.weights} and keys and values in {made.kv}; memory runs at"
         f" {device.memory_bandwidth}."
     )
     yield (
-        "Every rate is the published one: the lower bound lets all parts overlap, the upper bound"
-        " lets none; launches, queues and kernels below these rates come on top."
+        f"Every rate of the device is the {'measured' if measured else 'published'} one: the lower"
+        " bound lets all parts overlap, the upper bound lets none; launches, queues and kernels"
+        " below these rates come on top."
     )
     yield (
         "The batch is read together and written together; memory holds each sequence at its full"
@@ -597,9 +601,8 @@ def _assumptions(made: Plan) -> Iterator[str]:
         yield f"The power of {device.name} is unpublished, so that energy is left out."
     else:
         yield f"Each device draws its {device.tdp} all the time; hosts and cooling come on top."
-    for rate in (device.memory_bandwidth, device.peak(made.dtype)):
-        origin = rate.provenance
-        if origin is not None and origin.kind == "estimate":
+    for origin in origins:
+        if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
     if model.context.provenance is not None and "window" in model.context.provenance.note:
         yield f"{model.name}: {model.context.provenance.note}"

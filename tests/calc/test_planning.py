@@ -14,6 +14,7 @@ import calc
 from calc import InputError, hardware, inference, models, quantity
 from calc.hardware import Accelerator
 from calc.planning import Bounds, Plan, device_counts, plan
+from calc.records import DATA
 
 H100 = hardware.H100
 KEYS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "deepseek-v3", "gemma-2-27b")
@@ -280,6 +281,14 @@ def test_assumptions_say_what_is_left_out() -> None:
     assert made.energy_per_token is None
     assert made.cost_per_token is None
     assert plan("llama-3-8b", "v100", **question).dtype == "fp16"
+
+
+def test_measured_rates_are_not_called_published() -> None:
+    (machine,) = hardware.load(DATA / "measured" / "cpu.toml").values()
+    question: dict[str, Any] = {"prompt": 10, "generated": 10, "weights": "INT4"}
+    for device, word in ((machine, "measured"), (H100, "published")):
+        made = plan("llama-3-8b", device, **question | {"dtype": device.dtypes[-1]})
+        assert f"Every rate of the device is the {word} one: " in made.assumptions[1]
 
 
 def test_links_may_be_given() -> None:
