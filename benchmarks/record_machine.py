@@ -11,13 +11,11 @@ BF16 is measured too.
 
 from __future__ import annotations
 
-import csv
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.tables import write_rows
 from calc import measure
-from calc.files import with_whole_file
 from calc.measure import Comparison
 from calc.records import DATA
 
@@ -62,14 +60,6 @@ def row(each: Comparison) -> tuple[object, ...]:
         f"{each.measured.spread:.3g}",
         each.measured.repeats,
     )
-
-
-def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    def write(name: str) -> None:
-        with Path(name).open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([columns, *rows])
-
-    with_whole_file(path, write)
 
 
 def told(done: int, total: int) -> None:

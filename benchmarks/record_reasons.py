@@ -10,7 +10,6 @@ that what else runs disturbs the quotients little.
 
 from __future__ import annotations
 
-import csv
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import Any
 import numpy
 
 from benchmarks.machine import description
+from benchmarks.tables import write_rows
 from calc.measure import this_machine
 from calc.measure.kernels import SEED
 from calc.records import DATA
@@ -36,12 +36,11 @@ def main() -> None:
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
         raise SystemExit(f"say how it is measured: {COMMAND}")
     size = this_machine().beyond_caches
-    with (FOLDER / "cpu_reasons.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("kernel", "form", "seconds"))
-        for name, forms in kernels(size):
-            print(name, flush=True)
-            writer.writerows((name, form, f"{best:.4g}") for form, best in shortest(forms).items())
+    rows = []
+    for name, forms in kernels(size):
+        print(name, flush=True)
+        rows += [(name, form, f"{best:.4g}") for form, best in shortest(forms).items()]
+    write_rows(FOLDER / "cpu_reasons.csv", ("kernel", "form", "seconds"), rows)
     text = description(
         "How cpu_reasons.csv beside this file was measured: the shortest of so many rounds, in\n"
         "seconds that the thread had the processor.",

@@ -9,7 +9,6 @@ should run meanwhile. Times are medians; speeds are ratios of steps that took tu
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import statistics
@@ -28,6 +27,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from benchmarks.machine import description
+from benchmarks.tables import write_rows
 from calc import codesign, scaling
 from calc.measure import this_machine
 from calc.records import DATA
@@ -60,10 +60,8 @@ def main() -> None:
     ):
         print(measure.__name__, flush=True)
         rows += measure()
-    with (FOLDER / "training_levers.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("lever", "case", "measure", "value"))
-        writer.writerows((*names, f"{value:.4g}") for *names, value in rows)
+    shown = ((*names, f"{value:.4g}") for *names, value in rows)
+    write_rows(FOLDER / "training_levers.csv", ("lever", "case", "measure", "value"), shown)
     found = {name: value for lever, _, name, value in rows if lever == "roof"}
     training_run(FOLDER / "training_run.jsonl", found)
     text = description(

@@ -43,6 +43,11 @@ def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     return given
 
 
+def names_format(given: Any) -> bool:
+    """Whether this names a format, as "INT8" does, and is no size of an element, as "4.25 bit"."""
+    return isinstance(given, str) and not given.strip()[:1].isdigit()
+
+
 def check_device(given: Any) -> None:
     """Refuse what is no device, and the name of one, which is written otherwise."""
     if not isinstance(given, Accelerator):

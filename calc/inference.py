@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import formats, roofline, training, transformer
-from calc.arguments import check_device
+from calc.arguments import check_device, names_format
 from calc.elementwise import floor, maximum, where
 from calc.errors import InputError, shown
 from calc.hardware import Accelerator
@@ -410,8 +410,7 @@ def _tokens(positions: QuantityLike) -> Quantity:
 def _size(name: str, given: QuantityLike) -> Quantity:
     """What an element takes, of the name of its format or as it is."""
     try:
-        named = isinstance(given, str) and not given.strip()[:1].isdigit()
-        size = formats.get(str(given)).size if named else quantity(given)
+        size = formats.get(str(given)).size if names_format(given) else quantity(given)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if not size.is_compatible_with("byte") or _smallest(size) <= 0:

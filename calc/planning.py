@@ -25,6 +25,7 @@ from calc import (
     parallelism,
     transformer,
 )
+from calc.arguments import names_format
 from calc.elementwise import choose, maximum, where
 from calc.errors import InputError, shown
 from calc.formatting import columns
@@ -416,8 +417,8 @@ def _measured_in(unit: str, name: str, given: QuantityLike, example: str) -> Qua
 
 def _size(name: str, given: QuantityLike) -> Quantity:
     """What an element takes, of the name of its format or as it is."""
-    if isinstance(given, str) and not given.strip()[:1].isdigit():
-        return formats.get(given).size
+    if names_format(given):
+        return formats.get(str(given)).size
     return _measured_in("byte", name, given, "4.25 bit")
 
 

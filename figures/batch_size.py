@@ -13,7 +13,7 @@ from figures import style
 
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=5.8)
-    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)))
+    left, right = style.panels(figure, 2)
     batch = numpy.geomspace(1, 4096, 300)
     layer = roofline.gemm(batch, BatchSize.width, BatchSize.width, BatchSize.element_size)
     by_weights = roofline.weights_only_intensity(batch, BatchSize.element_size)

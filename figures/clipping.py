@@ -13,7 +13,7 @@ from figures import style
 def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=6.2)
     narrow = style.is_narrow()
-    panels = figure.subplots(*((2, 1) if narrow else (1, 2)), sharey=not narrow)
+    panels = style.panels(figure, 2, sharey=not narrow)
     _panel(panels[0], Clipping.few_bits)
     _panel(panels[1], Clipping.many_bits)
     for axes in panels if narrow else panels[:1]:

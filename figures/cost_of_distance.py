@@ -20,8 +20,7 @@ SHORT_NAMES = {"L1 and shared memory": "L1"}
 
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=6.4)
-    shape = (3, 1) if style.is_narrow() else (1, 3)
-    panels = figure.subplots(*shape, sharey=True)
+    panels = style.panels(figure, 3, sharey=True)
     for axes, (field, (title, unit, span)) in zip(panels, PANELS.items(), strict=True):
         _panel(axes, field, unit)
         times = f"{show(span, digits=2)}×"

@@ -11,7 +11,7 @@ from figures import style
 
 def draw() -> Figure:
     figure = style.figure(height=2.9, narrow_height=5.6)
-    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)))
+    left, right = style.panels(figure, 2)
     _seven_billion(left)
     _measured(right)
     for axes in (left, right):

@@ -15,7 +15,7 @@ from figures import style
 
 def draw() -> Figure:
     figure = style.figure(height=3.3, narrow_height=5.6)
-    panels = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)), sharey=True)
+    panels = style.panels(figure, 2, sharey=True)
     _panel(panels[0], None, "One scale for all channels")
     _panel(panels[1], 0, "A scale for each channel")
     name = f"{OutlierChannel.outlier} times as large\nas the others"

@@ -16,7 +16,7 @@ NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8
 
 def draw() -> Figure:
     figure = style.figure(height=2.8, narrow_height=5.2)
-    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)))
+    left, right = style.panels(figure, 2)
     for place, (precision, colour) in enumerate(style.PRECISIONS.items()):
         accuracy = [100 * each for each in PrecisionCost.accuracy[precision]]
         # Equal seeds stand above each other, so that none hides the next.

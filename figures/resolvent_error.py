@@ -27,8 +27,7 @@ TITLES = {"disorder": "disorder", "signs": "b·c of any sign"}
 
 def draw() -> Figure:
     figure = style.figure(height=3.9, narrow_height=6.6)
-    shape = (2, 1) if style.is_narrow() else (1, 2)
-    panels = figure.subplots(*shape, sharex=True, sharey=True)
+    panels = style.panels(figure, 2, sharex=True, sharey=True)
     for axes, (kind, title) in zip(panels, TITLES.items(), strict=True):
         style.log_axis(axes, "y", "Relative error, worst of the samples", decades=3)
         axes.set_xscale("log", base=2)

@@ -18,8 +18,7 @@ HIGHEST = 37  # ms
 
 def draw() -> Figure:
     figure = style.figure(height=3.7, narrow_height=6.2)
-    across = (2, 1) if style.is_narrow() else (1, 2)
-    panels = figure.subplots(*across, sharex=True, sharey=True)
+    panels = style.panels(figure, 2, sharex=True, sharey=True)
     full = StepParts.largest.magnitude, StepParts.largest_short.magnitude
     for axes, size, most, words in zip(
         panels, ("2 byte", "1 byte"), full, ("two bytes", "one byte"), strict=True

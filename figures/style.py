@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib.style
 from matplotlib import font_manager
@@ -56,6 +56,11 @@ def figure(height: float, narrow_height: float | None = None) -> Figure:
         width = matplotlib.rcParams["figure.figsize"][0]
         return Figure(figsize=(width, narrow_height or height), layout="constrained")
     return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def panels(figure: Figure, count: int, **options: Any) -> Any:
+    """Side by side; on a phone one below the other. The options are those of `subplots`."""
+    return figure.subplots(*((count, 1) if is_narrow() else (1, count)), **options)
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1) -> None:

@@ -15,7 +15,7 @@ from figures import style
 
 def draw() -> Figure:
     figure = style.figure(height=3.5, narrow_height=6.6)
-    left, right = figure.subplots(*((2, 1) if style.is_narrow() else (1, 2)), sharey=True)
+    left, right = style.panels(figure, 2, sharey=True)
     _by_slices(left)
     _by_devices(right)
     left.set_ylabel("MFU (%)")
