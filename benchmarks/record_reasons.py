@@ -20,6 +20,8 @@ import numpy
 from benchmarks.machine import description
 from benchmarks.tables import write_rows
 from calc.measure import this_machine
+from calc.measure.arrays import filled
+from calc.measure.bandwidth import one_triad
 from calc.measure.kernels import SEED
 from calc.records import DATA
 
@@ -27,8 +29,9 @@ FOLDER = DATA / "measured"
 COMMAND = "OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_reasons"
 ROUNDS = 25
 TILE, PADDING = 64, 16  # elements of FP32: four lines, and one
-IN_CACHE = 1024  # elements of FP64: two such arrays stay in the first cache
+IN_CACHE = 4096  # elements of FP64: two such arrays stay in the second cache
 ROWS = 8
+LONGER = 16
 Forms = dict[str, Callable[[], object]]
 
 
@@ -44,7 +47,7 @@ def main() -> None:
     text = description(
         "How cpu_reasons.csv beside this file was measured: the shortest of so many rounds, in\n"
         "seconds that the thread had the processor.",
-        ("numpy",),
+        ("numpy", "numba"),
         threads=1,
         command=COMMAND,
         rounds=ROUNDS,
@@ -62,6 +65,8 @@ def kernels(size: int) -> Iterator[tuple[str, Forms]]:
     yield "exp", exponentials(size)
     yield "ReLU", maxima(size)
     yield "GEMM, 8 rows", products(size)
+    yield "add", sums(size)
+    yield "copy", copies(size)
 
 
 def transposes(size: int) -> Forms:
@@ -86,21 +91,30 @@ def transposes(size: int) -> Forms:
 
 
 def gathers(size: int, width: int) -> Forms:
-    """The same indices in order: each line is used in full, and the next one is guessed."""
-    table = ones(size // 4 // width, width)
-    order = numpy.random.default_rng(SEED).permutation(len(table))
-    in_order, out = numpy.arange(len(table)), numpy.empty_like(table)
+    """The same indices in order: each line is used in full, and the next one is guessed.
 
-    def take(which: Any) -> Any:
-        return numpy.take(table, which, axis=0, out=out, mode="clip")
+    Rows many times as long, in any order: as many bytes by fewer copies.
+    """
 
-    return {"as in the suite": lambda: take(order), "in order": lambda: take(in_order)}
+    def taking(width: int, in_order: bool) -> Callable[[], object]:
+        table, out = (ones(size // 4 // width, width) for _ in range(2))
+        rows = numpy.arange(len(table))
+        if not in_order:
+            numpy.random.default_rng(SEED).shuffle(rows)
+        return lambda: numpy.take(table, rows, axis=0, out=out, mode="clip")
+
+    return {
+        "as in the suite": taking(width, in_order=False),
+        "in order": taking(width, in_order=True),
+        "longer rows": taking(LONGER * width, in_order=False),
+    }
 
 
 def exponentials(size: int) -> Forms:
-    """As many, of numbers that never leave the first cache: no byte comes from memory."""
-    a = numpy.random.default_rng(SEED).random(size // 8)
-    b, near, out = numpy.zeros_like(a), a[:IN_CACHE].copy(), numpy.zeros(IN_CACHE)
+    """As many, of numbers that never leave the second cache: no byte comes from memory."""
+    a, b, near, out = (filled(0.5, count) for count in 2 * [size // 8] + 2 * [IN_CACHE])
+    a[:] = numpy.random.default_rng(SEED).random(len(a))
+    near[:] = a[:IN_CACHE]
 
     def within() -> None:
         for _ in range(len(a) // IN_CACHE):
@@ -133,6 +147,24 @@ def products(size: int) -> Forms:
     return {"as in the suite": lambda: numpy.matmul(a, large, out=out), "in cache": pieces}
 
 
+def sums(size: int) -> Forms:
+    """The triad of the roof, on the same arrays: another loop over the same bytes."""
+    a, b, out = (filled(1.0, size // 8) for _ in range(3))
+    return {
+        "as in the suite": lambda: numpy.add(a, b, out=out),
+        "triad": lambda: one_triad(out, a, b),
+    }
+
+
+def copies(size: int) -> Forms:
+    """The copy of the roof, which is the C library's, and the same by a loop of NumPy's own."""
+    a, out = (filled(1.0, size // 8) for _ in range(2))
+    return {
+        "as in the roof": lambda: numpy.copyto(out, a),
+        "a ufunc": lambda: numpy.positive(a, out=out),
+    }
+
+
 def shortest(forms: Forms) -> dict[str, float]:
     """Of each form the shortest time of this thread in seconds, all forms taking turns."""
     for run in forms.values():
@@ -147,7 +179,7 @@ def shortest(forms: Forms) -> dict[str, float]:
 
 
 def ones(*shape: int) -> Any:
-    return numpy.ones(shape, numpy.float32)
+    return filled(1.0, shape, numpy.float32)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,6 @@ class Validation:
     within = sum(measure.error(each) <= 0.25 for each in KERNELS["ratio"])
     worst = max(KERNELS["ratio"])
     best = min(KERNELS["ratio"])
-    best_of_triad = best * (OwnMachine.triad / OwnMachine.bandwidth).m_as("")
     best_name = KERNELS.filter(col("ratio") == best)["name"][0]
     rows = tuple(
         (
@@ -117,6 +116,7 @@ class Validation:
         for row in KERNELS.sort("ratio").iter_rows(named=True)
     )
     transpose = kernel("transpose", "fp32")["ratio"]
+    addition = kernel("add", "fp64")["ratio"]
     gather = kernel("gather elements", "fp32")["ratio"]
     resolvent = kernel("resolvent", "fp64")["ratio"]
     thin = kernel("GEMM, thin", "fp32")["ratio"]
@@ -135,10 +135,13 @@ class Reasons:
     transpose_left = without("transpose", "not transposed", "padded, in tiles")
     elements = without("gather elements", "in order")
     rows = without("gather rows", "in order")
+    longer_rows = without("gather rows", "longer rows")
     exponential = without("exp", "in cache")
     relu_in_place = without("ReLU", "in place")
     product_in_place = without("ReLU", "a product in place", "in place")
     eight_rows = without("GEMM, 8 rows", "in cache")
+    triad_of_add = without("add", "as in the suite", "triad")
+    copy_of_ufunc = without("copy", "a ufunc", "as in the roof")
 
 
 class FusedChain:

@@ -19,6 +19,7 @@ import numpy
 from numpy.lib.stride_tricks import sliding_window_view
 
 from calc.codesign.resolvent import resolvent_diagonal
+from calc.measure.arrays import empty, filled
 from calc.roofline import Workload, elementwise, gemm
 from calc.units import quantity
 
@@ -79,7 +80,7 @@ def suite(size: int) -> list[Callable[[], Kernel]]:
 def product(name: str, dtype: str, m: int, n: int, k: int) -> Kernel:
     """(m × k) · (k × n): 2·m·n·k FLOP, and (m·k + k·n + m·n) elements."""
     a, b = _random(dtype, m, k), _random(dtype, k, n)
-    out = numpy.zeros((m, n), FORMATS[dtype])
+    out = filled(0.0, (m, n), FORMATS[dtype])
     work = gemm(m, n, k, quantity(BYTES[dtype], "byte"))
     return Kernel(name, "GEMM", dtype, (work,), lambda: numpy.matmul(a, b, out=out))
 
@@ -89,7 +90,7 @@ def matrix_vector(dtype: str, size: int) -> Kernel:
     n = 4096
     m = size // BYTES[dtype] // n
     a, x = _random(dtype, m, n), _random(dtype, n)
-    out = numpy.zeros(m, FORMATS[dtype])
+    out = filled(0.0, m, FORMATS[dtype])
     work = gemm(m, 1, n, quantity(BYTES[dtype], "byte"))
     return Kernel("GEMV", "GEMV", dtype, (work,), lambda: numpy.matmul(a, x, out=out))
 
@@ -97,7 +98,7 @@ def matrix_vector(dtype: str, size: int) -> Kernel:
 def scale(size: int) -> Kernel:
     """b = 2 a: 1 FLOP for each element, one array read and one written."""
     a = _random("fp64", size // 8)
-    b = numpy.zeros_like(a)
+    b = filled(0.0, a.shape, a.dtype)
     work = _mapped(a, 1, 2)
     return Kernel("scale", "elementwise", "fp64", (work,), lambda: numpy.multiply(a, 2, out=b))
 
@@ -105,7 +106,7 @@ def scale(size: int) -> Kernel:
 def addition(size: int) -> Kernel:
     """c = a + b: 1 FLOP for each element, two arrays read and one written."""
     a, b = _random("fp64", size // 8), _random("fp64", size // 8)
-    c = numpy.zeros_like(a)
+    c = filled(0.0, a.shape, a.dtype)
     work = _mapped(a, 1, 3)
     return Kernel("add", "elementwise", "fp64", (work,), lambda: numpy.add(a, b, out=c))
 
@@ -113,7 +114,7 @@ def addition(size: int) -> Kernel:
 def relu(size: int) -> Kernel:
     """b = max(a, 0): 1 FLOP for each element, one array read and one written."""
     a = _random("fp32", size // 4)
-    b = numpy.zeros_like(a)
+    b = filled(0.0, a.shape, a.dtype)
     work = _mapped(a, 1, 2)
     return Kernel("ReLU", "elementwise", "fp32", (work,), lambda: numpy.maximum(a, 0, out=b))
 
@@ -124,7 +125,7 @@ def exponential(size: int) -> Kernel:
     It is some twenty operations in truth, which the roofline cannot know of.
     """
     a = _random("fp64", size // 8)
-    b = numpy.zeros_like(a)
+    b = filled(0.0, a.shape, a.dtype)
     work = _mapped(a, 1, 2)
     return Kernel("exp", "elementwise", "fp64", (work,), lambda: numpy.exp(a, out=b))
 
@@ -154,7 +155,7 @@ def softmax(size: int) -> Kernel:
     place (1, 2): 5 FLOP and 8 elements moved for each element, where one pass would move 2.
     """
     x = _matrix(size)
-    out = numpy.empty_like(x)
+    out = empty(x.shape, x.dtype)
     return Kernel("softmax", "normalisation", "fp32", _softmax(x), lambda: _run_softmax(x, out))
 
 
@@ -166,7 +167,7 @@ def layer_norm(size: int) -> Kernel:
     moved for each element, where one pass would move 2.
     """
     x = _matrix(size)
-    out = numpy.empty_like(x)
+    out = empty(x.shape, x.dtype)
     g, b = _random("fp32", x.shape[1]), _random("fp32", x.shape[1])
 
     def run() -> Any:
@@ -184,7 +185,7 @@ def layer_norm(size: int) -> Kernel:
 def transpose(size: int) -> Kernel:
     """b = aᵀ, written out: no FLOP, one array read and one written."""
     a = _matrix(size)
-    b = numpy.zeros((a.shape[1], a.shape[0]), a.dtype)
+    b = filled(0.0, (a.shape[1], a.shape[0]), a.dtype)
 
     def run() -> Any:
         numpy.copyto(b, a.T)
@@ -200,7 +201,7 @@ def gather_rows(size: int) -> Kernel:
     """
     table = _random("fp32", size // 4 // 256, 256)
     order = numpy.random.default_rng(SEED).permutation(len(table))
-    out = numpy.empty_like(table)
+    out = empty(table.shape, table.dtype)
     work = _moved(2 * table.nbytes + order.nbytes)
     take = lambda: numpy.take(table, order, axis=0, out=out, mode="clip")  # noqa: E731
     return Kernel("gather rows", "movement", "fp32", (work,), take)
@@ -213,7 +214,7 @@ def gather_elements(size: int) -> Kernel:
     """
     table = _random("fp32", size // 4)
     order = numpy.random.default_rng(SEED).permutation(len(table))
-    out = numpy.empty_like(table)
+    out = empty(table.shape, table.dtype)
     work = _moved(2 * table.nbytes + order.nbytes)
     take = lambda: numpy.take(table, order, out=out, mode="clip")  # noqa: E731
     return Kernel("gather elements", "movement", "fp32", (work,), take)
@@ -226,8 +227,8 @@ def attention_prefill(heads: int = 16, tokens: int = 1024, width: int = 64) -> K
     product (t × t) · (t × w): 4·t²·w + 5·t² FLOP.
     """
     q, k, v = (_random("fp32", heads, tokens, width) for _ in range(3))
-    scores = numpy.empty((heads, tokens, tokens), numpy.float32)
-    out = numpy.empty_like(q)
+    scores = empty((heads, tokens, tokens), numpy.float32)
+    out = empty(q.shape, q.dtype)
 
     def run() -> Any:
         numpy.matmul(q, k.transpose(0, 2, 1), out=scores)
@@ -268,8 +269,8 @@ def convolution(channels: int = 64, side: int = 128) -> Kernel:
     weights = _random("fp32", 9 * channels, channels)
     windows = sliding_window_view(image, (3, 3), axis=(0, 1)).transpose(0, 1, 3, 4, 2)
     pixels = (side - 2) ** 2
-    patches = numpy.empty((pixels, 9 * channels), numpy.float32)
-    out = numpy.empty((pixels, channels), numpy.float32)
+    patches = empty((pixels, 9 * channels), numpy.float32)
+    out = empty((pixels, channels), numpy.float32)
 
     def run() -> Any:
         numpy.copyto(patches.reshape(windows.shape), windows)
@@ -295,7 +296,8 @@ def resolvent(batch: int = 2048, n: int = 128) -> Kernel:
 
 
 def _random(dtype: str, *shape: int) -> Any:
-    return numpy.random.default_rng(SEED).random(shape, FORMATS[dtype])  # type: ignore[arg-type]
+    out = empty(shape, FORMATS[dtype])
+    return numpy.random.default_rng(SEED).random(out=out, dtype=FORMATS[dtype])  # type: ignore[arg-type]
 
 
 def _matrix(size: int) -> Any:

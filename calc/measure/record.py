@@ -15,7 +15,7 @@ from typing import Any
 
 from calc import hardware
 from calc.errors import InputError, shown
-from calc.files import with_whole_file
+from calc.files import with_whole_file, writable
 from calc.hardware import Accelerator
 from calc.measure.surveying import Survey
 from calc.measure.timing import Measured
@@ -81,7 +81,7 @@ def accelerator(survey: Survey, command: str = "calc.measure.survey()") -> Accel
         return save(survey, Path(folder) / "machine.toml", command)
 
 
-def save(survey: Survey, path: Path, command: str) -> Accelerator:
+def save(survey: Survey, path: Path | str, command: str) -> Accelerator:
     """Write the record, whole or not at all, and read it back."""
     text = record_text(survey, command)
 
@@ -93,11 +93,11 @@ def save(survey: Survey, path: Path, command: str) -> Accelerator:
         except InputError as error:
             raise InputError(str(error).replace(partial, str(path))) from None
 
-    with_whole_file(path, write)
+    with_whole_file(writable(path), write)
     return read(path)
 
 
-def read(path: Path) -> Accelerator:
+def read(path: Path | str) -> Accelerator:
     """The one accelerator of a file that `calc measure` wrote."""
     if not os.path.exists(path):  # which, unlike Path's, answers for every text
         raise InputError(f"{path}: there is no such file; `calc measure` writes one")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from calc.measure.arrays import filled
 from calc.measure.kernels import SEED, Kernel, product
 from calc.roofline import Workload, elementwise
 from calc.units import quantity
@@ -52,8 +53,8 @@ def row_sums(size: int, stored_by: str) -> Kernel:
     are in different lines, so that of every line that the second array brings one element is used.
     """
     rows = size // 8 // 4096
-    a, out = numpy.ones((rows, 4096)), numpy.empty((rows, 4096))
-    b = numpy.ones((rows, 4096), order="C" if stored_by == "rows" else "F")
+    a, out = filled(1.0, (rows, 4096)), filled(0.0, (rows, 4096))
+    b = filled(1.0, (rows, 4096)) if stored_by == "rows" else filled(1.0, (4096, rows)).T
     elements = quantity(8 * a.size, "byte")
     second = elements if stored_by == "rows" else quantity(LINE * a.size, "byte")
     work = Workload(quantity(a.size, "FLOP"), 2 * elements + second)
@@ -67,11 +68,11 @@ def picked(size: int, at_random: bool) -> Kernel:
     1 FLOP for each element. In order, elements, indices of 8 bytes and the picked ones, written
     and read again, move; at random, a line for each element in place of the element.
     """
-    table = numpy.ones(size // 4, numpy.float32)
+    table = filled(1.0, size // 4, numpy.float32)
     order = numpy.arange(len(table))
     if at_random:
         numpy.random.default_rng(SEED).shuffle(order)
-    out = numpy.empty_like(table)
+    out = filled(0.0, table.shape, table.dtype)
     read = len(table) * (LINE if at_random else 4)
 
     def run() -> Any:
@@ -91,8 +92,8 @@ def polynomial(size: int, block: int) -> Kernel:
     once; with the whole array as one block every step reads and writes it: y·x moves three arrays,
     and y + c two.
     """
-    x = numpy.linspace(0, 1, size // 4, dtype=numpy.float32)
-    y = numpy.ones_like(x)
+    x, y = (filled(1.0, size // 4, numpy.float32) for _ in range(2))
+    x[:] = numpy.linspace(0, 1, len(x))
 
     def run() -> Any:
         for start in range(0, len(x), block):

@@ -1,0 +1,30 @@
+"""Arrays that begin where a cache line does.
+
+The C library, which NumPy asks for memory, puts a large array a quarter of a line behind that, so
+that every wide load straddles two lines. PyTorch's arrays, among others, begin at a line.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+LINE = 64  # bytes
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any = numpy.float64) -> Any:
+    """Like `numpy.empty`, from the beginning of a cache line on."""
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    size = math.prod(lengths) * numpy.dtype(dtype).itemsize
+    room = numpy.empty(size + LINE, numpy.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + size].view(dtype).reshape(lengths)
+
+
+def filled(value: float, shape: int | tuple[int, ...], dtype: Any = numpy.float64) -> Any:
+    """Like `numpy.full`, from the beginning of a cache line on; its pages are there."""
+    array = empty(shape, dtype)
+    array.fill(value)
+    return array
