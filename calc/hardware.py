@@ -137,7 +137,7 @@ class Accelerator:
         return rates[dtype.lower()].quantity
 
 
-def load(path: Path) -> dict[str, Accelerator]:
+def load(path: Path | str) -> dict[str, Accelerator]:
     """Every accelerator of a file, checked; `calc measure` writes such a file.
 
     What such a file says in its table `measurement` is kept as it is.
@@ -145,7 +145,7 @@ def load(path: Path) -> dict[str, Accelerator]:
     return {key: _accelerator(key, table, path) for key, table in _read_tables(path).items()}
 
 
-def _read_tables(path: Path) -> dict[str, Any]:
+def _read_tables(path: Path | str) -> dict[str, Any]:
     tables = read_toml(path)
     if unreachable := [key for key in tables if key != key_of(key)]:
         key = unreachable[0]
@@ -153,7 +153,7 @@ def _read_tables(path: Path) -> dict[str, Any]:
     return tables
 
 
-def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
+def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
     if (
         not isinstance(table, dict)
         or not isinstance(table.get("name"), str)
@@ -230,7 +230,7 @@ def _accelerator(key: str, table: Any, path: Path) -> Accelerator:
     return device
 
 
-def _check_ridge_points(device: Accelerator, path: Path) -> None:
+def _check_ridge_points(device: Accelerator, path: Path | str) -> None:
     if not device.publishes("memory_bandwidth"):
         return
     low, high = RIDGE_POINTS

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ class Bounds(NamedTuple):
     """At most."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What serving takes: memory, times, rates and prices, each a quantity or an array of them.
 
@@ -75,8 +75,8 @@ class Plan:
     """Of each device, as is `cache_memory`."""
     cache_memory: Quantity
     largest_batch: Quantity
-    reading: Step = field(repr=False)
-    writing: Step = field(repr=False)
+    reading: Step
+    writing: Step
     weights: QuantityLike
     kv: QuantityLike
     dtype: str
@@ -178,6 +178,9 @@ class Plan:
     def __str__(self) -> str:
         return self.table()
 
+    def __repr__(self) -> str:
+        return f"<{', '.join(_title(self))}>"
+
     @cached_property
     def _answer(self) -> Bounds:
         first, each, count = self.reading, self.writing, self.generated
@@ -239,8 +242,9 @@ def plan(
     check_transformer(chosen)
     if not isinstance(device, Accelerator):
         raise InputError(f"a device of calc.hardware, or its key, is needed; got {shown(hardware)}")
-    given = {"batch": batch, "prompt": prompt, "generated": generated, "devices": devices}
-    counts = {name: _whole(name, each) for name, each in given.items() if each is not None}
+    given = {"batch": batch, "prompt": prompt, "generated": generated}
+    given |= {} if devices is None else {"devices": devices}
+    counts = {name: _whole(name, each) for name, each in given.items()}
     _check_shapes(counts)
     sequences, read, written = counts["batch"], counts["prompt"], counts["generated"]
     context = read + written
@@ -481,6 +485,13 @@ def _different(given: Quantity) -> list[float]:
 # What people read: the table, the assumptions, and what would change.
 
 
+def _title(made: Plan) -> tuple[str, str]:
+    return (
+        f"{made.model.name} on {made.devices} {made.device.name}",
+        f"batch {made.batch}, {made.prompt} tokens read and {made.generated} written",
+    )
+
+
 def _rows_of_parts(made: Plan) -> list[str]:
     capacity = made.device.memory_capacity
     memory = f"{_held(made.memory, capacity)} of {capacity}"
@@ -500,14 +511,10 @@ def _rows_of_parts(made: Plan) -> list[str]:
             ("written by all", *map(str, made.throughput), ""),
         ]
         if made.cost_per_token is not None:
-            rows.append(("price", *map(str, made.cost_per_token), ""))
+            rows.append(("cost", *map(str, made.cost_per_token), ""))
         if made.energy_per_token is not None:
             rows.append(("energy", *map(str, made.energy_per_token), ""))
-    return [
-        f"{made.model.name} on {made.devices} {made.device.name}",
-        f"batch {made.batch}, {made.prompt} tokens read and {made.generated} written",
-        *columns(rows),
-    ]
+    return [*_title(made), *columns(rows)]
 
 
 def _rows_of_points(made: Plan) -> list[str]:
@@ -522,8 +529,9 @@ def _rows_of_points(made: Plan) -> list[str]:
     ranges = {
         ("first token", "ms"): made.time_to_first_token,
         ("each token", "ms"): made.time_per_token,
+        ("whole answer", "s"): made.answer_time,
         ("written", "token/s"): made.throughput,
-        ("price", "USD/Mtoken"): made.cost_per_token,
+        ("cost", "USD/Mtoken"): made.cost_per_token,
         ("energy", "J/token"): made.energy_per_token,
     }
     shape = made.fits.shape
@@ -580,6 +588,9 @@ def _assumptions(made: Plan) -> Iterator[str]:
     yield (
         "The batch is read together and written together; memory holds each sequence at its full"
         " length, and beside weights and caches nothing."
+    )
+    yield (
+        "Rate, cost and energy are those of written tokens, and the reading of prompts is in them."
     )
     if _largest(made.devices) > 1:
         yield (

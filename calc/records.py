@@ -106,10 +106,12 @@ def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
     return getattr_
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except TypeError:
+        raise InputError(f"a file needs a path; got {shown(path)}") from None
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except OSError as error:
@@ -121,7 +123,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_record(
-    table: Any, key: str, path: Path, inherited: dict[str, Any] | None = None
+    table: Any, key: str, path: Path | str, inherited: dict[str, Any] | None = None
 ) -> Record:
     """One checked record; fields that it does not have come from `inherited`."""
     if not isinstance(table, dict):

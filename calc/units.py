@@ -350,7 +350,9 @@ def _checked_array(value: Any) -> Any:
 
         array = numpy.asarray(value)
     except ImportError:
-        raise NumpyNeededError("a list of numbers needs numpy, which is not installed") from None
+        raise NumpyNeededError(
+            "a list of numbers needs numpy, which is not installed: pip install numpy"
+        ) from None
     except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):

@@ -34,7 +34,7 @@ def load(tmp_path: Path) -> Callable[[str], dict[str, hardware.Accelerator]]:
     def load(text: str) -> dict[str, hardware.Accelerator]:
         path = tmp_path / "made_up.toml"
         path.write_text(text, encoding="utf-8")
-        return hardware.load(path)
+        return hardware.load(str(path))
 
     return load
 

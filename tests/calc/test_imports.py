@@ -141,6 +141,7 @@ def test_without_numpy_numbers_still_work() -> None:
                 print(refusal)
         assert "numpy" not in sys.modules
     """
+    no_lists = "a list of numbers needs numpy, which is not installed: pip install numpy"
     assert python(code).splitlines() == [
         "295.2 FLOP/byte",
         "3.35 TFLOP/s",
@@ -151,11 +152,11 @@ def test_without_numpy_numbers_still_work() -> None:
         "60 ms 14 GFLOP",
         "4 GB",
         "True 3.0 GB",
-        "a list of numbers needs numpy, which is not installed",
+        no_lists,
         "amdahl(): serial_fraction needs a pure number; got None",
-        "training_flops(): parameters: a list of numbers needs numpy, which is not installed",
+        f"training_flops(): parameters: {no_lists}",
         "a number format rounds, encodes and decodes with numpy, which is not installed",
-        "a list of numbers needs numpy, which is not installed",
+        no_lists,
         "quantization needs numpy, which is not installed",
     ]
 

@@ -305,7 +305,8 @@ def test_a_plan_prints_as_its_table() -> None:
     assert str(made) == made.table()
     alone = plan("llama-3-8b", H100, prompt=1000, generated=200)
     assert str(alone) == f"{alone}" == alone.table()
-    assert "\n" not in repr(alone)
+    title, asked, *_ = alone.table().splitlines()
+    assert repr(alone) == f"<{title}, {asked}>"
 
 
 def test_the_docstring_names_the_bounds() -> None:
@@ -325,6 +326,7 @@ def test_a_table_of_points() -> None:
     assert len(rows) == 4
     assert rows[1].split()[-1] == "capacity"
     assert "–" in rows[1]
+    assert "whole answer (s)" in header
     assert rows[0].endswith("memory bandwidth")
     with pytest.raises(InputError, match="up to 100 rows, and this one has 101 points"):
         plan("llama-3-8b", H100, batch=range(1, 102), prompt=10, generated=10).table()
@@ -340,6 +342,7 @@ BAD = [
     ({"batch": []}, r"batch must be a whole number from 1; got \[\]"),
     ({"batch": "8 token"}, "batch must be a whole number from 1; got '8 token'"),
     ({"batch": "x"}, "batch: cannot read 'x'"),
+    ({"batch": None}, "batch: .* got None"),
     ({"batch": float("inf")}, "batch must be a whole number from 1; got inf"),
     ({"batch": float("nan")}, "batch must be a whole number from 1; got nan"),
     ({"devices": 0}, "devices must be a whole number from 1; got 0"),

@@ -105,6 +105,11 @@ def test_a_record_without_a_field_is_refused(tmp_path: Path, field: str) -> None
         hardware.load(path)
 
 
+def test_a_file_needs_a_path() -> None:
+    with pytest.raises(InputError, match="a file needs a path; got None"):
+        hardware.load(None)  # type: ignore[arg-type]
+
+
 def test_only_a_measured_machine_is_read(tmp_path: Path) -> None:
     from calc.records import DATA
 
