@@ -114,13 +114,14 @@ def _build(
                 _remove(sources)
                 sources.mkdir()
                 (new / book.pdf_name).touch()  # for the pages' link to it
-                pdf = pool.submit(write_pdf, book, pages, memory, edition, sources)
+                target = new / book.pdf_name
+                pdf = pool.submit(write_pdf, book, pages, memory, edition, sources, target)
             if "html" in book.formats:
                 write_site(book, pages, memory, edition, new)
                 write_notebooks(book, pages, memory, edition, new)
                 check_site(new)
             if "typst" in book.formats:
-                (new / book.pdf_name).write_bytes(pdf.result())
+                pdf.result()
         if output.exists():
             output.rename(old)
         new.rename(output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -28,9 +27,9 @@ TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text
 
 
 def write_pdf(
-    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path
-) -> bytes:
-    """The PDF's bytes; `folder` is an empty one for the sources that typst reads."""
+    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path, target: Path
+) -> None:
+    """Makes the PDF; `folder` is an empty one for the sources that typst reads."""
     import pikepdf
 
     def written(page: Page) -> dict[str, Any]:
@@ -67,16 +66,15 @@ def write_pdf(
     shutil.copyfile(THEME / "book.typ", folder / "book.typ")
     when = datetime.fromisoformat((edition.date or "1980-01-01") + "T00:00:00+00:00")
     try:
-        pdf: bytes = _compiler(folder).compile(timestamp=int(when.timestamp()))
+        pdf = _compiler(folder).compile(timestamp=int(when.timestamp()))
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
     # typst writes each tag and each link by itself and in full; packed they take a third.
-    packed = io.BytesIO()
-    with pikepdf.open(io.BytesIO(pdf)) as document:
+    (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time
+    with pikepdf.open(folder / "book.pdf") as document:
         document.save(
-            packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
+            target, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
         )
-    return packed.getvalue()
 
 
 @cache
@@ -93,7 +91,7 @@ def _compiler(folder: Path) -> Any:
 def _written(page: Page) -> dict[str, Any]:
     """The page in typst, pandoc's warnings, and the name of each picture in it by its address."""
     dresser = Dresser(page)
-    arguments = ["-t", "typst-citations", "--syntax-highlighting=idiomatic"]
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
     text, log = convert(dresser.dress(page.blocks), arguments)
     return {"typst": text, "log": log, "pictures": dresser.pictures}
 
@@ -147,6 +145,8 @@ class Dresser:
             for pattern, new in TEX_FIXES:
                 tex = re.sub(pattern, new, tex)
             return {"t": "Math", "c": [form, tex]}
+        if kind == "Code":  # which pandoc, colouring code, would make plain text of
+            return raw("typst", f"#raw({_quoted(node['c'][1])});", "RawInline")
         if kind == "Link":
             return self.link(node)
         if kind == "Image":

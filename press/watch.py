@@ -15,7 +15,7 @@ from typing import NoReturn
 from . import build, cache
 from .errors import BookError
 
-PAUSE = 0.2  # seconds between two looks at the files
+PAUSE = 0.1  # seconds between two looks at the files
 
 
 def watch(root: Path, only: str | None) -> NoReturn:

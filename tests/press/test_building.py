@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from press import build
 from press.build import render
@@ -406,6 +407,15 @@ def test_a_kernel_ends_with_press() -> None:
     )
     kernel.communicate(json.dumps(request) + "\n", timeout=30)
     assert kernel.returncode == 1
+
+
+def test_code_of_any_kind_is_set_in_the_pdf(write_book: Write) -> None:
+    blocks = "```python\none = 1\u2028two = 2\n```\n\n```\n```\n\n```python\nthree = 3\n\n```"
+    root = write_book(f'# A\n\n{blocks}\n\n`g`.text, `x`(y), `a"\\` and `b`[c]\n')
+    render(root)
+    pages = PdfReader(root / "_book" / "A-tiny-book.pdf").pages
+    words = " ".join(" ".join(page.extract_text() for page in pages).split())
+    assert 'one = 1 two = 2 three = 3 g.text, x(y), a"\\ and b[c]' in words
 
 
 def test_a_warning_names_no_process(write_book: Write) -> None:

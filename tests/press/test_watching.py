@@ -16,6 +16,14 @@ from press.cache import files_below
 from press.check import page_texts
 from tests.press.tiny_book import REPOSITORY, press
 
+FIGURE = """
+```{{python}}
+#| fig-alt: "A line."
+import matplotlib.pyplot as plt
+plt.subplots(figsize=(3, {height}))[1].plot([1, {height}])
+plt.show()
+```
+"""
 Watch = Callable[[Path], subprocess.Popen[str]]
 
 
@@ -55,6 +63,9 @@ def test_each_change_is_rendered_and_gives_what_a_render_from_nothing_gives(
         chapter.write_text(chapter.read_text() + f"\n{line}\n")
         assert said(process).startswith("Rendered ")
         assert line in page_texts(everything / "_book")["chapters/callouts.html"]
+    for height in (1, 2):
+        chapter.write_text(chapter.read_text() + FIGURE.format(height=height))
+        assert said(process).startswith("Rendered ")
     watched = files_below(everything / "_book")
     process.send_signal(signal.SIGINT)
     assert said(process) == "Stopped; the last good book is as it was.\n"
