@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """What serving takes: memory, times, rates and prices, each a quantity or an array of them.
+    """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
 
     `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
     `energy_per_token` are `Bounds`, with `.lower` and `.upper`. Between those of a time, memory,
@@ -116,7 +116,7 @@ class Plan:
 
     @property
     def cost_per_token(self) -> Bounds | None:
-        """Price of a token that is written, devices always busy; None where no price was given."""
+        """Cost of a token that is written, devices always busy; None where no price was given."""
         if self.price is None:
             return None
         return self._for_a_token(cost.cost_per_token, self.price, "USD/Mtoken")
@@ -179,6 +179,8 @@ class Plan:
         return self.table()
 
     def __repr__(self) -> str:
+        if _is_array(self.fits):
+            return f"<{self.model.name} on {self.device.name}: {self.fits.size} points>"
         return f"<{', '.join(_title(self))}>"
 
     @cached_property

@@ -120,6 +120,8 @@ def read_toml(path: Path | str) -> dict[str, Any]:
         raise InputError(f"{path}: is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
+    except ValueError as error:  # a path that no system takes
+        raise InputError(f"{shown(path)}: cannot be read: {error}") from None
 
 
 def read_record(

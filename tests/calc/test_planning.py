@@ -305,6 +305,7 @@ def test_a_plan_prints_as_its_table() -> None:
     assert str(made) == made.table()
     alone = plan("llama-3-8b", H100, prompt=1000, generated=200)
     assert str(alone) == f"{alone}" == alone.table()
+    assert repr(made) == "<Llama 3 8B on NVIDIA H100 SXM5 80 GB: 2 points>"
     title, asked, *_ = alone.table().splitlines()
     assert repr(alone) == f"<{title}, {asked}>"
 

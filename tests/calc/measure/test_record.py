@@ -106,8 +106,11 @@ def test_a_record_without_a_field_is_refused(tmp_path: Path, field: str) -> None
 
 
 def test_a_file_needs_a_path() -> None:
-    with pytest.raises(InputError, match="a file needs a path; got None"):
-        hardware.load(None)  # type: ignore[arg-type]
+    for load in (hardware.load, read):
+        with pytest.raises(InputError, match="a file needs a path; got None"):
+            load(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"'a\\x00b': cannot be read: embedded null"):
+        hardware.load("a\0b")
 
 
 def test_only_a_measured_machine_is_read(tmp_path: Path) -> None:
