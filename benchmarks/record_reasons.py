@@ -22,7 +22,7 @@ from benchmarks.tables import write_rows
 from calc.measure import this_machine
 from calc.measure.arrays import filled
 from calc.measure.bandwidth import one_triad
-from calc.measure.kernels import SEED
+from calc.measure.kernels import SEED, convolution
 from calc.records import DATA
 
 FOLDER = DATA / "measured"
@@ -65,6 +65,7 @@ def kernels(size: int) -> Iterator[tuple[str, Forms]]:
     yield "exp", exponentials(size)
     yield "ReLU", maxima(size)
     yield "GEMM, 8 rows", products(size)
+    yield "convolution", convolutions()
     yield "add", sums(size)
     yield "copy", copies(size)
 
@@ -145,6 +146,17 @@ def products(size: int) -> Forms:
             numpy.matmul(left, piece, out=result)
 
     return {"as in the suite": lambda: numpy.matmul(a, large, out=out), "in cache": pieces}
+
+
+def convolutions() -> Forms:
+    """Its product without the patches that are written before."""
+    channels, side = 64, 128
+    pixels, depth = (side - 2) ** 2, 9 * channels
+    patches, weights, out = ones(pixels, depth), ones(depth, channels), ones(pixels, channels)
+    return {
+        "as in the suite": convolution(channels, side).run,
+        "product": lambda: numpy.matmul(patches, weights, out=out),
+    }
 
 
 def sums(size: int) -> Forms:

@@ -9,10 +9,10 @@ from figures import style
 
 LABELS = {  # of the kernels far from the line: offset in points, and the side that it stands on
     "transpose": ((-7, 0), "right"),
-    "gather elements": ((7, 0), "left"),
+    "gather elements": ((0, 10), "center"),
     "resolvent": ((7, 0), "left"),
-    "GEMM, 8 rows": ((-7, 2), "right"),
-    "GEMM, thin": ((7, 3), "left"),
+    "GEMM, 8 rows": ((5, -9), "right"),
+    "GEMM, thin": ((5, 10), "right"),
 }
 
 

@@ -117,6 +117,7 @@ class Validation:
     )
     transpose = kernel("transpose", "fp32")["ratio"]
     addition = kernel("add", "fp64")["ratio"]
+    convolution = kernel("convolution", "fp32")["ratio"]
     gather = kernel("gather elements", "fp32")["ratio"]
     resolvent = kernel("resolvent", "fp64")["ratio"]
     thin = kernel("GEMM, thin", "fp32")["ratio"]
@@ -140,6 +141,7 @@ class Reasons:
     relu_in_place = without("ReLU", "in place")
     product_in_place = without("ReLU", "a product in place", "in place")
     eight_rows = without("GEMM, 8 rows", "in cache")
+    product_of_convolution = quantity(without("convolution", "as in the suite", "product"), "")
     triad_of_add = without("add", "as in the suite", "triad")
     copy_of_ufunc = without("copy", "a ufunc", "as in the roof")
 

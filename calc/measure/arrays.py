@@ -1,7 +1,7 @@
 """Arrays that begin where a cache line does.
 
-The C library, which NumPy asks for memory, puts a large array a quarter of a line behind that, so
-that every wide load straddles two lines. PyTorch's arrays, among others, begin at a line.
+The C library, which NumPy asks for memory, puts a large array a quarter of a line behind that more
+often than not, so that a load as wide as a line straddles two. PyTorch's arrays begin at a line.
 """
 
 from __future__ import annotations
