@@ -17,9 +17,9 @@ from typing import Any
 import numpy
 
 from calc.errors import InputError
+from calc.measure.arrays import LINE
 from calc.measure.timing import Measured, timed_anew
 
-LINE = 64  # bytes
 STEPS = 2**18
 PYTHON_STEPS = 2**15
 IN_THE_FIRST_CACHE = 2**13

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-import numpy
-
+from calc.measure.arrays import LINE, filled
 from calc.measure.bandwidth import one_triad
 from calc.measure.timing import Measured, timed_anew
 from calc.units import quantity
 
 SMALLEST = 2**13
 ENOUGH = 2**22  # bytes of a call, so that the time of calling is not seen
-LINE = 64  # bytes
 
 
 def sizes(largest: int) -> list[int]:
@@ -43,6 +41,4 @@ def arrays(size: int) -> list[Any]:
     A third of a power of two, their distance is far from any multiple of a page.
     """
     length = size // 3 // LINE * LINE // 8
-    whole = numpy.ones(3 * length + LINE // 8)
-    first = -whole.ctypes.data % LINE // 8
-    return [whole[first + each * length :][:length] for each in range(3)]
+    return list(filled(1.0, (3, length)))
