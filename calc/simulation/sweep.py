@@ -283,26 +283,27 @@ class _Sweep:
     def _run_in(self, executor: Executor) -> None:
         """Trainings first; as each is done, its variants, so that no worker waits for a seed."""
         missing = self._missing()
-        pending: dict[Future[Any], int | Variant] = {}
+        pending: dict[Future[Any], _Task] = {}
         finished: SimpleQueue[Future[Any]] = SimpleQueue()
 
-        def submit(what: int | Variant, task: Callable[..., Any], *arguments: Any) -> None:
-            future = executor.submit(task, *arguments)
-            pending[future] = what
+        def submit(task: _Task) -> None:
+            future = executor.submit(task.function, *task.arguments)
+            pending[future] = task
             future.add_done_callback(finished.put)
 
         try:
             for seed in missing:
-                submit(seed, self.job.train, seed)
-            for _ in range(len(missing) + sum(map(len, missing.values()))):
+                submit(_Task(seed, self.job.train, (seed,)))
+            while pending:
                 future = finished.get()
-                result = future.result()
-                what = pending.pop(future)
-                if isinstance(what, Variant):
-                    self._finish(what, result)
+                task = pending.pop(future)
+                if _lost(future) and not task.again:
+                    submit(task._replace(again=True))
+                elif isinstance(task.makes, Variant):
+                    self._finish(task.makes, future.result())
                 else:
-                    for variant in missing[what]:
-                        submit(variant, self.job.row, result, variant)
+                    for variant in missing[task.makes]:
+                        submit(_Task(variant, self.job.row, (future.result(), variant)))
         finally:
             for future in pending:
                 future.cancel()
@@ -328,11 +329,26 @@ class _RowFileError(InputError):
     """The file of finished rows cannot be written, so rows would be lost."""
 
 
-def _left_over(pending: dict[Future[Any], int | Variant]) -> Iterator[tuple[Variant, Row]]:
-    for future, what in pending.items():
+class _Task(NamedTuple):
+    """What an executor is asked for: the training of a seed, or the row of a variant."""
+
+    makes: int | Variant
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    again: bool = False
+
+
+def _lost(future: Future[Any]) -> bool:
+    """Whether the executor failed, not the task: Dask's can while it moves the work of a worker."""
+    error = future.exception()
+    return error is not None and not isinstance(error, InputError)
+
+
+def _left_over(pending: dict[Future[Any], _Task]) -> Iterator[tuple[Variant, Row]]:
+    for future, task in pending.items():
         done = future.done() and not future.cancelled() and future.exception() is None
-        if done and isinstance(what, Variant):
-            yield what, future.result()
+        if done and isinstance(task.makes, Variant):
+            yield task.makes, future.result()
 
 
 def _variants(

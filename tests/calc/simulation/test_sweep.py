@@ -344,6 +344,41 @@ def test_an_executor_that_takes_no_more_tasks(table: polars.DataFrame) -> None:
     assert stopped.value.rows.select(UNTIMED).equals(table.select(UNTIMED)[:3])
 
 
+class Loses(Executor):
+    """Gives an error for the result of some tasks, as Dask's can when a worker is lost."""
+
+    def __init__(self, lost: set[int]) -> None:
+        self.lost, self.submitted = lost, 0
+
+    def submit(self, task: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        self.submitted += 1
+        future: Future[Any] = Future()
+        try:
+            if self.submitted in self.lost:
+                raise ValueError("too many values to unpack")
+            future.set_result(task(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def test_a_task_that_an_executor_loses_is_given_to_it_once_more(table: polars.DataFrame) -> None:
+    executor = Loses({1, 4, 15})  # a training, and two rows
+    assert sweep(executor=executor).select(UNTIMED).equals(table.select(UNTIMED))
+    assert executor.submitted == 2 + 12 + 3
+    with pytest.raises(SweepStoppedError, match=r"after 0 of 12 rows.*too many values to unpack"):
+        sweep(executor=Loses(set(range(1, 100))))
+
+
+def test_a_task_that_fails_is_not_tried_again() -> None:
+    executor = Loses(set())
+    split = digits()
+    huge = Split(split.X_train * 1e30, split.y_train, split.X_test, split.y_test)
+    with pytest.raises(SweepStoppedError, match=r"after 0 of 12 rows.*fit.*loss"):
+        sweep(data=huge, executor=executor)
+    assert executor.submitted == 2
+
+
 def test_a_training_that_fails_keeps_what_was_finished(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     split = digits()
