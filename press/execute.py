@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from .errors import BookError
 from .source import Cell, Prose, Source
@@ -43,65 +46,95 @@ def environment() -> dict[str, str]:
     return {key: os.environ[key] for key in ENVIRONMENT if key in os.environ} | fixed
 
 
+class Kernels:
+    """The process that becomes a chapter's by making a copy of itself; it ends with press."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.control, its_end = socket.socketpair()
+        self.errors = TemporaryFile()  # noqa: SIM115 (the process ends it)
+        with its_end:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", str(KERNEL)],
+                env=environment,
+                stdin=its_end.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self.errors,
+                start_new_session=True,  # Ctrl+C is for press
+            )
+
+    def import_common(self) -> None:
+        """Takes half a second, which each chapter then saves."""
+        with suppress(BrokenPipeError):
+            self.control.send(b"i")
+
+    def chapter(self) -> socket.socket:
+        """The connection to a new process, which lives as long."""
+        connection, its_end = socket.socketpair()
+        with its_end, suppress(BrokenPipeError):
+            socket.send_fds(self.control, [b"c"], [its_end.fileno()])
+        return connection
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        _kernels.cache_clear()
+
+    def last_words(self) -> str:
+        """What a process that did not start has said why."""
+        self.kill()
+        self.process.wait()
+        said = os.pread(self.errors.fileno(), 10_000, 0).decode(errors="replace").splitlines()
+        return said[-1] if said else "?"
+
+
+@cache
+def _kernels(environment: tuple[tuple[str, str], ...]) -> Kernels:
+    return Kernels(dict(environment))
+
+
+def kernels() -> Kernels:
+    """Those of this process, for the environment as it is now."""
+    return _kernels(tuple(environment().items()))
+
+
 def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Result | BookError]:
     """Runs every source, one a core at most; each chapter's result or first failure, by file."""
-    kernels: list[subprocess.Popen[bytes]] = []
+    own = kernels()
+    if len(sources) > CORES:
+        own.import_common()
 
     def run(source: Source) -> Result | BookError:
         if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
             return Result([[] for _ in source.pieces], [], [])
         folder = root if in_project else (root / source.file).parent
-        with TemporaryFile() as errors, _kernel(folder, root / MEMORY, errors) as kernel:
-            kernels.append(kernel)
+        with own.chapter() as connection:
             try:
-                return _results(source, root, kernel)
-            except EOFError:
-                kernel.wait()
-                errors.seek(0)
-                said = errors.read().decode(errors="replace").strip().splitlines()
+                return _results(source, folder, root, connection)
+            except (EOFError, ConnectionError):
                 sentence = "no Python kernel starts for this chapter"
-                return BookError.of(source.file, 0, f"{sentence}: {said[-1] if said else '?'}")
+                return BookError.of(source.file, 0, f"{sentence}: {own.last_words()}")
             except BookError as error:
                 return error
-            finally:
-                kernel.kill()
 
     with ThreadPoolExecutor(CORES) as pool:
         try:
             outcomes = list(pool.map(run, sources))
         except BaseException:  # the author has pressed Ctrl+C
             pool.shutdown(wait=False, cancel_futures=True)
-            for kernel in kernels:
-                kernel.kill()
+            own.kill()
             raise
     return {source.file: outcome for source, outcome in zip(sources, outcomes, strict=True)}
 
 
-def _kernel(folder: Path, memory: Path, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    # None of the author's IPython settings and start-up files.
-    settings = {"IPYTHONDIR": str(memory / "ipython")}
-    return subprocess.Popen(
-        [sys.executable, "-P", str(KERNEL)],
-        cwd=folder,
-        env=environment() | settings,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-    )
-
-
-def _results(source: Source, root: Path, kernel: subprocess.Popen[bytes]) -> Result:
-    assert kernel.stdin
-    assert kernel.stdout
+def _results(source: Source, folder: Path, root: Path, connection: socket.socket) -> Result:
     pieces = [_asked(piece) for piece in source.pieces]
     request = {"pieces": pieces, "root": str(root), "memory": str(root / MEMORY)}
-    with suppress(BrokenPipeError):
-        kernel.stdin.write(json.dumps(request).encode() + b"\n")
-        kernel.stdin.flush()
-    if not kernel.stdout.readline():
-        raise EOFError
-    found = [_checked(source, piece, kernel.stdout.readline()) for piece in source.pieces]
-    return Result(found, *json.loads(kernel.stdout.readline()))
+    connection.sendall(json.dumps(request | {"folder": str(folder)}).encode() + b"\n")
+    with connection.makefile("rb") as answers:
+        if not answers.readline():
+            raise EOFError
+        found = [_checked(source, piece, answers.readline()) for piece in source.pieces]
+        return Result(found, *json.loads(answers.readline()))
 
 
 def _asked(piece: Cell | Prose) -> str | list[str]:

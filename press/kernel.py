@@ -1,8 +1,9 @@
-"""The Python process that runs one chapter, as Jupyter's kernel would: IPython without a screen.
+"""The Python processes that run chapters, as Jupyter's kernel would: IPython without a screen.
 
-It reads what to run from its input and answers with a line for each piece, then one with the files
-that the chapter read, so that its results count no longer than they do. It ends when its input
-does: with press. A chapter sees nothing of it but IPython.
+One process waits for press, and makes a copy of itself for each chapter, so that what they all need
+is imported once. A copy reads what to run from its connection and answers with a line for each
+piece, then one with the files that the chapter read, so that its results count no longer than they
+do. It ends when its connection does: with press. A chapter sees nothing of it but IPython.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import json
 import logging
 import os
 import re
+import signal
+import socket
 import sys
 import sysconfig
 import tempfile
 import threading
 from collections import Counter
-from typing import Any
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NoReturn
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -28,6 +33,9 @@ from traitlets.config import Config
 
 NARROW_PAGE = [3.5, 2.6]  # inches, as matplotlib's `figure.figsize`; what is tight adds a margin
 PRINTING = {"bbox_inches": "tight", "metadata": {"Date": None}}
+
+# Half a second for every chapter that draws or computes. No module of the book: those may change.
+COMMON = ["matplotlib.figure", "pint"]
 
 outputs: list[dict[str, Any]] = []  # of the piece that is running
 errors: list[tuple[str, str]] = []
@@ -167,8 +175,6 @@ class Chapter:
         printer: Any = self.shell.display_formatter
         svg = printer.formatters["image/svg+xml"]
         svg.for_type_by_name("matplotlib.figure", "Figure", drawn)
-        # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
         self.streams = [Stream("stdout", 1), Stream("stderr", 2)]
         sys.stdout, sys.stderr = self.streams
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
@@ -275,9 +281,31 @@ def files_run_with(root: str) -> list[str]:
 
 
 def main() -> None:
-    asked = os.fdopen(os.dup(0), encoding="utf-8")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Waits at its input, a socket: for a chapter's connection, or to be told to import."""
+    # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a copy ended
+    control = socket.socket(fileno=0)
+    while True:
+        said, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not said:  # press has ended
+            return
+        for descriptor in descriptors:
+            if os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                run(socket.socket(fileno=descriptor))
+            os.close(descriptor)
+        if not descriptors:
+            for name in COMMON:
+                with suppress(ImportError):
+                    import_module(name)
+
+
+def run(connection: socket.socket) -> NoReturn:
+    connection.set_inheritable(False)  # to the programs that a chapter starts
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    asked = connection.makefile("r", encoding="utf-8")
+    answers = connection.makefile("w", encoding="utf-8")
 
     def answer(value: object) -> None:
         answers.write(json.dumps(value, default=repr) + "\n")
@@ -289,7 +317,9 @@ def main() -> None:
 
     request = json.loads(asked.readline())
     threading.Thread(target=end_with_press, daemon=True).start()
+    os.chdir(request["folder"])
     sys.path.insert(0, "")
+    os.environ["IPYTHONDIR"] = request["memory"] + "/ipython"  # none of the author's settings
     chapter = Chapter()
     answer("ready")
     watch()

@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from press.build import render
 from press.cache import files_below
 from press.check import page_texts
 from press.errors import BookError
-from press.execute import KERNEL
+from press.execute import CORES
 from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press, search_entries
 
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
@@ -400,13 +402,49 @@ def test_what_other_programs_print_is_on_the_page(write_book: Write) -> None:
         assert line in text(root).split("\n")
 
 
-def test_a_kernel_ends_with_press() -> None:
-    request = {"pieces": ["import time; time.sleep(600)"], "root": "/", "memory": "/"}
-    kernel = subprocess.Popen(
-        [sys.executable, KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+def test_chapters_and_their_process_end_with_press(write_book: Write, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    code = f"import os, time\nopen({str(said)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}')"
+    root = write_book(f"# A\n\n```{{python}}\n{code}\ntime.sleep(600)\n```\n")
+    with subprocess.Popen([sys.executable, "-m", "press", "render", root], cwd=REPOSITORY) as press:
+        wait_for(lambda: said.exists() and len(said.read_text().split()) == 2)
+        press.kill()
+    for pid in map(int, said.read_text().split()):
+        wait_for(partial(ended, pid))
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_chapters_that_share_an_import_see_nothing_of_one_another(write_book: Write) -> None:
+    names = [f"c{number}" for number in range(CORES + 2)]
+    code = (
+        "import matplotlib, mine\nmine.seen.append({name!r})\n"
+        "before = matplotlib.rcParams['lines.linewidth']\n"
+        "matplotlib.rcParams['lines.linewidth'] = before + 1\nprint(before, mine.seen)"
     )
-    kernel.communicate(json.dumps(request) + "\n", timeout=30)
-    assert kernel.returncode == 1
+    files = {
+        f"{name}.qmd": f"# {name}\n\n```{{python}}\n#| echo: false\n{code.format(name=name)}\n```\n"
+        for name in names
+    }
+    chapters = "".join(f"    - {name}.qmd\n" for name in names)
+    settings = IN_PROJECT.replace("    - index.qmd\n", f"    - index.qmd\n{chapters}")
+    root = write_book("# A\n", {**files, "mine.py": "seen = []\n"}, settings)
+    render(root)
+    pages = page_texts(root / "_book")
+    for name in names:
+        assert f"1.5 ['{name}']" in pages[f"{name}.html"]
 
 
 def test_code_of_any_kind_is_set_in_the_pdf(write_book: Write) -> None:
