@@ -85,7 +85,7 @@ def _as_typed(sentence: str, options: argparse.Namespace) -> str:
         name = OPTION_OF.get(found[1], found[1])
         return f"--{name.replace('_', '-')}" if name in vars(options) else found[0]
 
-    sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs )", option, sentence)
+    sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs |: cannot read )", option, sentence)
     sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
     return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)
 
@@ -167,7 +167,7 @@ def _add_plan(commands: Any) -> None:
             name, required=needed, metavar="N", help=f"{meaning}; several with commas"
         )
     planned.add_argument(
-        "--weights", default="BF16", help="their format, or bits: INT8, 4.25 bit (%(default)s)"
+        "--weights", default="BF16", help="their format, or bits: INT8, 8 bit (%(default)s)"
     )
     planned.add_argument("--kv", default="BF16", help="that of keys and values (%(default)s)")
     planned.add_argument("--dtype", help="what products are computed in (bf16, where there is)")
@@ -643,7 +643,8 @@ def _measure(options: argparse.Namespace) -> list[str]:
     written = f"written to {target}{', over what it held' if replaced else ''}"
     return [
         *_survey_lines(found, measure.save(found, target, command)),
-        f"{written}; calc.hardware.load() and `calc roofline {target}` read it",
+        f"{written}; `calc roofline {target}` reads it, and in Python",
+        f'  (device,) = calc.hardware.load("{target}").values()',
     ]
 
 

@@ -425,7 +425,7 @@ def _size(name: str, given: QuantityLike) -> Quantity:
     """What an element takes, of the name of its format or as it is."""
     if names_format(given):
         return formats.get(str(given)).size
-    return _measured_in("byte", name, given, "4.25 bit")
+    return _measured_in("byte", name, given, "8 bit")
 
 
 def _read(name: str, given: QuantityLike) -> Quantity:

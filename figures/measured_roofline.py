@@ -80,13 +80,4 @@ def _kernels(axes: Axes) -> None:
     )
     for name, (offset, side) in LABELS.items():
         row = rows.row(by_predicate=col("name") == name, named=True)
-        axes.annotate(
-            name,
-            (row["intensity"], row["rate"]),
-            xytext=offset,
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            color=style.RED,
-            size=style.SMALL,
-        )
+        style.name_dot(axes, name, (row["intensity"], row["rate"]), offset, side)

@@ -42,15 +42,6 @@ def draw() -> Figure:
         )
     for row in KERNELS.filter(~near).iter_rows(named=True):
         if row["name"] in LABELS:
-            offset, side = LABELS[row["name"]]
-            axes.annotate(
-                row["name"],
-                (1e3 * row["predicted_seconds"], 1e3 * row["measured_seconds"]),
-                xytext=offset,
-                textcoords="offset points",
-                ha=side,
-                va="center",
-                color=style.RED,
-                size=style.SMALL,
-            )
+            place = (1e3 * row["predicted_seconds"], 1e3 * row["measured_seconds"])
+            style.name_dot(axes, row["name"], place, *LABELS[row["name"]])
     return figure

@@ -75,6 +75,22 @@ def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1)
     axes.set_axisbelow(True)
 
 
+def name_dot(
+    axes: Axes, name: str, place: tuple[float, float], offset: tuple[float, float], side: str
+) -> None:
+    """A dot's name, so many points from it; `side` is the name's that is towards the dot."""
+    axes.annotate(
+        name,
+        place,
+        xytext=offset,
+        textcoords="offset points",
+        ha=side,
+        va="center",
+        color=RED,
+        size=SMALL,
+    )
+
+
 def plain(value: float) -> str:
     """10⁻⁵, 0.1, 100, 10 000, 10⁶: a tick as a reader would write it."""
     if value >= 1e5 or value < 0.9e-4:

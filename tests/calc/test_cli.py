@@ -175,6 +175,11 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         (("llama-3-8b", "h100", *SERVER, "--devices", "3"), "3 devices cannot share the heads"),
         (("llama-3-8b", "h100", *SERVER, "--devices", "x"), "--devices must be whole numbers"),
         (("llama-3-8b", "h100", *SERVER, "--price", "3"), "--price must be one positive quantity"),
+        (
+            ("llama-3-8b", "h100", *SERVER, "--price", "3EUR/hour"),
+            "--price: cannot read '3EUR",
+        ),
+        (("llama-3-8b", "h100", *SERVER, "--weights", "8"), "as in \"8 bit\"; got '8'"),
         (("llama-3-8b", "h100", *SERVER, "--weights", "INT9"), "there is no format 'INT9'"),
         (("none.json", "h100", *SERVER), "none.json"),
     ],
