@@ -17,6 +17,8 @@ from calc.runs import Run
 from calc.units import Quantity
 
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
+CONSTANTS_FILE = DATA / "constants.toml"
+CONSTANTS = constants.load(CONSTANTS_FILE)
 MEANINGS = {
     "definition": "Exact, by a standard or by counting.",
     "datasheet": "Stated by the maker, measured or not.",
@@ -34,14 +36,12 @@ def _capitalized(text: str) -> str:
 
 def _constant_groups() -> Groups:
     """The constants under the headings of their file, which are comments there."""
-    path = DATA / "constants.toml"
-    records = constants.load(path)
     groups: Groups = {}
-    for heading, name in HEADING_OR_NAME.findall(path.read_text(encoding="utf-8")):
+    for heading, name in HEADING_OR_NAME.findall(CONSTANTS_FILE.read_text(encoding="utf-8")):
         if heading:
             group = groups[heading] = []
         else:
-            group.append(records[name])
+            group.append(CONSTANTS[name])
     return groups
 
 
@@ -54,7 +54,7 @@ def _origin(record: Record) -> str:
 
 def _constant_row(record: Record) -> tuple[Any, ...]:
     provenance = record.provenance
-    title = f"[{provenance.title}]{{#{provenance.key.replace('_', '-')}}}"
+    title = f"[{provenance.title}]{{#{_anchor(provenance.key)}}}"
     return title, record.published, _origin(record)
 
 
@@ -136,10 +136,21 @@ def _model_rows(key: str) -> list[tuple[str, str]]:
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (_capitalized(record.provenance.title), record.provenance.note)
+        (_capitalized(record.provenance.title), _linked(record.provenance.note))
         for record in records
         if record.provenance.kind == kind
     )
+
+
+def _linked(note: str) -> str:
+    """A note that names other constants by their titles, as readers see them."""
+    for key, record in CONSTANTS.items():
+        note = re.sub(rf"\b{key}\b", f"[{record.provenance.title}](#{_anchor(key)})", note)
+    return note
+
+
+def _anchor(key: str) -> str:
+    return key.replace("_", "-")
 
 
 def _constant_rows(groups: Groups) -> dict[str, list[tuple[Any, ...]]]:
