@@ -25,7 +25,7 @@ GROUPS = {  # of the registry, and their mark
 }
 MARKS = {device.key: mark for mark, devices in GROUPS.items() for device in devices}
 DEVICES = tuple(device for devices in GROUPS.values() for device in devices)
-FIRST = ("h100", "a100", "tpu-v5p", "h200", "mi300x", "gb200", "b200", "tpu-v7", "v100")
+FIRST = ("h100", "a100", "tpu-v5p", "mi300x", "mi325x", "gb200", "b200", "h200", "tpu-v7", "v100")
 PLACES = (  # where a name may stand beside its mark: offsets in points, and which side is held
     (6, 0, "left", "center"),
     (-6, 0, "right", "center"),
@@ -106,7 +106,7 @@ def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, fl
             inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1 and axes.bbox.y0 < box.y0
             own = 0 if place in FAR else 0.8 * _distance(box, *marks[device])
             others = (_distance(box, *at) for each, at in marks.items() if each is not device)
-            if inside and min(others) > max(own, 5) and not box.count_overlaps(taken):
+            if inside and min(others) > max(own, 6) and not box.count_overlaps(taken):
                 taken.append(box)
                 if place in FAR:
                     _line(axes, points[device], *place[:2])
