@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import constants, formats, hardware
+from calc import constants, formats, hardware, links
 from calc.derivations.memory_hierarchy import HumanScale
 from calc.derivations.numbers_to_know import (
     AnchorBandwidths,
@@ -11,11 +11,10 @@ from calc.derivations.numbers_to_know import (
     EnergyOfMovement,
     LightInFibre,
     MemoryPerParameter,
-    NumbersToKnow,
     WorkPerToken,
 )
 from calc.derivations.quoting import Quoted, approximately
-from calc.units import Quantity
+from calc.units import Quantity, quantity
 
 
 class OnePage:
@@ -50,6 +49,7 @@ class OnePage:
         ("L1 of a GPU", AnchorLatencies.hopper_l1),
         ("DRAM of a host", AnchorLatencies.dram),
         ("L2 of a GPU", AnchorLatencies.hopper_l2),
+        ("HBM of a GPU, measured", AnchorLatencies.hopper_global),
         ("HBM of a GPU", AnchorLatencies.hbm3),
         ("NVLink", AnchorLatencies.nvlink),
         ("PCIe Gen5", AnchorLatencies.pcie),
@@ -68,7 +68,7 @@ class OnePage:
     ratios = (
         ("Energy: DRAM word / FP16 multiply", EnergyOfMovement.dram_word_per_fp16_multiply),
         ("Energy: HBM2 word / FP16 multiply", EnergyOfMovement.hbm2_word_per_fp16_multiply),
-        ("Latency: HBM / L1 of a GPU", AnchorLatencies.hopper_global_per_l1),
+        ("Latency: HBM, measured / L1 of a GPU", AnchorLatencies.hopper_global_per_l1),
         ("Latency: another host / HBM", AnchorLatencies.network_per_hbm),
         ("Latency: SSD / L1 of a CPU", AnchorLatencies.ssd_per_l1),
         ("Bandwidth: HBM / NVLink", AnchorBandwidths.hbm_per_nvlink),
@@ -101,8 +101,9 @@ class OnePage:
         ("Forward", constants.get("work_inference"), WorkPerToken.inference_per_token),
         ("Train", constants.get("work_training"), WorkPerToken.training_per_token),
     )
+    kilometre = quantity("1 km")
     light = (
-        ("Each kilometre, one way", None, NumbersToKnow.fibre_delay_per_kilometre),
+        ("A kilometre", kilometre, links.round_trip_time(kilometre)),
         ("Campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
         ("US coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
         ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
