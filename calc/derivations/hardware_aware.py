@@ -280,10 +280,6 @@ class EnergyPerToken:
 class Envelope:
     """From a phone to a rack: what the registry's devices span."""
 
-    v100 = hardware.get("v100")
-    a100 = hardware.get("a100")
-    older_bandwidth = v100.memory_bandwidth
-    older_power = a100.tdp
     devices = tuple(hardware.get(key) for key in hardware.names())
     bandwidths = tuple(
         each.memory_bandwidth for each in devices if each.publishes("memory_bandwidth")
