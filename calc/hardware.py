@@ -72,12 +72,12 @@ class Accelerator:
 
     @property
     def on_chip_memory(self) -> Quantity:
-        """The last level of memory on the chip: L2 cache, or software-managed SRAM."""
+        """The last level of memory on the chip: its largest cache, or software-managed SRAM."""
         return self._read("on_chip_memory")
 
     @property
     def link_bandwidth(self) -> Quantity:
-        """Bandwidth to other devices, one way; what is sold as a sum of both ways is twice this."""
+        """All links to other devices, one way; what is sold as a sum of both ways is twice this."""
         return self._read("link_bandwidth")
 
     @property

@@ -136,6 +136,7 @@ class CheatSheet:
 
     h100 = hardware.get("h100")
     tpu = hardware.get("tpu-v5p")
+    tpu_links = constants.get("count_links_tpu_v5p")
 
     h100_peak = h100.peak("bf16")
     tpu_peak = tpu.peak("bf16")
@@ -151,6 +152,8 @@ class CheatSheet:
     link_ratio = tpu_link / h100_link
     link_ratio_mixed = tpu_link / h100_both_ways
     link_ratio_bits_as_bytes = quantity(tpu_link_in_bits.magnitude, "GB/s") / h100_both_ways
+    tpu_one_link = tpu_link / tpu_links
+    one_peer_ratio = h100_link / tpu_one_link
 
     rows = tuple(
         (title, first, second, (second / first).m_as(""))
@@ -159,11 +162,21 @@ class CheatSheet:
             ("Memory bandwidth", h100.memory_bandwidth, tpu.memory_bandwidth),
             ("Memory capacity", h100.memory_capacity, tpu.memory_capacity),
             ("On chip: L2 or vector memory", h100.on_chip_memory, tpu.on_chip_memory),
-            ("Links, each way", h100_link, tpu_link),
-            ("Links, both ways summed", h100_both_ways, tpu_both_ways),
+            ("All links, each way", h100_link, tpu_link),
+            ("All links, both ways summed", h100_both_ways, tpu_both_ways),
+            ("To one neighbour, each way", h100_link, tpu_one_link),
             ("Ridge point, BF16", h100_ridge, tpu_ridge),
         )
     )
+
+
+class OnePeer:
+    """Without a switch, each of the other GPUs has its share of the links and no more."""
+
+    links = hardware.get("mi300x").link_bandwidth
+    peers = constants.get("count_peers_mi300x")
+
+    to_one_peer = links / peers
 
 
 class RoundedPeak:
@@ -259,6 +272,20 @@ class AdvertisedL4:
     advertised = l4.sparse_peak("fp16")
     ridge_advertised = roofline.ridge_point(advertised, bandwidth)
     ridge = l4.ridge_point("fp16")
+
+
+class SparseUnlike:
+    """A sparse rate need not be twice the dense one, nor what stands beside it dense."""
+
+    trainium2 = hardware.get("trainium2")
+    l40s = hardware.get("l40s")
+    trainium2_sparse = quantity("2563 TFLOP/s")
+    l40s_printed = quantity("362.05 TFLOP/s")
+    trainium2_dense = trainium2.peak("bf16")
+    l40s_sparse = l40s.sparse_peak("fp16")
+    l40s_dense = l40s.peak("fp16")
+
+    trainium2_ratio = trainium2_sparse / trainium2_dense
 
 
 class AdvertisedOrin:

@@ -117,6 +117,7 @@ class AsSold:
     """What a datasheet prints and what a message gets differ by 8, by 2, and by the coding."""
 
     tpu = hardware.get("tpu-v5p").link_bandwidth
+    tpu_links = constants.get("count_links_tpu_v5p")
     infiniband_bits = constants.get("bandwidth_infiniband_ndr")
     payload = constants.get("size_pcie_block_payload")
     block = constants.get("size_pcie_block")
@@ -127,11 +128,12 @@ class AsSold:
     pcie_both_ways = 2 * pcie_raw
     tpu_bits = tpu.to("Gbit/s")
     tpu_both_ways = 2 * tpu
+    tpu_one_link = tpu / tpu_links
     rows = (
         (
             "NVLink 4",
             str(show(AnchorBandwidths.nvlink_both_ways)),
-            "both ways summed",
+            "both ways",
             AnchorBandwidths.nvlink,
         ),
         ("PCIe Gen5 x16", str(show(pcie_both_ways)), "both ways, before coding", pcie_coded),
@@ -141,8 +143,8 @@ class AsSold:
             "bits, each way",
             AnchorBandwidths.infiniband,
         ),
-        ("TPU v5p", str(show(tpu_bits)), "bits, each way", tpu),
-        ("TPU v5p", str(show(tpu_both_ways)), "both ways summed", tpu),
+        ("TPU v5p", str(show(tpu_bits)), "bits, each way, six links", tpu_one_link),
+        ("TPU v5p", str(show(tpu_both_ways)), "both ways, six links", tpu_one_link),
     )
 
 
