@@ -11,7 +11,11 @@ from calc.units import Quantity
 
 
 def load(path: Path) -> dict[str, Record]:
-    """Every constant of a file, checked."""
+    """Every constant of a file, checked.
+
+    >>> print(load(DATA / "constants.toml")["energy_dram_word"].quantity)
+    640 pJ
+    """
     return {name: read_record(table, name, path) for name, table in read_toml(path).items()}
 
 
@@ -21,7 +25,11 @@ def _records() -> dict[str, Record]:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all constants."""
+    """The names of all constants.
+
+    >>> "energy_dram_word" in names()
+    True
+    """
     return tuple(_records())
 
 

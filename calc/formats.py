@@ -541,7 +541,11 @@ _FORMATS: tuple[Format, ...] = (
 
 
 def names() -> tuple[str, ...]:
-    """The keys of all formats."""
+    """The keys of all formats.
+
+    >>> "fp8-e4m3" in names()
+    True
+    """
     return tuple(_key(each.name) for each in _FORMATS)
 
 

@@ -141,6 +141,10 @@ def load(path: Path | str) -> dict[str, Accelerator]:
     """Every accelerator of a file, checked; `calc measure` writes such a file.
 
     What such a file says in its table `measurement` is kept as it is.
+
+    >>> [machine] = load(DATA / "measured" / "cpu.toml").values()
+    >>> machine.dtypes
+    ('fp64', 'fp32', 'bf16')
     """
     return {key: _accelerator(key, table, path) for key, table in _read_tables(path).items()}
 
@@ -254,7 +258,11 @@ def _tables() -> dict[str, Any]:
 
 
 def names() -> tuple[str, ...]:
-    """The keys of all accelerators."""
+    """The keys of all accelerators.
+
+    >>> "h100" in names()
+    True
+    """
     return tuple(_tables())
 
 
@@ -273,7 +281,11 @@ def get(key: str) -> Accelerator:
 
 
 def key_of(name: str) -> str:
-    """The key in the data file for a name as people write it."""
+    """The key in the data file for a name as people write it.
+
+    >>> key_of("TPU_v5p")
+    'tpu-v5p'
+    """
     return str(name).lower().replace("_", "-")
 
 

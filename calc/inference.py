@@ -219,6 +219,10 @@ def weight_memory(
 ) -> Annotated[Quantity, "byte"]:
     """Memory of all of a model's parameters, experts included.
 
+    Equation: W = P · s
+
+    P parameters of s bytes each.
+
     >>> from calc import models
     >>> print(weight_memory(models.get("llama-3-70b")))
     141.1 GB
@@ -238,6 +242,13 @@ def weights_read(
     """Bytes of the matrices that a pass over so many tokens must read, each of them once.
 
     The embedding is looked up; of a mixture's experts those count that some token is sent to.
+
+    >>> from calc import models
+    >>> print(weights_read(models.get("llama-3-8b"), 1))
+    15.01 GB
+    >>> mixture = models.get("mixtral-8x7b")
+    >>> print(weights_read(mixture, 1), weights_read(mixture, 32))
+    25.50 GB 93.13 GB
     """
     check_transformer(model)
     size = _size("weight_size", element_size)
@@ -267,8 +278,14 @@ def decode(
 ) -> Pass:
     """The pass that writes the next token of so many sequences, each with its context.
 
-    Weights, keys and values, and operations all count. `dtype` is what products are computed in,
-    whatever weights are stored in.
+    Equation: max(D / BW, B · F / R_peak) ≤ T ≤ D / BW + B · F / R_peak, D = W + B · c · m
+
+    D is what it reads: the weights W once, and of each of B sequences c tokens of m bytes in the
+    cache. F are the operations of a token. BW and R_peak are those of all devices together, and T
+    lies between the `lower` and the `upper` of the result. `dtype` is what products are computed
+    in, whatever weights are stored in.
+
+    Source: pope2023efficiently
 
     >>> from calc import hardware, models
     >>> step = decode(models.get("llama-3-8b"), hardware.H100, 4096, 32)
@@ -294,8 +311,13 @@ def prefill(
 ) -> Pass:
     """The pass that reads so many prompts of one length and writes the first token of each.
 
-    Attention is causal, and the output is computed for last tokens alone. The time is the least
-    possible time to first token, queues left out.
+    Equation: max(D / BW, n · F / R_peak) ≤ T ≤ D / BW + n · F / R_peak, D = W + n · m
+
+    n counts the tokens of all prompts, F is the average of their operations, and the other symbols
+    are those of `decode`. Attention is causal, and the output is computed for last tokens alone.
+    The `lower` bound is the least possible time to first token, queues left out.
+
+    Source: pope2023efficiently
 
     >>> from calc import hardware, models
     >>> read = prefill(models.get("llama-3-8b"), hardware.H100, 4096)
@@ -324,6 +346,10 @@ def largest_batch(
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Annotated[Quantity, ""]:
     """Sequences that fit at their full context; a model that does not fit at all is refused.
+
+    Equation: B = ⌊(N · M − W) / (c · m)⌋
+
+    N devices have the memory M each; weights W and caches of c tokens, m bytes each, share it.
 
     >>> from calc import hardware, models
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))

@@ -254,14 +254,22 @@ class DeviceMemory:
 def memory_per_device(
     model: Transformer,
     layout: Layout,
-    length: QuantityLike,
-    sequences: QuantityLike = 1,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     recomputation: str = "selective",
     recipe: str = "adam-mixed",
 ) -> DeviceMemory:
     """What the fullest device holds while it trains: its states and its activations.
 
+    Equation: M = P / (t · p) · (w / n_w + g / n_g + o / n_o) + A / t · min(m, p) / p
+
+    P parameters in t slices and p stages, with w, g and o bytes of weight, gradient and optimizer
+    for each; n_w, n_g and n_o are the copies where these share it, else one. A are the activations
+    of one of m microbatches. Of stages the one counts that has the embedding or the output too.
+
     `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`.
+
+    Source: rajbhandari2020zero, korthikanti2023reducing
 
     >>> from calc import models
     >>> model = models.get("llama-3-70b")
@@ -335,16 +343,18 @@ class Step:
 def training_step(
     model: Transformer,
     layout: Layout,
-    length: QuantityLike,
-    sequences: QuantityLike,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
     device: Accelerator,
     inner: Link,
     outer: Link,
     recomputation: str = "selective",
     dtype: str = "bf16",
-    efficiency: QuantityLike = 1.0,
+    efficiency: Annotated[QuantityLike, ""] = 1.0,
 ) -> Step:
-    """The parts of a step's time, from which its bounds follow: max ≤ T ≤ sum.
+    """The parts of a step's time, from which its bounds follow.
+
+    Equation: max T_i ≤ T ≤ Σ T_i
 
     Slices talk over `inner`, stages and copies over `outer`; `sequences` are those of one
     microbatch. `efficiency` is the share of the peak that the matrix products themselves reach.

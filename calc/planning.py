@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from calc import (
     collectives,
@@ -30,6 +30,7 @@ from calc.elementwise import choose, maximum, where
 from calc.errors import InputError, shown
 from calc.formatting import columns
 from calc.hardware import Accelerator
+from calc.law import AT_LEAST_ONE
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.parallelism import Layout, Step
@@ -216,15 +217,15 @@ def plan(
     model: Transformer | str,
     hardware: Accelerator | str,
     *,
-    prompt: QuantityLike,
-    generated: QuantityLike,
-    batch: QuantityLike = 1,
-    devices: QuantityLike | None = None,
-    weights: QuantityLike = "BF16",
-    kv: QuantityLike = "BF16",
+    prompt: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    weights: Annotated[QuantityLike, "byte"] = "BF16",
+    kv: Annotated[QuantityLike, "byte"] = "BF16",
     dtype: str | None = None,
-    link: QuantityLike | None = None,
-    price: QuantityLike | None = None,
+    link: Annotated[QuantityLike | None, "byte/s"] = None,
+    price: Annotated[QuantityLike | None, "USD/s"] = None,
 ) -> Plan:
     """Whether a model fits, on how many devices, how fast it answers, and at what cost.
 

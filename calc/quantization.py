@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[Any]
     Codes: TypeAlias = NDArray[Any]
+    Data: TypeAlias = Annotated[ArrayLike, "", "finite, of any shape"]
+    Bits: TypeAlias = Annotated[int, "", "whole, from 2 to 32"]
+    Axis: TypeAlias = Annotated[int | None, "", "a dimension: a scale for each index along it"]
+    GroupSize: TypeAlias = Annotated[
+        int | None, "", "divides the last dimension: a scale for each group"
+    ]
+    Percentile: TypeAlias = Annotated[float, "%", "above 50, at most 100"]
 
 FEWEST_BITS, MOST_BITS = 2, 32
 CLIP_CANDIDATES = 200
@@ -231,17 +238,23 @@ class Scheme:
 
 
 def symmetric(
-    data: ArrayLike,
-    bits: int = 8,
+    data: Data,
+    bits: Bits = 8,
     *,
-    axis: int | None = None,
-    group_size: int | None = None,
-    percentile: float = 100,
+    axis: Axis = None,
+    group_size: GroupSize = None,
+    percentile: Percentile = 100,
 ) -> Scheme:
-    """Codes on both sides of zero, as far as the largest magnitude: x_int = round(x / α · 127).
+    """Codes on both sides of zero, as far as the largest magnitude.
+
+    Equation: q = round(x / s), s = α / (2^(b−1) − 1), α = max |x|
+
+    The code q of x has b bits, and stands for s · q.
 
     `percentile` takes, in place of the largest magnitude, the one that so many per cent of the
     data do not exceed. All zeros have the scale 1: there is no step to choose, and none may be 0.
+
+    Source: krishnamoorthi2018quantizing
 
     >>> scheme = symmetric([-1.0, 0.5, 1.27])
     >>> scheme.quantize([-1.0, 0.5, 1.27]).tolist()
@@ -255,18 +268,24 @@ def symmetric(
 
 
 def asymmetric(
-    data: ArrayLike,
-    bits: int = 8,
+    data: Data,
+    bits: Bits = 8,
     *,
-    axis: int | None = None,
-    group_size: int | None = None,
-    percentile: float = 100,
+    axis: Axis = None,
+    group_size: GroupSize = None,
+    percentile: Percentile = 100,
 ) -> Scheme:
-    """Codes from 0, for the smallest value, to the largest: round((x − x_min) / α · 255).
+    """Codes from 0, for the smallest value, to the most that b bits hold, for the largest.
+
+    Equation: q = round((x − x_min) / s), s = α / (2^b − 1), α = x_max − x_min
+
+    The code q stands for s · q + x_min.
 
     `percentile` cuts off both ends: 99 takes the 1st and the 99th percentile for the smallest and
     the largest value. Zero is in general no code; `affine` makes it one. Data of a single value
     have the scale 1, and are exact.
+
+    Source: jacob2018quantization
 
     >>> scheme = asymmetric([2.0, 3.0, 4.55])
     >>> scheme.quantize([2.0, 3.0, 4.55]).tolist()
@@ -279,17 +298,22 @@ def asymmetric(
 
 
 def affine(
-    data: ArrayLike,
-    bits: int = 8,
+    data: Data,
+    bits: Bits = 8,
     *,
-    axis: int | None = None,
-    group_size: int | None = None,
-    percentile: float = 100,
+    axis: Axis = None,
+    group_size: GroupSize = None,
+    percentile: Percentile = 100,
 ) -> Scheme:
-    """The zero-point form of `asymmetric`: round(x / s) + z with a whole z, the code of zero.
+    """The zero-point form of `asymmetric`, with a whole z that is the code of zero.
 
-    The range is extended to hold zero, which is then exact, and the zero point is rounded, which
-    costs nothing: the error within the range stays below half a step. `percentile` as above.
+    Equation: q = round(x / s) + z, z = round(−x_min / s), s = α / (2^b − 1)
+
+    The code q stands for s · (q − z). α is the span of the range, x_max − x_min, which is extended
+    to hold zero; zero is then exact, and the zero point is rounded, which costs nothing: the error
+    within the range stays below half a step. `percentile` as above.
+
+    Source: jacob2018quantization
 
     >>> scheme = affine([-1.0, 0.0, 1.55])
     >>> scheme.quantize([-1.0, 0.0, 1.55]).tolist(), int(scheme.zero_point)
@@ -306,10 +330,10 @@ def affine(
 
 
 def integer_matmul(
-    left: ArrayLike,
-    right: ArrayLike,
-    left_zero_point: ArrayLike = 0,
-    right_zero_point: ArrayLike = 0,
+    left: Annotated[ArrayLike, "", "whole, a row for each row of the product"],
+    right: Annotated[ArrayLike, "", "whole, a column for each of its columns"],
+    left_zero_point: Annotated[ArrayLike, "", "whole, one for all rows or for each"] = 0,
+    right_zero_point: Annotated[ArrayLike, "", "whole, one for all columns or for each"] = 0,
 ) -> Codes:
     """The product of (q − z) and (r − y) in 32-bit integers, with the zero points taken out of it.
 
@@ -339,8 +363,14 @@ def integer_matmul(
     return product.astype("int32")
 
 
-def sqnr(data: ArrayLike, restored: ArrayLike) -> float:
-    """Signal over error in decibels: 10 · log₁₀(Σ x² / Σ (x − x̂)²), infinite where both agree.
+def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
+    """Signal over error in decibels, infinite where both agree.
+
+    Equation: SQNR = 10 · log₁₀(Σ x² / Σ (x − x̂)²)
+
+    x are the data and x̂ what is restored of them, of one shape.
+
+    Source: gray1998quantization
 
     >>> round(sqnr([3.0, 4.0], [3.0, 3.5]), 2)
     20.0

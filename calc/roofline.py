@@ -313,7 +313,10 @@ class Workload:
 
 
 def gemm(
-    m: QuantityLike, n: QuantityLike, k: QuantityLike, element_size: QuantityLike = "2 byte"
+    m: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    n: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Workload:
     """The matrix product (m × k) · (k × n), elements of two bytes where nothing is said.
 
@@ -324,10 +327,10 @@ def gemm(
 
 
 def elementwise(
-    elements: QuantityLike,
-    operations_per_element: QuantityLike = "1 FLOP",
-    arrays: QuantityLike = 2,
-    element_size: QuantityLike = "2 byte",
+    elements: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    operations_per_element: Annotated[QuantityLike, "FLOP"] = "1 FLOP",
+    arrays: Annotated[QuantityLike, "", AT_LEAST_ONE] = 2,
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Workload:
     """The same on every element, `arrays` elements read or written for each: ReLU as it stands.
 

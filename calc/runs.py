@@ -151,7 +151,11 @@ class Run:
 
 
 def names() -> tuple[str, ...]:
-    """The keys of all runs."""
+    """The keys of all runs.
+
+    >>> "llama-3-1-8b" in names()
+    True
+    """
     return tuple(_runs())
 
 

@@ -147,13 +147,18 @@ def time_saved(
     return fraction * (1 - 1 / speedup)
 
 
-def combined_speedup(levers: Iterable[tuple[QuantityLike, QuantityLike]]) -> Quantity:
+def combined_speedup(
+    levers: Iterable[tuple[QuantityLike, QuantityLike]],
+) -> Annotated[Quantity, ""]:
     """Speedup of the whole by levers that each make another fraction of its time faster.
 
-    Each lever is its fraction and its speedup there: S = 1 / (1 − Σ fᵢ · (1 − 1 / sᵢ)). Fractions
-    are of the time before, and no two levers act on the same part: where two do, they are one
-    lever whose speedup is their product. The product of all speedups is reached only where each
-    acts on everything.
+    Equation: S = 1 / (1 − Σ f_i · (1 − 1 / s_i))
+
+    Each lever is a pair: its fraction f_i of the time before, and its speedup s_i there. No two
+    act on the same part: where two do, they are one lever whose speedup is their product. The
+    product of all speedups is reached only where each acts on everything.
+
+    Source: amdahl1967validity
 
     >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
     2.308

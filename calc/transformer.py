@@ -274,7 +274,9 @@ class Matmul:
 
 
 def prefill_matmuls(
-    model: Transformer, length: QuantityLike, sequences: QuantityLike = 1
+    model: Transformer,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
 ) -> tuple[Matmul, ...]:
     """The matrix products that read so many sequences of one length, in the order of a layer.
 
@@ -303,12 +305,20 @@ def prefill_matmuls(
 
 
 def decode_matmuls(
-    model: Transformer, context: QuantityLike, sequences: QuantityLike = 1
+    model: Transformer,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
 ) -> tuple[Matmul, ...]:
     """The matrix products that write the next token of so many sequences, each with its context.
 
     Latent attention multiplies with what it has stored, and with the matrices that make keys and
     values of it one head at a time.
+
+    >>> from calc import models
+    >>> for each in decode_matmuls(models.get("llama-3-8b"), 8192, 32)[2:4]:
+    ...     print(f"{each.name:6} {each.m:3.0f} {each.n:5.0f} {each.k:5.0f} {each.count:4.0f}")
+    value   32  1024  4096    1
+    scores   4  8192   128  256
     """
     _check(model, context)
     if model.output not in ("own", "tied"):
@@ -326,10 +336,18 @@ def decode_matmuls(
     return tuple(_in_order(model, sequences, sequences, scores, stored_latents=bool(latent)))
 
 
-def forward_flops(model: Transformer, context: QuantityLike = 0) -> Quantity:
+def forward_flops(
+    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
+) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's forward pass, in training; attention over its context included.
 
-    Without a context attention is left out, which makes the usual 2 · P, if P counts matrices.
+    Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
+
+    P_mul are the parameters that a token is multiplied by, in l layers with h heads whose keys and
+    values are d_k and d_v wide. Without a context c attention is left out, which makes the usual
+    2 · P, if P counts matrices.
+
+    Source: chowdhery2023palm
 
     >>> from calc import models
     >>> model = models.get("llama-3-8b")
@@ -343,8 +361,12 @@ def forward_flops(model: Transformer, context: QuantityLike = 0) -> Quantity:
     return total
 
 
-def backward_flops(model: Transformer, context: QuantityLike = 0) -> Quantity:
+def backward_flops(
+    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
+) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's way back: twice the forward pass, one for each factor's gradient.
+
+    Equation: F_back = 2 · F
 
     >>> from calc import models
     >>> print(backward_flops(models.get("llama-3-8b")))
@@ -353,11 +375,15 @@ def backward_flops(model: Transformer, context: QuantityLike = 0) -> Quantity:
     return 2 * forward_flops(model, context)
 
 
-def crossover_context(model: Transformer) -> Quantity:
+def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
     """Context at which the attention of a model takes as many operations as its projections.
 
-    It may be longer than what the model can read. Under a causal mask a sequence reaches it on
-    average when it is twice as long.
+    Equation: c* = P_mul / (l · h · (d_k + d_v))
+
+    Symbols are those of `forward_flops`. It may be longer than what the model can read. Under a
+    causal mask a sequence reaches it on average when it is twice as long.
+
+    Source: chowdhery2023palm
 
     >>> from calc import models
     >>> print(crossover_context(models.get("llama-3-8b")))
@@ -369,8 +395,17 @@ def crossover_context(model: Transformer) -> Quantity:
     )
 
 
-def kv_cache_per_token(model: Transformer, element_size: QuantityLike = "2 byte") -> Quantity:
+def kv_cache_per_token(
+    model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+) -> Annotated[Quantity, "byte/token"]:
     """Memory of a token's keys and values, or of what latent attention makes them from.
+
+    Equation: m = l · g · (d_k + d_v) · s
+
+    In each of l layers g heads have a key and a value of their own, d_k and d_v wide, in elements
+    of s bytes. Latent attention keeps a vector in their place: `latent_bytes_per_token`.
+
+    Source: ainslie2023gqa
 
     >>> from calc import models
     >>> print(kv_cache_per_token(models.get("llama-3-8b")).to("KiB/token"))
@@ -390,17 +425,25 @@ def kv_cache_per_token(model: Transformer, element_size: QuantityLike = "2 byte"
 
 def activation_memory(
     model: Transformer,
-    context: QuantityLike,
-    sequences: QuantityLike = 1,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     recomputation: str = "none",
-    element_size: QuantityLike = "2 byte",
-    mask_size: QuantityLike = "0 byte",
-) -> Quantity:
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
+) -> Annotated[Quantity, "byte"]:
     """What the layers of a model keep of a batch for the way back, embedding and output left out.
 
+    Equation: A = B · n · l · (m_layer + m_score)
+
+    B sequences of n tokens pass l layers; m_layer and m_score are the bytes of a token in one of
+    them, by `layer_activations` and `score_activations`. In GPT's shape, with 16 bits and dropout,
+    they are 34 · d and 5 · h · n, for a width d and h heads.
+
     Recomputation is "none"; "selective", where the attention scores are computed again, as fused
-    kernels do; or "full", where each layer keeps its input alone. A model that is trained with
-    dropout has masks of a byte.
+    kernels do, and m_score is zero; or "full", where each layer keeps its input alone, d · s. A
+    model that is trained with dropout has masks of a byte.
+
+    Source: korthikanti2023reducing
 
     >>> from calc import models
     >>> for each in ("none", "selective", "full"):

@@ -44,6 +44,7 @@ TOKEN = re.compile(
     r"(?P<sub>_\w+|½)?(?P<star>\*(?! ?\w))?"
     r"|(?P<below>_\w+)|(?P<square>²)|\^\((?P<power>[^()]+)\)|(?P<other>\S)|(?P<space>\s+)"
 )
+NEXT = re.compile(r", (?=[^ ,]+ = )")  # the comma before another equation
 ROOT = re.compile(r"√\(((?:[^()]|\([^()]*\))*)\)")
 
 
@@ -54,6 +55,7 @@ def tex(equation: str) -> str:
     T = 6 \cdot P \cdot D / (N \cdot R_\text{peak} \cdot U)
     """
     text = re.sub(r" {2,}", " ", "".join(map(_token, TOKEN.finditer(equation)))).strip()
+    text = NEXT.sub(r",\\quad ", text)
     return ROOT.sub(r"\\sqrt{\1}", text)
 
 

@@ -37,6 +37,7 @@ RANGES = {
 }
 # What the chapters quote is documented by the chapters.
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
+WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
 CODE = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")')
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
@@ -114,6 +115,8 @@ def _front(package: griffe.Module) -> list[str]:
     parts = [_prose(package)]
     for name in calc.__all__:
         member = (_module(package, where[name]) if name in where else package)[name]
+        if isinstance(member, griffe.Alias):
+            member = member.final_target
         if isinstance(member, griffe.Function):
             parts += _member(FRONT, member)
         else:  # pint's own pages tell the methods of its classes
@@ -129,7 +132,7 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
     first, *rest = _blocks(member)
     yield _block(first, member)
     if "__init__" in member.members and "dataclass" not in member.labels:
-        yield f"```python\n{_call(f'{page}.{member.name}', _parameters(member))}\n```"
+        yield f"```\n{_call(f'{page}.{member.name}', _parameters(member))}\n```"
     yield from (_block(block, member) for block in rest)
     parts = [
         part
@@ -173,31 +176,40 @@ def _function(called: str, function: griffe.Function) -> Iterator[str]:
     first, *rest = _blocks(function)
     equations = [block for block in rest if block.startswith("Equation: ")]
     yield _block(first, function)
-    yield f"```python\n{_call(called, parameters)}\n```"
+    annotations = [*(each.annotation for each in parameters), function.returns]
+    has_units = any(_annotated(each, function) for each in annotations)
+    yield f"```\n{_call(called, parameters, None if has_units else function.returns)}\n```"
     yield from (_block(block, function) for block in equations)
-    if any(_annotated(each.annotation) for each in parameters):
+    if has_units:
         yield _units_table(function)
     yield from (_block(block, function) for block in rest if block not in equations)
 
 
-def _call(called: str, parameters: list[griffe.Parameter]) -> str:
-    given = [_given(each) for each in parameters]
+def _call(
+    called: str, parameters: list[griffe.Parameter], returns: str | griffe.Expr | None = None
+) -> str:
+    """The call, with types where it is told what it returns: elsewhere a table has the units."""
+    given = [_given(each, typed=returns is not None) for each in parameters]
     keyword_only = griffe.ParameterKind.keyword_only
     first = next((i for i, each in enumerate(parameters) if each.kind is keyword_only), None)
     if first is not None and parameters[first - 1].kind is not griffe.ParameterKind.var_positional:
         given.insert(first, "*")
-    line = f"{called}({', '.join(given)})"
-    if len(line) > 80:
-        line = f"{called}(\n" + "".join(f"    {each},\n" for each in given) + ")"
+    end = ")" if returns is None or str(returns) == "Any" else f") -> {returns}"
+    line = f"{called}({', '.join(given)}{end}"
+    if len(line) > WIDTH:
+        line = f"{called}(\n" + "".join(f"    {each},\n" for each in given) + end
     return line
 
 
-def _given(parameter: griffe.Parameter) -> str:
+def _given(parameter: griffe.Parameter, typed: bool) -> str:
+    name, equals = parameter.name, "="
+    if typed and str(parameter.annotation) != "Any":
+        name, equals = f"{name}: {parameter.annotation}", " = "
     if parameter.kind in STARS:
-        return f"{STARS[parameter.kind]}{parameter.name}"
+        return f"{STARS[parameter.kind]}{name}"
     if parameter.default is None:
-        return parameter.name
-    return f"{parameter.name}={_default(str(parameter.default))}"
+        return name
+    return f"{name}{equals}{_default(str(parameter.default))}"
 
 
 def _default(source: str) -> str:
@@ -209,22 +221,35 @@ def _default(source: str) -> str:
 def _units_table(function: griffe.Function) -> str:
     rows = ["| Argument | Unit | Range |", "|:------|:------|:------------|"]
     for each in _parameters(function):
-        unit, range_ = _annotated(each.annotation) or (f"`{each.annotation}`", "")
+        unit, range_ = _annotated(each.annotation, function) or (_type(each.annotation), "")
         rows.append(f"| `{each.name}` | {unit} | {range_} |")
-    unit, _ = _annotated(function.returns) or (f"`{function.returns}`", "")
+    unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
     return "\n".join([*rows, f"| returns | {unit} | |"])
 
 
-def _annotated(annotation: str | griffe.Expr | None) -> tuple[str, str] | None:
-    """Unit and range of `Annotated[QuantityLike, "byte/s", NON_NEGATIVE]`, else None."""
-    if annotation is None or not str(annotation).startswith("Annotated["):
+def _type(annotation: str | griffe.Expr | None) -> str:
+    """What stands in a cell for an argument without a unit."""
+    return f"`{annotation}`".replace("|", r"\|")
+
+
+def _annotated(
+    annotation: str | griffe.Expr | None, function: griffe.Function
+) -> tuple[str, str] | None:
+    """Unit and range of `Annotated[QuantityLike, "byte/s", NON_NEGATIVE]`, else None.
+
+    The range may be words of its own, and the whole may have a name in the function's module.
+    """
+    named = function.module.members.get(str(annotation))
+    source = str(named.value if isinstance(named, griffe.Attribute) else annotation)
+    if not source.startswith("Annotated["):
         return None
-    call = ast.parse(str(annotation), mode="eval").body
+    call = ast.parse(source, mode="eval").body
     assert isinstance(call, ast.Subscript)
     assert isinstance(call.slice, ast.Tuple)
     _, unit, *rest = call.slice.elts
     names = [each.id for each in rest if isinstance(each, ast.Name)]
     words = next((RANGES[name].words for name in names if name in RANGES), POSITIVE.words)
+    words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
     text = ast.literal_eval(unit)
     return (f"`{text}`" if text else "pure number"), words
 

@@ -60,7 +60,12 @@ class GradientAccumulationTrainer(Trainer):
 
 
 def breaks_equality(model: Any) -> list[str]:
-    """What in a model that is being trained ties a sample's loss to the batch that it is in."""
+    """What in a model that is being trained ties a sample's loss to the batch that it is in.
+
+    >>> import torch
+    >>> breaks_equality(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.1)))
+    ['1 (Dropout) draws a mask for each part']
+    """
     reasons = []
     for name, module in model.named_modules():
         if not module.training:

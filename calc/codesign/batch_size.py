@@ -114,7 +114,11 @@ class DynamicBatchSizeTrainer(GradientAccumulationTrainer):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, on a GPU or on the CPU, whose allocator has words of its own."""
+    """Whether memory ran out, on a GPU or on the CPU, whose allocator has words of its own.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
+    (True, False)
+    """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     told = str(error).lower()

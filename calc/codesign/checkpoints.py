@@ -19,7 +19,18 @@ KIND = "calc.codesign checkpoint, version 1"
 
 
 def save_checkpoint(trainer: Trainer, path: Path | str) -> None:
-    """All that a run needs to go on: weights, optimizer, scaler, counts, random numbers."""
+    """All that a run needs to go on: weights, optimizer, scaler, counts, random numbers.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import torch
+    >>> model = torch.nn.Linear(8, 2)
+    >>> descent = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> trainer = Trainer(model, descent, torch.nn.functional.mse_loss)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_checkpoint(trainer, f"{folder}/run.pt")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['run.pt']
+    """
     target = Path(path)
     partial = target.with_name(f"{target.name}.partial")
     random = {"cpu": torch.get_rng_state()}
@@ -38,7 +49,20 @@ def save_checkpoint(trainer: Trainer, path: Path | str) -> None:
 
 
 def load_checkpoint(trainer: Trainer, path: Path | str) -> None:
-    """Put a trainer of the same model where the saved one was; one that is refused is unchanged."""
+    """Put a trainer of the same model where the saved one was; one that is refused is unchanged.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import torch
+    >>> model = torch.nn.Linear(8, 2)
+    >>> descent = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> trainer = Trainer(model, descent, torch.nn.functional.mse_loss)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_checkpoint(trainer, f"{folder}/run.pt")
+    ...     step = trainer.step(torch.ones(4, 8), torch.ones(4, 2))
+    ...     load_checkpoint(trainer, f"{folder}/run.pt")
+    >>> step.number, trainer.steps  # back where it was before its first step
+    (1, 0)
+    """
     source = Path(path)
     try:
         state = torch.load(source, map_location="cpu", weights_only=True)

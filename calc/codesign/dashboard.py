@@ -52,13 +52,30 @@ circle { fill: var(--data); } .event { fill: var(--trouble); }
 
 
 def write_dashboard(run: LoggedRun, path: Path | str) -> None:
-    """The page as a file, which is there in full or not at all."""
+    """The page as a file, which is there in full or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from calc.codesign import read_run
+    >>> from calc.records import DATA
+    >>> run = read_run(DATA / "measured" / "training_run.jsonl")
+    >>> with TemporaryDirectory() as folder:
+    ...     write_dashboard(run, f"{folder}/run.html")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['run.html']
+    """
     page = dashboard_page(run)
     with_whole_file(Path(path), lambda name: Path(name).write_text(page, encoding="utf-8"))
 
 
 def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
-    """Lines for a terminal: the numbers, and four rows of bars over the steps."""
+    """Lines for a terminal: the numbers, and four rows of bars over the steps.
+
+    >>> from calc.codesign import read_run
+    >>> from calc.records import DATA
+    >>> run = read_run(DATA / "measured" / "training_run.jsonl")
+    >>> print(dashboard_text(run)[0])
+    A network on the digits, in FP16 and 1 MB for activations, on AMD EPYC, 1 thread, FP32 roof
+    """
     rows = [*_numbers(run)]
     rows += [
         (
@@ -75,7 +92,14 @@ def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
 
 
 def dashboard_page(run: LoggedRun) -> str:
-    """The page, as HTML."""
+    """The page, as HTML, with its four drawings in it.
+
+    >>> from calc.codesign import read_run
+    >>> from calc.records import DATA
+    >>> page = dashboard_page(read_run(DATA / "measured" / "training_run.jsonl"))
+    >>> page[:15], page.count("<svg")
+    ('<!doctype html>', 4)
+    """
     numbers = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _numbers(run)
     )

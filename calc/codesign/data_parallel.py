@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from calc.collectives import ring_all_reduce, scaling_efficiency, step_time
+from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE
 from calc.scaling import amdahl
 from calc.units import Quantity, QuantityLike, quantity
 
@@ -20,13 +22,13 @@ class ScalingPrediction:
 
 
 def predict_scaling(
-    one_process: QuantityLike,
-    serial_fraction: QuantityLike,
-    gradients: QuantityLike,
-    processes: int,
-    bandwidth: QuantityLike,
-    latency: QuantityLike,
-    overlap: QuantityLike = 0,
+    one_process: Annotated[QuantityLike, "s"],
+    serial_fraction: Annotated[QuantityLike, "", FRACTION],
+    gradients: Annotated[QuantityLike, "byte", NON_NEGATIVE],
+    processes: Annotated[int, "", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s"],
+    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    overlap: Annotated[QuantityLike, "", FRACTION] = 0,
 ) -> ScalingPrediction:
     """From the step of one process, and the link, what n should reach by two laws.
 

@@ -113,7 +113,11 @@ def missing(backend: str) -> str:
 
 
 def running_backend(backend: str, tensors: bool = False) -> str:
-    """The backend that runs where this one is asked for; a warning tells where it is another."""
+    """The backend that runs where this one is asked for; a warning tells where it is another.
+
+    >>> running_backend("numpy")
+    'numpy'
+    """
     reason = missing(backend)
     if not reason:
         return backend

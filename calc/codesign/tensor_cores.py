@@ -100,6 +100,12 @@ def validate_model_for_tensor_cores(
     """The Linear and Embedding layers with a size that tensor cores do not take whole.
 
     A finding with a reason is of a layer that `optimize_model_for_tensor_cores` leaves as it is.
+
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.Linear(32, 10))
+    >>> for found in validate_model_for_tensor_cores(model, torch.float16):
+    ...     print(found.name, found.sizes, found.padded, f"{found.extra_work:.0%}")
+    1 (32, 10) (32, 16) 60%
     """
     findings = []
     for parent, name, layer in _layers(model):
@@ -117,6 +123,12 @@ def optimize_model_for_tensor_cores(model: Any, dtype: Any, device: str = "amper
     """A copy of the model with its unfit Linear and Embedding layers padded, and equal outputs.
 
     The weights are padded with zeros, which training leaves at zero. Make the optimizer after this.
+
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.Linear(32, 10))
+    >>> padded = optimize_model_for_tensor_cores(model, torch.float16)
+    >>> tuple(padded[1].weight.shape), tuple(padded(torch.ones(4, 64)).shape)
+    ((16, 32), (4, 10))
     """
     padded = copy.deepcopy(model)
     for finding in validate_model_for_tensor_cores(model, dtype, device):

@@ -131,7 +131,13 @@ def tensor_bytes(tensor: Any) -> int:
 
 
 def saved_tensor_bytes(forward: Callable[[], Any]) -> int:
-    """Bytes that a forward pass keeps for backward, parameters not counted."""
+    """Bytes that a forward pass keeps for backward, parameters not counted.
+
+    >>> import torch
+    >>> layer, inputs = torch.nn.Linear(64, 10), torch.ones(32, 64)
+    >>> saved_tensor_bytes(lambda: layer(inputs))  # its inputs, 32 · 64 · 4 byte
+    8192
+    """
     with SavedTensors() as saved:
         result = forward()
     del result

@@ -48,7 +48,13 @@ class Kernel:
 
 
 def suite(size: int) -> list[Callable[[], Kernel]]:
-    """A maker of each kernel, so that only one has its arrays at a time."""
+    """A maker of each kernel, so that only one has its arrays at a time; `size` is in bytes.
+
+    >>> makers = suite(2**20)
+    >>> scale = makers[8]()
+    >>> print(scale.name, scale.total.operations, scale.total.traffic)
+    scale 131.1 kFLOP 2.097 MB
+    """
     return [
         lambda: product("GEMM 1024³", "fp64", 1024, 1024, 1024),
         lambda: product("GEMM 1024³", "fp32", 1024, 1024, 1024),

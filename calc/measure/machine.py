@@ -60,7 +60,11 @@ class Machine:
 
 
 def this_machine(root: Path = ROOT) -> Machine:
-    """The machine that this runs on, as its system tells it below `root`."""
+    """The machine that this runs on, as its system tells it below `root`.
+
+    >>> list(this_machine().as_table())[:3], this_machine().cores >= 1
+    (['processor', 'cores', 'memory'], True)
+    """
     return Machine(
         processor=_processor(root),
         cores=_cores(root),

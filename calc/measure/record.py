@@ -76,13 +76,42 @@ def record_text(survey: Survey, command: str) -> str:
 
 
 def accelerator(survey: Survey, command: str = "calc.measure.survey()") -> Accelerator:
-    """The accelerator of a survey, checked as any file of accelerators is."""
+    """The accelerator of a survey, checked as any file of accelerators is.
+
+    >>> from datetime import date
+    >>> from calc.measure import Measured, this_machine
+    >>> copy = Measured(quantity("20 GB/s"), 0.02, 9, how="by another program")
+    >>> product = Measured(quantity("50 GFLOP/s"), 0.01, 9, how="by another program")
+    >>> measured = Survey(
+    ...     this_machine().as_table(), name="A machine", memory_bytes=2**34,
+    ...     cache=None, threads=1, day=date(2026, 11, 1),
+    ...     bandwidths={"copy": copy}, peaks={"fp64": product},
+    ... )
+    >>> print(accelerator(measured).ridge_point("fp64"))
+    2.5 FLOP/byte
+    """
     with tempfile.TemporaryDirectory() as folder:
         return save(survey, Path(folder) / "machine.toml", command)
 
 
 def save(survey: Survey, path: Path | str, command: str) -> Accelerator:
-    """Write the record, whole or not at all, and read it back."""
+    """Write the record, whole or not at all, and read it back.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from datetime import date
+    >>> from calc.measure import Measured, this_machine
+    >>> copy = Measured(quantity("20 GB/s"), 0.02, 9, how="by another program")
+    >>> product = Measured(quantity("50 GFLOP/s"), 0.01, 9, how="by another program")
+    >>> measured = Survey(
+    ...     this_machine().as_table(), name="A machine", memory_bytes=2**34,
+    ...     cache=None, threads=1, day=date(2026, 11, 1),
+    ...     bandwidths={"copy": copy}, peaks={"fp64": product},
+    ... )
+    >>> with TemporaryDirectory() as folder:
+    ...     device = save(measured, f"{folder}/machine.toml", "by hand")
+    >>> print(device.memory_bandwidth)
+    20 GB/s
+    """
     text = record_text(survey, command)
 
     def write(partial: str) -> None:
@@ -98,7 +127,12 @@ def save(survey: Survey, path: Path | str, command: str) -> Accelerator:
 
 
 def read(path: Path | str) -> Accelerator:
-    """The one accelerator of a file that `calc measure` wrote."""
+    """The one accelerator of a file that `calc measure` wrote.
+
+    >>> from calc.records import DATA
+    >>> read(DATA / "measured" / "cpu.toml").measurement["command"]
+    'python -m benchmarks.record_machine'
+    """
     # Unlike Path's, this answers for every text; what is no path load() refuses.
     if isinstance(path, str | Path) and not os.path.exists(path):
         raise InputError(f"{path}: there is no such file; `calc measure` writes one")

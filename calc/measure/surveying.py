@@ -65,6 +65,9 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
 
     Raises InputError where there are fewer cores or less memory than that needs, and NoisyError
     where another program is in the way.
+
+        from calc.measure import survey
+        print(survey().memory_bandwidth)  # after a minute; what it finds is this machine's own
     """
     machine = this_machine()
     if not 1 <= threads <= machine.cores:
@@ -132,6 +135,9 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
     """Measure the GPU that torch finds first: copy, products by number format, time of a launch.
 
     This has not been run on a GPU by its tests, which skip it where there is none.
+
+        from calc.measure import gpu_survey
+        print(gpu_survey().memory_bandwidth)  # needs a GPU that torch finds
     """
     from calc.measure import torch_rates
 

@@ -57,6 +57,11 @@ def timed(
     something else was running, and the whole is tried again, twice at most.
 
     Raises NoisyError where the last try is as noisy.
+
+    >>> from itertools import count
+    >>> clock = count().__next__  # goes on by a second whenever it is read
+    >>> print(timed(lambda: None, "nothing", clock=clock))
+    1 s ± 0.0%
     """
     return _steady(lambda: _repeats(work, longest, clock), what)
 

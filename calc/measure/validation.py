@@ -37,7 +37,15 @@ class Comparison:
 
 
 def predicted_time(kernel: Kernel, device: Accelerator) -> Quantity:
-    """The roofline's time of a kernel: of each pass the longer of bytes and FLOP, and their sum."""
+    """The roofline's time of a kernel: of each pass the longer of bytes and FLOP, and their sum.
+
+    Equation: T = Σ max(D_vol / BW, O / R_peak)
+
+    >>> from calc import hardware
+    >>> from calc.measure import suite
+    >>> print(predicted_time(suite(2**20)[8](), hardware.H100))
+    626.0 ns
+    """
     peak, bandwidth = device.peak(kernel.dtype), device.memory_bandwidth
     times = [
         roofline.execution_time_overlapped(each.traffic, bandwidth, each.operations, peak)
@@ -54,6 +62,12 @@ def validate(
     """Predict each kernel from the roofs of `device`, and measure it here, on one thread.
 
     A kernel whose repeats are too far apart has no measured time.
+
+    >>> from calc.measure import read, suite
+    >>> from calc.records import DATA
+    >>> [scale] = validate(suite(2**20)[8:9], read(DATA / "measured" / "cpu.toml"))
+    >>> print(scale.name, scale.operations, scale.traffic)  # scale.ratio is this machine's
+    scale 131.1 kFLOP 2.097 MB
     """
     found = []
     for number, make in enumerate(kernels):
@@ -79,10 +93,20 @@ def validate(
 
 
 def error(ratio: float) -> float:
-    """How far off a prediction was, in the direction that is larger: 0.25 for 1.25 and for 0.8."""
+    """How far off a prediction was, in the direction that is larger.
+
+    Equation: e = max(r, 1 / r) − 1
+
+    >>> error(1.25), error(0.8)
+    (0.25, 0.25)
+    """
     return max(ratio, 1 / ratio) - 1
 
 
 def median_error(ratios: Sequence[float]) -> float:
-    """The error that half of the kernels stay within."""
+    """The error that half of the kernels stay within.
+
+    >>> median_error([1.0, 0.8, 4.0])
+    0.25
+    """
     return statistics.median(error(each) for each in ratios)

@@ -41,6 +41,18 @@ def from_config(path: str | Path) -> Transformer:
 
     Reads the families llama, mistral, qwen2, gemma, gemma2 and mixtral. Its numbers have no source
     but the file.
+
+    >>> import json
+    >>> from tempfile import TemporaryDirectory
+    >>> config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    ...           "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    ...           "intermediate_size": 14336, "max_position_embeddings": 8192}
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "config.json"
+    ...     _ = path.write_text(json.dumps(config))
+    ...     model = from_config(path)
+    >>> print(model.parameters)
+    8.030B param
     """
     config = _read(Path(path))
     family = config.get("model_type")

@@ -19,7 +19,11 @@ WORDS = {"norm": tuple(NORMS), "output": OUTPUTS}
 
 
 def names() -> tuple[str, ...]:
-    """The keys of all models."""
+    """The keys of all models.
+
+    >>> "llama-3-8b" in names()
+    True
+    """
     return tuple(_tables())
 
 

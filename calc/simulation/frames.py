@@ -25,7 +25,16 @@ def frame_of(table: Any) -> DataFrame:
 
 
 def write_table(table: DataFrame, path: Path | str) -> None:
-    """A table as a .csv or .parquet file, which is there in full or not at all."""
+    """A table as a .csv or .parquet file, which is there in full or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import polars
+    >>> table = polars.DataFrame({"pruning": [0.0, 0.5], "accuracy": [0.95, 0.94]})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_table(table, f"{folder}/sweep.csv")
+    ...     polars.read_csv(f"{folder}/sweep.csv").equals(table)
+    True
+    """
     target = checked_target(path)
     frame = frame_of(table)
     with_whole_file(target, frame.write_csv if target.suffix == ".csv" else frame.write_parquet)

@@ -78,6 +78,13 @@ def measured_latency(
     Timed are the FP32 kernels of this machine on the network's shapes, whatever its precision:
     NumPy has no kernels for the others, and emulating them would say nothing about a device. The
     multiplier makes these the times of a machine that is so many times slower.
+
+    >>> import numpy
+    >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"))
+    >>> network.initialize(seed=0)
+    >>> median, spread = measured_latency(network, numpy.zeros((32, 784)), repeats=5)
+    >>> median > quantity("0 s")  # what it is depends on the machine
+    True
     """
     count = whole_number("repeats", repeats)
     factor = number("latency_multiplier", latency_multiplier, at_least=1.0)
@@ -106,6 +113,13 @@ def collect_metrics(
 
     `energy_joules` is power times latency, which says nothing that latency does not;
     `energy_model_joules` is that of `inference_energy`. Memory is that of the parameters.
+
+    >>> from calc.simulation import digits
+    >>> network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
+    >>> network.initialize(seed=0)
+    >>> row = collect_metrics(network, digits(), power="15 W")
+    >>> row["memory_dense_bytes"], row["energy_joules"] == 15 * row["latency_seconds"]
+    (4840, True)
     """
     watts = checked_power(power)
     checked_network(model)

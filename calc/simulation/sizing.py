@@ -82,6 +82,10 @@ def sizes(model: Any) -> LayerSizes:
     Asks `layer_widths` and `parameter_counts`; reads a fitted multilayer perceptron of scikit-learn
     and a torch module whose parameters are all in Linear layers. Other torch modules are sized by
     `torch_sizes`, which needs the shape of a sample.
+
+    >>> from calc.simulation import NeuralNetwork
+    >>> sizes(NeuralNetwork((784, 64, 10), ("relu", "softmax")))
+    LayerSizes(layer_widths=(784, 64, 10), parameter_counts=(50240, 650))
     """
     if isinstance(model, LayerSizes):
         return model
@@ -98,7 +102,13 @@ def sizes(model: Any) -> LayerSizes:
 
 
 def sklearn_sizes(perceptron: Any) -> LayerSizes:
-    """The sizes of scikit-learn's MLPClassifier or MLPRegressor, which knows them once fitted."""
+    """The sizes of scikit-learn's MLPClassifier or MLPRegressor, which knows them once fitted.
+
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> sklearn_sizes(MLPClassifier((8,)).partial_fit(X, y, classes=[0, 1]))
+    LayerSizes(layer_widths=(2, 8, 1), parameter_counts=(24, 9))
+    """
     if not hasattr(perceptron, "coefs_"):
         raise InputError(
             f"cannot size {shown(perceptron)} before it is fitted: scikit-learn learns the widths"
@@ -117,6 +127,11 @@ def torch_sizes(module: Any, sample_shape: Sequence[int] | None = None) -> Layer
     Outputs of parts without parameters, such as ReLU, are taken to overwrite their input. Linear
     layers say their widths; for any other, `sample_shape` is the shape of one sample, and one of
     zeros is sent through the module to see what comes out of each layer.
+
+    >>> import torch  # doctest: +SKIP
+    >>> network = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU())  # doctest: +SKIP
+    >>> torch_sizes(network, (1, 8, 8))  # doctest: +SKIP
+    LayerSizes(layer_widths=(64, 144), parameter_counts=(40,))
     """
     layers = [part for part in module.modules() if any(True for _ in part.parameters(False))]
     if not layers:
@@ -202,6 +217,11 @@ def estimate_total_memory(
     optimizer: str = "sgd",
 ) -> Quantity:
     """Parameters and activations together.
+
+    Equation: M = (k · P + e · B) · b
+
+    k copies of P parameters, by the mode and the optimizer, and e numbers for each of B samples, b
+    bytes each.
 
     >>> model = LayerSizes.dense(784, 64, 10)
     >>> estimate_total_memory(model, 32)

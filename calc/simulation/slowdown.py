@@ -15,16 +15,24 @@ def speed_factor(given: float, name: str = "compute_speed_factor") -> float:
 
 
 def extra_time(factor: float) -> Quantity:
-    """What a slowdown adds to the time: f − 1.
+    """What a slowdown adds to the time.
 
-    >>> print(extra_time(1.5).to("%"), lost_speed(1.5).to("%"))
-    50% 33.33%
+    Equation: r = f − 1
+
+    >>> print(extra_time(1.5).to("%"))
+    50%
     """
     return quantity(speed_factor(factor) - 1)
 
 
 def lost_speed(factor: float) -> Quantity:
-    """What a slowdown takes from the speed: 1 − 1/f, always less than it adds to the time."""
+    """What a slowdown takes from the speed, always less than it adds to the time.
+
+    Equation: r = 1 − 1 / f
+
+    >>> print(lost_speed(1.5).to("%"))
+    33.33%
+    """
     return quantity(1 - 1 / speed_factor(factor))
 
 

@@ -27,6 +27,33 @@ EXAMPLES = [
     if path.startswith("library/")
     for place, example in enumerate(EXAMPLE.findall(page), start=1)
 ]
+ENTRIES = {
+    entry.partition(" ")[0]: entry
+    for path, page in WANTED.items()
+    if path.startswith("library/")
+    for entry in page.split("\n## ")[1:]
+}
+NOT_REPEATABLE = {
+    "measure.survey",  # takes a minute, and finds what this machine has
+    "measure.gpu_survey",  # needs a GPU
+}
+# Beside the laws, the functions of calc whose equation a chapter shows under a number.
+NUMBERED_IN_CHAPTERS = [
+    "inference.decode",
+    "inference.prefill",
+    "parallelism.memory_per_device",
+    "parallelism.training_step",
+    "quantization.affine",
+    "quantization.asymmetric",
+    "quantization.integer_matmul",
+    "quantization.sqnr",
+    "quantization.symmetric",
+    "scaling.combined_speedup",
+    "transformer.activation_memory",
+    "transformer.crossover_context",
+    "transformer.forward_flops",
+    "transformer.kv_cache_per_token",
+]
 PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
 
 
@@ -82,6 +109,23 @@ def test_every_law_has_its_equation_units_and_example() -> None:
         assert re.search(rf">>> from calc\.{name} import (\w+, )*{function}\b", entry)
 
 
+def test_every_public_function_has_its_signature_and_an_example() -> None:
+    functions = [name for name in ENTRIES if name.rpartition(".")[2].islower()]
+    assert set(calc.laws()) < set(functions)
+    for name in functions:
+        assert f"```\n{name}(" in ENTRIES[name], name
+        page, _, function = name.partition(".")
+        prompt = "" if name in NOT_REPEATABLE else ">>> "
+        imported = rf"^{prompt}(import calc$|from calc(\.{page})? import (\w+, )*{function}\b)"
+        assert re.search(imported, ENTRIES[name], re.MULTILINE), name
+
+
+@pytest.mark.parametrize("name", NUMBERED_IN_CHAPTERS)
+def test_what_a_chapter_numbers_has_its_equation_and_units(name: str) -> None:
+    assert "$$\n" in ENTRIES[name]
+    assert "| returns |" in ENTRIES[name]
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_runs_by_itself(
     example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,6 +151,7 @@ def test_an_example_runs_by_itself(
         ("R = min(R_peak, BW · I)", r"R = \min(R_\text{peak}, BW \cdot I)"),
         ("L_max = ⌊M / m⌋", r"L_\text{max} = \lfloor M / m\rfloor"),
         ("I* = 2 · I", r"I^* = 2 \cdot I"),
+        ("s = α / n, α = max |x|", r"s = \alpha / n,\quad \alpha = \max |x|"),
         ("n½ = L · BW", r"n_{1/2} = L \cdot BW"),
         ("|x − x̂| ≤ s / (2^(b−1) − 1)", r"|x - \hat{x}| \le s / (2^{b-1} - 1)"),
         ("a = log₂ b + log₁₀(3 · 4^b)", r"a = \log_2 b + \log_{10} (3 \cdot 4^b)"),
