@@ -103,10 +103,10 @@ class Checkpoint:
     """A checkpoint is one long message: bandwidth alone decides what it costs."""
 
     parameters = quantity("7B param")
-    recipe = training.recipe("adam-mixed")
+    parts = training.recipe("adam-mixed").parts
     interval = quantity("30 min")
 
-    per_parameter = recipe.bytes_per_parameter - recipe.parts["gradient"]
+    per_parameter = parts["master weight"] + parts["momentum"] + parts["variance"]
     size = training.model_memory(parameters, per_parameter)
     by_long_link = links.transfer_time(size, LongLink.bandwidth, LongLink.latency)
     by_infiniband = links.transfer_time(size, FourLinks.infiniband, FourLinks.infiniband_latency)

@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import Any
 
 from calc import collectives, hardware, models, parallelism, quantity, runs, training, transformer
+from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
 from calc.parallelism import DeviceMemory, Layout, Link, Step
@@ -215,6 +216,7 @@ class TrainingRuns:
     large_effective_time = large.effective_time
     deepseek_mfu = deepseek.mfu_with_attention
     opt_work = opt.work
+    opt_devices = opt.devices
 
     @staticmethod
     def steady(run: runs.Run) -> Quantity | None:
@@ -304,7 +306,6 @@ class Failures:
     devices = run.devices
     effective_time = run.effective_time
     storage = run.storage_bandwidth
-    checkpointed = quantity("12 byte/param")
     restart = quantity("10 min")
     quick_restart = quantity("1 min")
     slow_checkpoint = quantity("5 min")
@@ -313,6 +314,7 @@ class Failures:
     most = 250000
     many = 131072
 
+    checkpointed = Checkpoint.per_parameter
     between = (observed_time / interruptions).to("h")
     of_a_device = (between * devices).to("year")
     opt_of_a_device = (opt.observed_time / opt.interruptions * opt.devices).to("year")
