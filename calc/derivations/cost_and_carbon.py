@@ -22,6 +22,12 @@ from calc.planning import Plan, plan
 from calc.units import Quantity
 
 
+def _year(fact: Quantity) -> int:
+    assert fact.provenance is not None
+    assert fact.provenance.year is not None
+    return fact.provenance.year
+
+
 class RunPrice:
     """A run costs its device-hours, and electricity is a small part of that."""
 
@@ -35,6 +41,8 @@ class RunPrice:
     in_total_low = quantity(2, "%")
     in_total_high = quantity(6, "%")
 
+    rent_year = str(_year(rent))
+    electricity_year = str(_year(electricity) - 1)  # the year that its source looks back on
     price = cost.run_cost(1, hours, rent)
     power = (server / gpus).to("kW")  # of a GPU with its part of the server
     over_board = (power / hardware.get("h100").tdp).to("")
