@@ -28,8 +28,8 @@ CELL = "press-cell-stands-here"  # a line of the Markdown
 
 
 def notebook_of(page: Page) -> str:
-    """Where a page's notebook lies in the site; "" for a page that runs nothing."""
-    return f"{FOLDER}/{Path(page.chapter.file).stem}.zip" if page.woven.cells else ""
+    """Where a page's notebook lies in the site; "" for a page without cells, but for the PDF's."""
+    return f"{FOLDER}/{Path(page.chapter.file).stem}.zip" if page.found["runs"] else ""
 
 
 def write_notebooks(

@@ -245,7 +245,8 @@ class Numbering:
         self.targets: list[tuple[str, str, str]] = []  # label, word, number
         self.sections: list[int] = []
         self.counts = dict.fromkeys(WORDS, 0)
-        self.format_only = False  # inside a block that one of the outputs leaves out
+        self.only = ""  # the output that alone has the block around: "html", "typst"
+        self.runs = False  # whether a cell stands on the page
 
     def run(self) -> dict[str, Any]:
         """The numbered document, and what it gives to and asks of other pages."""
@@ -281,6 +282,7 @@ class Numbering:
             "targets": self.targets,
             "identifiers": sorted(identifiers - {""}),
             "lines": lines,
+            "runs": self.runs,
             "addresses": addresses,
             "blocks": json.dumps(blocks),  # as text, which a page that prints the same never parses
         }
@@ -368,7 +370,7 @@ class Numbering:
         if not label:
             return ""
         kind = label.split("-")[0]
-        if self.format_only:
+        if self.only:
             self.refuse(
                 f"`{label}` stands in one format only, so numbers would differ.", definition(label)
             )
@@ -429,12 +431,12 @@ class Numbering:
         if identifier.startswith(("fig-", "tbl-")):
             return self.float(identifier, values, classes, blocks)
         if classes == ["content-visible"]:
-            self.format_only = True
-            node = div(
-                identifier, [f"press-only-{values['when-format']}"], walk(blocks, self.change)
-            )
-            self.format_only = False
+            self.only = values["when-format"]
+            node = div(identifier, [f"press-only-{self.only}"], walk(blocks, self.change))
+            self.only = ""
             return node
+        if "press-cell" in classes and self.only != "typst":
+            self.runs = True
         inner: list[Node] = walk(blocks, self.change)
         return inner if classes == ["press-output"] else div(identifier, classes, inner, **values)
 

@@ -525,3 +525,26 @@ def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Writ
     assert len(list((root / ".press-cache/cells").iterdir())) == 1
     name, inputs, outputs = json.loads((root / ".press-cache/last-build.json").read_text())
     assert (name, len(inputs), len(outputs)) == ("_book", 64, 64)
+
+
+def test_a_page_whose_cells_stand_in_the_pdf_alone_has_no_notebook(write_book: Write) -> None:
+    cell = "```{python}\nprint(6 * 7)\n```\n"
+    hidden = f'# A\n\n::: {{.content-visible when-format="typst"}}\n{cell}:::\n'
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - b.qmd")
+    root = write_book(hidden, {"b.qmd": f"# B\n\n{cell}"}, settings)
+    render(root)
+    assert [file.name for file in (root / "_book" / "notebooks").iterdir()] == ["b.zip"]
+    pages = [(root / "_book" / name).read_text() for name in ("index.html", "b.html")]
+    assert ["as a notebook" in page for page in pages] == [False, True]
+
+
+def test_a_part_of_many_chapters_follows_without_an_empty_page(write_book: Write) -> None:
+    listed = "".join(f"        - {number}.qmd\n" for number in range(27))
+    part = f"- index.qmd\n    - part: Many\n      chapters:\n{listed}"
+    chapters = {f"{number}.qmd": f"# C{number}\n" for number in range(27)}
+    root = write_book("# A\n\nBefore.\n", chapters, SETTINGS.replace("- index.qmd\n", part))
+    render(root)
+    texts = [page.extract_text() for page in PdfReader(root / "_book/A-tiny-book.pdf").pages]
+    (opening,) = (place for place, text in enumerate(texts) if "Part I" in text)
+    assert "Before." in texts[opening - 1]
+    assert "C26" in texts[opening]
