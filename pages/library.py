@@ -229,7 +229,7 @@ def _units_table(function: griffe.Function) -> str:
 
 def _type(annotation: str | griffe.Expr | None) -> str:
     """What stands in a cell for an argument without a unit."""
-    return f"`{annotation}`".replace("|", r"\|")
+    return f"`{annotation}`".replace(" | ", "` or `")
 
 
 def _annotated(
