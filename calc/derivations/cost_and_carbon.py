@@ -174,7 +174,8 @@ class TokenJoules:
     ).total
     measured_ratio = (measured / computed).to("")
     # At the meter: with the rest of the server, and cooling.
-    at_the_meter = cost.facility_energy(of_together * quantity("1 token") * RunPrice.over_board)
+    token = quantity("1 token")
+    at_the_meter = cost.facility_energy(of_together * token * RunPrice.over_board) / token
 
 
 class CarbonAccounts:
