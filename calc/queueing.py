@@ -233,7 +233,7 @@ def waiting_probability(
     Equation: C = B / (1 − ρ + ρ · B)
 
     B is the loss that the same load would see without a queue (Erlang's B formula), from
-    1 / B_c = 1 + c / (a · B_(c − 1)) with a = ρ · c and B_0 = 1. A fraction of a server counts for
+    1 / B_c = 1 + c / (a · B_{c−1}) with a = ρ · c and B_0 = 1. A fraction of a server counts for
     nothing. Assumes arrivals at random, service times distributed exponentially, and one queue.
 
     Source: kleinrock1975queueing

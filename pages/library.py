@@ -39,7 +39,8 @@ RANGES = {
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
 WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
-CODE = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")')
+# What is code already, what is to become it, and symbols with a subscript.
+SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<![\w|])([^\W\d_]_(?:\w+|\{[^}]*\}))')
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
@@ -281,7 +282,14 @@ def _block(block: str, documented: griffe.Object | griffe.Alias) -> str:
         return "\n".join(["```python", *_imports(lines, documented), lines, "```"])
     if block.startswith("    "):
         return f"```python\n{textwrap.dedent(block)}\n```"
-    return CODE.sub(lambda match: match[1] or f"`{match[2]}`", block)
+    return SPAN.sub(_span, block)
+
+
+def _span(match: re.Match[str]) -> str:
+    code, text, symbol = match.groups()
+    if symbol:
+        return f"${tex(symbol)}$"
+    return code or f"`{text}`"
 
 
 def _is_example(block: str) -> bool:
