@@ -40,7 +40,7 @@ MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
 WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
 # What is code already, what is to become it, and symbols with a subscript.
-SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<![\w|])([^\W\d_]_(?:\w+|\{[^}]*\}))')
+SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<!\w)([^\W\d_]_(?:\w+|\{[^}]*\}))')
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
