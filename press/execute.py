@@ -100,7 +100,7 @@ def kernels() -> Kernels:
 def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Result | BookError]:
     """Runs every source, one a core at most; each chapter's result or first failure, by file."""
     own = kernels()
-    if len(sources) > CORES:
+    if len(sources) > CORES:  # fewer import for themselves at the same time
         own.import_common()
 
     def run(source: Source) -> Result | BookError:
