@@ -290,15 +290,15 @@ def main() -> None:
         said, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not said:  # press has ended
             return
-        for descriptor in descriptors:
-            if os.fork() == 0:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                run(socket.socket(fileno=descriptor))
-            os.close(descriptor)
-        if not descriptors:
+        if said == b"i":
             for name in COMMON:
                 with suppress(ImportError):
                     import_module(name)
+        else:
+            if os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                run(socket.socket(fileno=descriptors[0]))
+            os.close(descriptors[0])
 
 
 def run(connection: socket.socket) -> NoReturn:

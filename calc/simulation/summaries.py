@@ -23,7 +23,7 @@ def summarize_sweep(table: DataFrame) -> DataFrame:
 
     >>> import polars
     >>> table = polars.DataFrame({
-    ...     "kind": "magnitude", "pruning": [0.5, 0.5], "precision": "int8", "seed": [0, 1],
+    ...     "kind": "unstructured", "pruning": [0.5, 0.5], "precision": "int8", "seed": [0, 1],
     ...     "accuracy": [0.94, 0.96], "accepted": [True, True],
     ... })
     >>> summarize_sweep(table).select("seeds", "accuracy", "accepted").rows()
