@@ -644,7 +644,7 @@ def _measure(options: argparse.Namespace) -> list[str]:
     return [
         *_survey_lines(found, measure.save(found, target, command)),
         f"{written}; `calc roofline {target}` reads it, and in Python",
-        f'  (device,) = calc.hardware.load("{target}").values()',
+        f'import calc; (device,) = calc.hardware.load("{target}").values()',
     ]
 
 
