@@ -73,39 +73,40 @@ def installation() -> list[str]:
     return found
 
 
-def run_changed(
+def results(
     book: Book, sources: list[Source], files: dict[str, str], installed: list[str]
-) -> list[Result]:
-    """The results of every source, in order; executes those whose results are not remembered."""
+) -> Iterator[tuple[Source, Result]]:
+    """Every source with its result: at once where it is remembered, else when it has been run."""
     folder = book.root / FOLDER / "cells"
     folder.mkdir(parents=True, exist_ok=True)
     inputs = {name: value for name, value in files.items() if not name.endswith(".qmd")}
     kept = {
         source.file: folder / f"{_key(book, source, inputs, installed)}.json" for source in sources
     }
-    results = {file: result for file, path in kept.items() if (result := _recall(path))}
-    missing = [source for source in sources if source.file not in results]
+    missing = []
+    for source in sources:
+        if result := _recall(kept[source.file]):
+            yield source, result
+        else:
+            missing.append(source)
     problems = Problems()
-    if missing:
-        outcomes = execute(missing, book.root, book.execute_in_project)
-        # Where something changed meanwhile nobody can say what the cells saw.
-        certain = files_below(book.root, book.output) == files
-        for file, outcome in outcomes.items():
-            if isinstance(outcome, BookError):
-                problems += outcome.problems
-            else:
-                results[file] = outcome
-                if not certain:
-                    continue
-                partial = kept[file].with_suffix(".partial")
-                partial.write_text(
-                    json.dumps([outcome.pieces, outcome.read, outcome.files]), encoding="utf-8"
-                )
-                partial.replace(kept[file])
+    made = {}
+    for source, outcome in execute(missing, book.root, book.execute_in_project):
+        if isinstance(outcome, BookError):
+            problems += outcome.problems
+        else:
+            made[kept[source.file]] = outcome
+            yield source, outcome
+    # Where something changed meanwhile nobody can say what the cells saw.
+    if made and files_below(book.root, book.output) == files:
+        for path, result in made.items():
+            partial = path.with_suffix(".partial")
+            value = [result.pieces, result.read, result.files]
+            partial.write_text(json.dumps(value), encoding="utf-8")
+            partial.replace(path)
     problems.stop_if_any()
     for path in set(folder.iterdir()) - set(kept.values()):
         path.unlink()
-    return [results[source.file] for source in sources]
 
 
 def files_read(root: Path) -> list[tuple[str, str]]:

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 from .cache import file_digest
-from .document import Node, convert, link, nodes, pandoc_version, run_pandoc, walk
+from .document import Node, convert, link, pandoc_version, run_pandoc, walk
 from .errors import BookError, Problems, stop
 from .memory import Memory
 from .project import Book
-from .references import PAGE, REFERENCE, Page, is_source_list
+from .references import PAGE, Page, is_source_list, sources_cited
 
 
 def cite(book: Book, pages: list[Page], memory: Memory) -> None:
@@ -20,21 +20,9 @@ def cite(book: Book, pages: list[Page], memory: Memory) -> None:
         check_bibliography(path, memory)
     problems = Problems()
     # Only the lines that cite: what else a page says is no matter here, and may change.
-    citing = [
-        (page, line)
-        for page in pages
-        for line in page.lines
-        if is_source_list(line) or any(node["t"] == "Cite" for node in nodes(line["c"]))
-    ]
+    citing = [(page, page.lines[i]) for page in pages for i in page.found["citing"]]
     home = next((page for page, line in citing if is_source_list(line)), None)
-    cited = [
-        (page, key)
-        for page, line in citing
-        for node in nodes(line)
-        if node["t"] == "Cite"
-        for key in (entry["citationId"] for entry in node["c"][0])
-        if not REFERENCE.match(key[:1].lower() + key[1:])  # press/references.py refused it
-    ]
+    cited = [(page, key) for page, line in citing for key in sources_cited(line)]
     if not cited:
         return
 

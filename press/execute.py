@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -97,8 +98,12 @@ def kernels() -> Kernels:
     return _kernels(tuple(environment().items()))
 
 
-def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Result | BookError]:
-    """Runs every source, one a core at most; each chapter's result or first failure, by file."""
+def execute(
+    sources: list[Source], root: Path, in_project: bool
+) -> Iterator[tuple[Source, Result | BookError]]:
+    """Runs every source, one a core at most; each with its result or first failure."""
+    if not sources:
+        return
     own = kernels()
     if len(sources) > CORES:  # fewer import for themselves at the same time
         own.import_common()
@@ -118,12 +123,11 @@ def execute(sources: list[Source], root: Path, in_project: bool) -> dict[str, Re
 
     with ThreadPoolExecutor(CORES) as pool:
         try:
-            outcomes = list(pool.map(run, sources))
+            yield from zip(sources, pool.map(run, sources), strict=True)
         except BaseException:  # the author has pressed Ctrl+C
             pool.shutdown(wait=False, cancel_futures=True)
             own.kill()
             raise
-    return {source.file: outcome for source, outcome in zip(sources, outcomes, strict=True)}
 
 
 def _results(source: Source, folder: Path, root: Path, connection: socket.socket) -> Result:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from . import cache
 from .document import Node, attribute, pandoc_version, parse
 from .errors import BookError, Problems
+from .execute import Result
 from .memory import Memory, digest
 from .project import Book, Chapter
 from .references import Draft, Numbering, Page
@@ -24,32 +25,31 @@ def read_pages(
     book: Book, files: dict[str, str], installed: list[str], memory: Memory
 ) -> list[Page]:
     sources = read_sources(book)
-    results = cache.run_changed(book, sources, files, installed)
-    woven = collect(weave, zip(sources, results, strict=True))
+    chapters = {chapter.file: chapter for chapter in book.chapters}
     made_by = digest(installed, pandoc_version(), book.lang)
 
-    def key_of(chapter: Chapter, text: Woven) -> str:
-        return digest(made_by, astuple(chapter), text.contents())
+    def read(source: Source, result: Result) -> tuple[Woven, str, bool, str]:
+        """The chapter's text, its key, whether it takes a number, and its document as text."""
+        woven = weave(source, result)
+        key = digest(made_by, astuple(chapters[source.file]), woven.contents())
+        return woven, key, *memory.remember(lambda: _parsed(woven), "parsed", key)
 
-    def parsed(text: Woven, key: str) -> tuple[bool, str]:
-        """Whether the chapter takes a number, and its document as text."""
-        known: tuple[bool, str] = memory.remember(lambda: _parsed(text), "parsed", key)
-        return known
+    with ThreadPoolExecutor() as pool:  # some are read while others still run
+        results = cache.results(book, sources, files, installed)
+        reading = {source.file: pool.submit(read, source, result) for source, result in results}
+    texts = collect(lambda chapter: reading[chapter.file].result(), zip(book.chapters))
+    numbers = _numbers(book, [takes_number for _, _, takes_number, _ in texts])
 
-    keys = list(map(key_of, book.chapters, woven))
-    with ThreadPoolExecutor() as pool:
-        documents = list(pool.map(parsed, woven, keys))
-    numbers = _numbers(book, [takes_number for takes_number, _ in documents])
+    def numbered(chapter: Chapter, text: tuple[Woven, str, bool, str], number: str) -> Page:
+        woven, key, _, document = text
 
-    def numbered(chapter: Chapter, text: Woven, key: str, document: str, number: str) -> Page:
         def number_it() -> dict[str, Any]:
-            return Numbering(draft(chapter, text, json.loads(document)), number).run()
+            return Numbering(draft(chapter, woven, json.loads(document)), number).run()
 
         found = memory.remember(number_it, "numbered", key, number)
-        return Page(chapter, text, digest(key, number), found)
+        return Page(chapter, woven, digest(key, number), found)
 
-    texts = [document for _, document in documents]
-    return collect(numbered, zip(book.chapters, woven, keys, texts, numbers, strict=True))
+    return collect(numbered, zip(book.chapters, texts, numbers, strict=True))
 
 
 def read_sources(book: Book) -> list[Source]:

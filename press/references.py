@@ -132,6 +132,22 @@ def is_source_list(node: Node) -> bool:
     return bool(node["t"] == "Div" and node["c"][0][0] == "refs")
 
 
+def sources_cited(line: Node) -> list[str]:
+    """The keys of the bibliography that a line names, as often as it does."""
+    keys = [
+        entry["citationId"]
+        for node in nodes(line["c"])
+        if node["t"] == "Cite"
+        for entry in node["c"][0]
+    ]
+    return [key for key in keys if not is_reference(key)]
+
+
+def is_reference(label: str) -> bool:
+    """Whether it names a part of the book, as opposed to an entry of the bibliography."""
+    return bool(REFERENCE.match(label[:1].lower() + label[1:]))
+
+
 @dataclass(frozen=True)
 class Target:
     page: Page
@@ -171,7 +187,7 @@ class References:
         if node["t"] == "Cite":
             cites = node["c"][0]
             labels = [cite["citationId"] for cite in cites]
-            found = [bool(REFERENCE.match(label[:1].lower() + label[1:])) for label in labels]
+            found = list(map(is_reference, labels))
             if any(found) and not all(found):
                 line = page.woven.line_of(rf"@{labels[0]}\b")
                 sentence = "one pair of brackets holds references and citations; split it."
@@ -282,6 +298,9 @@ class Numbering:
             "targets": self.targets,
             "identifiers": sorted(identifiers - {""}),
             "lines": lines,
+            "citing": [
+                i for i, line in enumerate(lines) if is_source_list(line) or sources_cited(line)
+            ],
             "runs": self.runs,
             "addresses": addresses,
             "blocks": json.dumps(blocks),  # as text, which a page that prints the same never parses
