@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from .errors import BookError, Problems
@@ -75,7 +75,7 @@ def installation() -> list[str]:
 
 def results(
     book: Book, sources: list[Source], files: dict[str, str], installed: list[str]
-) -> Iterator[tuple[Source, Result]]:
+) -> Generator[tuple[Source, Result], None, None]:
     """Every source with its result: at once where it is remembered, else when it has been run."""
     folder = book.root / FOLDER / "cells"
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,20 +83,20 @@ def results(
     kept = {
         source.file: folder / f"{_key(book, source, inputs, installed)}.json" for source in sources
     }
-    missing = []
-    for source in sources:
-        if result := _recall(kept[source.file]):
-            yield source, result
-        else:
-            missing.append(source)
+    known = {file: result for file, path in kept.items() if (result := _recall(path))}
+    missing = [source for source in sources if source.file not in known]
     problems = Problems()
     made = {}
-    for source, outcome in execute(missing, book.root, book.execute_in_project):
-        if isinstance(outcome, BookError):
-            problems += outcome.problems
-        else:
-            made[kept[source.file]] = outcome
-            yield source, outcome
+    with execute(missing, book.root, book.execute_in_project) as outcomes:
+        for source in sources:
+            if source.file in known:
+                yield source, known[source.file]
+        for source, outcome in outcomes:
+            if isinstance(outcome, BookError):
+                problems += outcome.problems
+            else:
+                made[kept[source.file]] = outcome
+                yield source, outcome
     # Where something changed meanwhile nobody can say what the cells saw.
     if made and files_below(book.root, book.output) == files:
         for path, result in made.items():

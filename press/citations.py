@@ -11,7 +11,7 @@ from .document import Node, convert, link, pandoc_version, run_pandoc, walk
 from .errors import BookError, Problems, stop
 from .memory import Memory
 from .project import Book
-from .references import PAGE, Page, is_source_list, sources_cited
+from .references import PAGE, Page, is_source_list
 
 
 def cite(book: Book, pages: list[Page], memory: Memory) -> None:
@@ -20,9 +20,11 @@ def cite(book: Book, pages: list[Page], memory: Memory) -> None:
         check_bibliography(path, memory)
     problems = Problems()
     # Only the lines that cite: what else a page says is no matter here, and may change.
-    citing = [(page, page.lines[i]) for page in pages for i in page.found["citing"]]
-    home = next((page for page, line in citing if is_source_list(line)), None)
-    cited = [(page, key) for page, line in citing for key in sources_cited(line)]
+    citing = [
+        (page, page.lines[number], keys) for page in pages for number, keys in page.found["citing"]
+    ]
+    home = next((page for page, line, _ in citing if is_source_list(line)), None)
+    cited = [(page, key) for page, _, keys in citing for key in keys]
     if not cited:
         return
 
@@ -37,23 +39,19 @@ def cite(book: Book, pages: list[Page], memory: Memory) -> None:
         refuse(*cited[0], "needs a page that holds `::: {#refs}` and `:::` to list it.")
     problems.stop_if_any()
 
+    assert home is not None
+    place = f"{PAGE}{home.chapter.file}#"
     arguments = ["-t", "json", "--citeproc", "-M", "link-citations=true"]
     arguments += ["-M", f"lang={book.lang}"]
     arguments += [f"--bibliography={path}" for path in book.bibliography]
     arguments += [f"--csl={book.csl}"] if book.csl else []
-    lines = [line for _, line in citing]
-    files = [file_digest(path) for path in [*book.bibliography, book.csl] if path]
-    made_from = ("cited", pandoc_version(), arguments, files, lines)
-    output, log = memory.remember(lambda: convert(lines, arguments), *made_from)
-    missing = set(re.findall(r"citation (\S+) not found", log))
-    for page, key in cited:
-        if key in missing:
-            names = ", ".join(path.name for path in book.bibliography)
-            refuse(page, key, f"is not in {names}.")
-    problems.stop_if_any()
+    lines = [line for _, line, _ in citing]
 
-    assert home is not None
-    place = f"{PAGE}{home.chapter.file}#"
+    def answers() -> tuple[list[Node], list[str]]:
+        """The lines with what they cite, and the keys that the bibliography does not hold."""
+        output, log = convert(lines, arguments)
+        answered = walk(json.loads(output)["blocks"], linked)
+        return answered, re.findall(r"citation (\S+) not found", log)
 
     def linked(node: Node) -> Node | list[Node] | None:
         if node["t"] == "Cite":
@@ -63,8 +61,16 @@ def cite(book: Book, pages: list[Page], memory: Memory) -> None:
             return link(place + node["c"][2][0][1:], ["citation"], node["c"][1])
         return None
 
-    for (_, line), new in zip(citing, json.loads(output)["blocks"], strict=True):
-        line["c"] = walk(new["c"], linked)
+    files = [file_digest(path) for path in [*book.bibliography, book.csl] if path]
+    made_from = ("cited", pandoc_version(), arguments, files, place, lines)
+    answered, missing = memory.remember(answers, *made_from)
+    for page, key in cited:
+        if key in missing:
+            names = ", ".join(path.name for path in book.bibliography)
+            refuse(page, key, f"is not in {names}.")
+    problems.stop_if_any()
+    for line, new in zip(lines, answered, strict=True):
+        line["c"] = new["c"]
 
 
 def check_bibliography(path: Path, memory: Memory) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -98,11 +98,13 @@ def kernels() -> Kernels:
     return _kernels(tuple(environment().items()))
 
 
+@contextmanager
 def execute(
     sources: list[Source], root: Path, in_project: bool
-) -> Iterator[tuple[Source, Result | BookError]]:
-    """Runs every source, one a core at most; each with its result or first failure."""
+) -> Iterator[Iterator[tuple[Source, Result | BookError]]]:
+    """Starts to run every source, one a core at most; gives each with its result or failure."""
     if not sources:
+        yield iter(())
         return
     own = kernels()
     if len(sources) > CORES:  # fewer import for themselves at the same time
@@ -123,7 +125,7 @@ def execute(
 
     with ThreadPoolExecutor(CORES) as pool:
         try:
-            yield from zip(sources, pool.map(run, sources), strict=True)
+            yield zip(sources, pool.map(run, sources), strict=True)
         except BaseException:  # the author has pressed Ctrl+C
             pool.shutdown(wait=False, cancel_futures=True)
             own.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import astuple
 from typing import Any, TypeVar
 
@@ -34,8 +35,8 @@ def read_pages(
         key = digest(made_by, astuple(chapters[source.file]), woven.contents())
         return woven, key, *memory.remember(lambda: _parsed(woven), "parsed", key)
 
-    with ThreadPoolExecutor() as pool:  # some are read while others still run
-        results = cache.results(book, sources, files, installed)
+    results = cache.results(book, sources, files, installed)
+    with closing(results), ThreadPoolExecutor() as pool:  # some are read while others still run
         reading = {source.file: pool.submit(read, source, result) for source, result in results}
     texts = collect(lambda chapter: reading[chapter.file].result(), zip(book.chapters))
     numbers = _numbers(book, [takes_number for _, _, takes_number, _ in texts])

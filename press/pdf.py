@@ -22,6 +22,8 @@ from .references import PAGE, Page
 from .showing import typst_width
 from .weave import FIGURE
 
+IMPORT = '#import "book.typ": *\n'
+
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
@@ -48,16 +50,17 @@ def write_pdf(
                 shutil.copyfile(book.root / source.removeprefix(PAGE), folder / name)
     body = ""
     part = -1
-    for page, text in zip(pages, texts, strict=True):
+    for number, (page, text) in enumerate(zip(pages, texts, strict=True)):
         chapter = page.chapter
         if chapter.part != part and chapter.part >= 0:
             title = _text(book.parts[chapter.part])
             body += f'#part("{roman(chapter.part + 1)}", [{title}])\n\n'
         part = chapter.part
-        body += text["typst"] + "\n"
+        own = f"chapter-{number}.typ"  # a file of its own, which typst reads again if it changes
+        (folder / own).write_text(f"{IMPORT}{text['typst']}\n", encoding="utf-8")
+        body += f'#include "{own}"\n'
     opening = (
-        '#import "book.typ": *\n'
-        f"#show: book.with(title: [{_text(book.title)}], "
+        f"{IMPORT}#show: book.with(title: [{_text(book.title)}], "
         f"subtitle: {f'[{_text(book.subtitle)}]' if book.subtitle else 'none'}, "
         f"authors: ({''.join(json.dumps(a, ensure_ascii=False) + ', ' for a in book.authors)}), "
         f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}")\n\n'

@@ -299,7 +299,9 @@ class Numbering:
             "identifiers": sorted(identifiers - {""}),
             "lines": lines,
             "citing": [
-                i for i, line in enumerate(lines) if is_source_list(line) or sources_cited(line)
+                (number, keys)
+                for number, line in enumerate(lines)
+                if (keys := sources_cited(line)) or is_source_list(line)
             ],
             "runs": self.runs,
             "addresses": addresses,

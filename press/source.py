@@ -106,11 +106,10 @@ class Reader:
                 self.refuse(i, "press does not render shortcodes (`{{< … >}}`).")
             elif other := OTHER_INLINE.search(line):
                 self.refuse(i, f"press computes inline values in python, not in {other[1]}.")
-            if (
-                re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "code", line).replace(r"\$", "").count("$$")
-                % 2
-            ):
-                math_opened = 0 if math_opened else i
+            if "$$" in line:
+                outside_code = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "code", line)
+                if outside_code.replace(r"\$", "").count("$$") % 2:
+                    math_opened = 0 if math_opened else i
             self.prose(i, line)
         if math_opened:
             self.refuse(math_opened, "this `$$` is never closed.")

@@ -99,11 +99,11 @@ class _Weaver:
         if not prose.lines:
             return
         text = prose.text
-        in_math = math_spans(text)
         numbers = [number for number, _ in prose.lines]
         parts: list[str] = []
         end = 0
         matches = list(INLINE.finditer(text))
+        in_math = math_spans(text) if matches else []
         for match, expression, value in zip(matches, prose.inline_values(), values, strict=True):
             row = text[text.rfind("\n", 0, match.start()) + 1 :].lstrip().startswith("|")
             math = any(a < match.start() < b for a, b in in_math)

@@ -156,7 +156,7 @@ def test_a_width_that_is_a_length_is_honoured(width: str, write_book: Write) -> 
     render(root)
     page = (root / "_book/index.html").read_text(encoding="utf-8")
     assert f'<svg role="img" aria-label="x" style="width: {width}; height: auto"' in page
-    source = (root / ".press-cache/typst/main.typ").read_text(encoding="utf-8")
+    source = (root / ".press-cache/typst/chapter-0.typ").read_text(encoding="utf-8")
     assert source.count(f"width: {'150pt' if width == '200px' else width})") == 2
 
 
