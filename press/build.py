@@ -71,6 +71,7 @@ def _build(
     # Imported here, so that a book in which nothing has changed does not wait for them.
     from .check import check_site
     from .citations import cite
+    from .execute import kernels
     from .html import write_site
     from .notebooks import write_notebooks
     from .pages import collect, read_pages
@@ -80,6 +81,7 @@ def _build(
     from .showing import check_page
 
     book = read_book(root)
+    kernels()  # they take a second to start, in which the chapters are read
     book = replace(book, formats=[only]) if only else book
     output = book.output
     new, old = (output.with_name(f".{output.name}.{word}") for word in ("new", "old"))

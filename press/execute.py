@@ -63,11 +63,6 @@ class Kernels:
                 start_new_session=True,  # Ctrl+C is for press
             )
 
-    def import_common(self) -> None:
-        """Takes half a second, which each chapter then saves."""
-        with suppress(BrokenPipeError):
-            self.control.send(b"i")
-
     def chapter(self) -> socket.socket:
         """The connection to a new process, which lives as long."""
         connection, its_end = socket.socketpair()
@@ -107,8 +102,6 @@ def execute(
         yield iter(())
         return
     own = kernels()
-    if len(sources) > CORES:  # fewer import for themselves at the same time
-        own.import_common()
 
     def run(source: Source) -> Result | BookError:
         if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):

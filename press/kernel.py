@@ -281,24 +281,22 @@ def files_run_with(root: str) -> list[str]:
 
 
 def main() -> None:
-    """Waits at its input, a socket: for a chapter's connection, or to be told to import."""
+    """Imports what most chapters do, then waits at its input, a socket, for their connections."""
     # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a copy ended
+    for name in COMMON:
+        with suppress(ImportError):
+            import_module(name)
     control = socket.socket(fileno=0)
     while True:
         said, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not said:  # press has ended
             return
-        if said == b"i":
-            for name in COMMON:
-                with suppress(ImportError):
-                    import_module(name)
-        else:
-            if os.fork() == 0:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                run(socket.socket(fileno=descriptors[0]))
-            os.close(descriptors[0])
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            run(socket.socket(fileno=descriptors[0]))
+        os.close(descriptors[0])
 
 
 def run(connection: socket.socket) -> NoReturn:

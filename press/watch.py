@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from . import build, cache, execute
+from . import build, cache
 from .errors import BookError
 
 PAUSE = 0.1  # seconds between two looks at the files
@@ -22,7 +22,6 @@ def watch(root: Path, only: str | None) -> NoReturn:
     """Goes on until the author ends it with Ctrl+C."""
     print(f"Watching {root}; Ctrl+C ends it.", file=sys.stderr, flush=True)
     installed = cache.installation()
-    execute.kernels().import_common()
     while True:
         seen = _stamps(root)
         start = time.perf_counter()
