@@ -3,8 +3,9 @@
     python -m benchmarks.book_speed
 
 Runs on a copy of the book, each build a process of its own. Two builds from nothing are compared
-byte by byte. A change is timed twice: for a process of its own, and for `press watch`, which an
-author leaves running. Where Quarto is on PATH, it renders the same copy once, for the ratio.
+byte by byte. A change is timed for a process of its own, with the PDF and for the site alone, and
+for `press watch`, which an author leaves running. Where Quarto is on PATH, it renders the same
+copy once, for the ratio.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ REPOSITORY = Path(__file__).parents[1]
 SOURCES = ["_quarto.yml", "index.qmd", "references.qmd", "references.bib"]
 FOLDERS = ["chapters", "backmatter", "library", "figures", "calc", "press/theme/fonts"]
 CHANGED = Path("chapters/roofline.qmd")
+SITE = ["--to", "html"]
 LINE = "\nChanged {}.\n"
 CELL = '\n```{python}\n#| echo: true\nprint("changed", {})\n```\n'
 
@@ -39,6 +41,9 @@ def main() -> None:
         unchanged = [press(book) for _ in range(7)]
         one_cell = [after_a_change(book, CELL, turn) for turn in range(5)]
         one_line = [after_a_change(book, LINE, turn) for turn in range(5)]
+        after_a_change(book, LINE, -1, *SITE)
+        site_line = [after_a_change(book, LINE, turn, *SITE) for turn in range(5)]
+        site_cell = [after_a_change(book, CELL, turn, *SITE) for turn in range(5)]
         with watching(book) as rendered:
             watched_cell = [rendered(CELL, turn) for turn in range(5, 10)]
             watched_line = [rendered(LINE, turn) for turn in range(5, 10)]
@@ -48,6 +53,8 @@ def main() -> None:
             "nothing changed": statistics.median(unchanged),
             "one cell changed": statistics.median(one_cell),
             "one line changed": statistics.median(one_line),
+            "one cell, site alone": statistics.median(site_cell),
+            "one line, site alone": statistics.median(site_line),
             "watched, one cell": statistics.median(watched_cell),
             "watched, one line": statistics.median(watched_line),
         }
@@ -103,9 +110,9 @@ def watching(book: Path) -> Iterator[Callable[[str, int], float]]:
         process.terminate()
 
 
-def after_a_change(book: Path, more: str, turn: int) -> float:
+def after_a_change(book: Path, more: str, turn: int, *options: str) -> float:
     change(book, more, turn)
-    return press(book)
+    return press(book, *options)
 
 
 def change(book: Path, more: str, turn: int) -> None:
@@ -114,8 +121,8 @@ def change(book: Path, more: str, turn: int) -> None:
     (book / CHANGED).write_text(original + more.replace("{}", str(turn)), encoding="utf-8")
 
 
-def press(book: Path) -> float:
-    return timed([sys.executable, "-m", "press", "render", str(book)])
+def press(book: Path, *options: str) -> float:
+    return timed([sys.executable, "-m", "press", "render", *options, str(book)])
 
 
 def timed(command: list[str]) -> float:
