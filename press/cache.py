@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .errors import BookError, Problems
 from .execute import MEMORY, Result, environment, execute
-from .memory import digest
+from .memory import digest, keep
 from .project import Book
 from .source import Cell, Source
 
@@ -100,10 +100,7 @@ def results(
     # Where something changed meanwhile nobody can say what the cells saw.
     if made and files_below(book.root, book.output) == files:
         for path, result in made.items():
-            partial = path.with_suffix(".partial")
-            value = [result.pieces, result.read, result.files]
-            partial.write_text(json.dumps(value), encoding="utf-8")
-            partial.replace(path)
+            keep(path, [result.pieces, result.read, result.files])
     problems.stop_if_any()
     for path in set(folder.iterdir()) - set(kept.values()):
         path.unlink()

@@ -98,9 +98,6 @@ def execute(
     sources: list[Source], root: Path, in_project: bool
 ) -> Iterator[Iterator[tuple[Source, Result | BookError]]]:
     """Starts to run every source, one a core at most; gives each with its result or failure."""
-    if not sources:
-        yield iter(())
-        return
     own = kernels()
 
     def run(source: Source) -> Result | BookError:

@@ -13,6 +13,13 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def keep(path: Path, value: object) -> None:
+    """Writes what JSON holds to a file, or nothing at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(value), encoding="utf-8")
+    partial.replace(path)
+
+
 class Memory:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -27,9 +34,7 @@ class Memory:
             (value,) = json.loads(kept.read_text(encoding="utf-8"))
         except (OSError, ValueError, TypeError):  # not there, or torn: it is made again
             value = make()
-            partial = kept.with_suffix(".partial")
-            partial.write_text(json.dumps([value]), encoding="utf-8")
-            partial.replace(kept)
+            keep(kept, [value])
         return value
 
     def forget_unused(self) -> None:

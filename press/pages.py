@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import astuple
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from . import cache
 from .document import Node, attribute, pandoc_version, parse
@@ -22,6 +22,15 @@ from .weave import Woven, weave
 T = TypeVar("T")
 
 
+class Parsed(NamedTuple):
+    """A chapter as pandoc read it, for the time until all are and it gets its number."""
+
+    woven: Woven
+    key: str  # the digest of all that it is made from
+    takes_number: bool
+    document: str  # JSON, which a chapter that is numbered already never parses
+
+
 def read_pages(
     book: Book, files: dict[str, str], installed: list[str], memory: Memory
 ) -> list[Page]:
@@ -29,28 +38,25 @@ def read_pages(
     chapters = {chapter.file: chapter for chapter in book.chapters}
     made_by = digest(installed, pandoc_version(), book.lang)
 
-    def read(source: Source, result: Result) -> tuple[Woven, str, bool, str]:
-        """The chapter's text, its key, whether it takes a number, and its document as text."""
+    def read(source: Source, result: Result) -> Parsed:
         woven = weave(source, result)
         key = digest(made_by, astuple(chapters[source.file]), woven.contents())
-        return woven, key, *memory.remember(lambda: _parsed(woven), "parsed", key)
+        return Parsed(woven, key, *memory.remember(lambda: _parsed(woven), "parsed", key))
 
     results = cache.results(book, sources, files, installed)
     with closing(results), ThreadPoolExecutor() as pool:  # some are read while others still run
         reading = {source.file: pool.submit(read, source, result) for source, result in results}
-    texts = collect(lambda chapter: reading[chapter.file].result(), zip(book.chapters))
-    numbers = _numbers(book, [takes_number for _, _, takes_number, _ in texts])
+    parsed = collect(lambda chapter: reading[chapter.file].result(), zip(book.chapters))
+    numbers = _numbers(book, [each.takes_number for each in parsed])
 
-    def numbered(chapter: Chapter, text: tuple[Woven, str, bool, str], number: str) -> Page:
-        woven, key, _, document = text
-
+    def numbered(chapter: Chapter, text: Parsed, number: str) -> Page:
         def number_it() -> dict[str, Any]:
-            return Numbering(draft(chapter, woven, json.loads(document)), number).run()
+            return Numbering(draft(chapter, text.woven, json.loads(text.document)), number).run()
 
-        found = memory.remember(number_it, "numbered", key, number)
-        return Page(chapter, woven, digest(key, number), found)
+        found = memory.remember(number_it, "numbered", text.key, number)
+        return Page(chapter, text.woven, digest(text.key, number), found)
 
-    return collect(numbered, zip(book.chapters, texts, numbers, strict=True))
+    return collect(numbered, zip(book.chapters, parsed, numbers, strict=True))
 
 
 def read_sources(book: Book) -> list[Source]:

@@ -20,6 +20,7 @@ CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
 INLINE = re.compile(r"(?<!`)`\{python\}[ \t]+([^`]+)`")
 UNCLOSED_INLINE = re.compile(r"(?<!`)`\{python\}[ \t]")
 OTHER_INLINE = re.compile(r"(?<!`)`\{(?!python\}|\{)(\w+)\}[ \t]")
+CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 CODE_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*(.*?)[ \t]*$")
 DIV_FENCE = re.compile(r"[ \t]*:{3,}[ \t]*(?:(\{.*\})[ \t]*:*|([\w.-]+)[ \t]*:*)?[ \t]*$")
 ATTRIBUTE = re.compile(
@@ -107,7 +108,7 @@ class Reader:
             elif other := OTHER_INLINE.search(line):
                 self.refuse(i, f"press computes inline values in python, not in {other[1]}.")
             if "$$" in line:
-                outside_code = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "code", line)
+                outside_code = CODE_SPAN.sub("code", line)
                 if outside_code.replace(r"\$", "").count("$$") % 2:
                     math_opened = 0 if math_opened else i
             self.prose(i, line)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .errors import Problems
 from .execute import Outputs, Result
-from .source import INLINE, Cell, Prose, Source
+from .source import CODE_SPAN, INLINE, Cell, Prose, Source
 
 CELL_FILE = r"<ipython-input-\d+-\w+>"  # where a warning says that it comes from
 LONGEST_WORD = 10_000
@@ -212,7 +212,7 @@ def escaped(text: str) -> str:
 def math_spans(text: str) -> list[tuple[int, int]]:
     """Where the math of a text stands; dollars in code and inline values open none."""
     blank = INLINE.sub(lambda match: "x" * len(match[0]), text)
-    blank = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda match: "x" * len(match[0]), blank)
+    blank = CODE_SPAN.sub(lambda match: "x" * len(match[0]), blank)
     pattern = r"(?<!\\)\$\$.+?\$\$|(?<![\\$])\$(?=\S)(?:[^$\\\n]|\\.|\n(?!\n))+?(?<=\S)\$(?!\d)"
     return [match.span() for match in re.finditer(pattern, blank, re.DOTALL)]
 
