@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.tables import write_rows
 from calc import measure
+from calc.core.records import DATA
 from calc.measure import Comparison
-from calc.records import DATA
 
 FOLDER = DATA / "measured"
 COMMAND = "python -m benchmarks.record_machine"

@@ -15,7 +15,7 @@ import csv
 from typing import Any
 
 from benchmarks.machine import description
-from calc.records import DATA
+from calc.core.records import DATA
 from calc.simulation import PRECISIONS, NeuralNetwork, Split, digits
 
 COMMAND = "python -m benchmarks.record_precision"

@@ -19,11 +19,11 @@ import numpy
 
 from benchmarks.machine import description
 from benchmarks.tables import write_rows
+from calc.core.records import DATA
 from calc.measure import this_machine
 from calc.measure.arrays import filled
 from calc.measure.bandwidth import one_triad
 from calc.measure.kernels import SEED, convolution
-from calc.records import DATA
 
 FOLDER = DATA / "measured"
 COMMAND = "OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_reasons"

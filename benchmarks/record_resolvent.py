@@ -33,8 +33,8 @@ from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.codesign.resolvent import METHODS
 from calc.codesign.resolvent_numpy import minors
 from calc.codesign.resolvent_problem import Problem
+from calc.core.records import DATA
 from calc.measure import bandwidth, gemm
-from calc.records import DATA
 
 FOLDER = DATA / "measured"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -14,7 +14,7 @@ from typing import Any
 import polars
 
 from benchmarks.machine import description
-from calc.records import DATA
+from calc.core.records import DATA
 from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
 
 FOLDER = DATA / "measured"

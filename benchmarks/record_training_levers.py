@@ -29,8 +29,8 @@ from torch.nn.functional import cross_entropy
 from benchmarks.machine import description
 from benchmarks.tables import write_rows
 from calc import codesign, scaling
+from calc.core.records import DATA
 from calc.measure import this_machine
-from calc.records import DATA
 from calc.simulation import digits
 
 FOLDER = DATA / "measured"

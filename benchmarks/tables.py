@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from calc.files import with_whole_file
+from calc.core.files import write_atomically
 
 
 def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
@@ -14,4 +14,4 @@ def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
         with Path(name).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([columns, *rows])
 
-    with_whole_file(path, write)
+    write_atomically(path, write)

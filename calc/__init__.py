@@ -21,9 +21,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calc.errors import InputError
-from calc.records import source
-from calc.units import Quantity, quantity
+from calc.core.errors import InputError
+from calc.core.records import source
+from calc.core.units import Quantity, quantity
 
 if TYPE_CHECKING:
     from calc import (
@@ -96,7 +96,7 @@ def laws() -> dict[str, Callable[..., Any]]:
     """
     for module in LAW_MODULES:
         import_module(f"calc.{module}")
-    from calc.law import LAWS
+    from calc.core.law import LAWS
 
     return {
         name.removeprefix("calc."): law for name, law in LAWS.items() if name.startswith("calc.")

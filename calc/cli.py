@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_type_hints
 from pint import DimensionalityError
 
 from calc import constants, hardware, laws, models, roofline
-from calc.errors import InputError
-from calc.formatting import columns
-from calc.records import Record, source
-from calc.units import Quantity, quantity
+from calc.core.errors import InputError
+from calc.core.formatting import columns
+from calc.core.records import Record, source
+from calc.core.units import Quantity, quantity
 
 if TYPE_CHECKING:
     from calc import simulation
@@ -517,8 +517,8 @@ def _sweep(options: argparse.Namespace) -> list[str]:
     from contextlib import ExitStack
 
     from calc import simulation
-    from calc.arguments import whole_number
-    from calc.progress import ProgressBar
+    from calc.core.arguments import whole_number
+    from calc.core.progress import ProgressBar
 
     files = _table_files(options)
     workers = whole_number("--workers", options.workers)
@@ -556,7 +556,7 @@ def _sweep(options: argparse.Namespace) -> list[str]:
             latency_batch=options.batch,
             storage=options.storage,
             resume=options.resume,
-            on_progress=bar.stand,
+            on_progress=bar.update,
         )
     for file in files:
         simulation.write_table(table, file)
@@ -627,8 +627,8 @@ def _add_measure(commands: Any) -> None:
 
 def _measure(options: argparse.Namespace) -> list[str]:
     from calc import measure
-    from calc.files import writable
-    from calc.progress import ProgressBar
+    from calc.core.files import writable
+    from calc.core.progress import ProgressBar
 
     target = writable(options.file)
     if target.suffix != ".toml":
@@ -637,9 +637,9 @@ def _measure(options: argparse.Namespace) -> list[str]:
     command = "calc measure --gpu" if options.gpu else f"calc measure --threads {options.threads}"
     with ProgressBar(1, "measuring") as bar:
         if options.gpu:
-            found = measure.gpu_survey(bar.stand)
+            found = measure.gpu_survey(bar.update)
         else:
-            found = measure.survey(options.threads, bar.stand)
+            found = measure.survey(options.threads, bar.update)
     written = f"written to {target}{', over what it held' if replaced else ''}"
     return [
         *_survey_lines(found, measure.save(found, target, command)),
@@ -680,7 +680,7 @@ def _survey_lines(found: Any, device: hardware.Accelerator) -> list[str]:
 
 def _validate(options: argparse.Namespace) -> list[str]:
     from calc import measure
-    from calc.progress import ProgressBar
+    from calc.core.progress import ProgressBar
 
     device = measure.read(Path(options.file))
     if device.measurement["threads"] != 1 or "gpu" in device.measurement["machine"]:
@@ -690,7 +690,7 @@ def _validate(options: argparse.Namespace) -> list[str]:
         )
     with ProgressBar(1, "validating") as bar:
         kernels = measure.suite(measure.this_machine().beyond_caches)
-        compared = measure.validate(kernels, device, bar.stand)
+        compared = measure.validate(kernels, device, bar.update)
     rows = [("kernel", "format", "predicted", "measured", "ratio")]
     for each in compared:
         measured = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
@@ -722,7 +722,7 @@ def _share(text: str) -> float:
 
 def _simulate(options: argparse.Namespace) -> list[str]:
     from calc import simulation  # which needs numpy; no other command does
-    from calc.progress import ProgressBar
+    from calc.core.progress import ProgressBar
 
     device = simulation.HardwareSimulationConfig(
         enabled=True,

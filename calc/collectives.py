@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.elementwise import doublings, maximum, minimum, where
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
-from calc.units import Quantity, QuantityLike
+from calc.core.elementwise import doublings, maximum, minimum, where
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike
 
 
 @law

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from calc.errors import InputError, did_you_mean
-from calc.records import DATA, Record, as_attributes, read_record, read_toml
-from calc.units import Quantity
+from calc.core.errors import InputError, did_you_mean
+from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
+from calc.core.units import Quantity
 
 
 def load(path: Path) -> dict[str, Record]:

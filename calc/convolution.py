@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.law import AT_LEAST_ONE, law
+from calc.core.law import AT_LEAST_ONE, law
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.models import ResNet
-from calc.units import Quantity, QuantityLike, quantity
 
 
 @law

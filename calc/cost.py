@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from calc import constants
-from calc.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.units import Quantity, QuantityLike
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.core.units import Quantity, QuantityLike
 
 
 @law

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from pint.facets.plain import PlainQuantity
 
-from calc.errors import InputError, NumpyNeededError, did_you_mean, shown
-from calc.units import Quantity, checked_magnitude, quantity
+from calc.core.errors import InputError, NumpyNeededError, abbreviated, did_you_mean
+from calc.core.units import Quantity, as_float_or_array, quantity
 
 SPECIALS = ("ieee", "nan", "none")
 
@@ -51,7 +51,7 @@ class Float:
         if self.specials not in SPECIALS:
             raise InputError(
                 f"Float(): specials must be one of {', '.join(SPECIALS)};"
-                f" got {shown(self.specials)}"
+                f" got {abbreviated(self.specials)}"
             )
         ieee, numbers_alone = self.specials == "ieee", self.specials == "none"
         _check_width("Float(): exponent_bits", self.exponent_bits, 2, 11 if ieee else 10)
@@ -458,7 +458,9 @@ class Block:
 
 def _check_width(name: str, given: Any, low: int, high: int) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
-        raise InputError(f"{name} must be a whole number from {low} to {high}; got {shown(given)}")
+        raise InputError(
+            f"{name} must be a whole number from {low} to {high}; got {abbreviated(given)}"
+        )
 
 
 def _numpy() -> ModuleType:
@@ -479,14 +481,15 @@ def _numbers(values: Any) -> tuple[ModuleType, Any]:
             f"a number format holds bare numbers; got {values}: give its magnitude in a unit,"
             f' as .m_as("{values.units}") does'
         )
-    return numpy, numpy.asarray(checked_magnitude(values))
+    return numpy, numpy.asarray(as_float_or_array(values))
 
 
 def _codes(form: Float | Integer | PowerOfTwo, given: Any) -> tuple[ModuleType, Any]:
     """Codes as an array of unsigned integers, within the width of their format."""
     numpy = _numpy()
     refusal = InputError(
-        f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1}; got {shown(given)}"
+        f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1};"
+        f" got {abbreviated(given)}"
     )
     try:
         codes = numpy.asarray(given)
@@ -559,7 +562,7 @@ def get(key: str) -> Format:
         if _key(each.name) == _key(str(key)):
             return each
     raise InputError(
-        f"there is no format {shown(key)}; {did_you_mean(_key(str(key)), names())}there are"
+        f"there is no format {abbreviated(key)}; {did_you_mean(_key(str(key)), names())}there are"
         f" {', '.join(names())}"
     )
 

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.errors import InputError, did_you_mean, shown
-from calc.records import DATA, Record, as_attributes, read_record, read_toml
-from calc.units import Quantity
+from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
+from calc.core.units import Quantity
 
 FIELDS = {
     "memory_bandwidth": "memory bandwidth",
@@ -217,7 +217,9 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
 
     measurement = table.get("measurement", {})
     if not isinstance(measurement, dict):
-        raise InputError(f"{path}: {key}.measurement must be a table; got {shown(measurement)}")
+        raise InputError(
+            f"{path}: {key}.measurement must be a table; got {abbreviated(measurement)}"
+        )
     device = Accelerator(
         key=key,
         name=table["name"],
@@ -274,7 +276,7 @@ def get(key: str) -> Accelerator:
     """
     if key_of(key) not in _tables():
         raise InputError(
-            f"there is no device {shown(key)}; {did_you_mean(key_of(key), names())}"
+            f"there is no device {abbreviated(key)}; {did_you_mean(key_of(key), names())}"
             "`calc list devices` prints them all"
         )
     return _get(key_of(key))
@@ -305,3 +307,12 @@ def __dir__() -> list[str]:
         "names",
         *(name.upper().replace("-", "_") for name in names()),
     ]
+
+
+def check_device(given: Any) -> None:
+    """Refuse what is no device, and the name of one, which is written otherwise."""
+    if not isinstance(given, Accelerator):
+        hint = f": write hardware.get({abbreviated(given)})" if isinstance(given, str) else ""
+        raise InputError(
+            f"a device of calc.hardware is needed here; got {abbreviated(given)}{hint}"
+        )

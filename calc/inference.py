@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import formats, roofline, training, transformer
-from calc.arguments import check_device, names_format
-from calc.elementwise import floor, maximum, where
-from calc.errors import InputError, shown
-from calc.hardware import Accelerator
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.arguments import names_format
+from calc.core.elementwise import floor, maximum, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
-from calc.units import Quantity, QuantityLike, quantity
 
 
 @law
@@ -369,7 +369,8 @@ def largest_batch(
     if not found.ndim and found.magnitude < 1:
         raise InputError(
             f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {device.name}"
-            f" hold {memory.to('GB'):.4g}: not one sequence of {shown(context)} tokens fits; take"
+            f" hold {memory.to('GB'):.4g}: not one sequence of"
+            f" {abbreviated(context)} tokens fits; take"
             " more devices, a shorter context, or smaller weights and caches"
         )
     return found
@@ -442,7 +443,7 @@ def _size(name: str, given: QuantityLike) -> Quantity:
     if not size.is_compatible_with("byte") or _smallest(size) <= 0:
         raise InputError(
             f'{name} must be the size of an element, "2 byte", or the name of its format, "INT8";'
-            f" got {shown(given)}"
+            f" got {abbreviated(given)}"
         )
     return size
 
@@ -450,7 +451,7 @@ def _size(name: str, given: QuantityLike) -> Quantity:
 def _count(name: str, given: QuantityLike) -> Quantity:
     count = quantity(given)
     if not count.unitless or not _smallest(count) >= 1:
-        raise InputError(f"{name} must be a number from 1; got {shown(given)}")
+        raise InputError(f"{name} must be a number from 1; got {abbreviated(given)}")
     return count
 
 

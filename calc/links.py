@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from calc import constants
-from calc.elementwise import minimum
-from calc.law import NON_NEGATIVE, law
-from calc.units import Quantity, QuantityLike
+from calc.core.elementwise import minimum
+from calc.core.law import NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike
 
 
 @law

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.elementwise import floor
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
-from calc.units import Quantity, QuantityLike
+from calc.core.elementwise import floor
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike
 
 
 @law

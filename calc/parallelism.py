@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import collectives, links, training, transformer
-from calc.arguments import check_device, one_of
-from calc.elementwise import choose, maximum, minimum, where
-from calc.errors import InputError, shown
-from calc.hardware import Accelerator
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.arguments import one_of
+from calc.core.elementwise import choose, maximum, minimum, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
-from calc.units import Quantity, QuantityLike, quantity
 
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
@@ -169,10 +169,12 @@ class Layout:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(
-                    f"a layout's {name} must be a whole number from 1; got {shown(value)}"
+                    f"a layout's {name} must be a whole number from 1; got {abbreviated(value)}"
                 )
         if self.sharding not in range(4):
-            raise InputError(f"sharding must be a stage from 0 to 3; got {shown(self.sharding)}")
+            raise InputError(
+                f"sharding must be a stage from 0 to 3; got {abbreviated(self.sharding)}"
+            )
 
     @property
     def devices(self) -> int:

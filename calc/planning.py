@@ -25,16 +25,16 @@ from calc import (
     parallelism,
     transformer,
 )
-from calc.arguments import names_format
-from calc.elementwise import choose, maximum, where
-from calc.errors import InputError, shown
-from calc.formatting import columns
+from calc.core.arguments import names_format
+from calc.core.elementwise import choose, maximum, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
+from calc.core.law import AT_LEAST_ONE
+from calc.core.units import Quantity, QuantityLike, from_parts, quantity
 from calc.hardware import Accelerator
-from calc.law import AT_LEAST_ONE
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.parallelism import Layout, Step
-from calc.units import Quantity, QuantityLike, from_parts, quantity
 
 COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 SMALLER_WEIGHTS = ("INT8", "INT4")
@@ -244,7 +244,9 @@ def plan(
     device = known.get(hardware) if isinstance(hardware, str) else hardware
     check_transformer(chosen)
     if not isinstance(device, Accelerator):
-        raise InputError(f"a device of calc.hardware, or its key, is needed; got {shown(hardware)}")
+        raise InputError(
+            f"a device of calc.hardware, or its key, is needed; got {abbreviated(hardware)}"
+        )
     given = {"batch": batch, "prompt": prompt, "generated": generated}
     given |= {} if devices is None else {"devices": devices}
     counts = {name: _whole(name, each) for name, each in given.items()}
@@ -417,7 +419,7 @@ def _measured_in(unit: str, name: str, given: QuantityLike, example: str) -> Qua
     if not found.is_compatible_with(unit) or found.ndim or not 0 < found.magnitude < math.inf:
         raise InputError(
             f'{name} must be one positive quantity in {unit} or the like, as in "{example}";'
-            f" got {shown(given)}"
+            f" got {abbreviated(given)}"
         )
     return found
 
@@ -445,7 +447,7 @@ def _whole(name: str, given: QuantityLike) -> Quantity:
         or not 1 <= _smallest(found) <= _largest(found) < LARGEST
         or _any(found.magnitude % 1 > 0)
     ):
-        raise InputError(f"{name} must be a whole number from 1; got {shown(given)}")
+        raise InputError(f"{name} must be a whole number from 1; got {abbreviated(given)}")
     return found
 
 

@@ -12,10 +12,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from calc.elementwise import floor, log10
-from calc.errors import InputError, NumpyNeededError, shown
-from calc.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
-from calc.units import Quantity, QuantityLike, checked_magnitude
+from calc.core.elementwise import floor, log10
+from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, as_float_or_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -470,7 +470,7 @@ def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
             f" group_size is given"
         )
     if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
-        raise InputError(f"group_size must be a whole number from 1; got {shown(group_size)}")
+        raise InputError(f"group_size must be a whole number from 1; got {abbreviated(group_size)}")
     length = values.shape[-1] if values.ndim else 0
     if not length or length % group_size:
         raise InputError(
@@ -481,7 +481,7 @@ def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
 
 def _checked(data: ArrayLike) -> Floats:
     """The data as an array of floats."""
-    values = _array(checked_magnitude(data))
+    values = _array(as_float_or_array(data))
     if not values.size:
         raise InputError("data must hold at least one number; got none")
     finite = abs(values) < math.inf
@@ -493,7 +493,9 @@ def _checked(data: ArrayLike) -> Floats:
 def _whole(codes: ArrayLike, name: str) -> Codes:
     array = _array(codes)
     if array.dtype.kind not in "iu":
-        raise InputError(f"integer_matmul(): {name} must be whole numbers; got {shown(codes)}")
+        raise InputError(
+            f"integer_matmul(): {name} must be whole numbers; got {abbreviated(codes)}"
+        )
     return array.astype("int64")
 
 
@@ -515,7 +517,7 @@ def _fits(sums: Codes, terms: int) -> None:
 
 def _check_bits(bits: int) -> None:
     if isinstance(bits, bool) or not isinstance(bits, int):
-        raise InputError(f"bits must be a whole number; got {shown(bits)}")
+        raise InputError(f"bits must be a whole number; got {abbreviated(bits)}")
     if not FEWEST_BITS <= bits <= MOST_BITS:
         raise InputError(f"bits must be between {FEWEST_BITS} and {MOST_BITS}; got {bits}")
 
@@ -528,7 +530,7 @@ def _upper(percentile: float) -> float:
 
 def _axis(axis: int, dimensions: int) -> int:
     if isinstance(axis, bool) or not isinstance(axis, int) or not -dimensions <= axis < dimensions:
-        raise InputError(f"axis must be one of the data's {dimensions}; got {shown(axis)}")
+        raise InputError(f"axis must be one of the data's {dimensions}; got {abbreviated(axis)}")
     return axis % dimensions
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from calc.elementwise import divide_or_infinity, floor, log, maximum, where
-from calc.law import (
+from calc.core.elementwise import divide_or_infinity, floor, log, maximum, where
+from calc.core.law import (
     AT_LEAST_ONE,
     FRACTION,
     MAY_BE_INFINITE,
@@ -14,7 +14,7 @@ from calc.law import (
     SERVERS,
     law,
 )
-from calc.units import Quantity, QuantityLike
+from calc.core.units import Quantity, QuantityLike
 
 
 @law

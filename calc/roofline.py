@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from calc.elementwise import divide_or_infinity, maximum, minimum, where
-from calc.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.units import Quantity, QuantityLike, Words
+from calc.core.elementwise import divide_or_infinity, maximum, minimum, where
+from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.core.units import Label, Quantity, QuantityLike
 
 
 @law
@@ -76,7 +76,7 @@ def bound(
     peak: Annotated[QuantityLike, "FLOP/s"],
     bandwidth: Annotated[QuantityLike, "byte/s"],
     intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
-) -> Words:
+) -> Label:
     """Which roof is the lower one: "memory" or "compute" (an array of them for arrays).
 
     Equation: memory where I < R_peak / BW, else compute

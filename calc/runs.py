@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 
-from calc.errors import InputError, shown
-from calc.records import DATA, Record, read_record, read_toml
-from calc.units import Quantity
+from calc.core.errors import InputError, abbreviated
+from calc.core.records import DATA, Record, read_record, read_toml
+from calc.core.units import Quantity
 
 FILE = DATA / "training_runs.toml"
 FIELDS = {  # and what each is
@@ -166,7 +166,9 @@ def get(key: str) -> Run:
     3.084e7 h
     """
     if key not in _runs():
-        raise InputError(f"there is no training run {shown(key)}; there is {', '.join(_runs())}")
+        raise InputError(
+            f"there is no training run {abbreviated(key)}; there is {', '.join(_runs())}"
+        )
     return _runs()[key]
 
 

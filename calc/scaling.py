@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from calc.elementwise import divide_or_infinity
-from calc.errors import InputError
-from calc.law import ABOVE_ONE, AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, law
-from calc.units import Quantity, QuantityLike, quantity
+from calc.core.elementwise import divide_or_infinity
+from calc.core.errors import InputError
+from calc.core.law import ABOVE_ONE, AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, law
+from calc.core.units import Quantity, QuantityLike, quantity
 
 
 @law

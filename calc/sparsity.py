@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.law import NON_NEGATIVE, law
-from calc.units import Quantity, QuantityLike
+from calc.core.law import NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike
 
 
 @law

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from calc import constants
-from calc.elementwise import expm1, where
-from calc.errors import InputError, shown
-from calc.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.units import Quantity, QuantityLike, quantity
+from calc.core.elementwise import expm1, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.core.units import Quantity, QuantityLike, quantity
 
 
 @law
@@ -345,5 +345,5 @@ def recipe(name: str) -> Recipe:
     16 byte/param
     """
     if not isinstance(name, str) or name not in RECIPES:
-        raise InputError(f"there is no recipe {shown(name)}; there is {', '.join(RECIPES)}")
+        raise InputError(f"there is no recipe {abbreviated(name)}; there is {', '.join(RECIPES)}")
     return Recipe(name, {part: constants.get(constant) for part, constant in RECIPES[name].items()})

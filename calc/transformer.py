@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import constants, roofline
-from calc.arguments import one_of
-from calc.errors import InputError
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.arguments import one_of
+from calc.core.errors import InputError
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
-from calc.units import Quantity, QuantityLike, quantity
 
 RECOMPUTATIONS = ("none", "selective", "full")
 

@@ -6,9 +6,9 @@ import numpy
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from calc.core.units import quantity
 from calc.derivations.simulating import BudgetCurves, LargestBatch, ReferenceNetwork
 from calc.simulation import estimate_parameter_memory, plan_batches
-from calc.units import quantity
 from figures import style
 
 # A precision, and the name that stands beside the foot of its curve.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.memory_hierarchy import MemoryHierarchy
-from calc.units import Quantity
 from figures import style
 
 PANELS = {

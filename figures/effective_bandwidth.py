@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import links, quantity
+from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.links_examples import FourLinks, LongLink
-from calc.units import Quantity
 from figures import style
 
 RATE = "GB/s"

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
+from calc.core.units import Quantity
 from calc.derivations import approximately, show
 from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
-from calc.units import Quantity
 from figures import style
 
 TIER = 1.0

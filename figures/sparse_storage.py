@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import simulation, sparsity
+from calc.core.units import Quantity
 from calc.derivations.memory_budgets import Crossovers, DenseStorage
-from calc.units import Quantity
 from figures import style
 
 COLOURS = {"dense": style.INK, "csr": style.ORANGE, "bitmask": style.BLUE}

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import links, quantity
+from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.numbers_to_know import ReachOfBudgets
-from calc.units import Quantity
 from figures import style
 
 UNIT = "km"

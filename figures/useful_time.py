@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import training
+from calc.core.units import Quantity, quantity
 from calc.derivations.training_at_scale import Failures
-from calc.units import Quantity, quantity
 from figures import style
 
 

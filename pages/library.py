@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import griffe
 
 import calc
-from calc.law import (
+from calc.core.law import (
     ABOVE_ONE,
     AT_LEAST_ONE,
     BITS,

@@ -15,10 +15,10 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from calc.arguments import whole_number
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Loss, Trainer
-from calc.errors import InputError
+from calc.core.arguments import whole_number
+from calc.core.errors import InputError
 
 DROPOUT = torch.nn.modules.dropout._DropoutNd
 BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy
 
-from calc.arguments import one_of, whole_number
 from calc.codesign.resolvent_numpy import (
     computed,
     continued_fractions,
@@ -23,7 +22,8 @@ from calc.codesign.resolvent_numpy import (
 )
 from calc.codesign.resolvent_problem import DTYPES, Computed, Problem
 from calc.codesign.resolvent_trust import trusted
-from calc.errors import InputError, shown
+from calc.core.arguments import one_of, whole_number
+from calc.core.errors import InputError, abbreviated
 
 # The methods in each format; scaled in mixed would be a third way to the same numbers.
 COMBINATIONS = (
@@ -183,7 +183,7 @@ def validate_mixed_precision_accuracy(
         if kind not in INPUT_KINDS:
             raise InputError(
                 f"validate_mixed_precision_accuracy(): kinds are {', '.join(INPUT_KINDS)};"
-                f" got {shown(kind)}"
+                f" got {abbreviated(kind)}"
             )
         for n in lengths:
             random = numpy.random.default_rng([seed, n])

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calc.arguments import memory, whole_bytes, whole_number
 from calc.codesign.accumulation import GradientAccumulationTrainer
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Loss
 from calc.codesign.work import SavedTensors
-from calc.errors import InputError
-from calc.units import QuantityLike
+from calc.core.arguments import memory, whole_bytes, whole_number
+from calc.core.errors import InputError
+from calc.core.units import QuantityLike
 
 # What torch's allocators say in a RuntimeError that is no torch.OutOfMemoryError; the CPU's:
 # "DefaultCPUAllocator: can't allocate memory: you tried to allocate … bytes".

@@ -13,7 +13,7 @@ from typing import Any
 
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Trainer
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 KIND = "calc.codesign checkpoint, version 1"
 

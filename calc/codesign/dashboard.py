@@ -12,9 +12,9 @@ from html import escape
 from pathlib import Path
 
 from calc.codesign.run_log import LoggedRun
-from calc.files import with_whole_file
+from calc.core.files import write_atomically
+from calc.core.units import quantity
 from calc.roofline import attainable, bound, ridge_point
-from calc.units import quantity
 
 # What can happen in a step, the form of its mark, and how the caption says that form.
 EVENTS = {
@@ -56,7 +56,7 @@ def write_dashboard(run: LoggedRun, path: Path | str) -> None:
 
     >>> from tempfile import TemporaryDirectory
     >>> from calc.codesign import read_run
-    >>> from calc.records import DATA
+    >>> from calc.core.records import DATA
     >>> run = read_run(DATA / "measured" / "training_run.jsonl")
     >>> with TemporaryDirectory() as folder:
     ...     write_dashboard(run, f"{folder}/run.html")
@@ -64,14 +64,14 @@ def write_dashboard(run: LoggedRun, path: Path | str) -> None:
     ['run.html']
     """
     page = dashboard_page(run)
-    with_whole_file(Path(path), lambda name: Path(name).write_text(page, encoding="utf-8"))
+    write_atomically(Path(path), lambda name: Path(name).write_text(page, encoding="utf-8"))
 
 
 def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
     """Lines for a terminal: the numbers, and four rows of bars over the steps.
 
     >>> from calc.codesign import read_run
-    >>> from calc.records import DATA
+    >>> from calc.core.records import DATA
     >>> run = read_run(DATA / "measured" / "training_run.jsonl")
     >>> print(dashboard_text(run)[0])
     A network on the digits, in FP16 and 1 MB for activations, on AMD EPYC, 1 thread, FP32 roof
@@ -95,7 +95,7 @@ def dashboard_page(run: LoggedRun) -> str:
     """The page, as HTML, with its four drawings in it.
 
     >>> from calc.codesign import read_run
-    >>> from calc.records import DATA
+    >>> from calc.core.records import DATA
     >>> page = dashboard_page(read_run(DATA / "measured" / "training_run.jsonl"))
     >>> page[:15], page.count("<svg")
     ('<!doctype html>', 4)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from calc.collectives import ring_all_reduce, scaling_efficiency, step_time
-from calc.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.scaling import amdahl
-from calc.units import Quantity, QuantityLike, quantity
 
 
 @dataclass(frozen=True)

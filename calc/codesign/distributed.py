@@ -14,7 +14,7 @@ from typing import Any
 from calc.codesign.accumulation import BATCH_NORM
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Loss, Step, Trainer
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 dist = torch.distributed
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy
 
-from calc.arguments import whole_number
 from calc.codesign.accuracy import INPUT_KINDS
 from calc.codesign.resolvent import missing, resolvent_diagonal
 from calc.codesign.resolvent_numpy import computed
 from calc.codesign.resolvent_problem import Problem
+from calc.core.arguments import whole_number
 
 # Floating-point operations for one G_ii with real a, b, c; + − × ÷ of real numbers count as one.
 # ratio: a − Re z and b c are 2; from either side |δ|² is 3, b c over it 1, the fraction 2 and its

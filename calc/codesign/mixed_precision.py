@@ -11,7 +11,7 @@ from typing import Any
 
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Loss, Trainer
-from calc.errors import InputError, shown
+from calc.core.errors import InputError, abbreviated
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -35,7 +35,9 @@ class MixedPrecisionTrainer(Trainer):
     ) -> None:
         super().__init__(model, optimizer, loss, **options)
         if dtype not in DTYPES:
-            raise InputError(f"mixed precision is in {' or '.join(DTYPES)}; got {shown(dtype)}")
+            raise InputError(
+                f"mixed precision is in {' or '.join(DTYPES)}; got {abbreviated(dtype)}"
+            )
         self.dtype, self.overflows = dtype, 0
         self.scaler = torch.amp.GradScaler(
             self.device.type, enabled=dtype == "float16", **(scaler or {})

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from calc.arguments import in_bytes
 from calc.codesign.torch_extra import torch
 from calc.codesign.work import tensor_bytes
+from calc.core.arguments import in_bytes
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.links import transfer_time
-from calc.units import Quantity, QuantityLike, quantity
 
 
 class CPUOffloadingOptimizer(torch.optim.Optimizer):

@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from typing import Any
 from warnings import warn
 
-from calc.arguments import one_of
 from calc.codesign.resolvent_problem import DTYPES, Problem
 from calc.codesign.resolvent_trust import verified
-from calc.errors import InputError
+from calc.core.arguments import one_of
+from calc.core.errors import InputError
 
 METHODS = ("ratio", "scaled", "theta_phi")
 BACKENDS = ("numpy", "numba", "torch", "triton")

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from calc.errors import InputError, NumpyNeededError, shown
+from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 try:
     import numpy
@@ -180,7 +180,8 @@ def _entries(name: str, given: Any) -> Any:
         return array
     if array.dtype.kind not in "iufc":
         raise InputError(
-            f"resolvent_diagonal(): {name} must hold real or complex numbers; got {shown(given)}"
+            f"resolvent_diagonal(): {name} must hold real or complex numbers;"
+            f" got {abbreviated(given)}"
         )
     if array.dtype.kind in "fc" and not math.isfinite(largest(array)):
         first = tuple(int(each) for each in numpy.argwhere(~numpy.isfinite(array))[0])

@@ -15,7 +15,7 @@ import torch
 
 from calc.codesign.resolvent_problem import Computed, Problem, batch_shape
 from calc.codesign.resolvent_trust import verified
-from calc.errors import InputError, shown
+from calc.core.errors import InputError, abbreviated
 
 FORMATS = {
     "complex64": (torch.complex64, torch.complex64),
@@ -217,7 +217,7 @@ def _cast(name: str, given: Any, device: Any, working: torch.dtype) -> torch.Ten
         if array.dtype.kind not in "iufc" and array.size:
             raise InputError(
                 f"resolvent_diagonal(): {name} must hold real or complex numbers;"
-                f" got {shown(given)}"
+                f" got {abbreviated(given)}"
             )
         given = torch.as_tensor(array, device=device)
     if given.dtype == torch.bool:

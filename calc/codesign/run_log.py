@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calc.errors import InputError, shown
-from calc.units import Quantity, QuantityLike, quantity
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
     from calc.codesign.training_step import Step
@@ -145,7 +145,7 @@ class RunLog:
 def read_run(path: Path | str) -> LoggedRun:
     """The run that a log tells of; `calc training` shows it.
 
-    >>> from calc.records import DATA
+    >>> from calc.core.records import DATA
     >>> run = read_run(DATA / "measured" / "training_run.jsonl")
     >>> len(run.steps), run.events("overflow")
     (72, [24, 48])
@@ -181,7 +181,7 @@ def _step(source: Path, number: int, line: str) -> LoggedStep:
             return step
     except TypeError:
         pass
-    raise InputError(f"{source}, line {number}: {shown(line)} is no step of a run")
+    raise InputError(f"{source}, line {number}: {abbreviated(line)} is no step of a run")
 
 
 def _read(source: Path, number: int, line: str) -> dict[str, Any]:
@@ -190,5 +190,5 @@ def _read(source: Path, number: int, line: str) -> dict[str, Any]:
     except ValueError:
         row = None
     if not isinstance(row, dict):
-        raise InputError(f"{source}, line {number}: {shown(line)} is no line of a log")
+        raise InputError(f"{source}, line {number}: {abbreviated(line)} is no line of a log")
     return row

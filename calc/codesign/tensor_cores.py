@@ -12,9 +12,9 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from calc.arguments import whole_number
 from calc.codesign.torch_extra import torch
-from calc.errors import InputError, shown
+from calc.core.arguments import whole_number
+from calc.core.errors import InputError, abbreviated
 
 # Bytes of a row that is read whole, and bytes at which a generation is at its best.
 # Source: nvidia2023matmul
@@ -65,9 +65,11 @@ def tensor_core_multiple(dtype: Any, device: str = "ampere", best: bool = False)
     """
     generation = _this_gpu() if device == "cuda" else device
     if generation not in FORMATS:
-        raise InputError(f"device is one of {', '.join(FORMATS)} or cuda; got {shown(device)}")
+        raise InputError(
+            f"device is one of {', '.join(FORMATS)} or cuda; got {abbreviated(device)}"
+        )
     if dtype not in FORMATS[generation]:
-        raise InputError(f"the tensor cores of {generation} do not compute in {shown(dtype)}")
+        raise InputError(f"the tensor cores of {generation} do not compute in {abbreviated(dtype)}")
     multiple: int = (BEST_BYTES[generation] if best else ROW_BYTES) // dtype.itemsize
     return multiple
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc.errors import MissingExtraError
+from calc.core.errors import MissingExtraError
 
 try:
     import torch

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calc.codesign.torch_extra import torch
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 Loss = Callable[[Any, Any], Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from calc import collectives, constants, hardware, links, training
+from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
-from calc.units import Quantity, quantity
 
 
 class GradientExchange:

@@ -17,9 +17,9 @@ from calc import (
     training,
     transformer,
 )
+from calc.core.units import Quantity
 from calc.inference import Pass
 from calc.planning import Plan, plan
-from calc.units import Quantity
 
 
 def _year(fact: Quantity) -> int:

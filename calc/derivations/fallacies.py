@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from calc import collectives, constants, hardware, links, memory, roofline, training
+from calc.core.units import quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.roofline import BatchSize, DecodeStep
-from calc.units import quantity
 
 
 class DoubledDevices:

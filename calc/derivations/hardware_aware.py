@@ -8,9 +8,9 @@ import polars
 from polars import col
 
 from calc import constants, energy, formats, hardware, measure, roofline
+from calc.core.records import DATA
+from calc.core.units import Quantity, quantity
 from calc.derivations.roofline import DecodeStep
-from calc.records import DATA
-from calc.units import Quantity, quantity
 
 MEASURED = DATA / "measured"
 KERNELS = polars.read_csv(MEASURED / "cpu_kernels.csv").with_columns(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from calc import constants, energy, hardware, quantity, roofline, training
+from calc.core.units import Quantity
 from calc.derivations.quoting import Quoted, approximately, show
 from calc.hardware import Accelerator
-from calc.units import Quantity
 
 # How the key of a device begins tells its table; whatever begins otherwise is a datacentre GPU.
 CLOUD = ("tpu", "trainium", "gaudi")

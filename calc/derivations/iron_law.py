@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calc import hardware, roofline
+from calc.core.units import quantity
 from calc.derivations.roofline import DecodeStep
-from calc.units import quantity
 
 
 class IronLaw:

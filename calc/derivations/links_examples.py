@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from calc import constants, hardware, links, training
+from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
-from calc.units import Quantity, quantity
 
 
 class LongLink:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from calc import constants, hardware, queueing, training, transformer
+from calc.core.units import quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
-from calc.units import quantity
 
 
 def number_over_time(

@@ -9,8 +9,8 @@ import polars
 from polars import col
 
 from calc import simulation, sparsity
-from calc.records import DATA
-from calc.units import Quantity, quantity
+from calc.core.records import DATA
+from calc.core.units import Quantity, quantity
 
 MEASURED = DATA / "measured"
 SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "digits.toml").read_text(encoding="utf-8"))

@@ -6,9 +6,9 @@ from math import log10
 from typing import NamedTuple
 
 from calc import constants, hardware, memory, queueing, roofline, training
+from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
 from calc.derivations.quoting import Quoted, approximately, between, show
-from calc.units import Quantity, quantity
 
 
 class Level(NamedTuple):

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from calc import constants, formats, hardware
+from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
 from calc.formats import Block, Float, Integer
-from calc.units import Quantity, quantity
 
 
 def _after_updates(form: Float, weight: float, update: float, steps: int) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import ceil
 
 from calc import constants, energy, hardware, links, training
+from calc.core.units import quantity
 from calc.derivations.quoting import Quoted, approximately, between, show
-from calc.units import quantity
 
 
 class NumbersToKnow:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from calc import formats, hardware, quantization, roofline, training
-from calc.units import Quantity, quantity
+from calc.core.units import Quantity, quantity
 
 
 def _normal(count: int, stride: int = 1) -> Any:

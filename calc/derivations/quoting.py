@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calc import formatting
-from calc.errors import InputError
-from calc.units import Quantity
+from calc.core import formatting
+from calc.core.errors import InputError
+from calc.core.units import Quantity
 
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
 

@@ -15,8 +15,8 @@ from calc.codesign.accuracy import INPUT_KINDS, overflow_onset
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.codesign.resolvent_numpy import scaled_minors
 from calc.codesign.resolvent_problem import Problem
-from calc.records import DATA
-from calc.units import quantity
+from calc.core.records import DATA
+from calc.core.units import quantity
 
 MEASURED = DATA / "measured"
 SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "resolvent.toml").read_text(encoding="utf-8"))

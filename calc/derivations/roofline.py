@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calc import hardware, roofline, training
-from calc.units import Quantity, quantity
+from calc.core.units import Quantity, quantity
 
 
 class A100Roofline:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calc import constants, scaling
+from calc.core.units import Quantity, quantity
 from calc.derivations.roofline import A100Roofline, FusedMatmulRelu
-from calc.units import Quantity, quantity
 
 
 class FixedWork:

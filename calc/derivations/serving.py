@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from calc import collectives, hardware, inference, models, queueing, transformer
+from calc.core.units import Quantity, quantity
 from calc.inference import Pass
 from calc.models import Transformer
-from calc.units import Quantity, quantity
 
 
 def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> Pass:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calc import constants, formats, hardware, links
+from calc.core.units import Quantity, quantity
 from calc.derivations.memory_hierarchy import HumanScale
 from calc.derivations.numbers_to_know import (
     AnchorBandwidths,
@@ -14,7 +15,6 @@ from calc.derivations.numbers_to_know import (
     WorkPerToken,
 )
 from calc.derivations.quoting import Quoted, approximately
-from calc.units import Quantity, quantity
 
 
 class OnePage:

@@ -7,7 +7,8 @@ import statistics
 import tomllib
 from collections.abc import Iterable
 
-from calc.records import DATA
+from calc.core.records import DATA
+from calc.core.units import Quantity, quantity
 from calc.simulation import (
     PRECISIONS,
     LayerSizes,
@@ -20,7 +21,6 @@ from calc.simulation import (
     int8_overhead,
     lost_speed,
 )
-from calc.units import Quantity, quantity
 
 
 class ReferenceNetwork:

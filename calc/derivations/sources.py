@@ -10,11 +10,11 @@ from itertools import chain, groupby
 from typing import Any
 
 from calc import constants, hardware, models, runs
+from calc.core.records import DATA, KINDS, Record
+from calc.core.units import Quantity
 from calc.derivations.quoting import show
 from calc.hardware import Accelerator
-from calc.records import DATA, KINDS, Record
 from calc.runs import Run
-from calc.units import Quantity
 
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
 CONSTANTS_FILE = DATA / "constants.toml"

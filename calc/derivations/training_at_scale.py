@@ -6,11 +6,11 @@ from itertools import repeat
 from typing import Any
 
 from calc import collectives, hardware, models, parallelism, quantity, runs, training, transformer
+from calc.core.units import Quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
 from calc.parallelism import DeviceMemory, Layout, Link, Step
-from calc.units import Quantity
 
 LLAMA = models.get("llama-3-70b")
 

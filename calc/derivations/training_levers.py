@@ -9,9 +9,9 @@ import polars
 from polars import col
 
 from calc import codesign, hardware, links, models, roofline, scaling, training, transformer
+from calc.core.records import DATA
+from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths
-from calc.records import DATA
-from calc.units import Quantity, quantity
 
 MEASURED = DATA / "measured"
 SETTINGS: dict[str, Any] = tomllib.loads(

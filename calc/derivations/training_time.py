@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calc import collectives, constants, energy, hardware, runs, training
+from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
-from calc.units import Quantity, quantity
 
 
 class FirstEstimate:

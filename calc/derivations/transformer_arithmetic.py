@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calc import hardware, models, quantity, quantization, roofline, runs, training, transformer
+from calc.core.units import Quantity
 from calc.models import Transformer
-from calc.units import Quantity
 
 
 class ModelParts:

@@ -12,7 +12,7 @@ the triad in one pass and the latencies in full, torch other number formats and 
 
 from __future__ import annotations
 
-from calc.errors import MissingExtraError
+from calc.core.errors import MissingExtraError
 
 try:
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package

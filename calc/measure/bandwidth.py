@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy
 
+from calc.core.units import quantity
 from calc.measure.arrays import filled
 from calc.measure.threads import in_slices
 from calc.measure.timing import Measured, timed
-from calc.units import quantity
 
 BLOCK = 2**12  # elements: three blocks of FP64 stay in a cache of 128 KiB
 

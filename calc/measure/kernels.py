@@ -19,9 +19,9 @@ import numpy
 from numpy.lib.stride_tricks import sliding_window_view
 
 from calc.codesign.resolvent import resolvent_diagonal
+from calc.core.units import quantity
 from calc.measure.arrays import empty, filled
 from calc.roofline import Workload, elementwise, gemm
-from calc.units import quantity
 
 SEED = 0
 BYTES = {"fp32": 4, "fp64": 8}

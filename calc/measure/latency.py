@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from calc.errors import InputError
+from calc.core.errors import InputError
 from calc.measure.arrays import LINE
 from calc.measure.timing import Measured, timed_anew
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy
 
-from calc.errors import InputError
-from calc.units import Quantity, quantity
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
 
 ROOT = Path("/")
 PACKAGES = ("numpy", "numba", "torch")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from calc import roofline
+from calc.core.units import quantity
 from calc.hardware import Accelerator
-from calc.units import quantity
 
 WIDTH, HEIGHT = 56, 10
 

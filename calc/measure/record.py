@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from calc import hardware
-from calc.errors import InputError, shown
-from calc.files import with_whole_file, writable
+from calc.core.errors import InputError, abbreviated
+from calc.core.files import writable, write_atomically
+from calc.core.units import quantity
 from calc.hardware import Accelerator
 from calc.measure.surveying import Survey
 from calc.measure.timing import Measured
-from calc.units import quantity
 
 SOURCE = "calc-measure"
 NO_METER = "calc measure reads no meter of power."
@@ -122,14 +122,14 @@ def save(survey: Survey, path: Path | str, command: str) -> Accelerator:
         except InputError as error:
             raise InputError(str(error).replace(partial, str(path))) from None
 
-    with_whole_file(writable(path), write)
+    write_atomically(writable(path), write)
     return read(path)
 
 
 def read(path: Path | str) -> Accelerator:
     """The one accelerator of a file that `calc measure` wrote.
 
-    >>> from calc.records import DATA
+    >>> from calc.core.records import DATA
     >>> read(DATA / "measured" / "cpu.toml").measurement["command"]
     'python -m benchmarks.record_machine'
     """
@@ -145,7 +145,7 @@ def read(path: Path | str) -> Accelerator:
         if not isinstance(found[0].measurement.get(name), kind):
             raise InputError(
                 f"{path}: measurement.{name} must be {what}, as `calc measure` writes it;"
-                f" got {shown(found[0].measurement.get(name))}"
+                f" got {abbreviated(found[0].measurement.get(name))}"
             )
     return found[0]
 

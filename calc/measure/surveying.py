@@ -9,11 +9,11 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from calc.errors import InputError
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
 from calc.measure import bandwidth, gemm, latency, working_set
 from calc.measure.machine import Machine, this_machine
 from calc.measure.timing import Measured, NoisyError
-from calc.units import Quantity, quantity
 
 Progress = Callable[[int, int], None]
 Steps = dict[tuple[str, Any], Callable[[], Measured]]

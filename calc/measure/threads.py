@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from calc.errors import MissingExtraError
+from calc.core.errors import MissingExtraError
 
 
 @contextmanager

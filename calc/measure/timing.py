@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from calc.errors import InputError
-from calc.units import Quantity, quantity
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
 
 NOISY = 0.2
 TRIES = 3

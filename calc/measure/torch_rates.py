@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from calc import roofline
-from calc.errors import InputError, MissingExtraError
+from calc.core.errors import InputError, MissingExtraError
+from calc.core.units import quantity
 from calc.measure.timing import Measured, timed
-from calc.units import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from calc import roofline
+from calc.core.units import Quantity, quantity
 from calc.hardware import Accelerator
 from calc.measure.kernels import Kernel
 from calc.measure.surveying import Progress
 from calc.measure.threads import blas_threads
 from calc.measure.timing import Measured, NoisyError, timed
-from calc.units import Quantity, quantity
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def validate(
     A kernel whose repeats are too far apart has no measured time.
 
     >>> from calc.measure import read, suite
-    >>> from calc.records import DATA
+    >>> from calc.core.records import DATA
     >>> [scale] = validate(suite(2**20)[8:9], read(DATA / "measured" / "cpu.toml"))
     >>> print(scale.name, scale.operations, scale.traffic)  # scale.ratio is this machine's
     scale 131.1 kFLOP 2.097 MB

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from calc.core.units import quantity
 from calc.measure.arrays import LINE, filled
 from calc.measure.bandwidth import one_triad
 from calc.measure.timing import Measured, timed_anew
-from calc.units import quantity
 
 SMALLEST = 2**13
 ENOUGH = 2**22  # bytes of a call, so that the time of calling is not seen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from calc.errors import InputError, shown
-from calc.units import Quantity, quantity
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router")
@@ -266,6 +266,6 @@ class Transformer:
 def check_transformer(model: Any) -> None:
     """Refuse what is no transformer."""
     if not isinstance(model, Transformer):
-        name = getattr(model, "name", shown(model))
+        name = getattr(model, "name", abbreviated(model))
         hint = f": write models.get({name})" if isinstance(model, str) else ""
         raise InputError(f"a transformer of calc.models is needed here; got {name}{hint}")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calc.errors import InputError, shown
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import quantity
 from calc.models.architecture import BIASES, Transformer
-from calc.units import quantity
 
 COUNTS = {
     "layers": "num_hidden_layers",
@@ -58,7 +58,8 @@ def from_config(path: str | Path) -> Transformer:
     family = config.get("model_type")
     if family not in FAMILIES:
         raise InputError(
-            f"{path}: its model_type must be one of {', '.join(FAMILIES)}; got {shown(family)}"
+            f"{path}: its model_type must be one of {', '.join(FAMILIES)};"
+            f" got {abbreviated(family)}"
         )
     if family == "llama" and "num_attention_heads" in config:  # the first ones have no groups
         config.setdefault("num_key_value_heads", config["num_attention_heads"])
@@ -101,7 +102,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: is not valid JSON: {error}") from None
     if not isinstance(config, dict):
         raise InputError(
-            f"{path}: must hold a JSON object, as config.json does; got {shown(config)}"
+            f"{path}: must hold a JSON object, as config.json does; got {abbreviated(config)}"
         )
     return config
 
@@ -109,7 +110,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
     count = config[name]
     if type(count) is not int or count < 1:
-        raise InputError(f"{path}: {name} must be a whole number above 0; got {shown(count)}")
+        raise InputError(f"{path}: {name} must be a whole number above 0; got {abbreviated(count)}")
     return count
 
 

@@ -6,10 +6,10 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, overload
 
-from calc.errors import InputError, did_you_mean, shown
+from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.records import DATA, read_record, read_toml
 from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
 from calc.models.resnet import ResNet
-from calc.records import DATA, read_record, read_toml
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
@@ -44,7 +44,7 @@ def get(key: str) -> Transformer | ResNet:
     spellings = {_spelling(name): name for name in names()}
     if _spelling(key) not in spellings:
         raise InputError(
-            f"there is no model {shown(key)}; {did_you_mean(str(key).lower(), names())}"
+            f"there is no model {abbreviated(key)}; {did_you_mean(str(key).lower(), names())}"
             "`calc list models` prints them all"
         )
     return _get(spellings[_spelling(key)])

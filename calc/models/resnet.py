@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from calc.units import Quantity, quantity
+from calc.core.units import Quantity, quantity
 
 COLOURS = 3
 EXPANSION = 4  # of a block's channels, from its second convolution to its third

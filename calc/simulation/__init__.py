@@ -8,7 +8,7 @@ These are approximations for comparing designs: no caches, no effects of instruc
 
 from __future__ import annotations
 
-from calc.errors import MissingExtraError
+from calc.core.errors import MissingExtraError
 
 try:
     import numpy as _numpy  # noqa: F401  # said once, in a sentence, for every module of the package

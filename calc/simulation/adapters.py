@@ -9,8 +9,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy
 
-from calc.arguments import number, whole_number
-from calc.errors import InputError, shown
+from calc.core.arguments import number, whole_number
+from calc.core.errors import InputError, abbreviated
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History, NeuralNetwork
 from calc.simulation.precision import arithmetic
@@ -222,7 +222,7 @@ def trainable(model: Any, inputs: int, classes: int) -> TrainableModel:
     if hasattr(model, "named_modules"):
         return TorchNetwork(model)
     raise InputError(
-        f"cannot train {shown(model)}: it needs fit, predict and with_precision, or to be"
+        f"cannot train {abbreviated(model)}: it needs fit, predict and with_precision, or to be"
         f" scikit-learn's MLPClassifier or a torch module"
     )
 

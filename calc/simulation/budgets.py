@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from calc.arguments import listed, memory as checked_memory, whole_bytes
-from calc.errors import InputError, shown
-from calc.units import QuantityLike, quantity
+from calc.core.arguments import listed, memory as checked_memory, whole_bytes
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import QuantityLike, quantity
 
 
 def memory_violations(memory: QuantityLike, budgets: Iterable[QuantityLike]) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def budget_keys(budgets: Iterable[QuantityLike]) -> dict[str, int]:
         limit = checked_budget(given)
         if limit in first:
             raise InputError(
-                f"each budget may be given once; {shown(given)} is as large as"
-                f" {shown(first[limit])}"
+                f"each budget may be given once; {abbreviated(given)} is as large as"
+                f" {abbreviated(first[limit])}"
             )
         first[limit] = given
         keys[key_of(given)] = limit

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from calc.arguments import in_bytes, memory, whole_bytes, whole_number
-from calc.errors import InputError, shown
+from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History
@@ -16,7 +17,6 @@ from calc.simulation.planning import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import copies_of_parameters, int8_overhead
 from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
-from calc.units import Quantity, QuantityLike, quantity
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class HardwareSimulationConfig:
             object.__setattr__(self, name, value)
         for name in ("enabled", "sleep", "run_infeasible"):
             if not isinstance(getattr(self, name), bool):
-                given = shown(getattr(self, name))
+                given = abbreviated(getattr(self, name))
                 raise InputError(f"{name} must be True or False; got {given}")
         arithmetic(self.precision_mode)
         copies_of_parameters(self.mode, self.optimizer)
@@ -141,7 +141,9 @@ def apply_precision_constraint(model: TrainableModel, precision: str) -> Trainab
     """
     arithmetic(precision)
     if not isinstance(model, TrainableModel):
-        raise InputError(f"cannot change the precision of {shown(model)}: it has no with_precision")
+        raise InputError(
+            f"cannot change the precision of {abbreviated(model)}: it has no with_precision"
+        )
     return model.with_precision(precision)
 
 
@@ -162,7 +164,7 @@ def prepare_hardware_constrained_run(
     config = simulation_config
     if not isinstance(config, HardwareSimulationConfig):
         raise InputError(
-            f"simulation_config must be a HardwareSimulationConfig; got {shown(config)}"
+            f"simulation_config must be a HardwareSimulationConfig; got {abbreviated(config)}"
         )
     own_precision = getattr(model, "precision", "float32")
     precision = config.precision_mode if config.enabled else own_precision

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from calc.arguments import number, whole_number
-from calc.errors import InputError, MissingExtraError, shown
+from calc.core.arguments import number, whole_number
+from calc.core.errors import InputError, MissingExtraError, abbreviated
 
 
 class Split(NamedTuple):
@@ -36,7 +36,9 @@ def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
         raise MissingExtraError("digits()", "scikit-learn", "simulation") from None
     fraction = number("digits(): test_fraction", test_fraction, above=0.0)
     if fraction >= 1:
-        raise InputError(f"digits(): test_fraction must be below 1; got {shown(test_fraction)}")
+        raise InputError(
+            f"digits(): test_fraction must be below 1; got {abbreviated(test_fraction)}"
+        )
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(numpy.float32)
     order = numpy.random.default_rng(whole_number("seed", seed, at_least=0)).permutation(len(X))
@@ -50,7 +52,7 @@ def checked_samples(X: Any, width: int | None = None) -> Any:
     try:
         samples = numpy.asarray(X, dtype=numpy.float32)
     except (TypeError, ValueError):
-        raise InputError(f"X must be rows of numbers; got {shown(X)}") from None
+        raise InputError(f"X must be rows of numbers; got {abbreviated(X)}") from None
     if samples.ndim != 2 or width not in (None, samples.shape[1]):
         wide = "numbers" if width is None else f"{width} numbers each"
         raise InputError(f"X must be rows of {wide}; got shape {samples.shape}")
@@ -70,7 +72,7 @@ def checked_labels(y: Any, samples: int, classes: int | None = None) -> Any:
             f"y must hold a label for each of the {samples} samples; got shape {labels.shape}"
         )
     if labels.dtype.kind not in "iu":
-        raise InputError(f"y must hold whole numbers; got {labels.dtype} in {shown(y)}")
+        raise InputError(f"y must hold whole numbers; got {labels.dtype} in {abbreviated(y)}")
     out = labels < 0 if classes is None else (labels < 0) | (labels >= classes)
     if out.any():
         most = "" if classes is None else f" to {classes - 1}, one for each output"
@@ -92,7 +94,7 @@ def checked_split(data: Any, inputs: int, classes: int) -> Split:
         train, train_labels, test, test_labels = data
     except (TypeError, ValueError):
         raise InputError(
-            f"data must be four arrays: X_train, y_train, X_test, y_test; got {shown(data)}"
+            f"data must be four arrays: X_train, y_train, X_test, y_test; got {abbreviated(data)}"
         ) from None
     halves = []
     for samples, labels in ((train, train_labels), (test, test_labels)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calc.errors import InputError, MissingExtraError, shown
-from calc.files import with_whole_file, writable
+from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.files import writable, write_atomically
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -19,7 +19,8 @@ def frame_of(table: Any) -> DataFrame:
         frame: DataFrame = table if isinstance(table, polars.DataFrame) else polars.DataFrame(table)
     except (TypeError, ValueError, polars.exceptions.PolarsError) as error:
         raise InputError(
-            f"a table is needed: a polars frame, or rows that it can be made of; got {shown(table)}"
+            f"a table is needed: a polars frame, or rows that it can be made of;"
+            f" got {abbreviated(table)}"
         ) from error
     return frame
 
@@ -37,7 +38,7 @@ def write_table(table: DataFrame, path: Path | str) -> None:
     """
     target = checked_target(path)
     frame = frame_of(table)
-    with_whole_file(target, frame.write_csv if target.suffix == ".csv" else frame.write_parquet)
+    write_atomically(target, frame.write_csv if target.suffix == ".csv" else frame.write_parquet)
 
 
 def checked_target(path: Path | str) -> Path:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy
 
 from calc import constants, energy
-from calc.arguments import in_bytes, number, whole_number
-from calc.errors import InputError, shown
+from calc.core.arguments import in_bytes, number, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.data import Split, checked_split
 from calc.simulation.network import NeuralNetwork, checked_network
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import elements_per_sample
 from calc.simulation.storage import FORMATS, stored
-from calc.units import Quantity, QuantityLike, quantity
 
 OPERATIONS_PER_WEIGHT = 2  # a multiplication and an addition
 # What a multiplication and an addition of each precision take; sums are kept in 32 bits.
@@ -142,7 +142,7 @@ def collect_metrics(
 def checked_power(power: QuantityLike) -> Quantity:
     """Watts, positive and finite; the law that uses them says what is wrong."""
     if isinstance(power, bool | int | float):
-        raise InputError(f'power needs a unit, as in "15 W"; got {shown(power)}')
+        raise InputError(f'power needs a unit, as in "15 W"; got {abbreviated(power)}')
     watts = quantity(power)
     energy.energy_of_run(watts, "1 s")
     return watts

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
-from calc.arguments import listed, number, whole_number
-from calc.errors import InputError, shown
+from calc.core.arguments import listed, number, whole_number
+from calc.core.errors import InputError, abbreviated
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.precision import Arithmetic, arithmetic
 
@@ -66,7 +66,7 @@ class NeuralNetwork:
         if len(self.layer_sizes) < 2:
             raise InputError(
                 f"NeuralNetwork(): layer_sizes needs inputs and at least one layer;"
-                f" got {shown(layer_sizes)}"
+                f" got {abbreviated(layer_sizes)}"
             )
         self.activations = _checked_activations(activations, len(self.layer_sizes) - 1)
         self.precision = precision
@@ -209,7 +209,9 @@ class NeuralNetwork:
 def checked_network(model: Any) -> None:
     """Only a network of this package, with weights, can be measured, pruned or asked."""
     if not isinstance(model, NeuralNetwork):
-        raise InputError(f"a NeuralNetwork is needed, whose weights are known; got {shown(model)}")
+        raise InputError(
+            f"a NeuralNetwork is needed, whose weights are known; got {abbreviated(model)}"
+        )
     if not model.weights:
         raise InputError("the network has no weights yet; fit() or initialize() it first")
 
@@ -225,6 +227,6 @@ def _checked_activations(activations: Sequence[str], layers: int) -> tuple[str, 
     if len(words) != layers or words[-1] != "softmax" or not known:
         raise InputError(
             f"NeuralNetwork(): activations needs a word for each of the {layers} layers, of"
-            f" {', '.join(ACTIVATIONS)}, and softmax for the last; got {shown(activations)}"
+            f" {', '.join(ACTIVATIONS)}, and softmax for the last; got {abbreviated(activations)}"
         )
     return words

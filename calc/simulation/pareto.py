@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from calc.arguments import one_of
-from calc.errors import InputError, shown
+from calc.core.arguments import one_of
+from calc.core.errors import InputError, abbreviated
 from calc.simulation.frames import frame_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _checked(objectives: Mapping[str, str]) -> list[tuple[str, str]]:
     if not isinstance(objectives, Mapping) or not objectives:
         raise InputError(
             f"pareto_frontier(): objectives must name columns and their directions, as in"
-            f' {{"accuracy": "max"}}; got {shown(objectives)}'
+            f' {{"accuracy": "max"}}; got {abbreviated(objectives)}'
         )
     for name, direction in objectives.items():
         one_of(f"pareto_frontier(): the direction of {name}", direction, DIRECTIONS)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from calc.arguments import in_bytes, memory, whole_bytes, whole_number
-from calc.elementwise import floor
-from calc.errors import InputError, shown
+from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
+from calc.core.elementwise import floor
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.precision import PRECISIONS, arithmetic
 from calc.simulation.sizing import (
     elements_per_sample,
@@ -17,7 +18,6 @@ from calc.simulation.sizing import (
     estimate_parameter_memory,
     sizes,
 )
-from calc.units import Quantity, QuantityLike, quantity
 
 # What decides a batch; of two that allow the same, the one that is named first.
 LIMITS = ("request", "limit", "memory", "dataset")
@@ -162,7 +162,7 @@ def _whole_numbers(name: str, given: Any) -> Any:
     array = numpy.asarray(given)
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
-        raise InputError(f"{name} must be whole numbers from 1; got {shown(given)}")
+        raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
     return array.astype(numpy.int64)
 
 
@@ -171,7 +171,7 @@ def _budgets(given: QuantityLike) -> Any:
         return whole_bytes(memory("budgets", given))
     if not isinstance(given, Quantity) or not given.check("[information]"):
         raise InputError(
-            f'budgets must be memory, as quantity([256, 512], "MiB") is; got {shown(given)}'
+            f'budgets must be memory, as quantity([256, 512], "MiB") is; got {abbreviated(given)}'
         )
     held = numpy.asarray(given.m_as("byte"))
     bad = ~((held >= 1) & (held < LARGEST))  # NaN, too

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy
 
 from calc import quantization
-from calc.errors import InputError, shown
+from calc.core.errors import InputError, abbreviated
 
 FLOAT32 = numpy.float32
 ACCUMULATOR_MAX = 2**31 - 1
@@ -122,5 +122,5 @@ def arithmetic(precision: str) -> Arithmetic:
     """
     if not isinstance(precision, str) or precision not in PRECISIONS:
         known = ", ".join(PRECISIONS)
-        raise InputError(f"there is no precision {shown(precision)}; there are {known}")
+        raise InputError(f"there is no precision {abbreviated(precision)}; there are {known}")
     return PRECISIONS[precision]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
-from calc.arguments import number, one_of
-from calc.elementwise import floor
-from calc.errors import InputError, shown
+from calc.core.arguments import number, one_of
+from calc.core.elementwise import floor
+from calc.core.errors import InputError, abbreviated
 from calc.simulation.network import NeuralNetwork, checked_network
 
 KINDS = ("unstructured", "structured")
@@ -42,7 +42,7 @@ def checked_level(level: Any) -> float:
     """A share that leaves something: from 0, and below 1."""
     share = number("a pruning level", level)
     if share >= 1:
-        raise InputError(f"a pruning level must be below 1; got {shown(level)}")
+        raise InputError(f"a pruning level must be below 1; got {abbreviated(level)}")
     return share
 
 

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from calc.errors import InputError
-from calc.files import with_whole_file, writable
+from calc.core.errors import InputError
+from calc.core.files import writable, write_atomically
 
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ class RowFile:
         first, *rows = [self._read(number, line) for number, line in enumerate(whole.splitlines())]
         self._check_settings(first)
         if whole != found:
-            with_whole_file(self.path, lambda name: Path(name).write_text(whole, encoding="utf-8"))
+            write_atomically(self.path, lambda name: Path(name).write_text(whole, encoding="utf-8"))
         return rows
 
     def append(self, row: Row) -> None:

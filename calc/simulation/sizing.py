@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
-from calc.arguments import in_bytes, listed, one_of, whole_bytes, whole_number
-from calc.errors import InputError, shown
+from calc.core.arguments import in_bytes, listed, one_of, whole_bytes, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity
 from calc.simulation.precision import arithmetic
-from calc.units import Quantity
 
 MODES = ("all_outputs", "inference", "training")
 # Numbers that an optimizer keeps for each parameter, beside the parameter and its gradient.
@@ -69,7 +69,7 @@ class LayerSizes:
         if len(counted) < 2:
             raise InputError(
                 f"LayerSizes.dense() needs the inputs and the outputs of at least one layer;"
-                f" got {shown(widths)}"
+                f" got {abbreviated(widths)}"
             )
         return cls(
             counted, tuple(inputs * outputs + outputs for inputs, outputs in pairwise(counted))
@@ -96,7 +96,7 @@ def sizes(model: Any) -> LayerSizes:
     if hasattr(model, "named_modules"):
         return torch_sizes(model)
     raise InputError(
-        f"cannot size {shown(model)}: it needs layer_widths and parameter_counts, or to be a"
+        f"cannot size {abbreviated(model)}: it needs layer_widths and parameter_counts, or to be a"
         f" multilayer perceptron of scikit-learn or a torch module"
     )
 
@@ -111,7 +111,8 @@ def sklearn_sizes(perceptron: Any) -> LayerSizes:
     """
     if not hasattr(perceptron, "coefs_"):
         raise InputError(
-            f"cannot size {shown(perceptron)} before it is fitted: scikit-learn learns the widths"
+            f"cannot size {abbreviated(perceptron)} before it is fitted:"
+            f" scikit-learn learns the widths"
             f" of input and output from the data; give LayerSizes.dense(...) instead"
         )
     weights, biases = perceptron.coefs_, perceptron.intercepts_
@@ -135,12 +136,12 @@ def torch_sizes(module: Any, sample_shape: Sequence[int] | None = None) -> Layer
     """
     layers = [part for part in module.modules() if any(True for _ in part.parameters(False))]
     if not layers:
-        raise InputError(f"cannot size {shown(module)}: it has no parameters")
+        raise InputError(f"cannot size {abbreviated(module)}: it has no parameters")
     if sample_shape is None:
         if not all(hasattr(layer, "in_features") for layer in layers):
             raise InputError(
-                f"cannot size {shown(module)} without sample_shape, the shape of one sample: not"
-                f" all of its layers are Linear; ask torch_sizes(module, sample_shape)"
+                f"cannot size {abbreviated(module)} without sample_shape, the shape of one sample:"
+                f" not all of its layers are Linear; ask torch_sizes(module, sample_shape)"
             )
         widths = [layers[0].in_features, *(layer.out_features for layer in layers)]
         return LayerSizes(tuple(widths), tuple(map(_torch_parameters, layers)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from calc.arguments import number
-from calc.errors import InputError, shown
-from calc.units import Quantity, QuantityLike, quantity
+from calc.core.arguments import number
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 
 
 def speed_factor(given: float, name: str = "compute_speed_factor") -> float:
@@ -50,7 +50,7 @@ def apply_compute_slowdown(elapsed: QuantityLike, factor: float, sleep: bool = F
     seconds = number("elapsed", duration.m_as("s"))
     simulated = seconds * speed_factor(factor, "factor")
     if not isinstance(sleep, bool):
-        raise InputError(f"sleep must be True or False; got {shown(sleep)}")
+        raise InputError(f"sleep must be True or False; got {abbreviated(sleep)}")
     if sleep:
         time.sleep(simulated - seconds)
     return quantity(simulated, "s").to(duration.units)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from calc import elementwise, sparsity
-from calc.arguments import in_bytes, listed, one_of, whole_number
-from calc.errors import InputError, shown
-from calc.law import FRACTION
+from calc import sparsity
+from calc.core import elementwise
+from calc.core.arguments import in_bytes, listed, one_of, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import FRACTION
+from calc.core.units import Quantity, as_float_or_array, quantity
 from calc.simulation.precision import arithmetic
-from calc.units import Quantity, checked_magnitude, quantity
 
 FORMATS = ("dense", "csr", "bitmask")
 INDEX_SIZE = "16 bit"
@@ -35,10 +36,10 @@ def storage_bytes(
     2.925 MB
     """
     rows, columns = _checked_shape(shape)
-    share = checked_magnitude(sparsity)
+    share = as_float_or_array(sparsity)
     if not FRACTION.holds(*_extremes(share)):
         raise InputError(
-            f"storage_bytes(): sparsity must be {FRACTION.words}; got {shown(sparsity)}"
+            f"storage_bytes(): sparsity must be {FRACTION.words}; got {abbreviated(sparsity)}"
         )
     zeros = elementwise.floor(rows * columns * share)
     return stored(rows * columns - zeros, rows, columns, precision, format)
@@ -64,7 +65,9 @@ def stored(nonzeros: Any, rows: int, columns: int, precision: str, format: str) 
 def _checked_shape(shape: Sequence[int]) -> tuple[int, int]:
     sides = listed("storage_bytes(): shape", shape)
     if len(sides) != 2:
-        raise InputError(f"storage_bytes(): shape must be rows and columns; got {shown(shape)}")
+        raise InputError(
+            f"storage_bytes(): shape must be rows and columns; got {abbreviated(shape)}"
+        )
     rows, columns = (whole_number("storage_bytes(): each side of a shape", each) for each in sides)
     return rows, columns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from calc.errors import InputError
+from calc.core.errors import InputError
 from calc.simulation.frames import frame_of, imported
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from calc.arguments import listed, number, one_of, whole_number
-from calc.errors import InputError, shown
+from calc.core.arguments import listed, number, one_of, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
 from calc.simulation.data import Split, checked_split
 from calc.simulation.frames import imported
@@ -22,7 +23,6 @@ from calc.simulation.precision import arithmetic
 from calc.simulation.pruning import KINDS, checked_level, prune
 from calc.simulation.resuming import Row, RowFile
 from calc.simulation.storage import FORMATS
-from calc.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -182,7 +182,7 @@ def run_sweep(
     if executor is not None and not isinstance(executor, Executor):
         raise InputError(
             f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
-            f" {shown(executor)}"
+            f" {abbreviated(executor)}"
         )
     sweep = _Sweep(job, limits, variants, on_progress or (lambda done, total: None))
     if resume is not None:
@@ -200,7 +200,7 @@ class _Limits:
         if limit not in keys.values():
             raise InputError(
                 f"active_budget must be one of the budgets, {', '.join(map(str, budgets))};"
-                f" got {shown(active)}"
+                f" got {abbreviated(active)}"
             )
         self.budgets = list(budgets)
         self.active = next(key for key, each in keys.items() if each == limit)
@@ -381,13 +381,14 @@ def _variants(
 def _several(name: str, given: Any, checked: Callable[[Any], Any]) -> list[Any]:
     values = [checked(each) for each in listed(name, given)]
     if not values or len(set(values)) < len(values):
-        raise InputError(f"{name} must be at least one, each given once; got {shown(given)}")
+        raise InputError(f"{name} must be at least one, each given once; got {abbreviated(given)}")
     return values
 
 
 def _checked_model(model: Any) -> NeuralNetwork:
     if not isinstance(model, NeuralNetwork):
         raise InputError(
-            f"run_sweep() trains and prunes a NeuralNetwork of calc.simulation; got {shown(model)}"
+            f"run_sweep() trains and prunes a NeuralNetwork of calc.simulation;"
+            f" got {abbreviated(model)}"
         )
     return model

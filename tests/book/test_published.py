@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from calc import derivations
+from calc.core.units import Quantity
 from calc.derivations import math, show
-from calc.units import Quantity
 from press.check import page_texts
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 

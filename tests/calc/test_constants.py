@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from calc import InputError, constants, quantity
-from calc.citations import bibliography
-from calc.records import DATA
-from calc.units import Unit
+from calc.core.citations import bibliography
+from calc.core.records import DATA
+from calc.core.units import Unit
 
 FILE = DATA / "constants.toml"
 UNITS = {  # what the first word of a name promises; the first comment of the file says the same

@@ -13,7 +13,8 @@ import numpy
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, citations, formats, quantity
+from calc import InputError, formats, quantity
+from calc.core import citations
 from calc.formats import Block, Float, Integer, PowerOfTwo
 
 # Each format with the type that numpy or ml_dtypes has for it.

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import formatting, hardware, quantity
+from calc import hardware, quantity
+from calc.core import formatting
 
 UNITS = [
     "",

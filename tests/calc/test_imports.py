@@ -17,11 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Each module of the library may import modules of its own layer and of those before it.
 LAYERS = [
-    {"errors", "progress"},
-    {"files", "units", "parsing", "formatting"},
-    {"citations", "records"},
+    {"core"},
     {"constants", "hardware", "models", "runs", "formats"},
-    {"law", "elementwise", "arguments"},
     set(calc.LAW_MODULES),
     {"planning"},
     {"derivations", "simulation", "codesign", "measure"},
@@ -53,7 +50,9 @@ def imported(path: Path) -> Iterator[tuple[str, bool]]:
             package = path.relative_to(ROOT).parent.parts
             base = [*package[: len(package) - node.level + 1]] if node.level else []
             base += [node.module] if node.module else []
-            for each in node.names:  # `from calc import roofline` and `from calc.units import x`
+            for (
+                each
+            ) in node.names:  # `from calc import roofline` and `from calc.core.units import x`
                 yield ".".join([*base, each.name]), id(node) in at_once
 
 
@@ -178,7 +177,7 @@ def test_a_missing_extra_is_told_with_what_brings_it(
         sys.modules["{package}"] = None
         try:
             {use}
-        except calc.errors.MissingExtraError as refusal:
+        except calc.core.errors.MissingExtraError as refusal:
             print(refusal)
     """
     needed = package.replace("sklearn", "scikit-learn")

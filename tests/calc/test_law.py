@@ -18,9 +18,9 @@ import pytest
 
 import calc
 from calc import InputError, Quantity, quantity
-from calc.citations import bibliography
-from calc.law import MAY_BE_INFINITE, Range, law
-from calc.units import QuantityLike
+from calc.core.citations import bibliography
+from calc.core.law import MAY_BE_INFINITE, Range, law
+from calc.core.units import QuantityLike
 from tests.calc.references import REFERENCES
 
 LAWS = calc.laws()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calc import InputError, Quantity, models, source
-from calc.citations import bibliography
+from calc.core.citations import bibliography
 from calc.models import data
 
 TRANSFORMERS = [name for name in models.names() if name != "resnet-50"]

@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 
 import calc
 from calc import InputError, hardware, inference, models, quantity
+from calc.core.records import DATA
 from calc.hardware import Accelerator
 from calc.planning import Bounds, Plan, device_counts, plan
-from calc.records import DATA
 
 H100 = hardware.H100
 KEYS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "deepseek-v3", "gemma-2-27b")

@@ -12,8 +12,8 @@ import pytest
 
 import calc
 from calc import InputError, constants, hardware, quantity
-from calc.citations import bibliography, citation
-from calc.records import DATA, KINDS, Record, read_toml
+from calc.core.citations import bibliography, citation
+from calc.core.records import DATA, KINDS, Record, read_toml
 
 GOOD = """
 [latency_of_a_test]

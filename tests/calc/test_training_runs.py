@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from calc import InputError, parallelism, runs, training
-from calc.citations import bibliography
+from calc.core.citations import bibliography
 
 RUNS = [runs.get(name) for name in runs.names()]
 COUNTED_TWICE = {"opt-175b": 8 / 6}  # recomputation is in the reported work

@@ -19,7 +19,7 @@ from pint.util import ParserHelper
 
 import calc
 from calc import InputError, Quantity, quantity
-from calc.units import Unit, registry
+from calc.core.units import Unit, registry
 
 UNITS_BY_DIMENSION = [
     ["byte", "bit", "GB", "GiB", "TB", "kB"],

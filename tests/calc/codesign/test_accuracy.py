@@ -16,7 +16,7 @@ from calc.codesign import (
     validate_mixed_precision_accuracy,
 )
 from calc.codesign.accuracy import COMBINATIONS, reference
-from calc.errors import InputError
+from calc.core.errors import InputError
 from tests.calc.codesign.test_resolvent import banded, dense
 
 

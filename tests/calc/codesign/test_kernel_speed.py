@@ -18,8 +18,8 @@ from calc.codesign import (
 )
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY
 from calc.codesign.resolvent import METHODS
-from calc.errors import InputError
-from calc.records import DATA
+from calc.core.errors import InputError
+from calc.core.records import DATA
 
 SETTINGS: dict[str, Any] = tomllib.loads((DATA / "measured/resolvent.toml").read_text("utf-8"))
 

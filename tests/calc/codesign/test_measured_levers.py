@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from calc import codesign
-from calc.records import DATA
+from calc.core.records import DATA
 
 FOLDER = DATA / "measured"
 ROOT = Path(__file__).resolve().parents[3]

@@ -16,7 +16,7 @@ from scipy.linalg import solve_banded
 from calc.codesign import ResolventError, resolvent_diagonal
 from calc.codesign.resolvent import METHODS
 from calc.codesign.resolvent_problem import DTYPES
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 # Where a reference has 1e-16 itself, and how much rounding the methods may add.
 WITHIN = {"complex128": 1e-11, "mixed": 2e-4, "complex64": 2e-4}

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from calc.codesign import ResolventError, resolvent_diagonal
 from calc.codesign.resolvent import METHODS
 from calc.codesign.resolvent_problem import DTYPES
-from calc.errors import InputError
+from calc.core.errors import InputError
 from tests.calc.codesign.test_resolvent import dense, sample
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")

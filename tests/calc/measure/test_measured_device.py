@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 import calc
 import figures
 from calc import hardware, inference, models, parallelism
+from calc.core.records import DATA
 from calc.measure.kernels import product
-from calc.records import DATA
 from tests.calc.references import REFERENCES
 from tests.calc.test_law import LAWS, arguments_of, valid
 

@@ -114,7 +114,7 @@ def test_a_file_needs_a_path() -> None:
 
 
 def test_only_a_measured_machine_is_read(tmp_path: Path) -> None:
-    from calc.records import DATA
+    from calc.core.records import DATA
 
     with pytest.raises(InputError, match="as `calc measure` writes it"):
         read(DATA / "accelerators.toml")

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from calc.cli import main
-from calc.progress import ProgressBar
+from calc.core.progress import ProgressBar
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -9,7 +9,7 @@ import polars
 import pytest
 from polars import col
 
-from calc.records import DATA
+from calc.core.records import DATA
 from calc.simulation import NeuralNetwork, digits, run_sweep
 
 MEASURED = DATA / "measured"

@@ -12,7 +12,7 @@ import polars
 import pytest
 
 from calc.cli import main
-from calc.progress import ProgressBar
+from calc.core.progress import ProgressBar
 
 SHORT = ["sweep", "--epochs", "2", "--seeds", "2", "--pruning", "0,0.5", "--repeats", "2"]
 
@@ -123,5 +123,5 @@ def test_the_bar_stands_where_it_is_told() -> None:
 
     stream = Terminal()
     with ProgressBar(1, "sweeping", stream) as bar:
-        bar.stand(9, 36)
+        bar.update(9, 36)
     assert "sweeping [######..................] 9/36" in stream.getvalue()

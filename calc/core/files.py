@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from calc.errors import InputError, shown
+from calc.core.errors import InputError, abbreviated
 
 
 def writable(path: Path | str) -> Path:
@@ -22,12 +22,12 @@ def writable(path: Path | str) -> Path:
         with tempfile.NamedTemporaryFile(dir=target.parent):
             return target
     except TypeError:
-        raise InputError(f"a file needs a path; got {shown(path)}") from None
+        raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def with_whole_file(target: Path, write: Callable[[str], Any]) -> None:
+def write_atomically(target: Path, write: Callable[[str], Any]) -> None:
     """Let `write` fill a file beside the target, and then put it in the target's place."""
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -40,10 +40,10 @@ from typing import (
 from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
-from calc.elementwise import TOO_LARGE, evaluate, scale
-from calc.errors import InputError, NumpyNeededError, shown
-from calc.parsing import COUNTED
-from calc.units import Quantity, checked_magnitude, from_parts, quantity, registry
+from calc.core.elementwise import TOO_LARGE, evaluate, scale
+from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.parsing import COUNTED
+from calc.core.units import Quantity, as_float_or_array, from_parts, quantity, registry
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -132,16 +132,16 @@ class Argument:
 
     def _count(self, given: Any) -> Any:
         if not self.is_count:
-            self._refuse(given, f"got {shown(given)} without a unit")
+            self._refuse(given, f"got {abbreviated(given)} without a unit")
         try:
-            return checked_magnitude(given)
+            return as_float_or_array(given)
         except NumpyNeededError as error:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
         except InputError:
-            self._refuse(given, f"got {shown(given)}")
+            self._refuse(given, f"got {abbreviated(given)}")
 
     def _refuse_range(self, given: Any, low: float, high: float) -> NoReturn:
-        got = str(given) if isinstance(given, Quantity) else shown(given)
+        got = str(given) if isinstance(given, Quantity) else abbreviated(given)
         if getattr(given, "ndim", False):
             outside = high if self.allowed.holds(low, low) else low
             unit = f" {self.unit}" if self.unit else ""

@@ -6,12 +6,12 @@ import re
 from functools import cache
 from pathlib import Path
 
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 # The wheel carries the book's bibliography beside its data; a checkout has it at the root.
 BIBLIOGRAPHY = [
-    Path(__file__).with_name("data") / "references.bib",
-    Path(__file__).parent.parent / "references.bib",
+    Path(__file__).parents[1] / "data" / "references.bib",
+    Path(__file__).parents[2] / "references.bib",
 ]
 ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),(.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*?)\}\s*,?\s*$", re.MULTILINE | re.DOTALL)

@@ -27,7 +27,7 @@ class MissingExtraError(InputError, ImportError):
         )
 
 
-def shown(given: object) -> str:
+def abbreviated(given: object) -> str:
     """What was given, short enough for the sentence that refuses it."""
     text = " ".join(repr(given).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -25,13 +25,13 @@ from pint.facets.numpy.unit import NumpyUnit
 from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
-from calc import formatting, parsing
-from calc.errors import InputError, NumpyNeededError, shown
+from calc.core import formatting, parsing
+from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calc.records import Provenance
+    from calc.core.provenance import Provenance
 
 
 class _NotebookText:
@@ -92,7 +92,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         if isinstance(value, str):
             given = cls._REGISTRY.parse_expression(value)
         elif not isinstance(value, PlainQuantity):
-            given = checked_magnitude(value)
+            given = as_float_or_array(value)
             if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
                 return from_parts(given, units)
         elif not isinstance(value, Quantity):
@@ -189,13 +189,13 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
 
 if TYPE_CHECKING:
     QuantityLike: TypeAlias = Quantity | str | float | Sequence[float] | NDArray[Any]
-    Words: TypeAlias = str | Any
+    Label: TypeAlias = str | Any
 else:  # numpy need not be there
     QuantityLike = Quantity | str | float | Sequence
-    Words = str
+    Label = str
 """What laws accept: a quantity, its text ("80 GB"), or bare numbers where the unit is a count.
 
-`Words` is what a law answers whose result is a word such as "memory": a str, or an array of them
+`Label` is what a law answers whose result is a word such as "memory": a str, or an array of them
 for arrays. The array is Any to type checkers, so that who gives scalars need not rule it out.
 """
 
@@ -250,7 +250,9 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         raise InputError(f"there is no dimension {dimension[0]}")
 
     def define(self, definition: Any) -> NoReturn:
-        raise InputError(f"cannot define {shown(definition)}: calc's units are those of units.txt")
+        raise InputError(
+            f"cannot define {abbreviated(definition)}: calc's units are those of units.txt"
+        )
 
     def load_definitions(self, file: Any, is_resource: bool = False) -> Any:
         if self._initialized:
@@ -330,7 +332,7 @@ def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:
     return result
 
 
-def checked_magnitude(value: Any) -> Any:
+def as_float_or_array(value: Any) -> Any:
     """The number as a float, or the numbers as an array of floats; what is no number is refused."""
     if type(value) is float:
         return value
@@ -362,7 +364,9 @@ def _checked_array(value: Any) -> Any:
 
 
 def _refuse_magnitude(value: Any) -> NoReturn:
-    raise InputError(f"a number, or a list or array of numbers, is needed; got {shown(value)}")
+    raise InputError(
+        f"a number, or a list or array of numbers, is needed; got {abbreviated(value)}"
+    )
 
 
 def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) -> Quantity:
@@ -401,7 +405,7 @@ def _from_other_registry(foreign: PlainQuantity[Any]) -> Quantity:
                 f" convert it to units of calc first"
             )
         powers["".join(registry.unit_names[name])] = int(power)
-    return from_parts(checked_magnitude(foreign.magnitude), powers)
+    return from_parts(as_float_or_array(foreign.magnitude), powers)
 
 
 def _agrees(name: str, foreign_registry: Any) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from calc.units import Quantity, Registry
+    from calc.core.units import Quantity, Registry
 
 DIGITS = 4
 EXACT = 17  # digits that tell any two floats apart

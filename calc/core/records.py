@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from calc import citations
-from calc.errors import InputError, shown
-from calc.units import Quantity, quantity
+from calc.core.errors import InputError, abbreviated
+from calc.core.provenance import Provenance
+from calc.core.units import Quantity, quantity
 
 KINDS = ("definition", "datasheet", "measured", "estimate", "unpublished")
 FIELDS = {  # and what each must be
@@ -33,33 +33,7 @@ FIELDS = {  # and what each must be
     "direction": '"each way"',
 }
 T = TypeVar("T")
-DATA = Path(__file__).with_name("data")
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where a value comes from."""
-
-    key: str
-    title: str
-    kind: str
-    source: str
-    year: int | None
-    checked: datetime.date
-    note: str
-
-    @property
-    def citation(self) -> str:
-        try:
-            return citations.citation(self.source)
-        except InputError as error:
-            raise InputError(f"{self.key} names a source that is not there: {error}") from None
-
-    def __str__(self) -> str:
-        parts = [f"{self.title}: {self.kind}, {self.citation}"]
-        parts += [f"Checked {self.checked}."]
-        parts += [self.note] if self.note else []
-        return " ".join(part if part.endswith(".") else f"{part}." for part in parts)
+DATA = Path(__file__).parent.parent / "data"
 
 
 @dataclass(frozen=True)
@@ -111,7 +85,7 @@ def read_toml(path: Path | str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except TypeError:
-        raise InputError(f"a file needs a path; got {shown(path)}") from None
+        raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except OSError as error:
@@ -121,7 +95,7 @@ def read_toml(path: Path | str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
     except ValueError as error:  # a path that no system takes
-        raise InputError(f"{shown(path)}: cannot be read: {error}") from None
+        raise InputError(f"{abbreviated(path)}: cannot be read: {error}") from None
 
 
 def read_record(
@@ -130,7 +104,7 @@ def read_record(
     """One checked record; fields that it does not have come from `inherited`."""
     if not isinstance(table, dict):
         raise InputError(
-            f"{path}: {key} must be a table with value, unit and source; got {shown(table)}"
+            f"{path}: {key} must be a table with value, unit and source; got {abbreviated(table)}"
         )
     if unknown := [name for name in table if name not in FIELDS]:
         raise InputError(
@@ -143,7 +117,9 @@ def read_record(
         if found is ...:
             raise InputError(f"{path}: {key} has no {name}; it must be {FIELDS[name]}")
         if found is not default and (not isinstance(found, kind) or isinstance(found, bool)):
-            raise InputError(f"{path}: {key}: {name} must be {FIELDS[name]}; got {shown(found)}")
+            raise InputError(
+                f"{path}: {key}: {name} must be {FIELDS[name]}; got {abbreviated(found)}"
+            )
         return found
 
     provenance = Provenance(

@@ -7,10 +7,9 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from calc.elementwise import floor
-from calc.errors import InputError, shown
-from calc.hardware import Accelerator
-from calc.units import Quantity, QuantityLike, quantity
+from calc.core.elementwise import floor
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
 
 
 def whole_number(name: str, given: Any, at_least: int = 1) -> int:
@@ -20,7 +19,7 @@ def whole_number(name: str, given: Any, at_least: int = 1) -> int:
     except TypeError:
         count = -math.inf
     if count < at_least:
-        raise InputError(f"{name} must be a whole number from {at_least}; got {shown(given)}")
+        raise InputError(f"{name} must be a whole number from {at_least}; got {abbreviated(given)}")
     return int(count)
 
 
@@ -32,27 +31,20 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
         value = math.nan
     if not (math.isfinite(value) and value >= at_least and value > above):
         needed = f"above {above:g}" if above >= at_least else f"from {at_least:g}"
-        raise InputError(f"{name} must be a number {needed}; got {shown(given)}")
+        raise InputError(f"{name} must be a number {needed}; got {abbreviated(given)}")
     return value
 
 
 def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
     if not isinstance(given, str) or given not in known:
-        raise InputError(f"{name} must be one of {', '.join(known)}; got {shown(given)}")
+        raise InputError(f"{name} must be one of {', '.join(known)}; got {abbreviated(given)}")
     return given
 
 
 def names_format(given: Any) -> bool:
     """Whether this names a format, as "INT8" does, and is no size of an element, as "4.25 bit"."""
     return isinstance(given, str) and not given.strip()[:1].isdigit()
-
-
-def check_device(given: Any) -> None:
-    """Refuse what is no device, and the name of one, which is written otherwise."""
-    if not isinstance(given, Accelerator):
-        hint = f": write hardware.get({shown(given)})" if isinstance(given, str) else ""
-        raise InputError(f"a device of calc.hardware is needed here; got {shown(given)}{hint}")
 
 
 def listed(name: str, given: Any) -> list[Any]:
@@ -62,7 +54,7 @@ def listed(name: str, given: Any) -> list[Any]:
     except TypeError:
         held = None
     if held is None:
-        raise InputError(f"{name} must be a list; got {shown(given)}")
+        raise InputError(f"{name} must be a list; got {abbreviated(given)}")
     return held
 
 
@@ -73,13 +65,13 @@ def memory(name: str, given: QuantityLike) -> Quantity:
     262144.0
     """
     if given is None or isinstance(given, bool | int | float):
-        raise InputError(f'{name} needs a unit, as in "512 MiB"; got {shown(given)}')
+        raise InputError(f'{name} needs a unit, as in "512 MiB"; got {abbreviated(given)}')
     amount = quantity(given)
     if not amount.check("[information]"):
         raise InputError(f"{name} must be memory, as 512 MiB is; got {amount}")
     held = amount.m_as("byte")
     if not isinstance(held, float):
-        raise InputError(f"{name} must be a single amount of memory; got {shown(given)}")
+        raise InputError(f"{name} must be a single amount of memory; got {abbreviated(given)}")
     if not 1 <= held < math.inf:
         raise InputError(f"{name} must be positive and finite, a byte or more; got {amount}")
     return quantity(float(floor(held)), "byte").to(amount.units)

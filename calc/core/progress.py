@@ -36,7 +36,7 @@ class ProgressBar:
         self.done += 1
         self._draw(note)
 
-    def stand(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         """So many are done, of so many: for work that says both itself."""
         self.done, self.total = done, total
         self._draw("")

@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 if TYPE_CHECKING:
-    from calc.units import Registry
+    from calc.core.units import Registry
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 40

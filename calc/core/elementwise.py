@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from calc.errors import InputError
+from calc.core.errors import InputError
 
 TOO_LARGE = "the result is too large for a floating-point number"
 

@@ -1,0 +1,35 @@
+"""Where a value comes from: what its data file says, carried by each quantity read from there."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from calc.core import citations
+from calc.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a value comes from."""
+
+    key: str
+    title: str
+    kind: str
+    source: str
+    year: int | None
+    checked: datetime.date
+    note: str
+
+    @property
+    def citation(self) -> str:
+        try:
+            return citations.citation(self.source)
+        except InputError as error:
+            raise InputError(f"{self.key} names a source that is not there: {error}") from None
+
+    def __str__(self) -> str:
+        parts = [f"{self.title}: {self.kind}, {self.citation}"]
+        parts += [f"Checked {self.checked}."]
+        parts += [self.note] if self.note else []
+        return " ".join(part if part.endswith(".") else f"{part}." for part in parts)
