@@ -49,10 +49,10 @@ _LARGE = (
 _MEASURE = (
     "(?:kilo|mega|giga|tera|milli|micro|nano|kibi|mebi|gibi|tebi)?"
     "(?:byte|bit|second|watt|joule|met(?:re|er)|hertz)|minute|hour|day|week|month|year|per ?cent|"
-    "degree|dollar|decibel|digit|decade|times"
+    "degree|dollar|decibel|digit|decade"
 )
 _THING = (
-    "GPU|accelerator|chip|core|device|machine|node|processor|server|lane|link|"
+    "time|GPU|accelerator|chip|core|device|machine|node|processor|server|lane|link|"
     "operation|parameter|token|request|sequence|sample|cycle|process|step|run|"
     "cop(?:y|ie)|expert|head|layer|replica|seed|slice|stage"
 )
@@ -63,7 +63,7 @@ NUMBER_WORDS = (
     rf"|(?:an?|one|two|{_SMALL})\s(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten)th"
     r"|(?:ten-)?(?:hundred|thousand|million)th)s?"
     rf"|(?:one|two|{_SMALL})(?:\spart)?\sin\s(?:an?\s)?(?:{_SMALL}|{_LARGE})"
-    rf"|(?:factor|power)s?\sof\s(?:two|{_SMALL})|\w+fold"
+    rf"|factors?\sof\s(?:two|{_SMALL})|(?:two|{_SMALL})\spowers\sof\s\w+|\w+fold"
     r"|(?:about|above|almost|at\sleast|below|exactly|(?:less|more)\sthan|nearly|over|some|up\sto)"
     rf"\s(?:twice|half|double|{_SMALL}))(?![\w-]))"
 )

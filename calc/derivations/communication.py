@@ -303,6 +303,7 @@ class PairByPcie:
     """Problem 1: two GPUs on PCIe send the array once each."""
 
     parameters = quantity("1B param")
+    lanes = AnchorBandwidths.pcie_lanes
 
     gradients = training.model_memory(parameters, GradientExchange.each)
     time = collectives.ring_all_reduce(
@@ -331,7 +332,8 @@ class BubbleBudget:
     slices = PipelineBubble.slices
     whole = 16
 
-    microbatches = (stages - 1) * (1 / budget - 1)
+    for_each_other_stage = 1 / budget - 1
+    microbatches = (stages - 1) * for_each_other_stage
     interleaved = microbatches / slices
     at_whole = collectives.bubble_fraction(stages, whole, slices).to("%")
 

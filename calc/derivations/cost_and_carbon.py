@@ -265,6 +265,7 @@ class PriceOfARequest:
 
     prompt = 3000
     answer = 300
+    requests = 1_000_000
     model = TokenPrice.model
     device = TokenPrice.device
 
@@ -273,10 +274,12 @@ class PriceOfARequest:
     writing = inference.decode(model, device, context, most)
     price_written = cost.cost_per_token(1, TokenPrice.rent, writing.throughput)
     reading = inference.prefill(model, device, prompt)
-    of_prompt = (cost.run_cost(1, reading.lower, TokenPrice.rent) * 1e6).to("USD")
-    of_answer = (price_written * quantity(answer, "token") * 1e6).to("USD")
+    of_prompt = (cost.run_cost(1, reading.lower, TokenPrice.rent) * requests).to("USD")
+    of_answer = (price_written * quantity(answer, "token") * requests).to("USD")
     together = of_prompt + of_answer
     prompt_share = (of_prompt / together).to("%")
+    tokens_ratio = prompt // answer
+    price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%")
 
 
 class ShorterNumbers:
@@ -394,10 +397,13 @@ class PromisedPace:
     """Problem 6: smaller weights on fewer devices keep a promise for less."""
 
     promise = quantity("10 ms")
+    whole = 8
+    half = 4
+    quarter = 2
     four_bits = quantity("4.25 bit")
 
-    time_whole, price_whole = OneCall.at_most(8)
-    time_half, price_half = OneCall.at_most(4, "INT8")
-    time_quarter, price_quarter = OneCall.at_most(2, "4.25 bit")
+    time_whole, price_whole = OneCall.at_most(whole)
+    time_half, price_half = OneCall.at_most(half, "INT8")
+    time_quarter, price_quarter = OneCall.at_most(quarter, "4.25 bit")
     saved = (1 - price_half / price_whole).to("%")
     margin = (1 - time_quarter / promise).to("%")

@@ -112,6 +112,7 @@ class Gigabytes:
     disk_in_binary = disk.to("GiB")
     large_disk_in_binary = large_disk.to("TiB")
     h100_memory_in_decimal = h100_memory.to("GB")
+    difference = (quantity("1 GiB") / quantity("1 GB") - 1).to("%")
 
 
 class CacheHit:

@@ -143,9 +143,11 @@ class CheatSheet:
     h100_link = h100.link_bandwidth
     tpu_link = tpu.link_bandwidth
     peak_ratio = tpu_peak / h100_peak
+    peak_gap = h100_peak / tpu_peak
     bandwidth_ratio = tpu.memory_bandwidth / h100.memory_bandwidth
     h100_ridge = h100.ridge_point("bf16")
     tpu_ridge = tpu.ridge_point("bf16")
+    reuse = (tpu_ridge / h100_ridge).to("%")
     h100_both_ways = 2 * h100_link
     tpu_both_ways = 2 * tpu_link
     tpu_link_in_bits = tpu_link.to("Gbit/s")
@@ -168,6 +170,20 @@ class CheatSheet:
             ("Ridge point, BF16", h100_ridge, tpu_ridge),
         )
     )
+
+
+class TunedProducts:
+    """A peak assumes its clock and never a wait, so well-tuned products stay below it."""
+
+    reached = quantity("75%")  # Bekman 2026
+
+
+class HalfPrecisionOfGaudi:
+    """Gaudi 3 is made for BF16; FP16 it does at a fraction of that rate."""
+
+    gaudi = hardware.get("gaudi3")
+
+    share = (gaudi.peak("fp16") / gaudi.peak("bf16")).to("%")
 
 
 class OnePeer:

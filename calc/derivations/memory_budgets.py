@@ -174,8 +174,9 @@ class SeedsAndPrecisions:
     unpruned_spread = _spread("none", 0)
     half = _accuracy("unstructured", 0.5)
     half_spread = _spread("unstructured", 0.5)
-    most = _accuracy("unstructured", 0.9)
-    most_spread = _spread("unstructured", 0.9)
+    most_level = 0.9
+    most = _accuracy("unstructured", most_level)
+    most_spread = _spread("unstructured", most_level)
     neurons_half = _accuracy("structured", 0.5)
     neurons_half_spread = _spread("structured", 0.5)
     int8 = _accuracy("none", 0, "int8")
@@ -223,6 +224,7 @@ class PruningLatency:
     batches = (1, 16, 256)
     power = quantity("15 W")
 
+    seeds = LATENCY["seed"].n_unique()
     dense = _latency(256, "none", 0)
     unstructured = _latency(256, "unstructured", 0.5)
     structured = _latency(256, "structured", 0.5)

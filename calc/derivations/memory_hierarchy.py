@@ -232,6 +232,7 @@ class AverageAccess:
     gpu_l1 = AnchorLatencies.hopper_l1
     gpu_l2 = AnchorLatencies.hopper_l2
     gpu_memory = AnchorLatencies.hopper_global
+    one_in = 100
     hit_rate = quantity("99%")
     low_hit_rate = quantity("95%")
     l2_hit_rate = quantity("80%")

@@ -232,6 +232,7 @@ class OwnFormat:
     mantissa_bits = 4
 
     form = Float(exponent_bits, mantissa_bits)
+    steps = 2**mantissa_bits
     maximum = form.max
     smallest_normal = form.smallest_normal
     smallest_subnormal = form.smallest_subnormal

@@ -28,8 +28,11 @@ class OneGpu:
     model = models.get("llama-3-8b")
     h100 = hardware.get("h100")
     context = 2048
+    prompt_share = quantity("75%")
     prompt = 1536
     answer = 512
+    low_gain_of_pages = 2  # in the measurements of Kwon et al.
+    high_gain_of_pages = 4
     long_context = 8192
     short_context = 256
     some = 64
@@ -59,6 +62,8 @@ class OneGpu:
     overtaken = (weights / cache).to("")
     # At this batch half of what the caches' roof allows is had, in twice the shortest time.
     overtaken_rate = cache_roof / 2
+    slower_after = (full / (2 * weights_time)).to("")
+    gain_after = (full_rate / overtaken_rate).to("")
 
 
 class OneNode:
@@ -107,7 +112,8 @@ class Passes:
     @staticmethod
     def row(key: str, name: str, devices: int, context: int) -> tuple[Any, ...]:
         model, h100 = models.get(key), hardware.get("h100")
-        read = inference.prefill(model, h100, 3 * context // 4, 1, devices)
+        prompt = OneGpu.prompt_share * context
+        read = inference.prefill(model, h100, prompt, 1, devices)
         most = inference.largest_batch(model, h100, context, devices)
         full = step(model, devices, most, context)
         return (
@@ -294,9 +300,12 @@ class PromptQueue:
     service = OneNode.first
     calm = quantity("80%")
     busy = quantity("95%")
+    one_in = 100
     beyond = quantity("1%")
     limit = 5
-    servers = (1, 4, 16)
+    some_servers = 4
+    many_servers = 16
+    servers = (1, some_servers, many_servers)
 
     calm_rate = calm * OneNode.read_rate
     more_load = (busy / calm - 1).to("%")
@@ -337,6 +346,7 @@ class LongConversations:
     alone = step(model, 1, 1, context).throughput
     rate = step(model, 1, largest, context).throughput
     each = rate / largest
+    share = (rate / OneGpu.full_rate).to("%")
 
 
 class FirstTokenPromise:

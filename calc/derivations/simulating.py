@@ -108,6 +108,7 @@ class LargestBatch:
     budget = quantity("1 MiB")
     small_budget = quantity("0.25 MiB")
     decimal_budget = quantity("1 MB")
+    small_without_unit = 0.25
     small_decimal_budget = quantity("0.25 MB")
 
     fp32 = _largest(budget)
@@ -134,6 +135,12 @@ class BudgetCurves:
     requested = 1000
     lowest = quantity("32 KiB")
     highest = quantity("8 MiB")
+
+
+class LargeProduct:
+    """Problem 4: what the narrow formats make of a product of large factors."""
+
+    factor = 300
 
 
 class SlowerDevice:

@@ -32,6 +32,8 @@ class ShardedStates:
     capacity = h100.memory_capacity
     length = 8192
     devices = 64
+    slices = 8
+    copies = 8
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
         ("64 copies", Layout(data=64), "selective"),
@@ -74,6 +76,8 @@ class Cuts:
     outer = Link(AnchorBandwidths.infiniband, AnchorLatencies.infiniband)
 
     batch = quantity(sequences * length, "token")
+    sequences_each = sequences // devices
+    link_ratio = (inner.bandwidth / outer.bandwidth).to("")
 
     @classmethod
     def step(cls, layout: Layout, recomputation: str = "selective") -> Step:
@@ -129,6 +133,8 @@ class TrafficOfCuts:
         parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
     ).to("GB")
 
+    ratio = (tensor / pipeline).to("")
+
     @staticmethod
     def row(cut: str, sends: str, size: Quantity) -> tuple[Any, ...]:
         """A cut, what it sends, how much in a step, and how long over either link."""
@@ -154,6 +160,7 @@ class TrafficOfCuts:
 class StepBounds:
     """The step of eight slices lies between its bounds, and so does its utilisation."""
 
+    slices_across = 2 * Cuts.node
     step = Cuts.step(Cuts.sliced(Cuts.devices, Cuts.node))
     across = Cuts.step(Cuts.sliced(Cuts.devices, 2 * Cuts.node))
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
@@ -199,6 +206,7 @@ class CountedTwice:
 class TrainingRuns:
     """Hours by the equation and as reported: from nothing lost to half as much again."""
 
+    share_of_hfu = quantity("75%")  # three passes of four, with all layers recomputed
     all = tuple(runs.get(name) for name in runs.names())
     gopher = runs.get("gopher-280b")
     bloom = runs.get("bloom-176b")
@@ -209,6 +217,7 @@ class TrainingRuns:
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
     opt = runs.get("opt-175b")
+    count = len(all)
     palm_throughput = palm.throughput
     palm_devices = palm.devices
     large_mfu = large.mfu
@@ -218,15 +227,15 @@ class TrainingRuns:
     opt_work = opt.work
     opt_devices = opt.devices
 
-    @staticmethod
-    def steady(run: runs.Run) -> Quantity | None:
+    @classmethod
+    def steady(cls, run: runs.Run) -> Quantity | None:
         """MFU in steady state: as reported, by the throughput, or with all layers recomputed."""
         if run.publishes("mfu"):
             return run.mfu
         if run.publishes("throughput"):
             tokens = (run.throughput * quantity("1 s")).to("token")
             return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
-        return run.hfu * 3 / 4 if run.publishes("hfu") else None
+        return run.hfu * cls.share_of_hfu if run.publishes("hfu") else None
 
     @classmethod
     def computed(cls, run: runs.Run) -> Quantity | None:
@@ -286,13 +295,16 @@ class Outliers:
     ).to("%")
     llama_ratio = TrainingRuns.ratio(TrainingRuns.llama)
     deepseek_steady = TrainingRuns.steady(TrainingRuns.deepseek).to("%")  # type: ignore[union-attr]
+    deepseek_attention = (1 - deepseek_steady / TrainingRuns.deepseek_mfu).to("%")
     bloom_ratio = TrainingRuns.ratio(TrainingRuns.bloom)
     gopher_ratio = TrainingRuns.ratio(TrainingRuns.gopher)
     small_overall = TrainingRuns.overall(TrainingRuns.small)
     middle_overall = TrainingRuns.overall(TrainingRuns.middle)
     large_overall = TrainingRuns.overall(TrainingRuns.large)
     large_explained = (TrainingRuns.large_mfu * TrainingRuns.large_effective_time).to("%")
+    large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%")
     palm_overall = TrainingRuns.overall(TrainingRuns.palm)
+    palm_lost = (1 - palm_overall / palm_steady).to("%")
     falcon_overall = TrainingRuns.overall(runs.get("falcon-180b"))
 
 
@@ -315,6 +327,7 @@ class Failures:
     many = 131072
 
     checkpointed = Checkpoint.per_parameter
+    years_after_opt = run.year - opt.year
     between = (observed_time / interruptions).to("h")
     of_a_device = (between * devices).to("year")
     opt_of_a_device = (opt.observed_time / opt.interruptions * opt.devices).to("year")
@@ -421,6 +434,7 @@ class OwnCheckpoints:
     of_a_device = quantity("5 year")
     storage = quantity("20 GB/s")
     fast_storage = quantity("200 GB/s")
+    faster = 10
     restart = Failures.restart
 
     size = training.model_memory(parameters, Failures.checkpointed)
@@ -431,6 +445,7 @@ class OwnCheckpoints:
     fast = (size / fast_storage).to("s")
     fast_interval = training.checkpoint_interval(fast, between).to("min")
     fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
+    gained = fast_goodput - goodput
 
 
 class LayoutFor256:

@@ -64,6 +64,7 @@ class PromisedFactors:
     third_share = quantity("10%")
     fourth_share = quantity("5%")
     combined = scaling.combined_speedup(levers)
+    rest = quantity("5%")
     all_free = scaling.amdahl_limit(1 - sum(share for share, _ in levers))
 
 
@@ -90,6 +91,7 @@ class MeasuredStep:
         clearing_factor,
         data_factor,
     )
+    product = products_factor * optimizer_factor * data_factor * clearing_factor
     combined = scaling.combined_speedup(zip(shares.values(), factors, strict=True))
 
 
@@ -155,6 +157,7 @@ class MeasuredMemory:
     """Mixed precision takes between half of the memory and a little more than before."""
 
     cases = tuple(LEVERS.filter(col("lever") == "memory")["case"].unique(maintain_order=True))
+    count = len(cases)
     ratios = tuple(all_of("memory", "ratio"))
     least = min(ratios)
     most = max(ratios)

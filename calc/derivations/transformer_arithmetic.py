@@ -58,6 +58,7 @@ class LlamaToken:
     multiplied = llama.multiplied_parameters
     forward = transformer.forward_flops(llama)
     step = forward + transformer.backward_flops(llama)
+    passes = (step / forward).to("")
     by_total = training.training_flops(llama.parameters, 1) / quantity("1 token")
     attention = transformer.forward_flops(llama, context) - forward
     share = (attention / forward).to("%")
@@ -69,6 +70,8 @@ class LlamaToken:
         llama.head_value_width,
     )
     long_ratio = (long_attention / forward).to("")
+    times_as_long = (quantity(long_length, "") / length).to("")
+    times_as_slow = ((forward + long_attention) / (forward + attention)).to("")
 
 
 class Crossover:
@@ -200,6 +203,7 @@ class Caches:
     deepseek = transformer.kv_cache_per_token(models.get("deepseek-v3"))
     deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
+    ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
     whole = (
         transformer.kv_cache_per_token(models.get("llama-3-405b")) * quantity("131072 token")
     ).to("GiB")
@@ -283,6 +287,7 @@ class LlamaConversations:
 
     weights = (model.parameters * quantity("2 byte/param")).to("GB")
     left = (capacity - weights).to("GB")
+    weights_share = (weights / capacity).to("%")
     each = (Caches.llama * length).to("GB")
     held = (left / each).to("") // 1
     of_all_heads = (Caches.llama_of_all_heads * length).to("GB")
