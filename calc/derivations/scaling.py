@@ -101,7 +101,7 @@ class PartOfStep:
 
     @classmethod
     def row(cls, share: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity]:
-        """Gain of the whole step when a part of that share is made somewhat or much faster, free."""
+        """Gain of the whole step when a part of that share becomes faster, much faster, free."""
         rest = 1 - share
         little, more = scaling.amdahl(rest, cls.some), scaling.amdahl(rest, cls.much)
         return share, little, more, scaling.amdahl_limit(rest)

@@ -82,7 +82,7 @@ ALLOWED = {
     "integers in math": "$6 P D + x^{12} / 127$",
     "the label of an equation": "$$\nx\n$$ {#eq-a1}",
     "the name of a footnote": "Text.[^1]\n\n[^1]: A note.",
-    "words of the language": "One of the two is half as long, or twice; a third one, a power of two.",
+    "words of the language": "One of the two is half as long; a third one, a power of two.",
     "words that contain numbers": "Often someone weighs a forty-niner; hundreds of thousands do.",
     "the alt text of a cell, held by its figure": (
         "```{python}\n#| label: fig-a\n#| fig-cap: C\n#| fig-alt: Of 9 lines\n1\n```"
