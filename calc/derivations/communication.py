@@ -111,7 +111,6 @@ class RingOrTree:
     small_by_tree_of_few = collectives.tree_all_reduce(small, few, link, latency)
     small_by_ring = collectives.ring_all_reduce(small, many, link, latency)
     small_by_tree = collectives.tree_all_reduce(small, many, link, latency)
-    gain = (small_by_ring / small_by_tree).to("")
     large_by_ring = collectives.ring_all_reduce(large, many, link, latency)
     large_by_trees = collectives.double_tree_all_reduce(large, many, link, latency)
 
@@ -347,7 +346,6 @@ class FasterStep:
         Overlap.parameters, tokens, 1, Overlap.peak, Overlap.utilization
     ).to("ms")
     communication = TwoNetworks.time
-    now = collectives.step_time(compute, communication, 0)
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
     wider = collectives.hierarchical_all_reduce(
         TwoNetworks.size,

@@ -94,7 +94,6 @@ class SoldAndUsable:
     link = h100.link_bandwidth
     gradients = quantity("14 GB")
 
-    sparse_per_dense = sparse_peak / dense_peak
     sparse_ridge_point = roofline.ridge_point(sparse_peak, h100.memory_bandwidth)
     dense_ridge_point = h100.ridge_point("fp16")
     link_both_ways = 2 * link
@@ -168,7 +167,6 @@ class FreeBatch:
     large_time = roofline.execution_time_overlapped(
         large_layer.traffic, bandwidth, large_layer.operations, peak
     )
-    medium_per_small = medium_time / small_time
     large_per_medium = large_time / medium_time
 
 

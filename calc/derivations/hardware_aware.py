@@ -7,7 +7,7 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import constants, energy, formats, hardware, measure, roofline
+from calc import constants, energy, formats, hardware, measure
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.roofline import DecodeStep
@@ -57,7 +57,6 @@ class OwnMachine:
     copy = stored("bandwidth", "copy")
     triad = stored("bandwidth", "triad")
     bandwidth = CPU.memory_bandwidth
-    fp64 = stored("peak", "fp64")
     fp32 = stored("peak", "fp32")
     fp64_ridge = CPU.ridge_point("fp64")
     fp32_ridge = CPU.ridge_point("fp32")
@@ -91,7 +90,7 @@ class SameFlop:
         for lever in ("layout", "access pattern", "fusion", "shape")
         for fast, slow in (pair(lever),)
     )
-    access, fusion, shape = (row[-2] for row in rows[1:])
+    access, fusion = (row[-2] for row in rows[1:3])
     fusion_predicted = rows[2][-1]
     least = min(row[-2] for row in rows)
     most = max(row[-2] for row in rows)
@@ -157,13 +156,6 @@ class FusedChain:
 
     low_claim = 2
     high_claim = 12
-    element_size = quantity("2 byte")
-    elements = 2**24
-    steps = 4
-
-    one_by_one = roofline.elementwise_traffic(elements, 2 * steps, element_size)
-    fused = roofline.elementwise_traffic(elements, 2, element_size)
-    bound = (one_by_one / fused).to("")
 
 
 class FusedAttention:
@@ -212,7 +204,6 @@ class MeasuredDetector:
     after_whole = quantity("36.5 ms")
 
     gain = after_rate / before_rate
-    whole_gain = (before_whole / after_whole).to("")
 
 
 class IntegersOnT4:
@@ -241,7 +232,6 @@ class CostAndThroughput:
 
     low_gain = 1 / (1 - low_cut.m_as(""))
     high_gain = 1 / (1 - high_cut.m_as(""))
-    cut_of_low_claim = quantity(1 - 1 / low_claim, "").to("%")
     cut_of_high_claim = quantity(1 - 1 / high_claim, "").to("%")
     other_gain = 1 / (1 - other_cut.m_as(""))
 
@@ -281,7 +271,6 @@ class EnergyPerToken:
     shared = (
         energy.energy_of_run(tdp, DecodeStep.large_step_time) / quantity(large_batch, "token")
     ).to("mJ/token")
-    gain = (alone / shared).to("")
 
 
 class Envelope:

@@ -128,7 +128,6 @@ class AdvertisedAgainstServed:
     promised = advertised / before
     like_with_like = h100.peak("fp16") / before
     memory_bound = h100.memory_bandwidth / a100.memory_bandwidth
-    memory_bound_smaller = 2 * memory_bound
 
 
 class CheatSheet:
@@ -235,7 +234,6 @@ class PeakPerWatt:
     pcie_power = pcie.tdp
     h100_power = h100.tdp
     h100_efficiency = energy.energy_efficiency(h100.peak("fp16"), h100.tdp).to("TFLOP/J")
-    h200_efficiency = energy.energy_efficiency(h200.peak("fp16"), h200.tdp).to("TFLOP/J")
     l4_efficiency = energy.energy_efficiency(l4.peak("fp16"), l4.tdp).to("TFLOP/J")
     pcie_efficiency = energy.energy_efficiency(pcie.peak("fp16"), pcie.tdp).to("TFLOP/J")
     h100_energy_of_flop = (h100.tdp / h100.peak("fp16")).to("pJ/FLOP")
@@ -275,7 +273,6 @@ class WholeRack:
 
     peak = (gpus * gpu.peak("fp4")).to("PFLOP/s")
     bandwidth = (gpus * gpu.memory_bandwidth).to("TB/s")
-    capacity = (gpus * gpu.memory_capacity).to("TB")
     links_both_ways = (gpus * 2 * gpu.link_bandwidth).to("TB/s")
 
 

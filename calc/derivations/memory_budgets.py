@@ -66,7 +66,6 @@ class SweptNetwork:
 
     parameters = quantity(sum(layers.parameter_counts), "param")
     float32 = simulation.estimate_parameter_memory(layers)
-    float16 = simulation.estimate_parameter_memory(layers, "float16")
     int8 = simulation.estimate_parameter_memory(layers, "int8")
     variants = len(VARIANTS)
     rows = len(SWEEP)
@@ -179,7 +178,6 @@ class SeedsAndPrecisions:
     most_spread = _spread("unstructured", most_level)
     neurons_half = _accuracy("structured", 0.5)
     neurons_half_spread = _spread("structured", 0.5)
-    int8 = _accuracy("none", 0, "int8")
     one_sample = quantity(100 / SweptNetwork.test_samples, "%")
     spread_in_samples = unpruned_spread / one_sample
     int8_changes = _largest_change()
@@ -200,7 +198,6 @@ class ScaledPixel:
     largest_code = 127
 
     float32 = _of_scaled(factor, "float32")
-    float16 = _of_scaled(factor, "float16")
     int8 = _of_scaled(factor, "int8")
     int8_mild = _of_scaled(mild_factor, "int8")
     step = factor / largest_code

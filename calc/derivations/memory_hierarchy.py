@@ -272,7 +272,6 @@ class Tiles:
     shared_intensity = memory.tile_intensity(shared_side, element_size)
     shared_from_l2 = roofline.attainable(peak, l2_bandwidth, shared_intensity)
     l2_side = memory.largest_tile(l2, element_size)
-    l2_intensity = memory.tile_intensity(l2_side, element_size)
     single_intensity = memory.tile_intensity(1, element_size)
     single_attainable = roofline.attainable(peak, bandwidth, single_intensity)
     sides = (

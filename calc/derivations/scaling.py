@@ -34,7 +34,6 @@ class FixedTime:
     speedup = scaling.gustafson(serial, processors)
     many_speedup = scaling.gustafson(serial, many)
     slope = 1 - serial
-    fixed_work_speedup = scaling.amdahl(serial, many)
     numbers = (8, 64, 256, 1000)
 
     @classmethod

@@ -49,15 +49,11 @@ class ShardedStates:
     held = tuple(map(_held, ways, repeat(length)))
     bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     state = training.model_memory(model.parameters, bytes_per_parameter)
-    one_copy = held[0].total
     activations = held[0].activations
     sharded = held[3].total
     sharded_states = (held[3].total - held[3].activations).to("GB")
     recomputed = held[4].total
     sliced = held[6].total
-    sliced_activations = held[6].activations
-    staged = held[7].total
-    staged_activations = held[7].activations
 
 
 class Cuts:
@@ -75,9 +71,8 @@ class Cuts:
     inner = Link(h100.link_bandwidth, AnchorLatencies.nvlink)
     outer = Link(AnchorBandwidths.infiniband, AnchorLatencies.infiniband)
 
-    batch = quantity(sequences * length, "token")
     sequences_each = sequences // devices
-    link_ratio = (inner.bandwidth / outer.bandwidth).to("")
+    link_ratio = (h100.link_bandwidth / AnchorBandwidths.infiniband).to("")
 
     @classmethod
     def step(cls, layout: Layout, recomputation: str = "selective") -> Step:
@@ -164,13 +159,8 @@ class StepBounds:
     step = Cuts.step(Cuts.sliced(Cuts.devices, Cuts.node))
     across = Cuts.step(Cuts.sliced(Cuts.devices, 2 * Cuts.node))
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
-    sharded_step = Cuts.step(Cuts.sharded(Cuts.devices), "full")
 
     compute = step.times["compute"]
-    tensor = step.times["tensor"]
-    data = step.times["data"].to("s")
-    lower = step.lower
-    upper = step.upper
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
     across_most = across.mfu[1].to("%")
@@ -178,8 +168,6 @@ class StepBounds:
     last_least = last.mfu[0].to("%")
     last_compute = last.times["compute"]
     last_data = last.times["data"]
-    sharded_least = sharded_step.mfu[0].to("%")
-    sharded_most = sharded_step.mfu[1].to("%")
 
 
 class CountedTwice:
@@ -208,10 +196,7 @@ class TrainingRuns:
 
     share_of_hfu = quantity("75%")  # three passes of four, with all layers recomputed
     all = tuple(runs.get(name) for name in runs.names())
-    gopher = runs.get("gopher-280b")
-    bloom = runs.get("bloom-176b")
     palm = runs.get("palm-540b")
-    llama = runs.get("llama-65b")
     small = runs.get("llama-3-1-8b")
     middle = runs.get("llama-3-1-70b")
     large = runs.get("llama-3-1-405b")
@@ -221,7 +206,6 @@ class TrainingRuns:
     palm_throughput = palm.throughput
     palm_devices = palm.devices
     large_mfu = large.mfu
-    large_devices = large.devices
     large_effective_time = large.effective_time
     deepseek_mfu = deepseek.mfu_with_attention
     opt_work = opt.work
@@ -293,11 +277,8 @@ class Outliers:
         TrainingRuns.palm.device_peak,
         "1 s",
     ).to("%")
-    llama_ratio = TrainingRuns.ratio(TrainingRuns.llama)
     deepseek_steady = TrainingRuns.steady(TrainingRuns.deepseek).to("%")  # type: ignore[union-attr]
     deepseek_attention = (1 - deepseek_steady / TrainingRuns.deepseek_mfu).to("%")
-    bloom_ratio = TrainingRuns.ratio(TrainingRuns.bloom)
-    gopher_ratio = TrainingRuns.ratio(TrainingRuns.gopher)
     small_overall = TrainingRuns.overall(TrainingRuns.small)
     middle_overall = TrainingRuns.overall(TrainingRuns.middle)
     large_overall = TrainingRuns.overall(TrainingRuns.large)
@@ -370,7 +351,6 @@ class PastTheOptimum:
 
     large_tokens = training.compute_optimal_tokens(large)
     small_loss = training.pretraining_loss(small, small_tokens)
-    large_loss = training.pretraining_loss(large, large_tokens)
     small_work = training.training_flops(small, small_tokens)
     large_work = training.training_flops(large, large_tokens)
     ratio = small_work / large_work

@@ -46,7 +46,6 @@ class MachineOfLevers:
     processor = SETTINGS["processor"]
     measured = f"{SETTINGS['measured']:%d %B %Y}"
     load = SETTINGS["load_before"]
-    cores = SETTINGS["cores"]
 
 
 class PromisedFactors:
@@ -217,8 +216,6 @@ class TwoProcesses:
     """Two processes on two cores were slower than one, where Amdahl's law allows 1.4 to 1.8."""
 
     widths = (256, 1024, 2048)
-    least = min(all_of("processes", "speedup"))
-    most = max(all_of("processes", "speedup"))
 
     @classmethod
     def row(cls, width: int) -> tuple[Any, ...]:
@@ -240,12 +237,9 @@ def happened(event: str) -> int:
 class StoredRun:
     """A run on the digits in FP16, within a budget that its batch exceeds."""
 
-    steps = len(RUN.steps)
     overflows = happened("overflow")
     out_of_memory = happened("out of memory")
     mfu = RUN.mfu.to("%")
-    rate = RUN.rate.to("GFLOP/s")
-    peak = RUN.peak.to("GFLOP/s")
     intensity = RUN.intensity
     ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte")
 

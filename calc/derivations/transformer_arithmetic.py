@@ -59,7 +59,6 @@ class LlamaToken:
     forward = transformer.forward_flops(llama)
     step = forward + transformer.backward_flops(llama)
     passes = (step / forward).to("")
-    by_total = training.training_flops(llama.parameters, 1) / quantity("1 token")
     attention = transformer.forward_flops(llama, context) - forward
     share = (attention / forward).to("%")
     long_attention = transformer.attention_flops(
@@ -82,7 +81,6 @@ class Crossover:
     longest = 1e6
 
     llama = transformer.crossover_context(models.get("llama-3-8b"))
-    llama_length = 2 * llama
     deepseek = transformer.crossover_context(models.get("deepseek-v3"))
     largest = transformer.crossover_context(models.get("llama-3-405b"))
 
@@ -126,7 +124,6 @@ class Products:
     together = transformer.decode_matmuls(llama, context, sequences)
     names = ("query", "key", "scores", "weighted values", "attention output", "gate", "down")
     group = (llama.heads / llama.kv_heads).to("")
-    score_intensity = next(each for each in alone if each.name == "scores").intensity(element)
     prefill_scores = next(each for each in prefill if each.name == "scores").intensity(element)
     up = next(each for each in together if each.name == "up")
     up_together = up.intensity(element)
@@ -170,7 +167,6 @@ class BatchOfDecodes:
     scores = next(each for each in products if each.name == "scores")
     used = quantity(expert.count, "1")
     rows_each = quantity(expert.m, "1")
-    expert_intensity = expert.intensity(Products.element)
     # What is stored serves scores and values alike, and is read once where both are fused.
     latent_fused = roofline.arithmetic_intensity(
         2 * scores.operations - roofline.gemm_operations(scores.m, scores.n, 64) * few * 61,
@@ -190,7 +186,6 @@ class Caches:
 
     keys = ("gpt-3-175b", "llama-2-7b", "llama-3-8b", "llama-3-405b", "gemma-2-27b", "deepseek-v3")
     group = 64
-    capacity = hardware.get("h100").memory_capacity
 
     quantized = quantization.bytes_per_parameter("4 bit/param", group) * quantity("1 param")
     llama = transformer.kv_cache_per_token(models.get("llama-3-8b"))
@@ -231,8 +226,6 @@ class Activations:
     gpt3 = models.get("gpt-3-175b")
     llama = models.get("llama-3-8b")
     mask = quantity("1 byte")
-    sbh = 34
-    per_score = 5
 
     gpt3_none = transformer.activation_memory(gpt3, gpt3.context, mask_size=mask)
     gpt3_selective = transformer.activation_memory(
