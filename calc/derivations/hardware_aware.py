@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import polars
@@ -104,7 +105,7 @@ class Validation:
     noisy = quantity(100 * NOISY, "%")
     band = 0.25
     threshold = 1 + band
-    within = sum(measure.error(each) <= 0.25 for each in KERNELS["ratio"])
+    within = bisect_right(sorted(map(measure.error, KERNELS["ratio"])), band)
     worst = max(KERNELS["ratio"])
     best = min(KERNELS["ratio"])
     best_name = KERNELS.filter(col("ratio") == best)["name"][0]

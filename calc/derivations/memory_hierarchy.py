@@ -232,12 +232,12 @@ class AverageAccess:
     gpu_l1 = AnchorLatencies.hopper_l1
     gpu_l2 = AnchorLatencies.hopper_l2
     gpu_memory = AnchorLatencies.hopper_global
-    one_in = 100
     hit_rate = quantity("99%")
     low_hit_rate = quantity("95%")
     l2_hit_rate = quantity("80%")
     hit_rates = (quantity("100%"), hit_rate, low_hit_rate, quantity("90%"), quantity("50%"))
 
+    one_in = (1 / (1 - hit_rate)).to("")
     gpu_penalty = gpu_memory - gpu_l1
     average = memory.average_access_time(l1, 1 - hit_rate, dram)
     low_average = memory.average_access_time(l1, 1 - low_hit_rate, dram)

@@ -28,7 +28,6 @@ class OneGpu:
     model = models.get("llama-3-8b")
     h100 = hardware.get("h100")
     context = 2048
-    prompt_share = quantity("75%")
     prompt = 1536
     answer = 512
     low_gain_of_pages = 2  # in the measurements of Kwon et al.
@@ -37,6 +36,7 @@ class OneGpu:
     short_context = 256
     some = 64
 
+    prompt_share = quantity(100 * prompt / context, "%")
     weights = inference.weights_read(model, 1).to("GB")
     cache = cache_of(model, context).to("GB")
     alone = step(model, 1, 1).lower.to("ms")
@@ -300,13 +300,13 @@ class PromptQueue:
     service = OneNode.first
     calm = quantity("80%")
     busy = quantity("95%")
-    one_in = 100
     beyond = quantity("1%")
     limit = 5
     some_servers = 4
     many_servers = 16
     servers = (1, some_servers, many_servers)
 
+    one_in = 1 / beyond
     calm_rate = calm * OneNode.read_rate
     more_load = (busy / calm - 1).to("%")
     calm_mean = queueing.single_server_time(service, calm).to("ms")
@@ -318,8 +318,8 @@ class PromptQueue:
     busy_wait = queueing.single_server_wait(service, busy).to("ms")
     mixed = queueing.single_server_wait(service, busy, 2).to("ms")
     wait_one = (queueing.waiting_tail(service, busy, 1, beyond) / service).to("")
-    wait_four = (queueing.waiting_tail(service, busy, 4, beyond) / service).to("")
-    wait_sixteen = (queueing.waiting_tail(service, busy, 16, beyond) / service).to("")
+    wait_four = (queueing.waiting_tail(service, busy, some_servers, beyond) / service).to("")
+    wait_sixteen = (queueing.waiting_tail(service, busy, many_servers, beyond) / service).to("")
 
 
 class Slots:
@@ -401,7 +401,7 @@ class SplitNode:
     half = 4
     quarter = 2
 
-    sequences, rate, rate_with_messages = split_node(8)
-    half_sequences, half_rate, half_rate_with_messages = split_node(4)
-    quarter_sequences, quarter_rate, quarter_rate_with_messages = split_node(2)
+    sequences, rate, rate_with_messages = split_node(devices)
+    half_sequences, half_rate, half_rate_with_messages = split_node(half)
+    quarter_sequences, quarter_rate, quarter_rate_with_messages = split_node(quarter)
     half_first = (2 * OneNode.first).to("ms")

@@ -36,13 +36,13 @@ class ShardedStates:
     copies = 8
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
-        ("64 copies", Layout(data=64), "selective"),
-        ("ZeRO 1: optimiser", Layout(data=64, sharding=1), "selective"),
-        ("ZeRO 2: gradients", Layout(data=64, sharding=2), "selective"),
-        ("ZeRO 3: weights", Layout(data=64, sharding=3), "selective"),
-        ("… and recomputed", Layout(data=64, sharding=3), "full"),
-        ("8 slices, 8 copies", Layout(data=8, tensor=8), "selective"),
-        ("… with ZeRO 1", Layout(data=8, tensor=8, sharding=1), "selective"),
+        (f"{devices} copies", Layout(data=devices), "selective"),
+        ("ZeRO 1: optimiser", Layout(data=devices, sharding=1), "selective"),
+        ("ZeRO 2: gradients", Layout(data=devices, sharding=2), "selective"),
+        ("ZeRO 3: weights", Layout(data=devices, sharding=3), "selective"),
+        ("… and recomputed", Layout(data=devices, sharding=3), "full"),
+        (f"{slices} slices, {copies} copies", Layout(data=copies, tensor=slices), "selective"),
+        ("… with ZeRO 1", Layout(data=copies, tensor=slices, sharding=1), "selective"),
         ("8 slices, 8 stages", Layout(tensor=8, pipeline=8, microbatches=8), "selective"),
     )
 
@@ -413,7 +413,6 @@ class OwnCheckpoints:
     devices = 2048
     of_a_device = quantity("5 year")
     storage = quantity("20 GB/s")
-    fast_storage = quantity("200 GB/s")
     faster = 10
     restart = Failures.restart
 
@@ -422,7 +421,7 @@ class OwnCheckpoints:
     checkpoint = (size / storage).to("s")
     interval = training.checkpoint_interval(checkpoint, between).to("min")
     goodput = training.goodput(interval, checkpoint, restart, between).to("%")
-    fast = (size / fast_storage).to("s")
+    fast = (size / (faster * storage)).to("s")
     fast_interval = training.checkpoint_interval(fast, between).to("min")
     fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
     gained = fast_goodput - goodput
@@ -433,8 +432,8 @@ class LayoutFor256:
 
     devices = 256
     sequences = 512
-    sliced_layout = Layout(data=32, tensor=8, microbatches=16, sharding=1)
-    sharded_layout = Layout(data=256, microbatches=2, sharding=3)
+    sliced_layout = Layout(data=devices // 8, tensor=8, microbatches=sequences // 32, sharding=1)
+    sharded_layout = Layout(data=devices, microbatches=sequences // devices, sharding=3)
 
     sliced = Cuts.step(sliced_layout)
     sharded = Cuts.step(sharded_layout, "full")

@@ -51,7 +51,6 @@ class MachineOfLevers:
 class PromisedFactors:
     """Four levers of 3, 2, 2 and 1.5 are 18 times by their product, and 2.3 on these fractions."""
 
-    levers = ((0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5))
     first = 3
     second = 2
     third = 2
@@ -62,9 +61,15 @@ class PromisedFactors:
     second_share = quantity("20%")
     third_share = quantity("10%")
     fourth_share = quantity("5%")
+    levers = (
+        (first_share, first),
+        (second_share, second),
+        (third_share, third),
+        (fourth_share, fourth),
+    )
     combined = scaling.combined_speedup(levers)
-    rest = quantity("5%")
-    all_free = scaling.amdahl_limit(1 - sum(share for share, _ in levers))
+    rest = 1 - first_share - second_share - third_share - fourth_share
+    all_free = scaling.amdahl_limit(rest)
 
 
 class MeasuredStep:
@@ -171,10 +176,18 @@ class PartsOfABatch:
     worst_relative = max(all_of("accumulation", "relative_error", "float64"))
     worst_ulp = max(all_of("accumulation", "largest_error_ulp", "float32"))
     wrong = quantity(
-        100 * measured("accumulation", "float64, parts of 64 and 32", "error_divided_by_parts"), "%"
+        100
+        * measured(
+            "accumulation", f"float64, parts of {first} and {middle}", "error_divided_by_parts"
+        ),
+        "%",
     )
     wrong_most = quantity(
-        100 * measured("accumulation", "float64, parts of 64 and 1", "error_divided_by_parts"), "%"
+        100
+        * measured(
+            "accumulation", f"float64, parts of {first} and {last}", "error_divided_by_parts"
+        ),
+        "%",
     )
     batch = first + last
     weight = 1 / 2
@@ -208,8 +221,9 @@ class PaddedShape:
 
     outputs = 10
     padded = 16
-    extra = quantity(100 * (measured("padding", "10 to 16 outputs", "flop_ratio") - 1), "%")
-    difference = measured("padding", "10 to 16 outputs", "largest_difference")
+    _case = f"{outputs} to {padded} outputs"
+    extra = quantity(100 * (measured("padding", _case, "flop_ratio") - 1), "%")
+    difference = measured("padding", _case, "largest_difference")
 
 
 class TwoProcesses:
