@@ -78,6 +78,7 @@ SAID = [
     ("chapters/cells.html", "Figure 2.2: A drawing from a file, with a caption."),
     ("chapters/cells.html", "Figure 2.3: A caption with a computed value: 4,096 entries."),
     ("chapters/cells.html", "Table 2.2: Powers of two, made by a cell."),
+    ("chapters/cells.html", "Table 2.3: A table of a cell with a computed value: 4,096 entries."),
     ("chapters/cells.html", "printed by the cell"),
     ("chapters/cells.html", "45"),
     ("chapters/callouts.html", "Note"),
