@@ -112,10 +112,10 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
 
 
 def _front(package: griffe.Module) -> list[str]:
-    where = {"Quantity": "units", "quantity": "units", "InputError": "errors", "source": "records"}
     parts = [_prose(package)]
     for name in calc.__all__:
-        member = (_module(package, where[name]) if name in where else package)[name]
+        home = getattr(calc, name).__module__
+        member = package[f"{home}.{name}".removeprefix("calc.")]
         if isinstance(member, griffe.Alias):
             member = member.final_target
         if isinstance(member, griffe.Function):
@@ -135,9 +135,13 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
     if "__init__" in member.members and "dataclass" not in member.labels:
         yield f"```\n{_call(f'{page}.{member.name}', _parameters(member))}\n```"
     yield from (_block(block, member) for block in rest)
+    inherited = (
+        part.final_target if isinstance(part, griffe.Alias) else part
+        for part in member.all_members.values()
+    )
     parts = [
         part
-        for part in member.members.values()
+        for part in inherited
         if isinstance(part, griffe.Function | griffe.Attribute)
         and part.docstring
         and not part.name.startswith("_")
