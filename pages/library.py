@@ -135,13 +135,9 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
     if "__init__" in member.members and "dataclass" not in member.labels:
         yield f"```\n{_call(f'{page}.{member.name}', _parameters(member))}\n```"
     yield from (_block(block, member) for block in rest)
-    inherited = (
-        part.final_target if isinstance(part, griffe.Alias) else part
-        for part in member.all_members.values()
-    )
     parts = [
         part
-        for part in inherited
+        for part in _own_and_hidden_parts(member)
         if isinstance(part, griffe.Function | griffe.Attribute)
         and part.docstring
         and not part.name.startswith("_")
@@ -155,6 +151,16 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
         for place, block in enumerate(_blocks(part)[1:]):
             named = "" if place or _is_example(block) else f"`{part.name}`: "
             yield named + _block(block, part)
+
+
+def _own_and_hidden_parts(member: griffe.Class) -> Iterator[griffe.Object]:
+    """The parts of a class, with those of a base that has no place on the page itself."""
+    shown = member.module.parent.members if member.module.parent else {}
+    for part in member.all_members.values():
+        if not isinstance(part, griffe.Alias):
+            yield part
+        elif (base := part.final_target.parent) and base.name not in shown:
+            yield part.final_target
 
 
 def _signature(part: griffe.Function | griffe.Attribute) -> str:
