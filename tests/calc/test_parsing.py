@@ -207,7 +207,7 @@ WORDS = """3 1e9 .5 0 GB B s m % param token 7B K T ( ) + - * / ** ^ · × ² �
 words = st.sampled_from(WORDS.split())
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     st.one_of(
         st.text(max_size=60),

@@ -217,7 +217,7 @@ def test_the_least_error_is_that_of_a_search_by_hand(bits: int) -> None:
 
 
 @every_builder
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 5)
 @given(data=arrays(float, (2, 8), elements=numbers))
 def test_the_least_error_is_never_worse_and_each_channel_has_its_own(build: Any, data: Any) -> None:
     scheme = build(data, 3, axis=0)
