@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from calc import InputError, cli, codesign
+from calc import InputError, codesign
 from calc.codesign import dashboard
 from calc.codesign.run_log import LoggedStep
+from calc.commands import main
 
 STYLE = Path(__file__).resolve().parents[3] / "press" / "theme" / "style.css"
 
@@ -153,9 +154,9 @@ def test_the_page_is_in_the_books_colours() -> None:
 
 def test_the_command(tmp_path: Path, capsys) -> None:
     path = logged(tmp_path / "run.jsonl")
-    assert cli.main(["training", str(path), "--html", str(tmp_path / "run.html")]) == 0
+    assert main(["training", str(path), "--html", str(tmp_path / "run.html")]) == 0
     assert capsys.readouterr().out.startswith("Digits <bf16>, on a machine\n")
     assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
-    assert cli.main(["training", str(tmp_path / "no.jsonl")]) != 0
+    assert main(["training", str(tmp_path / "no.jsonl")]) != 0
     assert capsys.readouterr().err.count("\n") == 1
     assert json.loads(path.read_text().splitlines()[1])["parts"] == 2
