@@ -43,6 +43,7 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
+FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
 MAY_BE_LEFT_OUT = "link_bandwidth"  # a device without links to others has none
 INHERITED = ("kind", "source", "checked")
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
@@ -268,18 +269,42 @@ def names() -> tuple[str, ...]:
     return tuple(_tables())
 
 
-def get(key: str) -> Accelerator:
+def get(key: Path | str) -> Accelerator:
     """The accelerator of that key; case, "-" and "_" do not matter.
+
+    A device of one's own is asked for by its file, "machine.toml"; where that holds several, the
+    key stands after it: "machines.toml:mine".
 
     >>> get("TPU_v5p").name
     'Google TPU v5p'
     """
+    if is_file(key):
+        return _from_file(str(key))
     if key_of(key) not in _tables():
         raise InputError(
             f"there is no device {abbreviated(key)}; {did_you_mean(key_of(key), names())}"
             "`calc list devices` prints them all"
         )
     return _get(key_of(key))
+
+
+def is_file(key: Path | str) -> bool:
+    """Whether this names a file of devices, or one in it, and no device of the data."""
+    return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
+
+
+def _from_file(name: str) -> Accelerator:
+    file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
+    if not Path(file).exists():
+        raise InputError(f"{file}: there is no such file; `calc measure` writes one")
+    devices = load(file)
+    if key is None and len(devices) == 1:
+        return next(iter(devices.values()))
+    if key not in devices:
+        holds = f"it holds {', '.join(devices)}" if devices else "it holds none"
+        needed = f"no device {key!r}" if key else "not one device alone"
+        raise InputError(f"{file}: {needed}; {holds}: ask for one as in {file}:KEY")
+    return devices[key]
 
 
 def key_of(name: str) -> str:

@@ -22,7 +22,7 @@ LAYERS = [
     set(calc.LAW_MODULES),
     {"planning"},
     {"derivations", "simulation", "codesign", "measure"},
-    {"cli", "__main__"},
+    {"commands", "__main__"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # What the arrows between the parts of the repository allow beside a part itself.
