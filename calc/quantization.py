@@ -36,14 +36,15 @@ CLIP_CANDIDATES = 200
 
 @law
 def symmetric_step(
-    largest: Annotated[QuantityLike, "", NON_NEGATIVE],
-    bits: Annotated[QuantityLike, "", BITS] = 8,
+    largest: Annotated[QuantityLike, "", "α", NON_NEGATIVE],
+    bits: Annotated[QuantityLike, "", "b", BITS] = 8,
 ) -> Annotated[Quantity, ""]:
     """Distance of neighbouring codes that are spread evenly on both sides of zero.
 
     Equation: s = α / (2^(b−1) − 1), α = max |x|
 
-    The most negative code of b bits, −2^(b−1), is left out, so that both sides are alike.
+    x are the values. The most negative code of b bits, −2^(b−1), is left out, so that both sides
+    are alike.
 
     Source: krishnamoorthi2018quantizing
 
@@ -55,12 +56,14 @@ def symmetric_step(
 
 @law
 def asymmetric_step(
-    span: Annotated[QuantityLike, "", NON_NEGATIVE],
-    bits: Annotated[QuantityLike, "", BITS] = 8,
+    span: Annotated[QuantityLike, "", "α", NON_NEGATIVE],
+    bits: Annotated[QuantityLike, "", "b", BITS] = 8,
 ) -> Annotated[Quantity, ""]:
     """Distance of neighbouring codes that are spread from the smallest to the largest value.
 
     Equation: s = α / (2^b − 1), α = x_max − x_min
+
+    x_min and x_max are the smallest and the largest value.
 
     Source: jacob2018quantization
 
@@ -72,7 +75,7 @@ def asymmetric_step(
 
 @law
 def rounding_error_bound(
-    step: Annotated[QuantityLike, "", NON_NEGATIVE],
+    step: Annotated[QuantityLike, "", "s", NON_NEGATIVE],
 ) -> Annotated[Quantity, ""]:
     """How far a value within the range of the codes can be from what its code stands for.
 
@@ -90,8 +93,8 @@ def rounding_error_bound(
 
 @law
 def expected_sqnr(
-    bits: Annotated[QuantityLike, "", BITS],
-    crest_factor: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bits: Annotated[QuantityLike, "", "b", BITS],
+    crest_factor: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Decibels by which a signal exceeds its rounding error; the crest factor is max |x| over rms.
 
@@ -110,10 +113,10 @@ def expected_sqnr(
 
 @law
 def bytes_per_parameter(
-    code: Annotated[QuantityLike, "byte/param"],
-    group: Annotated[QuantityLike, "param"],
-    scale: Annotated[QuantityLike, "byte"] = "16 bit",
-    zero_point: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 bit",
+    code: Annotated[QuantityLike, "byte/param", "b"],
+    group: Annotated[QuantityLike, "param", "g"],
+    scale: Annotated[QuantityLike, "byte", "m_scale"] = "16 bit",
+    zero_point: Annotated[QuantityLike, "byte", "m_zero", NON_NEGATIVE] = "0 bit",
 ) -> Annotated[Quantity, "byte/param"]:
     """Memory of a weight that shares its scale and zero point with the others of its group.
 
@@ -129,9 +132,9 @@ def bytes_per_parameter(
 
 @law
 def products_without_overflow(
-    largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    other_largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    accumulator_bits: Annotated[QuantityLike, "", BITS] = 32,
+    largest: Annotated[QuantityLike, "", "|q|_max", AT_LEAST_ONE],
+    other_largest: Annotated[QuantityLike, "", "|r|_max", AT_LEAST_ONE],
+    accumulator_bits: Annotated[QuantityLike, "", "A", BITS] = 32,
 ) -> Annotated[Quantity, ""]:
     """Products of two codes, each as large as it can be, that a signed accumulator is sure to hold.
 
