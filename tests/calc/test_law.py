@@ -19,7 +19,8 @@ import pytest
 import calc
 from calc import InputError, Quantity, quantity
 from calc.core.citations import bibliography
-from calc.core.law import MAY_BE_INFINITE, Range, law
+from calc.core.law import ARGUMENTS, FRACTION, MAY_BE_INFINITE, Range, law
+from calc.core.meanings import SHARED, meaning, tables
 from calc.core.units import QuantityLike
 from tests.calc.references import REFERENCES
 
@@ -46,7 +47,7 @@ def arguments_of(law: Callable[..., Any]) -> dict[str, Argument]:
     hints = get_type_hints(law, include_extras=True)
     arguments = {}
     for name in inspect.signature(law).parameters:
-        _, unit, *allowed = get_args(hints[name])
+        _, unit, _, *allowed = get_args(hints[name])
         low, included, high = 0.0, False, math.inf
         if allowed:
             assert isinstance(allowed[0], Range)
@@ -70,8 +71,15 @@ def assert_homogeneous(law: Callable[..., Any]) -> None:
         arguments = valid(law, seed)
         expected = law(**arguments)
         in_root_units = {name: each.to_root_units() for name, each in arguments.items()}
+        numbers = {
+            name: quantity(
+                each.default, get_args(get_type_hints(law, include_extras=True)[name])[1]
+            )
+            for name, each in inspect.signature(law.__wrapped__).parameters.items()
+            if name.startswith("_")
+        }
         try:
-            found = law.__wrapped__(**in_root_units)
+            found = law.__wrapped__(**in_root_units, **numbers)
             if isinstance(expected, Quantity):
                 found = quantity(found).to(expected.units)
         except pint.DimensionalityError as error:
@@ -191,25 +199,25 @@ def test_the_equation_is_homogeneous(name: str) -> None:
 
 @law
 def sum_of_unlike_terms(
-    traffic: Annotated[QuantityLike, "byte"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    operations: Annotated[QuantityLike, "FLOP"],
+    traffic: Annotated[QuantityLike, "byte", "D"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    operations: Annotated[QuantityLike, "FLOP", "O"],
 ) -> Annotated[Quantity, "s"]:
     return traffic / bandwidth + operations
 
 
 @law
 def result_of_another_dimension(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
 ) -> Annotated[Quantity, "FLOP/byte"]:
     return peak * bandwidth
 
 
 @law
 def incoherent_units(
-    size: Annotated[QuantityLike, "GB"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
+    size: Annotated[QuantityLike, "GB", "S"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
 ) -> Annotated[Quantity, "s"]:
     return size / bandwidth
 
@@ -356,6 +364,8 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
     }
     assert may_be == {
         "scaling.amdahl_limit",
+        "scaling.most_useful_processors",
+        "scaling.part_speedup",
         "roofline.critical_batch",
         "queueing.single_server_time",
         "queueing.single_server_tail",
@@ -374,7 +384,9 @@ def test_the_signature_is_that_of_the_equation(name: str) -> None:
     assert law.__name__ == name.split(".")[1]
     assert law.__module__ == f"calc.{name.split('.')[0]}"
     assert inspect.isfunction(law.__wrapped__)
-    assert inspect.signature(law) == inspect.signature(law.__wrapped__)
+    every, public = inspect.signature(law.__wrapped__), inspect.signature(law)
+    own = [each for each in every.parameters.values() if not each.name.startswith("_")]
+    assert public == every.replace(parameters=own)
     hints = get_type_hints(law, include_extras=True)
     for argument in inspect.signature(law).parameters:
         assert get_args(hints[argument])[0] == QuantityLike
@@ -401,6 +413,115 @@ def test_the_documentation_has_its_parts(name: str) -> None:
     )
 
 
+# --- symbols ---
+
+NAMED = re.compile(
+    r"\|\w\|_\w+"  # |q|_max
+    r"|(?:log₂|log₁₀)"
+    r"|[A-Za-zα-ω]+\u0302?(?:_\w+|[½₁₂])?(?:\*(?! ?\w))?"  # R_peak, BW₂, x̂, n½, I*
+    r"|\d+(?:\.\d+)?"
+)
+NO_SYMBOLS = {"min", "max", "log₂", "log₁₀", "ln", "exp", "where", "else", "memory", "compute"}
+
+
+def equation_of(law: Callable[..., Any]) -> str:
+    found = re.search(r"^Equation: (.+?)\n\n", f"{inspect.getdoc(law)}\n\n", re.M | re.S)
+    assert found
+    return " ".join(found[1].split())
+
+
+def symbols(equation: str) -> set[str]:
+    return {each for each in NAMED.findall(equation) if each not in NO_SYMBOLS}
+
+
+def explained(law: Callable[..., Any], symbol: str) -> bool:
+    """Whether the prose of the docstring says what a symbol is."""
+    prose = (inspect.getdoc(law) or "").split("\n\n", 2)[2].split(">>>")[0]
+    return re.search(rf"(?<![\w.]){re.escape(symbol)}(?!\w)", prose) is not None
+
+
+def untold(law: Callable[..., Any], arguments: list[Any]) -> tuple[set[str], set[str]]:
+    """Symbols of the equation that are nothing, and of arguments that are nowhere."""
+    own = {each.symbol for each in arguments}
+    *result, right = re.split(" [=≤] ", equation_of(law), maxsplit=1)
+    used = symbols(right)
+    numbers = {each for each in used if each[0].isdigit()}
+    known = own | numbers | symbols("".join(result))
+    return (
+        {each for each in used - known if not explained(law, each)},
+        {each for each in own - used if not explained(law, each)},
+    )
+
+
+@every_law
+def test_each_symbol_is_an_argument_the_result_or_explained(name: str) -> None:
+    strange, unused = untold(LAWS[name], ARGUMENTS[f"calc.{name}"])
+    assert not strange, (
+        f"{name}: its equation has {', '.join(strange)}, which no argument has for a symbol and no"
+        " sentence of the docstring explains"
+    )
+    assert not unused, (
+        f"{name}: {', '.join(unused)} stands beside an argument, and neither in the equation nor in"
+        " a sentence of the docstring"
+    )
+
+
+@every_law
+def test_no_two_arguments_share_a_symbol(name: str) -> None:
+    own = [each.symbol for each in ARGUMENTS[f"calc.{name}"]]
+    assert len(set(own)) == len(own)
+
+
+@every_law
+def test_a_number_for_a_symbol_is_the_default(name: str) -> None:
+    for argument in ARGUMENTS[f"calc.{name}"]:
+        if argument.symbol[0].isdigit():
+            default = inspect.signature(LAWS[name]).parameters[argument.name].default
+            assert quantity(default, argument.unit).magnitude == float(argument.symbol)
+
+
+@law
+def of_symbols_untold(
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """The ridge point.
+
+    Equation: I* = R_top / B
+
+    B is explained, and R_peaks is another.
+    """
+    return peak / bandwidth
+
+
+def test_an_untold_symbol_is_seen() -> None:
+    key = f"{__name__}.of_symbols_untold"
+    assert untold(of_symbols_untold, ARGUMENTS[key]) == ({"R_top"}, {"R_peak", "BW"})
+
+
+# --- what each argument is ---
+
+
+@every_law
+def test_each_argument_is_told(name: str) -> None:
+    for argument in ARGUMENTS[f"calc.{name}"]:
+        assert meaning(name, argument.name), (
+            f"{name}: say what {argument.name} is in calc/data/arguments.toml, under"
+            f" [{name.split('.')[0]}], or under [shared] if it is so in every law"
+        )
+
+
+def test_every_word_in_the_list_of_arguments_is_of_one() -> None:
+    places = {
+        (place, argument.name)
+        for name in LAWS
+        for argument in ARGUMENTS[f"calc.{name}"]
+        for place in (name, name.split(".")[0], SHARED)
+    }
+    told = {(place, each) for place, words in tables().items() for each in words}
+    assert told <= places, "calc/data/arguments.toml tells of arguments that no law has"
+
+
 # --- what a declaration refuses ---
 
 
@@ -413,33 +534,49 @@ def without_an_annotation(peak) -> Annotated[Quantity, "FLOP/s"]:  # type: ignor
 
 
 def with_a_range_that_is_none(
-    peak: Annotated[QuantityLike, "FLOP/s", "positive"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak", "positive"],
 ) -> Annotated[Quantity, "FLOP/s"]:
     return peak  # type: ignore[return-value]
 
 
+def without_a_symbol(peak: Annotated[QuantityLike, "FLOP/s"]) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def with_a_range_for_a_symbol(
+    peak: Annotated[QuantityLike, "FLOP/s", FRACTION],
+) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def with_a_private_argument_to_give(
+    _peak: Annotated[QuantityLike, "FLOP/s"],
+) -> Annotated[Quantity, "FLOP/s"]:
+    return _peak  # type: ignore[return-value]
+
+
 def with_an_unknown_unit(
-    peak: Annotated[QuantityLike, "furlong/s"],
+    peak: Annotated[QuantityLike, "furlong/s", "R_peak"],
 ) -> Annotated[Quantity, "FLOP/s"]:
     return peak  # type: ignore[return-value]
 
 
 def with_an_unreadable_default(
-    peak: Annotated[QuantityLike, "FLOP/s"] = "1,5 FLOP/s",
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"] = "1,5 FLOP/s",
 ) -> Annotated[Quantity, "FLOP/s"]:
     return peak  # type: ignore[return-value]
 
 
-def without_a_result(peak: Annotated[QuantityLike, "FLOP/s"]):  # type: ignore[no-untyped-def]
+def without_a_result(peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]):  # type: ignore[no-untyped-def]
     return peak
 
 
-def with_a_result_of_no_unit(peak: Annotated[QuantityLike, "FLOP/s"]) -> Quantity:
+def with_a_result_of_no_unit(peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]) -> Quantity:
     return peak  # type: ignore[return-value]
 
 
 def with_a_result_of_unknown_unit(
-    peak: Annotated[QuantityLike, "FLOP/s"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
 ) -> Annotated[Quantity, "FLOPS"]:
     return peak  # type: ignore[return-value]
 
@@ -448,8 +585,11 @@ def with_a_result_of_unknown_unit(
     ("function", "sentence"),
     [
         (without_a_unit, "argument peak must be annotated with its unit"),
-        (without_an_annotation, 'as in peak: Annotated[QuantityLike, "FLOP/s"]'),
-        (with_a_range_that_is_none, "argument peak must be annotated with its unit, and its Range"),
+        (without_an_annotation, 'as in peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]'),
+        (without_a_symbol, "argument peak must be annotated with its unit, its symbol in the"),
+        (with_a_range_for_a_symbol, "argument peak must be annotated with its unit, its symbol"),
+        (with_a_private_argument_to_give, "_peak needs a quantity in FLOP/s"),
+        (with_a_range_that_is_none, "the equation, and its Range if it has one"),
         (with_an_unknown_unit, "the unit of argument peak: cannot read 'furlong/s'"),
         (with_an_unreadable_default, "the default of argument peak: cannot read '1,5 FLOP/s'"),
         (without_a_result, "the result must be annotated with its unit"),
