@@ -134,13 +134,13 @@ def bytes_per_parameter(
 
 @law
 def products_without_overflow(
-    largest: Annotated[QuantityLike, "", "|q|_max", AT_LEAST_ONE],
-    other_largest: Annotated[QuantityLike, "", "|r|_max", AT_LEAST_ONE],
+    largest: Annotated[QuantityLike, "", "q_max", AT_LEAST_ONE],
+    other_largest: Annotated[QuantityLike, "", "r_max", AT_LEAST_ONE],
     accumulator_bits: Annotated[QuantityLike, "", "A", BITS] = 32,
 ) -> Annotated[Quantity, ""]:
     """Products of two codes, each as large as it can be, that a signed accumulator is sure to hold.
 
-    Equation: K = ⌊(2^(A−1) − 1) / (|q|_max · |r|_max)⌋
+    Equation: K = ⌊(2^(A−1) − 1) / (q_max · r_max)⌋
 
     Source: jacob2018quantization
 

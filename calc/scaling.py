@@ -71,7 +71,7 @@ def amdahl_slope(
 ) -> Annotated[Quantity, ""]:
     """Speedup that one more processor adds to n, on a fixed problem: the slope of Amdahl's law.
 
-    Equation: dS / dn = (1 − s) / (1 + s · (n − 1))²
+    Equation: S'(n) = (1 − s) / (1 + s · (n − 1))²
 
     Source: amdahl1967validity
 

@@ -43,7 +43,14 @@ WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
 # What is code already, what is to become it, and symbols with a subscript.
 SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<!\w)([^\W\d_]_(?:\w+|\{[^}]*\}))')
-COLUMNS = "|:--------|:---|:-----|:---------|:------------------|"
+TITLES: tuple[str, ...] = (
+    "Argument",
+    "Symbol",
+    "Unit",
+    "Range",
+    "Meaning",
+)  # and as many parts of the width
+WIDTHS: tuple[str, ...] = tuple(":" + "-" * part for part in (10, 3, 8, 8, 13))
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
@@ -235,18 +242,20 @@ def _default(source: str) -> str:
 
 
 def _units_table(function: griffe.Function) -> str:
-    """What each argument is; its symbol, where the function is a law and has an equation."""
+    """What each argument is; its symbol, where the function is a law, whose equation has one."""
     called = function.path.removeprefix("calc.")
-    symbols = {each.name: each.symbol for each in ARGUMENTS.get(function.path, [])}
-    rows = ["| Argument | Symbol | Unit | Range | Meaning |", COLUMNS]
+    symbols = {each.name: f"${tex(each.symbol)}$" for each in ARGUMENTS.get(function.path, [])}
+    rows = [TITLES, WIDTHS]
     for each in _parameters(function):
         unit, range_ = _annotated(each.annotation, function) or (_type(each.annotation), "")
         if not (words := meaning(called, each.name)):
             raise SystemExit(f"{called}: say what {each.name} is in calc/data/arguments.toml")
-        symbol = f"${tex(symbols[each.name])}$" if symbols else ""
-        rows.append(f"| `{each.name}` | {symbol} | {unit} | {range_} | {words} |")
+        rows.append((f"`{each.name}`", symbols.get(each.name, ""), unit, range_, words))
     unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
-    return "\n".join([*rows, f"| returns | | {unit} | | |"])
+    rows.append(("returns", "", unit, "", ""))
+    if not symbols:
+        rows = [(argument, *rest) for argument, _, *rest in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _type(annotation: str | griffe.Expr | None) -> str:

@@ -416,8 +416,7 @@ def test_the_documentation_has_its_parts(name: str) -> None:
 # --- symbols ---
 
 NAMED = re.compile(
-    r"\|\w\|_\w+"  # |q|_max
-    r"|(?:log₂|log₁₀)"
+    r"log₂|log₁₀"
     r"|[A-Za-zα-ω]+\u0302?(?:_\w+|[½₁₂])?(?:\*(?! ?\w))?"  # R_peak, BW₂, x̂, n½, I*
     r"|\d+(?:\.\d+)?"
 )
