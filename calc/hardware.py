@@ -8,12 +8,14 @@ error that lists those it has, never another type's rate.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -300,13 +302,8 @@ __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    return [
-        "Accelerator",
-        "get",
-        "load",
-        "names",
-        *(name.upper().replace("-", "_") for name in names()),
-    ]
+    spelled = [name.upper().replace("-", "_") for name in names()]
+    return [*public_names(sys.modules[__name__]), *spelled]
 
 
 def check_device(given: Any) -> None:

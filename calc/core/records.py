@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import datetime
 import math
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.provenance import Provenance
@@ -32,7 +33,6 @@ FIELDS = {  # and what each must be
     "note": "text",
     "direction": '"each way"',
 }
-T = TypeVar("T")
 DATA = Path(__file__).parent.parent / "data"
 
 
@@ -66,10 +66,12 @@ def source(value: Quantity) -> str:
     return str(value.provenance)
 
 
-def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
+def as_attributes(get: Callable[[str], Any]) -> Callable[[str], Any]:
     """A module's `__getattr__`, which finds by name what `get` does."""
 
-    def getattr_(name: str) -> T:
+    def getattr_(name: str) -> Any:
+        if name == "__all__":  # for `from … import *`
+            return dir(sys.modules[get.__module__])
         if name.startswith("__"):
             raise AttributeError(name)
         try:
