@@ -115,6 +115,18 @@ class Accelerator:
             dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
         )
 
+    def instead(self, unit: str) -> str:
+        """What a law is told to ask for that is given the device in place of one of its numbers."""
+        dtype = "bf16" if "bf16" in self.peaks["peak"] else next(iter(self.peaks["peak"]), "fp32")
+        numbers = {
+            "FLOP/s": f'peak("{dtype}")',
+            "FLOP/byte": f'ridge_point("{dtype}")',
+            "byte/s": "memory_bandwidth or .link_bandwidth",
+            "byte": "memory_capacity",
+            "W": "tdp",
+        }
+        return self.name + (f": give its .{numbers[unit]}" if unit in numbers else "")
+
     def all_records(self) -> list[Record]:
         """Every record of the device, in the order of its data file."""
         return [

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from calc.core.arguments import as_array
 from calc.core.elementwise import floor, log10
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
@@ -181,9 +182,8 @@ class Scheme:
 
     def dequantize(self, codes: ArrayLike) -> Floats:
         """The numbers that the codes stand for: scale · (q − zero_point) + offset."""
-        import numpy
 
-        whole = numpy.asarray(codes)
+        whole = as_array("codes", codes)
         scale, zero_point, offset = self._spread(whole.shape)
         restored: Floats = scale * (whole.astype(float) - zero_point) + offset
         return restored
@@ -486,7 +486,7 @@ def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
 
 def _checked(data: ArrayLike) -> Floats:
     """The data as an array of floats."""
-    values = _array(as_float_or_array(data))
+    values = _array(as_float_or_array(data), "data")
     if not values.size:
         raise InputError("data must hold at least one number; got none")
     finite = abs(values) < math.inf
@@ -496,7 +496,7 @@ def _checked(data: ArrayLike) -> Floats:
 
 
 def _whole(codes: ArrayLike, name: str) -> Codes:
-    array = _array(codes)
+    array = _array(codes, f"integer_matmul(): {name}")
     if array.dtype.kind not in "iu":
         raise InputError(
             f"integer_matmul(): {name} must be whole numbers; got {abbreviated(codes)}"
@@ -504,12 +504,11 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
     return array.astype("int64")
 
 
-def _array(numbers: Any) -> NDArray[Any]:
+def _array(numbers: Any, name: str) -> NDArray[Any]:
     try:
-        import numpy
+        return as_array(name, numbers)
     except ImportError:
         raise NumpyNeededError("quantization needs numpy, which is not installed") from None
-    return numpy.asarray(numbers)
 
 
 def _fits(sums: Codes, terms: int) -> None:

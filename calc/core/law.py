@@ -140,7 +140,8 @@ class Argument:
         except NumpyNeededError as error:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
         except InputError:
-            self._refuse(given, f"got {abbreviated(given)}{_instead(given, self.unit)}")
+            offers = hasattr(given, "instead")  # as a device does
+            self._refuse(given, f"got {given.instead(self.unit) if offers else abbreviated(given)}")
         if not self.is_count:
             self._refuse(given, f"got {abbreviated(given)} without a unit")
         return numbers
@@ -161,7 +162,7 @@ class Argument:
             needs = f"a number of {self.unit} (with or without the unit)"
         example = (
             ""
-            if self.is_count or isinstance(given, Quantity)
+            if self.is_count or isinstance(given, Quantity) or hasattr(given, "instead")
             else f', as in calc.quantity(1, "{self.unit}")'
         )
         raise InputError(f"{self.law_name}(): {self.name} needs {needs}{example}; {got}")
@@ -291,12 +292,6 @@ def _declaring(law_name: str, what: str) -> Iterator[None]:
 
 def _metadata(hint: Any) -> tuple[Any, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-
-
-def _instead(given: Any, unit: str) -> str:
-    """What a device, say, offers where itself is given for one of its numbers."""
-    offer = given.instead(unit) if hasattr(given, "instead") else ""
-    return f"; write {offer}" if offer else ""
 
 
 def _unit_words(given: Quantity) -> str:
