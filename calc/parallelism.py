@@ -8,13 +8,14 @@ refuses a layout that the model cannot be cut into.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from calc import collectives, constants, links, training, transformer
 from calc.core.arguments import one_of
 from calc.core.elementwise import choose, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator, check_device
@@ -317,6 +318,10 @@ class DeviceMemory:
         total: Quantity = self.weights + self.gradients + self.optimizer + self.activations
         return total
 
+    def __str__(self) -> str:
+        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return "\n".join(columns([(n, str(p)) for n, p in (parts | {"total": self.total}).items()]))
+
     def check(self, device: Accelerator) -> None:
         """Refuse a device that is too small, and say by how much."""
         check_device(device)
@@ -353,8 +358,12 @@ def memory_per_device(
     >>> from calc import models
     >>> model = models.get("llama-3-70b")
     >>> held = memory_per_device(model, Layout(data=16, tensor=8, pipeline=4, sharding=1), 8192)
-    >>> print(held.weights, held.optimizer, held.activations, held.total)
-    4.541 GB 1.703 GB 5.620 GB 16.41 GB
+    >>> print(held)
+    weights      4.541 GB
+    gradients    4.541 GB
+    optimizer    1.703 GB
+    activations  5.620 GB
+    total        16.41 GB
     """
     parameters = layout.parameters(model)
     sizes = dict.fromkeys(PARTS, NOTHING)

@@ -8,13 +8,16 @@ import math
 import random
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
+import hypothesis
 import numpy as np
 import pint
 import pytest
+from hypothesis import settings, strategies as st
 
 import calc
 from calc import InputError, Quantity, quantity
@@ -25,6 +28,7 @@ from calc.core.units import QuantityLike
 from tests.calc.references import REFERENCES
 
 LAWS = calc.laws()
+H100 = calc.hardware.H100
 every_law = pytest.mark.parametrize("name", LAWS)
 
 
@@ -233,6 +237,7 @@ def test_a_wrong_equation_does_not_pass_for_homogeneous(wrong: Callable[..., Any
 
 # --- what each argument refuses ---
 
+
 BAD_NUMBERS = [math.nan, math.inf, -math.inf, -1.0]
 
 
@@ -270,14 +275,89 @@ def test_every_argument_refuses_another_dimension(name: str) -> None:
                 law(**valid(law) | {argument: wrong})
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [None, True, "", "8 procs", 1j, {}, {1, 2}, 10**400, ["1"], [1, [2]], np.array(["x"], object)],
-    ids=repr,
-)
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
+NO_NUMBERS = [
+    *(None, True, "", "8 procs", 1j, {}, {1, 2}, 10**400, ["1"], [1, [2]], [[1], [1, 2]]),
+    *(np.array(["x"], object), Decimal("sNaN"), [Decimal("sNaN")], Decimal("NaN")),
+    *(["8 GB"], [quantity("8 GB")], [quantity([8, 9], "GB")], [quantity([8, 9], "GB"), 3]),
+    *([pint.UnitRegistry().Quantity([8, 9], "byte")], ITSELF),
+]
+
+
+@pytest.mark.parametrize("thing", NO_NUMBERS, ids=repr)
 def test_what_is_no_number_is_refused(thing: Any) -> None:
     with pytest.raises(InputError, match=r"amdahl\(\): processors"):
         calc.scaling.amdahl(0.05, thing)
+
+
+# Of each unit of an argument some others of its dimension, which a list must not lose.
+OTHERS = {"": ("%", "GB/MB"), "byte": ("GiB", "bit"), "s": ("ms", "h"), "param": ("Mparam",)}
+
+
+def assert_a_list_keeps_units(name: str, argument: str, items: Any) -> None:
+    """Quantities in a list mean what each of them means, or are refused."""
+    law, arguments = LAWS[name], valid(LAWS[name])
+    wanted = law(**arguments)
+    try:
+        found = law(**arguments | {argument: items})
+    except InputError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+        assert getattr(wanted, "units", "") == getattr(found, "units", "")
+        same = getattr(found, "magnitude", found) == getattr(wanted, "magnitude", wanted)
+        assert np.all(same) or np.allclose(found.magnitude, wanted.magnitude, rtol=1e-9)
+    assert not refusal or refusal.startswith(f"{law.__name__}(): {argument} needs ")
+
+
+def written_otherwise(name: str, argument: str) -> list[Quantity]:
+    unit, value = arguments_of(LAWS[name])[argument].unit, valid(LAWS[name])[argument]
+    return [value, *(value.to(other) for other in OTHERS.get(unit, ()))]
+
+
+@every_law
+def test_every_argument_keeps_the_units_in_a_list(name: str) -> None:
+    for argument in arguments_of(LAWS[name]):
+        for each in written_otherwise(name, argument):
+            array = quantity([each.magnitude] * 2, str(each.units))
+            for items in ([array], (each, each), [[array], [array]]):
+                assert_a_list_keeps_units(name, argument, items)
+
+
+@settings(max_examples=60)
+@hypothesis.given(data=st.data())
+def test_a_list_keeps_the_units_of_whatever_is_in_it(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(list(LAWS)))
+    argument = data.draw(st.sampled_from(list(arguments_of(LAWS[name]))))
+    scalars = st.sampled_from(written_otherwise(name, argument))
+    arrays = st.tuples(scalars, st.integers(1, 3)).map(
+        lambda drawn: quantity([drawn[0].magnitude] * drawn[1], str(drawn[0].units))
+    )
+    lists = st.recursive(scalars | arrays, lambda each: st.lists(each, min_size=1), max_leaves=6)
+    assert_a_list_keeps_units(name, argument, data.draw(st.lists(lists, min_size=1)))
+
+
+def test_pure_numbers_in_a_list_are_read_with_their_units() -> None:
+    expected = calc.scaling.amdahl([[0.005, 0.002]], 4)
+    assert (calc.scaling.amdahl([quantity([0.5, 0.2], "%")], 4) == expected).all()
+    assert (quantity([quantity([0.5, 0.2], "%")], "") == quantity([[0.005, 0.002]], "")).all()
+
+
+@pytest.mark.parametrize(
+    ("law", "arguments", "end"),
+    [
+        ("roofline.ridge_point", (H100, "1 TB/s"), 'give its .peak("bf16")'),
+        ("roofline.ridge_point", ("1 TFLOP/s", H100), "give its .memory_bandwidth or ."),
+        ("energy.energy_of_run", (H100, "1 s"), "give its .tdp"),
+        ("roofline.critical_batch_by_weights", (H100, "2 byte"), 'its .ridge_point("bf16")'),
+        ("scaling.amdahl", (0.1, H100), "got NVIDIA H100 SXM5 80 GB"),
+    ],
+)
+def test_a_device_is_told_which_of_its_numbers_to_give(law: str, arguments: Any, end: str) -> None:
+    with pytest.raises(InputError, match=r"; got NVIDIA H100 SXM5 80 GB") as refusal:
+        LAWS[law](*arguments)
+    assert end in str(refusal.value)
 
 
 def test_a_refusal_teaches() -> None:
