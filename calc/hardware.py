@@ -8,12 +8,14 @@ error that lists those it has, never another type's rate.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -113,6 +115,18 @@ class Accelerator:
         return tuple(
             dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
         )
+
+    def instead(self, unit: str) -> str:
+        """What a law is told to ask for that is given the device in place of one of its numbers."""
+        dtype = "bf16" if "bf16" in self.peaks["peak"] else next(iter(self.peaks["peak"]), "fp32")
+        numbers = {
+            "FLOP/s": f'peak("{dtype}")',
+            "FLOP/byte": f'ridge_point("{dtype}")',
+            "byte/s": "memory_bandwidth or .link_bandwidth",
+            "byte": "memory_capacity",
+            "W": "tdp",
+        }
+        return self.name + (f": give its .{numbers[unit]}" if unit in numbers else "")
 
     def all_records(self) -> list[Record]:
         """Every record of the device, in the order of its data file."""
@@ -325,13 +339,8 @@ __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    return [
-        "Accelerator",
-        "get",
-        "load",
-        "names",
-        *(name.upper().replace("-", "_") for name in names()),
-    ]
+    spelled = [name.upper().replace("-", "_") for name in names()]
+    return [*public_names(sys.modules[__name__]), *spelled]
 
 
 def check_device(given: Any) -> None:
