@@ -324,9 +324,9 @@ def _show(options: argparse.Namespace) -> list[str]:
             "",
             *(inspect.getdoc(law) or "").splitlines(),
         ]
-    if name.endswith(".toml") or hardware.key_of(name) in hardware.names():
+    if name.endswith(".toml") or hardware.key_of(name):
         return _device(_given_device(name))
-    if hardware.key_of(name) in models.names():
+    if models.key_of(name):
         return _model(models.get(name))
     raise InputError(
         f"there is no device, model, constant or law {options.name!r}; {_advice(name)}"
@@ -426,7 +426,7 @@ def _roofline(options: argparse.Namespace) -> list[str]:
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
     step = traffic, bandwidth, operations, peak
     overlapped, apart = roofline.execution_time_overlapped(*step), roofline.execution_time(*step)
-    counted_in = hardware.DTYPES[options.dtype.lower()]  # FLOP, or OP for integers
+    counted_in = hardware.DTYPES[hardware.dtype_of(options.dtype)]  # FLOP, or OP for integers
     rows = [
         ("device", f"{device.name}, {options.dtype}: {peak}, {bandwidth}"),
         ("arithmetic intensity", "none, since no bytes are moved"),
