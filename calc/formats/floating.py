@@ -194,17 +194,17 @@ class Float(Coded):
         if not (isinstance(values, numpy.ndarray) and values.dtype == numpy.float32):
             with numpy.errstate(over="ignore"):
                 given = numbers(values)[1].astype(numpy.float32)
+        split = self.exponent_bits, self.mantissa_bits, self.specials
+        if split == (8, 23, "ieee"):
+            return given
         with numpy.errstate(over="ignore"):
-            if self == Float(5, 10):
+            if split == (5, 10, "ieee"):
                 return given.astype(numpy.float16).astype(numpy.float32)
             if self.exponent_bits != 8 or self.specials != "ieee":
                 return numpy.asarray(self.round(given), numpy.float32)
-            # FP32 cut short: add half of what is cut off, a little less at an even end.
-            cut, one = numpy.uint32(23 - self.mantissa_bits), numpy.uint32(1)
-            if not cut:
-                return given
-            bits = given.view(numpy.uint32)
-            kept = (bits + ((one << (cut - one)) - one) + ((bits >> cut) & one)) >> cut << cut
+            # FP32 cut short: half of what is cut off is added, a little less at an even end.
+            bits, cut, one = given.view(numpy.uint32), 23 - self.mantissa_bits, numpy.uint32(1)
+            kept = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
             return numpy.where(numpy.isnan(given), given, kept.view(numpy.float32))
 
     def _exponent(self, numpy: ModuleType, size: Any) -> Any:
