@@ -76,8 +76,8 @@ def plan(
     generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
     batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
-    weights: Annotated[QuantityLike, "byte"] = "BF16",
-    kv: Annotated[QuantityLike, "byte"] = "BF16",
+    weights: Annotated[QuantityLike, "byte"] = "bf16",
+    kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
     link: Annotated[QuantityLike | None, "byte/s"] = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
@@ -85,7 +85,7 @@ def plan(
     """Whether a model fits, on how many devices, how fast it answers, and at what cost.
 
     Devices cut every matrix into slices; where their number is left out, the fewest that hold the
-    batch are taken. `weights` and `kv` name a format, "INT8", or the size of an element, "4.5 bit".
+    batch are taken. `weights` and `kv` name a format, "int8", or the size of an element, "4.5 bit".
     Products are computed in `dtype`: bf16, where the device has it. `link` is the bandwidth between
     devices, each way, where that of the data is not meant; `price` that of a device, "3 USD/hour".
 
