@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from calc.core.names import resolve, spellings
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
-from calc.core.spelling import resolve, spellings
 from calc.core.units import Quantity
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from calc import formats
 from calc.core.errors import InputError, abbreviated
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
-from calc.core.spelling import resolve, spellings, squeezed
 from calc.core.units import Quantity
 
 FIELDS = {

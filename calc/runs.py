@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from calc.core.errors import InputError
+from calc.core.names import resolve, spellings
 from calc.core.records import DATA, Record, read_record, read_toml
-from calc.core.spelling import resolve, spellings
 from calc.core.units import Quantity
 
 FILE = DATA / "training_runs.toml"

@@ -11,7 +11,7 @@ from typing import Annotated
 from calc import constants
 from calc.core.elementwise import expm1, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.core.spelling import resolve, spellings
+from calc.core.names import resolve, spellings
 from calc.core.units import Quantity, QuantityLike, quantity
 
 

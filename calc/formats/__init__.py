@@ -23,7 +23,7 @@ from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import Range
-from calc.core.spelling import resolve, spellings
+from calc.core.names import resolve, spellings
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats.blocks import Block, Encoded as Encoded, PowerOfTwo
 from calc.formats.floating import Float

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any, Literal, overload
 
 from calc.core.errors import InputError
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, read_record, read_toml
-from calc.core.spelling import resolve, spellings, squeezed
 from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
 from calc.models.resnet import ResNet
 
