@@ -10,12 +10,14 @@ their operations and traffic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Annotated, Any
 
-from calc.core.elementwise import divide_or_infinity, maximum, minimum, where
+from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.core.units import Label, Quantity, QuantityLike
+from calc.core.units import Label, Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator, check_device
 
 
 @law
@@ -352,8 +354,94 @@ class Workload:
         """Arithmetic intensity of the workload."""
         return arithmetic_intensity(self.operations, self.traffic)
 
+    def on(self, device: Accelerator, dtype: str) -> StepTime:
+        """Its time on a device that computes in this format.
+
+        >>> from calc import hardware
+        >>> step = gemm(4096, 4096, 4096).on(hardware.H100, "fp16")
+        >>> print(step.lower, step.upper, step.bound)
+        139.0 µs 169.0 µs compute
+        """
+        check_device(device)
+        return self.between(device.peak(dtype), device.memory_bandwidth)
+
+    def between(self, peak: Quantity, bandwidth: Quantity) -> StepTime:
+        """Its time between two roofs: that of arithmetic, and that of memory."""
+        return StepTime(
+            {
+                "compute": (self.operations / peak).to("s"),
+                "memory": (self.traffic / bandwidth).to("s"),
+            },
+            self.operations,
+            peak,
+            self.traffic,
+        )
+
     def __add__(self, other: Workload) -> Workload:
         return Workload(self.operations + other.operations, self.traffic + other.traffic)
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """The time of a step in parts, each by itself at its full rate, and what the step does.
+
+    A part has the name of what it keeps busy: compute, memory, links. The step takes `lower` where
+    all of them overlap, and `upper` where none does. What a caller does not count, bytes of memory
+    or tokens, is zero.
+    """
+
+    parts: dict[str, Quantity]
+    operations: Quantity
+    peak: Quantity
+    traffic: Quantity = field(default_factory=lambda: quantity(0, "byte"))
+    tokens: Quantity = field(default_factory=lambda: quantity(0, "token"))
+
+    @property
+    def lower(self) -> Quantity:
+        """The longest part, if all others hide behind it: no program is faster."""
+        return quantity(reduce(maximum, self._seconds), "s")
+
+    @property
+    def upper(self) -> Quantity:
+        """All parts, one after the other."""
+        return quantity(sum(self._seconds), "s")
+
+    @property
+    def bound(self) -> Any:
+        """The part that takes longest, by its name (an array of names for arrays)."""
+        return choose(tuple(self.parts), self.longest)
+
+    @property
+    def longest(self) -> Any:
+        """The place of that part among all; of equal ones the first."""
+        first, *others = self._seconds
+        place: Any = 0
+        for number, each in enumerate(others, start=1):
+            place = where(each > first, number, place)
+            first = maximum(each, first)
+        return place
+
+    @property
+    def rate(self) -> Quantity:
+        """Operations per second at `lower`, which no roof exceeds."""
+        rate: Quantity = (self.operations / self.lower).to("FLOP/s")
+        return rate
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second at `lower`."""
+        throughput: Quantity = (self.tokens / self.lower).to("token/s")
+        return throughput
+
+    @property
+    def mfu(self) -> tuple[Quantity, Quantity]:
+        """Model FLOP utilisation at the upper and at the lower bound of the time."""
+        work = self.operations / self.peak
+        return (work / self.upper).to(""), (work / self.lower).to("")
+
+    @property
+    def _seconds(self) -> list[Any]:
+        return [each.m_as("s") for each in self.parts.values()]
 
 
 def gemm(

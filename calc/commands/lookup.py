@@ -173,15 +173,9 @@ def _found(kind: str, name: str) -> Any:
     """The thing of that name, which its kind may spell otherwise."""
     if kind == "devices" and hardware.is_file(name):
         return hardware.get(name)
-    if kind == "formats":
-        with suppress(InputError):
-            return formats.get(name)
-    spellings = {_spelling(each): each for each in DATA[kind].names()}
-    return DATA[kind].get(spellings[_spelling(name)]) if _spelling(name) in spellings else None
-
-
-def _spelling(name: str) -> str:
-    return re.sub(r"[-_. ]", "", name.lower())
+    with suppress(InputError):
+        return (formats if kind == "formats" else DATA[kind]).get(name)
+    return None
 
 
 def _advice(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from calc.core.records import as_attributes
 from calc.models.architecture import Matrix, Transformer
 from calc.models.config import from_config
-from calc.models.data import get, names
+from calc.models.data import get, key_of as key_of, names
 from calc.models.resnet import Convolution, ResNet
 
 __all__ = ["Convolution", "Matrix", "ResNet", "Transformer", "from_config", "get", "names"]

@@ -6,7 +6,8 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, overload
 
-from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.errors import InputError
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, read_record, read_toml
 from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
 from calc.models.resnet import ResNet
@@ -36,22 +37,26 @@ def get(key: str) -> Transformer: ...
 
 
 def get(key: str) -> Transformer | ResNet:
-    """The model of that key; case, "-", "_" and "." do not matter.
+    """The model of that key or name; case, spaces, "-", "_" and "." do not matter.
 
     >>> get("Llama_3_8B").name
     'Llama 3 8B'
     """
-    spellings = {_spelling(name): name for name in names()}
-    if _spelling(key) not in spellings:
-        raise InputError(
-            f"there is no model {abbreviated(key)}; {did_you_mean(str(key).lower(), names())}"
-            "`calc list models` prints them all"
-        )
-    return _get(spellings[_spelling(key)])
+    return _get(resolve("model", key, _spellings(), "`calc list models` prints them all"))
 
 
-def _spelling(key: str) -> str:
-    return str(key).lower().replace("_", "-").replace(".", "-")
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no model has it.
+
+    >>> key_of("Llama 3 8B"), key_of("abacus")
+    ('llama-3-8b', None)
+    """
+    return _spellings().get(squeezed(name))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return spellings({key: (table["name"],) for key, table in _tables().items()})
 
 
 @cache

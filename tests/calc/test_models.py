@@ -91,11 +91,12 @@ def test_each_number_names_its_source(name: str) -> None:
 
 def test_models_are_found_by_any_spelling() -> None:
     assert models.QWEN_2_5_72B is models.get("qwen-2.5-72b")
+    assert models.get("Llama3-70B") is models.get("llama 3 70b")
     assert "LLAMA_3_8B" in dir(models)
     with pytest.raises(InputError, match=r"there is no model 'gpt-5'; .*`calc list models` prints"):
         models.get("gpt-5")
-    with pytest.raises(InputError, match=r"no model 'Llama3-70B'; did you mean llama-3-70b, "):
-        models.get("Llama3-70B")
+    with pytest.raises(InputError, match=r"no model 'llama-3.1-70b'; did you mean llama-3-70b, "):
+        models.get("llama-3.1-70b")
     with pytest.raises(AttributeError, match="there is no model 'GPT_5'"):
         _ = models.GPT_5
 
