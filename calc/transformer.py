@@ -479,7 +479,7 @@ def _check(model: Any, context: QuantityLike = 1) -> None:
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
-            f" {longest:.0f}"
+            f" {longest:.0f}: model.with_context({longest:.0f}) reads longer"
         )
 
 

@@ -112,8 +112,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
     measured = any(each.kind == "measured" for each in origins)
     yield (
-        f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)}, with"
-        f" weights in {formats.printed(plan.weights)} and keys and values in"
+        f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
+        f" with weights in {formats.printed(plan.weights)} and keys and values in"
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (
@@ -152,5 +152,6 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     for origin in origins:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
+    yield from (f"{model.name}: {note}." for note in model.notes)
     if model.context.provenance is not None and "window" in model.context.provenance.note:
         yield f"{model.name}: {model.context.provenance.note}"
