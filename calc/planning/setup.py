@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, hardware, inference, models, transformer
@@ -39,7 +40,7 @@ class Setup:
     def read(
         cls,
         model: Transformer | str,
-        device: Accelerator | str,
+        device: Accelerator | Path | str,
         counts: dict[str, QuantityLike],
         weights: QuantityLike,
         kv: QuantityLike,
@@ -49,7 +50,7 @@ class Setup:
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         model = models.get(model) if isinstance(model, str) else model
-        device = hardware.get(device) if isinstance(device, str) else device
+        device = hardware.get(device) if isinstance(device, str | Path) else device
         check_transformer(model)
         if not isinstance(device, Accelerator):
             raise InputError(

@@ -36,7 +36,7 @@ def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Accele
     """An H100 whose rates are so many times what they are."""
 
     def times(record: Any, factor: float) -> Any:
-        return replace(record, published=record.published * factor)
+        return replace(record, _published=record.published * factor)
 
     records = dict(H100.records)
     records["memory_bandwidth"] = times(records["memory_bandwidth"], bandwidth)
