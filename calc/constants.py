@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from calc.core.names import resolve, spellings
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
@@ -43,6 +43,11 @@ def get(name: str) -> Quantity:
     """
     key = resolve("constant", name, _spellings(), "`calc list constants` prints them all")
     return _records()[key].quantity
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no constant has it."""
+    return _spellings().get(squeezed(name))
 
 
 @cache

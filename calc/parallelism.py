@@ -18,6 +18,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
 from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
@@ -134,7 +135,7 @@ def tensor_parallel_limit(
     width: Annotated[QuantityLike, "", "d"],
     peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
     _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, ""]:
@@ -182,7 +183,7 @@ def stage_traffic(
     tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
     width: Annotated[QuantityLike, "", "d"],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a stage of a pipeline sends each way in a step: a vector of each token.
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.units import Label, Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
 from calc.hardware import Accelerator, check_device
 
 
@@ -224,7 +225,7 @@ def gemm_traffic(
     m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
     n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a matrix product must move: each input read once, the output written once.
 
@@ -243,7 +244,7 @@ def gemm_traffic(
 @law
 def weights_only_intensity(
     batch: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Intensity of a layer applied to a batch, when only its weights count as traffic.
@@ -264,7 +265,7 @@ def weights_only_intensity(
 @law
 def critical_batch_by_weights(
     ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, ""]:
     """Batch at which a layer reaches the ridge point, when only its weights count as traffic.
@@ -284,7 +285,7 @@ def critical_batch(
     ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
     inputs: Annotated[QuantityLike, "", "i", AT_LEAST_ONE],
     outputs: Annotated[QuantityLike, "", "o", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
@@ -325,7 +326,7 @@ def elementwise_operations(
 def elementwise_traffic(
     elements: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     arrays: Annotated[QuantityLike, "", "a", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes moved by a function applied to every element: so many arrays read or written in full.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from calc.core.errors import InputError
-from calc.core.names import resolve, spellings
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -166,8 +166,17 @@ def get(key: str) -> Run:
     >>> print(get("llama-3-1-405b").device_time)
     3.084e7 h
     """
-    known = spellings({each: (run.name,) for each, run in _runs().items()})
-    return _runs()[resolve("training run", key, known)]
+    return _runs()[resolve("training run", key, _spellings())]
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no run has it."""
+    return _spellings().get(squeezed(name))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return spellings({key: (run.name,) for key, run in _runs().items()})
 
 
 @cache

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
 from calc.core.parsing import read_float
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
@@ -90,22 +91,15 @@ def as_attributes(get: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
+    text = read_text(path)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=read_float)
-    except TypeError:
-        raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        return tomllib.loads(text, parse_float=read_float)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
-    except ValueError as error:  # a path that no system takes
-        raise InputError(f"{abbreviated(path)}: cannot be read: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply") from None
 
 
 def read_record(

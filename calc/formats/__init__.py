@@ -23,11 +23,16 @@ from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import Range
-from calc.core.names import resolve, spellings
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats.blocks import Block as Block, Encoded as Encoded, PowerOfTwo as PowerOfTwo
 from calc.formats.floating import Float as Float
 from calc.formats.integer import Integer as Integer
+
+__all__ = [
+    *("Block", "Encoded", "Float", "Integer", "PowerOfTwo"),
+    *("element_size", "get", "key_of", "names", "printed"),
+]
 
 Format = Float | Integer | PowerOfTwo | Block
 
@@ -98,6 +103,11 @@ def get(name: str) -> Format:
     ('FP8 E4M3', 'FP16')
     """
     return _BY_KEY[resolve("format", name, _KNOWN)]
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no format has it."""
+    return _KNOWN.get(squeezed(name))
 
 
 def element_size(name: str, given: QuantityLike) -> Quantity:

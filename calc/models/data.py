@@ -9,14 +9,13 @@ from typing import Any, Literal, overload
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, read_record, read_toml
-from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
+from calc.models.architecture import Transformer
 from calc.models.resnet import ResNet
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
 UNITS = {"total": "param", "work": "FLOP"}  # of numbers that are no counts
 PLAIN = ("name", "year", "gated", "norm", "biases", "output", "blocks")  # without a source each
-WORDS = {"norm": tuple(NORMS), "output": OUTPUTS}
 
 
 def names() -> tuple[str, ...]:
@@ -69,18 +68,11 @@ def _get(key: str) -> Transformer | ResNet:
     table = dict(_tables()[key])
     made = ResNet if table.pop("family", "transformer") == "resnet" else Transformer
     inherited = {name: table.pop(name) for name in INHERITED}
-    known = {field.name for field in fields(made)} - {"key"}
+    known = {field.name for field in fields(made)} - {"key", "notes"}
     if wrong := [name for name in table if name not in known]:
         raise InputError(
             f"{FILE}: {key} has an unknown field {wrong[0]}; known are {', '.join(sorted(known))}"
         )
-    for name, allowed in WORDS.items():
-        if name in table and table[name] not in allowed:
-            raise InputError(
-                f"{FILE}: {key}: {name} must be one of {', '.join(allowed)}; got {table[name]!r}"
-            )
-    if wrong := [each for each in table.get("biases", ()) if each not in BIASES]:
-        raise InputError(f"{FILE}: {key}: biases are {', '.join(BIASES)}; got {wrong[0]!r}")
 
     def read(name: str, value: Any) -> Any:
         if name in PLAIN:
@@ -92,5 +84,5 @@ def _get(key: str) -> Transformer | ResNet:
 
     try:
         return made(key=key, **{name: read(name, value) for name, value in table.items()})
-    except TypeError as error:  # a field that every model has
+    except (InputError, TypeError) as error:  # a word that is none, or a field that every model has
         raise InputError(f"{FILE}: {key}: {error}") from None

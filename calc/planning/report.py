@@ -177,5 +177,6 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     for origin in origins:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
+    yield from (f"{model.name}: {note}." for note in model.notes)
     if model.context.provenance is not None and "window" in model.context.provenance.note:
         yield f"{model.name}: {model.context.provenance.note}"

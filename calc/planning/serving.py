@@ -92,7 +92,7 @@ def plan(
     - `generated`: tokens that each sequence writes
     - `batch`: sequences at a time
     - `devices`: how many share the model; the fewest that hold the batch where it is left out
-    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit"
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
     - `kv`: format of keys and values, or the size of one
     - `dtype`: what products are computed in; bf16 where it is left out and the device has it
     - `link`: bandwidth between devices, each way, where that of the data is not meant: "32 GB/s"
