@@ -74,6 +74,7 @@ def with_cells() -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 def test_each_notebook_runs_in_a_fresh_environment(book: Path, tmp_path: Path) -> None:
     zips = sorted((book / "notebooks").glob("*.zip"))
     assert {path.stem for path in zips} == with_cells()
