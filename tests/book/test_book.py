@@ -98,11 +98,10 @@ def test_figures_hold_no_numbers_of_their_own(name: str) -> None:
     assert "from calc" in source
 
 
-def test_the_pdf_has_text_on_every_page_and_bookmarks(book: Path) -> None:
+def test_the_pdf_has_bookmarks(book: Path) -> None:
+    """That it has text on every page, `.ci/check_book.py` sees, as a program that is not ours."""
     (path,) = book.glob("*.pdf")
-    reader = PdfReader(path)
-    assert all(re.search(r"[A-Za-z]{3}", page.extract_text()) for page in reader.pages)
-    assert reader.outline
+    assert PdfReader(path).outline
 
 
 # Limits in kB, which CONTRIBUTING.md states too. The book may grow, by pages that stay light.
