@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, hardware, inference, models, transformer
-from calc.core.arguments import names_format
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
@@ -40,7 +40,7 @@ class Setup:
     def read(
         cls,
         model: Transformer | str,
-        device: Accelerator | str,
+        device: Accelerator | Path | str,
         counts: dict[str, QuantityLike],
         weights: QuantityLike,
         kv: QuantityLike,
@@ -50,7 +50,7 @@ class Setup:
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         model = models.get(model) if isinstance(model, str) else model
-        device = hardware.get(device) if isinstance(device, str) else device
+        device = hardware.get(device) if isinstance(device, str | Path) else device
         check_transformer(model)
         if not isinstance(device, Accelerator):
             raise InputError(
@@ -81,11 +81,11 @@ class Setup:
 
     @cached_property
     def weight_size(self) -> Quantity:
-        return element_size("weights", self.weights)
+        return _element_size("weights", self.weights)
 
     @cached_property
     def kv_size(self) -> Quantity:
-        return element_size("kv", self.kv)
+        return _element_size("kv", self.kv)
 
     @cached_property
     def model_memory(self) -> Quantity:
@@ -98,13 +98,6 @@ class Setup:
         return transformer.kv_cache_per_token(self.model, self.kv_size)
 
 
-def element_size(name: str, format_or_size: QuantityLike) -> Quantity:
-    """What an element takes, by the name of its format or as it is."""
-    if names_format(format_or_size):
-        return formats.get(str(format_or_size)).size
-    return _amount("byte", name, format_or_size, "8 bit")
-
-
 def is_array(value: Any) -> bool:
     return getattr(value, "ndim", 0) > 0
 
@@ -115,6 +108,13 @@ def smallest(value: Quantity) -> float:
 
 def largest(value: Quantity) -> float:
     return float(value.magnitude.max() if value.ndim else value.magnitude)
+
+
+def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:
+    size = formats.element_size(name, format_or_size)
+    if size.ndim:
+        raise InputError(f"{name} must be one format or size; got {abbreviated(format_or_size)}")
+    return size
 
 
 def _link(device: Accelerator, bandwidth: QuantityLike | None) -> Quantity | None:

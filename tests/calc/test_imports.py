@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +24,7 @@ LAYERS = [
     set(calc.LAW_MODULES),
     {"planning"},
     {"derivations", "simulation", "codesign", "measure"},
-    {"cli", "__main__"},
+    {"commands", "__main__"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # What the arrows between the parts of the repository allow beside a part itself.
@@ -191,6 +193,31 @@ def test_every_way_to_a_module(name: str, fresh_python: Fresh) -> None:
     )
     assert importlib.import_module(f"calc.{name}") is getattr(calc, name)
     assert name in dir(calc)
+
+
+@pytest.mark.parametrize("name", sorted({*calc.SUBMODULES} - {"codesign"}))  # which needs torch
+def test_a_module_shows_what_it_defines(name: str) -> None:
+    module = getattr(calc, name)
+    for each in dir(module):
+        value = getattr(module, each)
+        assert not inspect.ismodule(value)
+        assert each[0] != "_"
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__module__.startswith(f"calc.{name}"), f"calc.{name}.{each} is imported"
+    shown: dict[str, Any] = {}
+    exec(f"from calc.{name} import *", shown)
+    assert shown.keys() - {"__builtins__"} <= set(dir(module))
+
+
+def test_dir_of_laws() -> None:
+    assert dir(calc.energy) == [
+        "arithmetic_energy",
+        "energy_efficiency",
+        "energy_of_run",
+        "movement_energy",
+    ]
+    assert "H100" in dir(calc.hardware)
+    assert "Path" not in dir(calc.constants)
 
 
 def test_the_front_door(fresh_python: Fresh) -> None:

@@ -376,3 +376,16 @@ def test_refusals(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+RAGGED = [[1], [1, 2]]
+
+
+@pytest.mark.parametrize("arguments", [(RAGGED, [[1]]), ([[1]], RAGGED), ([[1]], [[1]], RAGGED)])
+def test_rows_of_unequal_length_are_refused(arguments: Any) -> None:
+    with pytest.raises(InputError, match="rows are of one length"):
+        q.integer_matmul(*arguments)
+    with pytest.raises(InputError, match="rows are of one length"):
+        q.symmetric([1.0]).dequantize(RAGGED)
+    with pytest.raises(InputError, match="list or array of numbers"):
+        q.symmetric(RAGGED)
