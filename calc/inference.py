@@ -8,6 +8,7 @@ devices say to each other. Lengths and batches may be arrays. The size of an ele
 by the name of its format, "INT8".
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ The laws take numbers. What takes a model of `calc.models` and a `Layout` puts t
 refuses a layout that the model cannot be cut into.
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ affine choose a Scheme for data, for the whole array, for each channel or for ea
 numbers into codes and back. integer_matmul multiplies codes, sqnr measures what was lost.
 """
 
+# Long for its docstrings: laws with equation and example, and the schemes that apply them.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

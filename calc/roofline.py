@@ -6,6 +6,7 @@ execution_time_overlapped (everything does). Workloads: gemm and elementwise, wi
 their operations and traffic.
 """
 
+# Long for its docstrings: laws, each with its equation and example.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

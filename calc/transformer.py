@@ -7,6 +7,7 @@ look at the whole context: of models whose layers look back through a window (Mi
 operations and caches are too many where the context is longer than that.
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

@@ -205,13 +205,17 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     arguments = [each for each in every if each.symbol]
     read_once, signature = _public(read_once), _public(signature)
     count = len(arguments)
+    defaults = [each.default for each in read_once.parameters.values()]
+    required = sum(each is inspect.Parameter.empty for each in defaults)
     body: Callable[..., Any] = function
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
         given: Any = args
-        if kwargs or len(args) != count:
+        if kwargs or not required <= len(args) <= count:
             given = _bound(read_once, name, args, kwargs)
+        elif len(args) < count:
+            given = (*args, *defaults[len(args) :])
         magnitudes = [
             argument.magnitude(value) for argument, value in zip(arguments, given, strict=True)
         ]

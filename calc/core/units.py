@@ -14,7 +14,7 @@ import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, cast
 
@@ -91,6 +91,8 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         given: Any = value
         if isinstance(value, str):
             given = cls._REGISTRY.parse_expression(value)
+            if units is None:
+                return cast(Quantity, given)
         elif not isinstance(value, PlainQuantity):
             given = as_float_or_array(value)
             if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
@@ -218,8 +220,7 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
             raise AttributeError(str(error)) from None
 
     def parse_expression(self, input_string: str, *_: Any, **__: Any) -> Quantity:
-        magnitude, powers = parsing.parse(input_string, self)
-        return from_parts(magnitude, powers)
+        return from_parts(*_parse(input_string))
 
     __call__ = parse_expression  # pint binds its own
 
@@ -287,11 +288,25 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
         """What converts a magnitude from one unit to another; None where dimensions differ."""
-        factor: Any = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
-        return None if isinstance(factor, Exception) else float(factor)
+        return _factor_between(tuple(source.items()), tuple(target.items()))
 
     def symbol(self, name: str) -> str:
         return "byte" if name == "byte" else self.get_symbol(self.get_name(name))
+
+
+# What a text or a pair of units means never changes: there is one registry, and it takes no more.
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> tuple[float, UnitsContainer]:
+    magnitude, powers = parsing.parse(text, registry)
+    return magnitude, UnitsContainer(powers)
+
+
+@lru_cache(maxsize=1024)
+def _factor_between(
+    source: tuple[tuple[str, Any], ...], target: tuple[tuple[str, Any], ...]
+) -> float | None:
+    factor: Any = registry._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
+    return None if isinstance(factor, Exception) else float(factor)
 
 
 def from_parts(
