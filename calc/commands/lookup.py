@@ -154,18 +154,19 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> Answer:
     name = options.name.removeprefix("calc.")
-    shown = [_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None] or [
-        _function(name)
-    ]
-    if shown[0] is None:
+    found = next(
+        (_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None), None
+    )
+    found = found or _function(name)
+    if found is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
         raise InputError(f"there is no {kinds} or function {options.name!r}; {_advice(name)}")
-    first, *others = shown  # of a model, the training run of its name is told too
+    run = _found("runs", name) if found.facts["kind"] == "model" else None
+    if run is None:
+        return found
+    trained = _shown("runs", run)
     return Answer(
-        first.facts | {each.facts["kind"]: each.facts for each in others},
-        lambda: [
-            line for each in shown for line in (*([""] if each in others else []), *each.lines())
-        ],
+        {**found.facts, "run": trained.facts}, lambda: [*found.lines(), "", *trained.lines()]
     )
 
 
@@ -202,14 +203,20 @@ def _shown(kind: str, thing: Any) -> Answer:
     if kind == "constants":
         return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
     year = f" ({thing.year})" if hasattr(thing, "year") else ""
-    cited = {each.source: each.citation for each in origins(facts)}
-    cited = cited or {thing.source: citation(thing.source)}
+    named = {each.source for each in origins(facts)} or {thing.source}
     about = entry(kind, getattr(thing, "key", thing.name), thing)
     lines = [f"{about['title']}{year}", *table(facts, TITLES), ""]
-    lines += [f"Source: {each}" for _, each in sorted(cited.items())]
+    lines += [f"Source: {_cited(each)}" for each in sorted(named)]
     lines += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
     about |= {"year": thing.year} if year else {"source": thing.source}
     return Answer(about | facts, lambda: lines)
+
+
+def _cited(named: str) -> str:
+    """The source of that key; a device of one's own may name one that no bibliography has."""
+    with suppress(InputError):
+        return citation(named)
+    return named
 
 
 def facts_of(kind: str, thing: Any) -> dict[str, Any]:

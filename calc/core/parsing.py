@@ -39,6 +39,8 @@ BINARY_PREFIXES = frozenset({"kibi", "mebi", "gibi", "tebi", "pebi", "exbi"})
 CONTINUOUS = frozenset({"meter", "second", "gram", "watt", "joule", "hertz", "watt_hour"})
 WITHOUT_LARGE_PREFIX = frozenset({"second", "minute", "hour", "day", "week", "year", "percent"})
 
+AT_A_RATE = "write USD at your rate: at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3 USD/hour"
+
 # Spellings with more than one reading, and what to write instead.
 AMBIGUOUS = [
     (r"KB|Kb", "write kB for 1000 bytes or KiB for 1024 bytes"),
@@ -51,6 +53,7 @@ AMBIGUOUS = [
     (r"([kMGT]?)[Bb]ps", "write bit/s or B/s, with its prefix"),
     (r"(?i:nan|inf|infinity)", "only finite numbers are read"),
     (r"usd|dollars?", "write USD"),
+    (r"(?i:eur|euros?|gbp|pounds?|chf|cny|rmb|yuan|jpy|yen|inr)", AT_A_RATE),
     (
         r"[KMT]",
         "K, M, B and T stand directly on a number, before something counted, as in 7B param",
@@ -92,7 +95,7 @@ def parse(text: str, registry: Registry) -> tuple[float, Powers]:
         factor, merged = merge_units(powers, registry)
     except OverflowError:
         parser.refuse("a number in it is too large")
-    return parser.finite(magnitude * factor), parser.checked(merged)
+    return parser.finite(magnitude * factor, is_zero=not magnitude), parser.checked(merged)
 
 
 def merge_units(powers: Mapping[str, Any], registry: Registry) -> tuple[float, dict[str, Any]]:
@@ -164,6 +167,7 @@ class _Parser:
         hint = {
             ",": "write 1.5 or 1500, without a comma",
             "$": "write USD",
+            **dict.fromkeys("€£¥", AT_A_RATE),
             ";": "give one expression at a time",
         }.get(character, "only numbers, units, + - * / ** and parentheses are read")
         self.refuse(f"{character!r} has no meaning here; {hint}")
@@ -249,7 +253,8 @@ class _Parser:
             divided = divided or sign < 0
             if sign < 0 and right == 0:
                 self.refuse("it divides by zero")
-            magnitude = self.finite(magnitude * right if sign > 0 else magnitude / right)
+            result = magnitude * right if sign > 0 else magnitude / right
+            magnitude = self.finite(result, is_zero=not magnitude or not right)
             powers = self._combine(powers, right_powers, sign)
         return magnitude, powers
 
@@ -282,7 +287,7 @@ class _Parser:
                 if token.text
                 else "it ends too early"
             )
-        magnitude = self.finite(float(token.text))
+        magnitude = self.finite(float(token.text), is_zero(token.text))
         if self.next.text == "**":
             magnitude = self._power(magnitude, self._exponent("number"))
         if self.next.kind != "name":
@@ -384,14 +389,17 @@ class _Parser:
 
     # --- arithmetic ---
 
-    def finite(self, magnitude: float) -> float:
+    def finite(self, magnitude: float, is_zero: bool = True) -> float:
+        """The magnitude, unless it is beyond floating point, or came out 0 and is not."""
         if not math.isfinite(magnitude):
             self.refuse("a number in it is too large")
+        if not magnitude and not is_zero:
+            self.refuse("a number in it is too small")
         return magnitude
 
     def _power(self, magnitude: float, exponent: int) -> float:
         try:
-            return self.finite(magnitude**exponent)
+            return self.finite(magnitude**exponent, is_zero=not magnitude)
         except ZeroDivisionError:
             self.refuse("it divides by zero")
         except OverflowError:
@@ -420,6 +428,11 @@ class _Parser:
         if any(abs(power) > limit for power in powers.values()):
             self.refuse(f"the exponent of a unit grows beyond {limit}")
         return {name: power for name, power in powers.items() if power}
+
+
+def is_zero(number: str) -> bool:
+    """Whether a number is written as 0, and does not only come out so, as 1e-400 does."""
+    return not re.search("[1-9]", re.split("[eE]", number)[0])
 
 
 def build_unit_names(registry: Registry) -> dict[str, tuple[str, str]]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calc.core.errors import InputError, abbreviated
+from calc.core.parsing import is_zero
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
 
@@ -83,7 +84,7 @@ def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
 def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=_float)
     except TypeError:
         raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
     except FileNotFoundError:
@@ -94,8 +95,16 @@ def read_toml(path: Path | str) -> dict[str, Any]:
         raise InputError(f"{path}: is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except ValueError as error:  # a path that no system takes
         raise InputError(f"{abbreviated(path)}: cannot be read: {error}") from None
+
+
+def _float(text: str) -> float:
+    if not float(text) and not is_zero(text):
+        raise InputError(f"{text} is too small for a floating-point number")
+    return float(text)
 
 
 def read_record(
