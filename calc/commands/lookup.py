@@ -135,8 +135,12 @@ def search(text: str) -> list[dict[str, Any]]:
         )
 
     scores = [[score(place, alike) for alike in asked] for place in range(len(rows))]
-    ranks = sorted(range(len(rows)), key=lambda at: (scores[at].count(0.0), -sum(scores[at])))
-    return [rows[place] for place in ranks if any(scores[place])]
+    ranks = [
+        (each.count(0.0), -sum(each), len(words[place]["name"]), place)
+        for place, each in enumerate(scores)
+        if any(each)
+    ]
+    return [rows[place] for *_, place in sorted(ranks)]
 
 
 def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
@@ -251,7 +255,9 @@ def _function(name: str) -> Answer | None:
     function = dict(things(kind)).get(name)
     if function is None:
         return None
-    hints = get_type_hints(function, include_extras=True)
+    hints: dict[str, Any] = {}
+    with suppress(NameError):  # of a type that only type checkers import: there are no units then
+        hints = get_type_hints(function, include_extras=True)
     told = {
         each: (*get_args(hints.get(each)), "", "")[1]
         for each in (*inspect.signature(function).parameters, "return")
