@@ -139,7 +139,8 @@ class Accelerator:
 
     def publishes(self, name: str) -> bool:
         """Whether a field such as "tdp" has a value."""
-        return name in self.records and self.records[name].published is not None
+        record = self.records.get(name) if isinstance(name, str) else None
+        return record is not None and record.published is not None
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:

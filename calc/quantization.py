@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from calc.core.arguments import as_array
+from calc.core.arguments import as_array, number
 from calc.core.elementwise import floor, log10
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
@@ -527,7 +527,7 @@ def _check_bits(bits: int) -> None:
 
 
 def _upper(percentile: float) -> float:
-    if not 50 < percentile <= 100:
+    if not 50 < number("percentile", percentile) <= 100:
         raise InputError(f"percentile must be above 50 and at most 100; got {percentile!r}")
     return percentile
 

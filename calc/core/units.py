@@ -22,7 +22,7 @@ from pint import DimensionalityError
 from pint.facets.numpy.quantity import NumpyQuantity
 from pint.facets.numpy.registry import GenericNumpyRegistry
 from pint.facets.numpy.unit import NumpyUnit
-from pint.facets.plain import PlainQuantity
+from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
@@ -359,7 +359,7 @@ def _checked_array(value: Any) -> Any:
         raise NumpyNeededError(
             "a list of numbers needs numpy, which is not installed: pip install numpy"
         ) from None
-    except (TypeError, ValueError, RecursionError):  # uneven rows, a quantity with a unit, a chain
+    except Exception:  # uneven rows, a quantity with a unit, an array that fails at being one
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
         _refuse_magnitude(value)
@@ -395,6 +395,8 @@ def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) 
     """
     if unit is None:
         return Quantity(value)
+    if not isinstance(unit, str | PlainUnit | UnitsContainer):
+        raise InputError(f'a unit is text such as "GB/s"; got {abbreviated(unit)}')
     if isinstance(value, str | PlainQuantity):
         return Quantity(value).to(unit)
     return Quantity(value, unit)

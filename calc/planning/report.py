@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calc import formats
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
 from calc.planning.estimate import Bounds, Estimate
-from calc.planning.setup import is_array, largest
+from calc.planning.setup import is_array
 
 MOST_ROWS = 100
 COUNTS = ("devices", "batch", "prompt", "generated")
