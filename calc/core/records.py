@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
@@ -35,6 +35,7 @@ FIELDS = {  # and what each must be
     "note": "text",
     "direction": '"each way"',
 }
+T = TypeVar("T")
 DATA = Path(__file__).parent.parent / "data"
 
 
@@ -74,12 +75,12 @@ def source(value: Quantity) -> str:
     return str(value.provenance)
 
 
-def as_attributes(get: Callable[[str], Any]) -> Callable[[str], Any]:
+def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
     """A module's `__getattr__`, which finds by name what `get` does."""
 
-    def getattr_(name: str) -> Any:
+    def getattr_(name: str) -> T:
         if name == "__all__":  # for `from … import *`
-            return dir(sys.modules[get.__module__])
+            return cast(T, dir(sys.modules[get.__module__]))
         if name.startswith("__"):
             raise AttributeError(name)
         try:

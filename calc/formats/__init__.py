@@ -26,9 +26,9 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import Range
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats.blocks import Block, Encoded as Encoded, PowerOfTwo
-from calc.formats.floating import Float
-from calc.formats.integer import Integer
+from calc.formats.blocks import Block as Block, Encoded as Encoded, PowerOfTwo as PowerOfTwo
+from calc.formats.floating import Float as Float
+from calc.formats.integer import Integer as Integer
 
 __all__ = [
     *("Block", "Encoded", "Float", "Integer", "PowerOfTwo"),

@@ -83,10 +83,8 @@ class _Int8:
         return (numpy.clip(sums, -ACCUMULATOR_MAX, ACCUMULATOR_MAX) * step).astype(FLOAT32)
 
 
-PRECISIONS: dict[str, Arithmetic] = {
-    each.name: each
-    for each in (*map(_Rounded, (formats.FP32, formats.FP16, formats.BF16)), _Int8())
-}
+_FLOATS = (_Rounded(formats.FP32), _Rounded(formats.FP16), _Rounded(formats.BF16))
+PRECISIONS: dict[str, Arithmetic] = {each.name: each for each in _FLOATS} | {"int8": _Int8()}
 
 
 def arithmetic(precision: str) -> Arithmetic:
