@@ -214,8 +214,8 @@ class Scheme:
         step = self._spread(values.shape)[0]  # errors are counted in it: their squares stay finite
         best = numpy.ones_like(self.scale)
         least = numpy.full_like(self.scale, math.inf)
-        for number in range(CLIP_CANDIDATES, 0, -1):
-            fraction = number / CLIP_CANDIDATES
+        for candidate in range(CLIP_CANDIDATES, 0, -1):
+            fraction = candidate / CLIP_CANDIDATES
             error = (self.shrunk(fraction).round_trip(values) - values) / step
             mean = _reduce(numpy.mean, error**2, self.axis, self.group_size)
             best, least = (

@@ -87,6 +87,14 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
     provenance: Provenance | None = None
 
+    def _repr_html_(self) -> str:
+        """The text, and where the value comes from for who points at it."""
+        shown = super()._repr_html_()
+        if self.provenance is None:
+            return shown
+        where = f"{self.provenance.title}: {self.provenance.kind}, {self.provenance.cited}"
+        return f'<span title="{html.escape(where)}">{shown}</span>'
+
     def __new__(cls, value: Any, units: Any = None) -> Quantity:
         given: Any = value
         if isinstance(value, str):
