@@ -7,6 +7,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, get_args, get_type_hints
