@@ -19,13 +19,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import cache
-from .edition import Edition, read_edition
-from .errors import BookError, Problems, stop
-from .memory import Memory, digest
+from press import cache
+from press.edition import Edition, read_edition
+from press.errors import BookError, Problems, stop
+from press.memory import Memory, digest
 
 if TYPE_CHECKING:
-    from .project import Book
+    from press.reading.project import Book
 
 STAMP = f"{cache.FOLDER}/last-build.json"
 NEEDED = ["yaml", "pypandoc", "IPython", "matplotlib_inline", "jinja2", "typst"]
@@ -69,16 +69,16 @@ def _build(
 ) -> tuple[Book, dict[str, str]]:
     """The book, and the digests of the files that it was made from."""
     # Imported here, so that a book in which nothing has changed does not wait for them.
-    from .check import check_site
-    from .citations import cite
-    from .execute import kernels
-    from .html import write_site
-    from .notebooks import write_notebooks
-    from .pages import collect, read_pages
-    from .pdf import write_pdf
-    from .project import read_book
-    from .references import References
-    from .showing import check_page
+    from press.document.citations import cite
+    from press.document.pages import collect, read_pages
+    from press.document.references import References
+    from press.document.showing import check_page
+    from press.reading.project import read_book
+    from press.running.execute import kernels
+    from press.writing.check import check_site
+    from press.writing.html import write_site
+    from press.writing.notebooks import write_notebooks
+    from press.writing.pdf import write_pdf
 
     book = read_book(root)
     kernels()  # they take a second to start, in which the chapters are read

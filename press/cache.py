@@ -16,11 +16,11 @@ import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from .errors import BookError, Problems
-from .execute import MEMORY, Result, environment, execute
-from .memory import digest, keep
-from .project import Book
-from .source import Cell, Source
+from press.errors import BookError, Problems
+from press.memory import digest, keep
+from press.reading.project import Book
+from press.reading.source import Cell, Source
+from press.running.execute import MEMORY, Result, environment, execute
 
 FOLDER = MEMORY
 PRESS = Path(__file__).parent

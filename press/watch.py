@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from . import build, cache
-from .errors import BookError
+from press import build, cache
+from press.errors import BookError
 
 PAUSE = 0.1  # seconds between two looks at the files
 

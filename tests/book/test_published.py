@@ -17,7 +17,7 @@ import pytest
 from calc import derivations
 from calc.core.units import Quantity
 from calc.derivations import math, show
-from press.check import page_texts
+from press.writing.check import page_texts
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 
 ENTRIES: dict[str, Any] = {

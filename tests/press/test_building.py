@@ -21,9 +21,9 @@ from pypdf import PdfReader
 from press import build
 from press.build import render
 from press.cache import files_below
-from press.check import page_texts
 from press.errors import BookError
-from press.execute import CORES
+from press.running.execute import CORES
+from press.writing.check import page_texts
 from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press, search_entries
 
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
@@ -220,7 +220,7 @@ def test_a_build_that_fails_late_leaves_the_last_good_book(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "x.html")
 
-    monkeypatch.setattr("press.html.write_site", full)
+    monkeypatch.setattr("press.writing.html.write_site", full)
     with pytest.raises(BookError, match=r"^press cannot write: No space left on device: x.html\.$"):
         render(root)
     assert files_below(root / "_book") == before

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from press.cache import files_below
-from press.check import page_texts
+from press.writing.check import page_texts
 from tests.press.tiny_book import REPOSITORY, press
 
 FIGURE = """

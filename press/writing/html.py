@@ -17,14 +17,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from .cache import THEME
-from .document import Node, attribute, convert, plain, plain_text, raw, span, string, walk
-from .edition import Edition
-from .memory import Memory
-from .notebooks import notebook_of
-from .project import Book
-from .references import PAGE, Page
-from .weave import FIGURE
+from press.cache import THEME
+from press.document.pandoc import (
+    Node,
+    attribute,
+    convert,
+    plain,
+    plain_text,
+    raw,
+    span,
+    string,
+    walk,
+)
+from press.document.references import PAGE, Page
+from press.document.weave import FIGURE
+from press.edition import Edition
+from press.memory import Memory
+from press.reading.project import Book
+from press.writing.notebooks import notebook_of
 
 # Fonts of mathematics that most books do without, and the commands that ask for them.
 RARE_FONTS = {

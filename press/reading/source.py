@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import BookError, Problems
-from .project import EXECUTE
-from .settings import read_yaml
+from press.errors import BookError, Problems
+from press.reading.project import EXECUTE
+from press.reading.settings import read_yaml
 
 CALLOUTS = ["note", "tip", "important", "warning", "caution"]
 CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import Problems, stop
-from .settings import read_yaml
+from press.errors import Problems, stop
+from press.reading.settings import read_yaml
 
 # Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.
 LOOK = dict.fromkeys(

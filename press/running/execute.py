@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from .errors import BookError
-from .source import Cell, Prose, Source
+from press.errors import BookError
+from press.reading.source import Cell, Prose, Source
 
 KERNEL = Path(__file__).with_name("kernel.py")
 MEMORY = ".press-cache"

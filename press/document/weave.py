@@ -11,9 +11,9 @@ import re
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from .errors import Problems
-from .execute import Outputs, Result
-from .source import CODE_SPAN, INLINE, Cell, Prose, Source
+from press.errors import Problems
+from press.reading.source import CODE_SPAN, INLINE, Cell, Prose, Source
+from press.running.execute import Outputs, Result
 
 CELL_FILE = r"<ipython-input-\d+-\w+>"  # where a warning says that it comes from
 LONGEST_WORD = 10_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import BookError, Problem
+from press.errors import BookError, Problem
 
 if TYPE_CHECKING:
     import yaml

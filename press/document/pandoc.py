@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from .errors import stop
+from press.errors import stop
 
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from .document import Node, attribute, convert, nodes, plain, plain_text, string, walk
-from .edition import Edition
-from .errors import Problems
-from .memory import Memory, digest
-from .project import Book
-from .references import PAGE, Page, is_source_list
-from .weave import CELL_FILE
+from press.document.pandoc import Node, attribute, convert, nodes, plain, plain_text, string, walk
+from press.document.references import PAGE, Page, is_source_list
+from press.document.weave import CELL_FILE
+from press.edition import Edition
+from press.errors import Problems
+from press.memory import Memory, digest
+from press.reading.project import Book
 
 FOLDER = "notebooks"
 CELL = "press-cell-stands-here"  # a line of the Markdown

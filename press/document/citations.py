@@ -6,12 +6,12 @@ import json
 import re
 from pathlib import Path
 
-from .cache import file_digest
-from .document import Node, convert, link, pandoc_version, run_pandoc, walk
-from .errors import BookError, Problems, stop
-from .memory import Memory
-from .project import Book
-from .references import PAGE, Page, is_source_list
+from press.cache import file_digest
+from press.document.pandoc import Node, convert, link, pandoc_version, run_pandoc, walk
+from press.document.references import PAGE, Page, is_source_list
+from press.errors import BookError, Problems, stop
+from press.memory import Memory
+from press.reading.project import Book
 
 
 def cite(book: Book, pages: list[Page], memory: Memory) -> None:

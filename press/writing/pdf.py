@@ -11,16 +11,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .cache import THEME
-from .document import Node, attribute, convert, plain, plain_text, raw, walk
-from .edition import Edition
-from .errors import Problems, stop
-from .html import roman
-from .memory import Memory
-from .project import Book
-from .references import PAGE, Page
-from .showing import typst_width
-from .weave import FIGURE
+from press.cache import THEME
+from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw, walk
+from press.document.references import PAGE, Page
+from press.document.showing import typst_width
+from press.document.weave import FIGURE
+from press.edition import Edition
+from press.errors import Problems, stop
+from press.memory import Memory
+from press.reading.project import Book
+from press.writing.html import roman
 
 IMPORT = '#import "book.typ": *\n'
 

@@ -9,15 +9,15 @@ from contextlib import closing
 from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
-from . import cache
-from .document import Node, attribute, pandoc_version, parse
-from .errors import BookError, Problems
-from .execute import Result
-from .memory import Memory, digest
-from .project import Book, Chapter
-from .references import Draft, Numbering, Page
-from .source import Source, read_source
-from .weave import Woven, weave
+from press import cache
+from press.document.pandoc import Node, attribute, pandoc_version, parse
+from press.document.references import Draft, Numbering, Page
+from press.document.weave import Woven, weave
+from press.errors import BookError, Problems
+from press.memory import Memory, digest
+from press.reading.project import Book, Chapter
+from press.reading.source import Source, read_source
+from press.running.execute import Result
 
 T = TypeVar("T")
 

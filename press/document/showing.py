@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from .document import Node, attribute, nodes, walk
-from .errors import Problems
-from .project import Book
-from .references import PAGE, Page, definition
-from .weave import FIGURE
+from press.document.pandoc import Node, attribute, nodes, walk
+from press.document.references import PAGE, Page, definition
+from press.document.weave import FIGURE
+from press.errors import Problems
+from press.reading.project import Book
 
 WIDTH = re.compile(r"(\d+(?:\.\d+)?)(%|in|cm|mm|em|pt|px)")
 FORMATS = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"]

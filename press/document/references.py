@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from .document import (
+from press.document.pandoc import (
     Node,
     attribute,
     div,
@@ -27,11 +27,11 @@ from .document import (
     string,
     walk,
 )
-from .errors import Problems
-from .memory import digest
-from .project import Chapter
-from .source import CALLOUTS
-from .weave import FIGURE, Woven
+from press.document.weave import FIGURE, Woven
+from press.errors import Problems
+from press.memory import digest
+from press.reading.project import Chapter
+from press.reading.source import CALLOUTS
 
 PAGE = "press-page:"
 WORDS = {"fig": "Figure", "tbl": "Table", "eq": "Equation", "sec": "Section"}

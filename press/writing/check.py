@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-from .errors import Problems
+from press.errors import Problems
 
 LEFT_OUT = {"svg", "script", "style", "nav", "footer"}
 NEW_LINE = {
