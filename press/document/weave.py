@@ -63,12 +63,12 @@ class Woven:
 
 def weave(source: Source, result: Result) -> Woven:
     weaver = _Weaver(source)
-    for piece, outputs in zip(source.pieces, result.pieces, strict=True):
+    for piece, outputs in zip(source.pieces, result["pieces"], strict=True):
         if isinstance(piece, Prose):
             weaver.prose(piece, outputs)
         else:
             weaver.cell(piece, outputs)
-    weaver.woven.files = result.files
+    weaver.woven.files = result["files"]
     weaver.problems.stop_if_any()
     return weaver.woven
 

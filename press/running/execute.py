@@ -1,4 +1,4 @@
-"""Runs the cells and inline values of chapters: one process per chapter, chapters side by side."""
+"""Runs the cells and inline values of a chapter, in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,43 +8,29 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, TypedDict
 
-from press.errors import BookError
+from press.errors import BookError, stop
+from press.files import FOLDER
 from press.reading.source import Cell, Prose, Source
+from press.running.environment import environment
 
 KERNEL = Path(__file__).with_name("kernel.py")
-MEMORY = ".press-cache"
-
-# What a chapter may see of the author's shell. Nothing else can change a result.
-ENVIRONMENT = ["PATH", "HOME", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"]
-
 CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 Outputs = list[dict[str, Any]]
 
 
-@dataclass
-class Result:
+class Result(TypedDict):
     """What a chapter's pieces gave, in order, and the files that they depend on."""
 
     pieces: list[Outputs]
     read: list[tuple[str, str]]  # each file that it opened and each foreign module, with its digest
     files: list[str]  # the project's modules that it imported, and what it read beside them
-
-
-def environment() -> dict[str, str]:
-    fixed = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-    fixed["MATPLOTLIBRC"] = str(KERNEL.with_name("matplotlibrc"))
-    fixed["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # Jupyter's own
-    return {key: os.environ[key] for key in ENVIRONMENT if key in os.environ} | fixed
 
 
 class Kernels:
@@ -93,44 +79,30 @@ def kernels() -> Kernels:
     return _kernels(tuple(environment().items()))
 
 
-@contextmanager
-def execute(
-    sources: list[Source], root: Path, in_project: bool
-) -> Iterator[Iterator[tuple[Source, Result | BookError]]]:
-    """Starts to run every source, one a core at most; gives each with its result or failure."""
+def run(source: Source, root: Path, in_project: bool) -> Result:
+    """What the cells and inline values of a chapter give, in a process of its own."""
+    if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
+        return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
     own = kernels()
-
-    def run(source: Source) -> Result | BookError:
-        if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
-            return Result([[] for _ in source.pieces], [], [])
-        folder = root if in_project else (root / source.file).parent
-        with own.chapter() as connection:
-            try:
-                return _results(source, folder, root, connection)
-            except (EOFError, ConnectionError):
-                sentence = "no Python kernel starts for this chapter"
-                return BookError.of(source.file, 0, f"{sentence}: {own.last_words()}")
-            except BookError as error:
-                return error
-
-    with ThreadPoolExecutor(CORES) as pool:
+    folder = root if in_project else (root / source.file).parent
+    with own.chapter() as connection:
         try:
-            yield zip(sources, pool.map(run, sources), strict=True)
-        except BaseException:  # the author has pressed Ctrl+C
-            pool.shutdown(wait=False, cancel_futures=True)
-            own.kill()
-            raise
+            return _results(source, folder, root, connection)
+        except (EOFError, ConnectionError):
+            sentence = "no Python kernel starts for this chapter"
+            stop(f"{sentence}: {own.last_words()}", source.file)
 
 
 def _results(source: Source, folder: Path, root: Path, connection: socket.socket) -> Result:
     pieces = [_asked(piece) for piece in source.pieces]
-    request = {"pieces": pieces, "root": str(root), "memory": str(root / MEMORY)}
+    request = {"pieces": pieces, "root": str(root), "memory": str(root / FOLDER)}
     connection.sendall(json.dumps(request | {"folder": str(folder)}).encode() + b"\n")
     with connection.makefile("rb") as answers:
         if not answers.readline():
             raise EOFError
         found = [_checked(source, piece, answers.readline()) for piece in source.pieces]
-        return Result(found, *json.loads(answers.readline()))
+        read, files = json.loads(answers.readline())
+        return {"pieces": found, "read": read, "files": files}
 
 
 def _asked(piece: Cell | Prose) -> str | list[str]:

@@ -1,23 +1,16 @@
-"""The site: every page as HTML in the theme's template, with its assets, search and previews."""
+"""A page as HTML, and what the site takes from it: its sections, entries of search, previews."""
 
 from __future__ import annotations
 
-import base64
-import gzip
 import hashlib
 import html
-import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, TypedDict
 
-from press.cache import THEME
+from press.document.page import PAGE, Page
 from press.document.pandoc import (
     Node,
     attribute,
@@ -29,123 +22,25 @@ from press.document.pandoc import (
     string,
     walk,
 )
-from press.document.references import PAGE, Page
 from press.document.weave import FIGURE
-from press.edition import Edition
-from press.memory import Memory
-from press.reading.project import Book
-from press.writing.notebooks import notebook_of
 
-# Fonts of mathematics that most books do without, and the commands that ask for them.
-RARE_FONTS = {
-    "Caligraphic": "cal",
-    "Fraktur": "frak",
-    "SansSerif": "sf",
-    "Script": "scr",
-    "Typewriter": "tt",
-    "Main-Bold": "(?:bf|bm|boldsymbol|pmb)",  # Main-BoldItalic too
-    "Math-BoldItalic": "(?:bm|boldsymbol)",
-}
-LONG_PART = 12  # of a part with more chapters than this, pages elsewhere name only the first
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
-def write_site(
-    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path
-) -> None:
-    import jinja2
+class Text(TypedDict):
+    """What the site takes from a page."""
 
-    def written(page: Page) -> dict[str, Any]:
-        known: dict[str, Any] = memory.remember(lambda: _written(book, page), "html", page.key)
-        return known
-
-    with ThreadPoolExecutor() as pool:
-        texts = list(pool.map(written, pages))
-    loader = jinja2.FileSystemLoader(THEME)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.get_template("page.html")
-    about = {
-        "title": book.title,
-        "subtitle": book.subtitle,
-        "authors": book.authors,
-        "description": book.description,
-        "version": edition.version,
-        "commit": edition.commit,
-        "commit_date": edition.date,
-        "pdf": book.pdf_name if "typst" in book.formats else "",
-        "footer": [(words, href.replace(".qmd", ".html")) for words, href in book.footer],
-        "report_at": book.report_at,
-    }
-    titles = [text["title_html"] for text in texts]
-    entries: list[dict[str, Any]] = []
-    previews: dict[str, str] = {}
-    for i, (page, text) in enumerate(zip(pages, texts, strict=True)):
-        href = page.chapter.href
-        facts = {
-            "title": text["title"],
-            "title_html": titles[i],
-            "number": page.number,
-            "href": href,
-            "lang": book.lang,
-            "notebook": notebook_of(page),
-            "toc": text["sections"],
-            "prev": _neighbour(pages, titles, i - 1),
-            "next": _neighbour(pages, titles, i + 1),
-        }
-        rendered = template.render(
-            book=about,
-            nav=_navigation(book, pages, titles, i),
-            page=facts,
-            root="../" * href.count("/"),
-            body=text["body"],
-        )
-        path = folder / href
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(rendered, encoding="utf-8")
-        _copy_files(book, page, text["body"], folder)
-        if page.woven.searched:
-            entries += [{"id": len(entries) + n} | entry for n, entry in enumerate(text["search"])]
-        previews |= {f"{href}#{key}": preview for key, preview in text["previews"]}
-    assets = folder / "assets"
-    assets.mkdir()
-    for name in ("style.css", "book.js"):
-        shutil.copyfile(THEME / name, assets / name)
-    unused = [
-        f"KaTeX_{font}*"
-        for font, command in RARE_FONTS.items()
-        if not any(re.search(rf"\\(?:math|text)?{command}\b", text["body"]) for text in texts)
-    ]
-    shutil.copytree(THEME / "vendor", assets / "vendor", ignore=shutil.ignore_patterns(*unused))
-    _write_packed(assets / "search-index.js", "searchIndex", entries)
-    _write_packed(assets / "previews.js", "previews", previews)
+    title: str
+    title_html: str
+    body: str
+    sections: list[dict[str, Any]]
+    search: list[dict[str, Any]]
+    previews: list[tuple[str, str]]
 
 
-def _copy_files(book: Book, page: Page, body: str, folder: Path) -> None:
-    """Copies what a page shows or links to: images, data files."""
-    for address in re.findall(r'(?:href|src)="([^"#:]+)"', body):
-        here = os.path.dirname(page.chapter.href)
-        name = os.path.normpath(os.path.join(here, unquote(html.unescape(address))))
-        if not name.endswith(".html") and (book.root / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(book.root / name, folder / name)
-
-
-def _write_packed(path: Path, name: str, value: Any) -> None:
-    """A value for `data` in book.js: a script, since a page from a disk may load no other file."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-    path.write_text(f'window.{name}="{packed}";\n', encoding="utf-8")
-
-
-# ---- One page ----
-
-
-def _written(book: Book, page: Page) -> dict[str, Any]:
-    """The page's HTML, and what the site takes from it."""
-    body = _body(book, page)
+def page_html(root: Path, page: Page) -> Text:
+    body = _body(root, page)
     title = re.search("(?s)<h1[^>]*>(.*?)</h1>", body)
     assert title  # each chapter has one
     return {
@@ -153,12 +48,12 @@ def _written(book: Book, page: Page) -> dict[str, Any]:
         "title_html": _bare(title[1]),
         "body": body,
         "sections": _sections(body),
-        "search": _search(page),
+        "search": _search(page) if page.woven.searched else [],
         "previews": _previews(body),
     }
 
 
-def _body(book: Book, page: Page) -> str:
+def _body(root: Path, page: Page) -> str:
     blocks = walk(page.blocks, lambda node: _dress(node, page))
     body, _ = convert(blocks, ["-t", "html5", "--katex"])
     # A long line of code scrolls, and not for pointers alone.
@@ -168,7 +63,7 @@ def _body(book: Book, page: Page) -> str:
     body = body.replace(' style="text-align: left;"', "")
     body = body.replace(' style="text-align: right;"', ' class="right"')
     figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
-    return re.sub(figure, lambda match: _inline_svg(page, book, *match.groups()), body)
+    return re.sub(figure, lambda match: _inline_svg(page, root, *match.groups()), body)
 
 
 def _dress(node: Node, page: Page) -> Node | list[Node] | None:
@@ -280,12 +175,12 @@ def relative(target: str, page: Page) -> str:
     return re.sub(r"\.qmd$", ".html", place) + mark + anchor
 
 
-def _inline_svg(page: Page, book: Book, source: str, width: str, label: str) -> str:
+def _inline_svg(page: Page, root: Path, source: str, width: str, label: str) -> str:
     """A figure as part of the page: as drawn, or once for a wide and once for a narrow page."""
     style = f' style="width: {width}; height: auto"' if width else ""
     if not source.startswith(FIGURE):
         name = re.sub(r"\W+", "-", source.removeprefix(PAGE))
-        svg = (book.root / source.removeprefix(PAGE)).read_text(encoding="utf-8")
+        svg = (root / source.removeprefix(PAGE)).read_text(encoding="utf-8")
         return _opened(svg, name, f' aria-label="{label}"{style}')
     drawing = page.woven.figures[source.removeprefix(FIGURE)]
     name = hashlib.sha256(source.encode()).hexdigest()[:8]
@@ -307,9 +202,6 @@ def _opened(svg: str, name: str, attributes: str) -> str:
     svg = re.sub(FACE, "", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
     return svg.strip().replace("<svg", f'<svg role="img"{attributes} id="{name}"', 1)
-
-
-# ---- Around the pages ----
 
 
 def _bare(title: str) -> str:
@@ -335,51 +227,6 @@ def _sections(body: str) -> list[dict[str, Any]]:
 def _number(title: str) -> str:
     match = re.search(r'<span class="header-section-number">(.*?)</span>', title)
     return match[1] if match else ""
-
-
-def _neighbour(pages: list[Page], titles: list[str], i: int) -> dict[str, str] | None:
-    if not 0 <= i < len(pages):
-        return None
-    return {"number": pages[i].number, "title_html": titles[i], "href": pages[i].chapter.href}
-
-
-def _navigation(
-    book: Book, pages: list[Page], titles: list[str], current: int
-) -> list[dict[str, Any]]:
-    entries = [
-        {
-            "kind": "chapter",
-            "number": page.number,
-            "title": titles[i],
-            "href": page.chapter.href,
-            "current": i == current,
-            "children": [],
-        }
-        for i, page in enumerate(pages)
-    ]
-    tree: list[dict[str, Any]] = []
-    chapters = [page.chapter for page in pages]
-    together = groupby(zip(chapters, entries, strict=True), lambda c: (c[0].part, c[0].appendix))
-    for (part, appendix), group in together:
-        children = [entry for _, entry in group]
-        if part < 0 and not appendix:
-            tree += children
-            continue
-        title = "Appendices" if appendix else book.parts[part]
-        heading = {"title": html.escape(title), "href": "", "current": False, "children": children}
-        if len(children) > LONG_PART and not any(child["current"] for child in children):
-            heading["children"] = children[:1]
-        kind = {"kind": "appendix-part", "number": ""} if appendix else {"kind": "part"}
-        tree.append({"number": roman(part + 1), **kind, **heading})
-    return tree
-
-
-def roman(number: int) -> str:
-    text = ""
-    for value, sign in ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
-        text += sign * (number // value)
-        number %= value
-    return text
 
 
 def _search(page: Page) -> list[dict[str, Any]]:

@@ -10,69 +10,72 @@ import io
 import json
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from press.document.page import PAGE, Page, is_source_list
 from press.document.pandoc import Node, attribute, convert, nodes, plain, plain_text, string, walk
-from press.document.references import PAGE, Page, is_source_list
 from press.document.weave import CELL_FILE
 from press.edition import Edition
 from press.errors import Problems
-from press.memory import Memory, digest
 from press.reading.project import Book
 
 FOLDER = "notebooks"
 CELL = "press-cell-stands-here"  # a line of the Markdown
 
 
-def notebook_of(page: Page) -> str:
-    """Where a page's notebook lies in the site; "" for a page without cells, but for the PDF's."""
-    return f"{FOLDER}/{Path(page.chapter.file).stem}.zip" if page.found["runs"] else ""
+class NotebookCell(NamedTuple):
+    kind: str  # "markdown" or "code"
+    source: str
+    outputs: list[Any]
 
 
-def write_notebooks(
-    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path
-) -> None:
+def notebook_places(pages: list[Page]) -> list[str]:
+    """Where each page's notebook lies in the site; "" for one without cells, but for the PDF's."""
     problems = Problems()
-    places: dict[str, Page] = {}
+    files: dict[str, str] = {}
+    places = []
     for page in pages:
-        if place := notebook_of(page):
-            if place in places:
-                sentence = f"its notebook has the name of that of {places[place].chapter.file}."
-                problems.add(page.chapter.file, 0, sentence)
-            places[place] = page
+        runs = page.numbered["runs"]
+        places.append(f"{FOLDER}/{Path(page.chapter.file).stem}.zip" if runs else "")
+        if runs and (first := files.setdefault(places[-1], page.chapter.file)) != page.chapter.file:
+            problems.add(page.chapter.file, 0, f"its notebook has the name of that of {first}.")
     problems.stop_if_any()
-    sources = {
+    return places
+
+
+def listed_sources(pages: list[Page]) -> dict[str, list[Node]]:
+    """The entries of the list of references, by their ids."""
+    return {
         identifier: node["c"][1]
         for page in pages
         for node in nodes([line for line in page.lines if is_source_list(line)])
         if node["t"] == "Div" and (identifier := attribute(node)[0]).startswith("ref-")
     }
-    printed = digest(sources)
-
-    def write(place: str) -> None:
-        page = places[place]
-        made_from = ("notebook", page.key, printed)
-        cells = memory.remember(lambda: _Notebook(page, sources).cells(), *made_from)
-        about = f"This notebook is a chapter of *{book.title}*"
-        about += f", version {edition.version}" if edition.version else ""
-        about += f", built from commit {edition.commit}" if edition.commit else ""
-        if edition.distribution:
-            about += f". To run it, install `{edition.distribution}`: in its checkout, `pip install"
-            about += ' ".[book]"`. Then start Jupyter in the folder of the notebook'
-        cells.append(("markdown", about + ".", []))
-        (folder / place).write_bytes(_zipped(book, page, edition, cells))
-
-    (folder / FOLDER).mkdir()
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(write, places))
 
 
-def _zipped(
-    book: Book, page: Page, edition: Edition, cells: list[tuple[str, str, list[Any]]]
-) -> bytes:
+def notebook_cells(page: Page, place: str, sources: dict[str, list[Node]]) -> list[NotebookCell]:
+    return _Notebook(page, sources).cells() if place else []
+
+
+def write_notebook(
+    book: Book, edition: Edition, page: Page, place: str, cells: list[NotebookCell], folder: Path
+) -> None:
+    if not place:
+        return
+    about = f"This notebook is a chapter of *{book.title}*"
+    about += f", version {edition.version}" if edition.version else ""
+    about += f", built from commit {edition.commit}" if edition.commit else ""
+    if edition.distribution:
+        about += f". To run it, install `{edition.distribution}`: in its checkout, `pip install"
+        about += ' ".[book]"`. Then start Jupyter in the folder of the notebook'
+    cells = [*cells, NotebookCell("markdown", about + ".", [])]
+    (folder / FOLDER).mkdir(exist_ok=True)
+    (folder / place).write_bytes(_zipped(book, page, edition, cells))
+
+
+def _zipped(book: Book, page: Page, edition: Edition, cells: list[NotebookCell]) -> bytes:
     name = Path(page.chapter.file).stem
     files = {f"{name}.ipynb": _json(cells).encode()}
     for file in page.woven.files:
@@ -85,7 +88,7 @@ def _zipped(
     return packed.getvalue()
 
 
-def _json(cells: list[tuple[str, str, list[Any]]]) -> str:
+def _json(cells: list[NotebookCell]) -> str:
     made: list[dict[str, Any]] = []
     count = 0
     for number, (kind, source, outputs) in enumerate(cells):
@@ -119,7 +122,7 @@ class _Notebook:
         self.notes: list[list[Node]] = []
         self.run: list[int] = []  # the cells, in order
 
-    def cells(self) -> list[tuple[str, str, list[Any]]]:
+    def cells(self) -> list[NotebookCell]:
         blocks = self.blocks(self.page.blocks)
         for number, note in enumerate(self.notes, 1):
             blocks += [plain(strong(f"Note {number}.")), *note]
@@ -129,11 +132,11 @@ class _Notebook:
         form = "commonmark+pipe_tables+tex_math_dollars"
         text, _ = convert(blocks, ["-t", form])
         first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", text))
-        found: list[tuple[str, str, list[Any]]] = [("markdown", first, [])]
+        found = [NotebookCell("markdown", first, [])]
         for number, after in zip(self.run, rest, strict=True):
             cell, outputs = self.page.woven.cells[number]
-            found += [("code", cell.code, outputs), ("markdown", after, [])]
-        return [cell for cell in found if cell[1]]
+            found += [NotebookCell("code", cell.code, outputs), NotebookCell("markdown", after, [])]
+        return [cell for cell in found if cell.source]
 
     def blocks(self, blocks: list[Node]) -> list[Node]:
         changed: list[Node] = walk(blocks, self.change)

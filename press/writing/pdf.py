@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from press.cache import THEME
+from press.document.page import PAGE, Page
 from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw, walk
-from press.document.references import PAGE, Page
 from press.document.showing import typst_width
 from press.document.weave import FIGURE
 from press.edition import Edition
 from press.errors import Problems, stop
-from press.memory import Memory
+from press.files import THEME
 from press.reading.project import Book
-from press.writing.html import roman
+from press.writing.site import roman
 
 IMPORT = '#import "book.typ": *\n'
 
@@ -28,18 +26,27 @@ IMPORT = '#import "book.typ": *\n'
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
 
+class Set(TypedDict):
+    """A page in typst."""
+
+    typst: str
+    log: str  # pandoc's warnings
+    pictures: dict[str, str]  # the name of each picture in it, by its address
+
+
+def page_typst(page: Page) -> Set:
+    dresser = Dresser(page)
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
+    text, log = convert(dresser.dress(page.blocks), arguments)
+    return {"typst": text, "log": log, "pictures": dresser.pictures}
+
+
 def write_pdf(
-    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path, target: Path
+    book: Book, edition: Edition, pages: list[Page], texts: list[Set], folder: Path, target: Path
 ) -> None:
     """Makes the PDF; `folder` is an empty one for the sources that typst reads."""
     import pikepdf
 
-    def written(page: Page) -> dict[str, Any]:
-        known: dict[str, Any] = memory.remember(lambda: _written(page), "pdf", page.key)
-        return known
-
-    with ThreadPoolExecutor() as pool:
-        texts = list(pool.map(written, pages))
     _check_math(pages, [text["log"] for text in texts])
     for page, text in zip(pages, texts, strict=True):
         for source, name in text["pictures"].items():
@@ -89,14 +96,6 @@ def _compiler(folder: Path) -> Any:
     return typst.Compiler(
         folder / "main.typ", root=folder, font_paths=fonts, ignore_system_fonts=True
     )
-
-
-def _written(page: Page) -> dict[str, Any]:
-    """The page in typst, pandoc's warnings, and the name of each picture in it by its address."""
-    dresser = Dresser(page)
-    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
-    text, log = convert(dresser.dress(page.blocks), arguments)
-    return {"typst": text, "log": log, "pictures": dresser.pictures}
 
 
 def _built(edition: Edition) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from press.cache import files_below
+from press.files import files_below
 from press.writing.check import page_texts
 from tests.press.tiny_book import REPOSITORY, press
 
