@@ -16,7 +16,7 @@ from press.document.showing import typst_width
 from press.document.weave import FIGURE
 from press.edition import Edition
 from press.errors import Problems, stop
-from press.files import THEME
+from press.files import FONTS, THEME
 from press.reading.project import Book
 from press.writing.site import roman
 
@@ -92,9 +92,8 @@ def _compiler(folder: Path) -> Any:
     """Kept while the process lives: what typst has set once, it does not set again."""
     import typst
 
-    fonts = [THEME / "fonts"]
     return typst.Compiler(
-        folder / "main.typ", root=folder, font_paths=fonts, ignore_system_fonts=True
+        folder / "main.typ", root=folder, font_paths=[FONTS], ignore_system_fonts=True
     )
 
 
