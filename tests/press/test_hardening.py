@@ -665,7 +665,7 @@ PROJECTS = {
     "no TOML": (b"[project\n", "this is not valid TOML"),
     "not UTF-8": (b'[project]\nname = "\xa0"\n', "not UTF-8"),
     "arrays in arrays": (b"a = " + b"[" * 20_000, "not valid TOML"),
-    "a number as project": (b"project = 3\n", "`project`"),
+    "a number as project": (b"project = 3\n", "`project.version`"),
     "a number as version": (b"[project]\nversion = 3\n", "`project.version`"),
     "a text as packages": (
         b'[tool.hatch.build.targets.wheel]\npackages = "calc"\n',
