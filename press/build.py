@@ -115,6 +115,7 @@ def _build(
         "edition": Product(edition),
         "execute": Product(book.execute, book.execute),
         "in_project": Product(book.execute_in_project, book.execute_in_project),
+        "timeout": Product(book.timeout, ""),  # no matter to what cells give
         "bibliography": Product(book.bibliography, _contents(book.bibliography)),
         "csl": Product(book.csl, _contents([book.csl] if book.csl else [])),
         "lang": Product(book.lang, book.lang),
@@ -126,7 +127,7 @@ def _build(
     made_by = digest(installed, pandoc_version())
     chapters = [{"chapter": Product(chapter, astuple(chapter))} for chapter in book.chapters]
     driver = Driver(
-        given, chapters, memory, made_by, lambda: files_below(root, output) == files, own.kill
+        given, chapters, memory, made_by, lambda: files_below(root, output) == files, own.end
     )
     driver.drive(DOCUMENT)
     try:

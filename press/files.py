@@ -19,24 +19,29 @@ FONTS = PRESS.parent / "fonts"  # of the PDF, and of figures that want to look l
 
 def file_digest(path: str | Path) -> str:
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        if os.path.isfile(path):  # a pipe would keep press waiting, a device never end
+            with open(path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        return "unreadable"
+        pass
+    return "unreadable"
 
 
 def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
-    """The digest of each file of a folder, but for what is hidden, rendered or installed."""
+    """The digest of each file of a folder, but for what is hidden, rendered, installed or, by a
+    link, of another folder."""
     return {os.path.relpath(path, root): file_digest(path) for path in paths_below(root, output)}
 
 
 def paths_below(root: Path, output: Path | None = None) -> Iterator[str]:
     seen: set[str] = set()
+    home = os.path.realpath(root)
     for here, folders, names in os.walk(root, followlinks=True):
-        if os.path.realpath(here) in seen:
+        place = os.path.realpath(here)
+        if place in seen or os.path.commonpath([home, place]) != home:
             folders.clear()
             continue
-        seen.add(os.path.realpath(here))
+        seen.add(place)
         folders[:] = [
             name
             for name in sorted(folders)

@@ -30,7 +30,7 @@ def always(_: object) -> bool:
     return True
 
 
-def while_its_files_stay(result: Result) -> bool:
+def while_read(result: Result) -> bool:
     return still_same(result["read"])
 
 
@@ -38,7 +38,7 @@ def while_its_files_stay(result: Result) -> bool:
 DOCUMENT = [
     Stage(EACH, "source", read_source, "root chapter execute", counts=Source.code),
     Stage(ONCE, "checked-bibliography", check_bibliography, "bibliography", always),
-    Stage(EACH, "result", run, "source root in_project", while_its_files_stay, beside="files"),
+    Stage(EACH, "result", run, "source root in_project timeout", while_read, beside="files"),
     Stage(EACH, "woven", weave, "source result", counts=Woven.contents),
     Stage(EACH, "parsed", parse_chapter, "woven", always),
     Stage(ACROSS, "number", chapter_numbers, "chapter parsed"),

@@ -14,6 +14,7 @@ from typing import TypedDict
 
 from press.document.pandoc import Node, attribute, nodes, parse, walk
 from press.document.weave import FIGURE, Woven
+from press.errors import BookError
 from press.reading.project import Chapter
 
 PAGE = "press-page:"
@@ -108,7 +109,11 @@ class Page:
 
 
 def parse_chapter(woven: Woven) -> Parsed:
-    meta, blocks = parse(woven.text)
+    try:
+        meta, blocks = parse(woven.text)
+    except BookError as error:  # most likely where most marks stand
+        line, _ = max(woven.lines, key=lambda line: len(re.sub(r"\w|(?<=\w) +", "", line[1])))
+        raise BookError.of(woven.file, line, str(error)) from None
     titled = bool(blocks) and blocks[0]["t"] == "Header" and not _inlines(meta["title"])
     unnumbered = titled and "unnumbered" in attribute(blocks[0])[1]
     return {"takes_number": not unnumbered, "document": json.dumps([meta, blocks])}

@@ -12,7 +12,7 @@ from typing import Any
 
 from press.errors import BookError, Problems, stop
 from press.reading.project import EXECUTE, Chapter
-from press.reading.settings import read_yaml
+from press.reading.settings import DEEPEST, read_yaml
 
 CALLOUTS = ["note", "tip", "important", "warning", "caution"]
 CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
@@ -84,7 +84,8 @@ def read_source(root: Path, chapter: Chapter, execute: dict[str, bool]) -> Sourc
         text = (root / chapter.file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         stop("this file is not UTF-8 text.", chapter.file)
-    reader = Reader(chapter.file, text.splitlines(), execute)
+    # `splitlines` would end lines at form feeds and other signs that a cell's text may hold.
+    reader = Reader(chapter.file, text.removesuffix("\n").split("\n"), execute)
     reader.read()
     reader.problems.stop_if_any()
     return Source(chapter.file, reader.title, reader.title_line, reader.pieces, reader.searched)
@@ -255,6 +256,8 @@ class Reader:
             return line
         what = braces or name
         self.open_divs.append((number, what))
+        if len(self.open_divs) == DEEPEST + 1:
+            self.refuse(number, f"blocks nest too deep: this is the {DEEPEST + 1}st in another.")
         found = list(ATTRIBUTE.finditer(braces or f"{{.{name}}}"))
         classes = [m["cls"] for m in found if m["cls"]]
         identifier = next((m["id"] for m in found if m["id"]), "")

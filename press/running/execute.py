@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import signal
+import re
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, TypedDict
+from typing import Any, BinaryIO, TypedDict
 
-from press.errors import BookError, stop
+from press.errors import stop
 from press.files import FOLDER
 from press.reading.source import Cell, Prose, Source
 from press.running.environment import environment
 
 KERNEL = Path(__file__).with_name("kernel.py")
 CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+START_LIMIT = 60.0  # seconds, for a process that only imports
+NO_CHARACTER = re.compile(rb"\\u(?:0000|d[89a-f])")  # may stand here, as JSON spells it
 
 Outputs = list[dict[str, Any]]
 
@@ -39,6 +43,7 @@ class Kernels:
     def __init__(self, environment: dict[str, str]) -> None:
         self.control, its_end = socket.socketpair()
         self.errors = TemporaryFile()  # noqa: SIM115 (the process ends it)
+        self.numbers = count()
         with its_end:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", str(KERNEL)],
@@ -49,22 +54,32 @@ class Kernels:
                 start_new_session=True,  # Ctrl+C is for press
             )
 
-    def chapter(self) -> socket.socket:
-        """The connection to a new process, which lives as long."""
+    @contextmanager
+    def chapter(self) -> Iterator[socket.socket]:
+        """The connection to a new process, which ends with it, and all that it has started too."""
+        number = next(self.numbers).to_bytes(4, "big")
         connection, its_end = socket.socketpair()
-        with its_end, suppress(BrokenPipeError):
-            socket.send_fds(self.control, [b"c"], [its_end.fileno()])
-        return connection
+        with connection:
+            try:
+                with its_end, suppress(OSError):
+                    socket.send_fds(self.control, [number], [its_end.fileno()])
+                yield connection
+            finally:
+                with suppress(OSError):
+                    self.control.send(number)
 
-    def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+    def end(self) -> None:
+        """Ends every chapter."""
         _kernels.cache_clear()
+        self.control.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
 
     def last_words(self) -> str:
         """What a process that did not start has said why."""
-        self.kill()
-        self.process.wait()
+        self.end()
         said = os.pread(self.errors.fileno(), 10_000, 0).decode(errors="replace").splitlines()
         return said[-1] if said else "?"
 
@@ -79,57 +94,79 @@ def kernels() -> Kernels:
     return _kernels(tuple(environment().items()))
 
 
-def run(source: Source, root: Path, in_project: bool) -> Result:
+def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
     """What the cells and inline values of a chapter give, in a process of its own."""
     if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
         return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
     own = kernels()
     folder = root if in_project else (root / source.file).parent
+    request = {
+        "pieces": [question for piece in source.pieces for question in _questions(piece)],
+        "root": str(root),
+        "memory": str(root / FOLDER),
+        "folder": str(folder),
+    }
     with own.chapter() as connection:
         try:
-            return _results(source, folder, root, connection)
-        except (EOFError, ConnectionError):
+            connection.settimeout(START_LIMIT)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            answers = connection.makefile("rb")
+            if not answers.readline():
+                raise EOFError
+        except (EOFError, OSError):
             sentence = "no Python kernel starts for this chapter"
             stop(f"{sentence}: {own.last_words()}", source.file)
+        connection.settimeout(timeout)
+        with answers:
+            pieces = [_answers(piece, source.file, answers, timeout) for piece in source.pieces]
+            read, files = json.loads(answers.readline())
+            return {"pieces": pieces, "read": read, "files": files}
 
 
-def _results(source: Source, folder: Path, root: Path, connection: socket.socket) -> Result:
-    pieces = [_asked(piece) for piece in source.pieces]
-    request = {"pieces": pieces, "root": str(root), "memory": str(root / FOLDER)}
-    connection.sendall(json.dumps(request | {"folder": str(folder)}).encode() + b"\n")
-    with connection.makefile("rb") as answers:
-        if not answers.readline():
-            raise EOFError
-        found = [_checked(source, piece, answers.readline()) for piece in source.pieces]
-        read, files = json.loads(answers.readline())
-        return {"pieces": found, "read": read, "files": files}
-
-
-def _asked(piece: Cell | Prose) -> str | list[str]:
-    """The code of a cell, or the expressions in a stretch of prose."""
+def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
+    """What the kernel is asked about a piece, as often as it is to answer."""
     if isinstance(piece, Prose):
-        return [expression for _, expression in piece.inline_values()]
-    return piece.code if piece.options["eval"] else []
+        return [{"value": expression} for _, expression in piece.inline_values()]
+    return [{"code": piece.code, "draws": _draws(piece)}] if piece.options["eval"] else []
 
 
-def _checked(source: Source, piece: Cell | Prose, line: bytes) -> Outputs:
-    """What the kernel answered for one piece, unless that failed."""
+def _draws(cell: Cell) -> bool:
+    return "fig-alt" in cell.options  # without it no figure is taken
 
-    def failure(line: int, what: str, name: str, value: str) -> BookError:
-        lines = value.strip().splitlines()
-        said = f"{name}: {lines[-1]}" if lines else f"{name}."
-        return BookError.of(source.file, line, f"{what} fails with {said}")
 
-    values = piece.inline_values() if isinstance(piece, Prose) else []
-    first = piece.line if isinstance(piece, Cell) else values[0][0] if values else 1
-    if not line:
-        raise BookError.of(source.file, first, "this cell ended its Python process.")
-    answer = json.loads(line)
-    outputs: Outputs = answer["outputs"]
-    for number, expression in enumerate(values):
-        value = outputs[number]
-        if value["status"] == "error":
-            raise failure(expression[0], f"`{expression[1]}`", value["ename"], value["evalue"])
-    for name, value in answer["errors"]:
-        raise failure(first, "this cell", name, value)
+def _answers(piece: Cell | Prose, file: str, answers: BinaryIO, timeout: float) -> Outputs:
+    """What the kernel answers for one piece, unless that fails."""
+
+    def answer(line: int, what: str) -> Any:
+        try:
+            said = answers.readline()
+        except TimeoutError:
+            limit = f"{timeout:g} s, the limit that `execute.timeout` in _quarto.yml sets"
+            stop(f"{what} takes longer than {limit}.", file, line)
+        if not said:
+            stop(f"{what} ended its Python process.", file, line)
+        found = json.loads(said)
+        for name, value in found["errors"]:
+            last = value.strip().split("\n")[-1]
+            stop(f"{what} fails with {name}{f': {last}' if last else '.'}", file, line)
+        if NO_CHARACTER.search(said) and (sign := _no_character(found["output"])):
+            stop(f"{what} gives U+{ord(sign):04X}, which no page can print.", file, line)
+        return found["output"]
+
+    if isinstance(piece, Prose):
+        return [answer(line, f"`{expression}`") for line, expression in piece.inline_values()]
+    if not piece.options["eval"]:
+        return []
+    outputs: Outputs = answer(piece.line, "this cell")
+    if _draws(piece):
+        narrow = answer(piece.line, "this cell, drawn for a narrow page,")
+        for output, svg in zip(outputs, narrow, strict=False):
+            if svg:
+                output["narrow"] = svg
     return outputs
+
+
+def _no_character(output: object) -> str:
+    """The first NUL or lone half of a character in it, as text."""
+    found = re.search("[\0\ud800-\udfff]", json.dumps(output, ensure_ascii=False))
+    return found[0] if found else ""

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +23,15 @@ from press.driver import CORES
 from press.errors import BookError
 from press.files import files_below
 from press.writing.check import page_texts
-from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press, search_entries
+from tests.press.tiny_book import (
+    REPOSITORY,
+    SETTINGS,
+    Write,
+    ended,
+    press,
+    search_entries,
+    wait_for,
+)
 
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
 
@@ -411,20 +418,6 @@ def test_chapters_and_their_process_end_with_press(write_book: Write, tmp_path: 
         press.kill()
     for pid in map(int, said.read_text().split()):
         wait_for(partial(ended, pid))
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_chapters_that_share_an_import_see_nothing_of_one_another(write_book: Write) -> None:
