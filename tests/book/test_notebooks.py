@@ -14,8 +14,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from press.project import read_book
-from press.source import Cell, read_source
+from press.reading.project import read_book
+from press.reading.source import Cell, read_source
 from tests.book.rendered import REPOSITORY
 
 # Runs a notebook in its folder, by the kernel `fresh`, and holds what its cells give against what

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +19,20 @@ from pypdf import PdfReader
 
 from press import build
 from press.build import render
-from press.cache import files_below
-from press.check import page_texts
+from press.driver import CORES
 from press.errors import BookError
-from press.execute import CORES
-from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press, search_entries, started
+from press.files import files_below
+from tests.page_texts import page_texts
+from tests.press.tiny_book import (
+    REPOSITORY,
+    SETTINGS,
+    Write,
+    ended,
+    press,
+    search_entries,
+    started,
+    wait_for,
+)
 
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
 
@@ -95,13 +103,13 @@ def test_a_change_of_prose_runs_no_cell_and_is_published(tmp_path: Path, write_b
 
 def test_a_change_of_prose_converts_that_page_alone(everything: Path) -> None:
     render(everything)
-    memory = everything / ".press-cache" / "pages"
-    before = set(memory.iterdir())
+    memory = everything / ".press-cache" / "made"
+    before = set(memory.rglob("*.json"))
     chapter = everything / "chapters" / "callouts.qmd"
     chapter.write_text(chapter.read_text() + "\nA new line.\n")
     render(everything)
     # It is parsed, numbered, checked, and written in three forms.
-    assert len(set(memory.iterdir()) - before) == 6
+    assert len(set(memory.rglob("*.json")) - before) == 6
     assert "A new line." in page_texts(everything / "_book")["chapters/callouts.html"]
 
 
@@ -220,7 +228,7 @@ def test_a_build_that_fails_late_leaves_the_last_good_book(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "x.html")
 
-    monkeypatch.setattr("press.html.write_site", full)
+    monkeypatch.setattr("press.writing.site._write_packed", full)
     with pytest.raises(BookError, match=r"^press cannot write: No space left on device: x.html\.$"):
         render(root)
     assert files_below(root / "_book") == before
@@ -295,7 +303,7 @@ def test_a_torn_file_of_the_cache_is_made_again(torn: str, write_book: Write) ->
     kept = [
         p for p in (root / ".press-cache").rglob("*.json") if p.parent.name != "profile_default"
     ]
-    assert {"cells", "pages", ".press-cache"} <= {path.parent.name for path in kept}
+    assert {"result", "parsed", "html", ".press-cache"} <= {path.parent.name for path in kept}
     for path in kept:
         path.write_text(torn)
     render(root)
@@ -412,20 +420,6 @@ def test_chapters_and_their_process_end_with_press(write_book: Write, tmp_path: 
         wait_for(partial(ended, pid))
 
 
-def wait_for(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 def test_chapters_that_share_an_import_see_nothing_of_one_another(write_book: Write) -> None:
     names = [f"c{number}" for number in range(CORES + 2)]
     code = (
@@ -521,9 +515,10 @@ def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Writ
     render(root)
     write_book(counting(tmp_path, "value = 2"))
     render(root)
-    assert len(list((root / ".press-cache/cells").iterdir())) == 1
-    name, inputs, outputs = json.loads((root / ".press-cache/last-build.json").read_text())
+    assert len(list((root / ".press-cache/made/result").iterdir())) == 1
+    name, inputs, outputs, read = json.loads((root / ".press-cache/last-build.json").read_text())
     assert (name, len(inputs), len(outputs)) == ("_book", 64, 64)
+    assert [file for file, _ in read] == []
 
 
 def test_a_page_whose_cells_stand_in_the_pdf_alone_has_no_notebook(write_book: Write) -> None:

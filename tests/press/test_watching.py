@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from press.cache import files_below
-from press.check import page_texts
+from press.files import files_below
+from tests.page_texts import page_texts
 from tests.press.tiny_book import press, started
 
 FIGURE = """

@@ -9,10 +9,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+
+import pytest
+
+from press.build import render
+from press.errors import BookError
 
 REPOSITORY = Path(__file__).parents[2]
 EVERYTHING = Path(__file__).parent / "books" / "everything"
@@ -36,6 +42,29 @@ Write = Callable[..., Path]
 def copy_of_everything(folder: Path) -> Path:
     hidden = shutil.ignore_patterns("_book", ".*")
     return Path(shutil.copytree(EVERYTHING, folder / "everything", ignore=hidden))
+
+
+def refusal(root: Path) -> list[str]:
+    """The sentences with which press refuses a book, of which it must then have written nothing."""
+    with pytest.raises(BookError) as caught:
+        render(root)
+    assert not (root / "_book").exists()
+    assert not list(root.glob("._book*"))
+    return [str(problem) for problem in caught.value.problems]
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def search_entries(site: Path) -> list[dict[str, str]]:
