@@ -57,7 +57,7 @@ def write_site(
         "version": edition.version,
         "commit": edition.commit,
         "commit_date": edition.date,
-        "pdf": book.pdf_name if "typst" in book.formats else "",
+        "pdf": book.pdf_name if (folder / book.pdf_name).is_file() else "",
         "footer": [(words, href.replace(".qmd", ".html")) for words, href in book.footer],
         "report_at": book.report_at,
     }
