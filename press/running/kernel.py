@@ -377,8 +377,8 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
 def files_run_with(root: str) -> list[str]:
     """The project's modules that the chapter imported, and what it opened beside them."""
     home = os.path.realpath(root) + os.sep
-    found = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    own = {os.path.realpath(file) for file in found if not file.startswith(sys.prefix)}
+    found = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = {os.path.realpath(file) for file in found if file and not file.startswith(sys.prefix)}
     own = {file for file in own if file.startswith(home)}
     folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
     own |= {file for file, value in opened.items() if value and os.path.dirname(file) in folders}

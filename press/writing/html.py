@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
+from urllib.parse import quote
 
 from press.document.page import PAGE, Page
 from press.document.pandoc import (
@@ -168,11 +169,13 @@ def relative(target: str, page: Page) -> str:
     """The address of `press-page:FILE#ID` as seen from a page."""
     if not target.startswith(PAGE):
         return target
-    file, mark, anchor = target.removeprefix(PAGE).partition("#")
-    if file == page.chapter.file and anchor:
-        return "#" + anchor
-    place = os.path.relpath(file, os.path.dirname(page.chapter.file) or ".")
-    return re.sub(r"\.qmd$", ".html", place) + mark + anchor
+    file = target.removeprefix(PAGE)
+    anchor = ""
+    if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
+        file, anchor = f"{chapter[1]}.html", chapter[2] or ""
+    if file == page.chapter.href and anchor:
+        return anchor
+    return quote(os.path.relpath(file, os.path.dirname(page.chapter.file) or ".")) + anchor
 
 
 def _inline_svg(page: Page, root: Path, source: str, width: str, label: str) -> str:
