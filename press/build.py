@@ -16,6 +16,7 @@ from press.edition import Edition, read_edition
 from press.errors import cannot_write, stop
 from press.files import (
     FOLDER,
+    FONTS,
     THEME,
     file_digest,
     files_below,
@@ -57,7 +58,8 @@ def render(root: Path, only: str | None = None) -> str:
             if last := last_build(root):
                 Output(root, root / last.output).restore()
             installed, edition = installation(), read_edition(root)
-            setting: list[Any] = [installed, files_below(THEME), only, asdict(edition)]
+            looks = [files_below(THEME), files_below(FONTS)]
+            setting: list[Any] = [installed, looks, only, asdict(edition)]
             if last and _still_holds(last, root, setting):
                 return f"Nothing has changed: {last.output} is up to date."
             check_parts()

@@ -128,8 +128,9 @@ class Driver:
                     job.result()
                 except BookError as error:
                     problems += error.problems
-        except BaseException:  # the author has pressed Ctrl+C, or the disk is full
+        except BaseException as error:
             self.pool.shutdown(wait=False, cancel_futures=True)
-            self.interrupt()
+            if isinstance(error, KeyboardInterrupt):
+                self.interrupt()
             raise
         problems.stop_if_any()

@@ -14,6 +14,7 @@ from press.running.environment import environment
 FOLDER = ".press-cache"  # what press remembers of a book, in the book's folder
 PRESS = Path(__file__).parent
 THEME = PRESS / "theme"
+FONTS = PRESS.parent / "fonts"  # of the PDF, and of figures that want to look like its text
 
 
 def file_digest(path: str | Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
 
+from press.document.dressing import Dressed, Dresser
 from press.document.page import PAGE, Page
 from press.document.pandoc import (
     Node,
@@ -21,10 +22,10 @@ from press.document.pandoc import (
     raw,
     span,
     string,
-    walk,
 )
 from press.document.weave import FIGURE
 
+SPACE = {"t": "Space"}
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
@@ -55,8 +56,7 @@ def page_html(root: Path, page: Page) -> Text:
 
 
 def _body(root: Path, page: Page) -> str:
-    blocks = walk(page.blocks, lambda node: _dress(node, page))
-    body, _ = convert(blocks, ["-t", "html5", "--katex"])
+    body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--katex"])
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
     # What pandoc writes and nobody reads: an anchor for each line of code, a style for each cell.
@@ -67,30 +67,47 @@ def _body(root: Path, page: Page) -> str:
     return re.sub(figure, lambda match: _inline_svg(page, root, *match.groups()), body)
 
 
-def _dress(node: Node, page: Page) -> Node | list[Node] | None:
-    def inside(blocks: list[Node]) -> list[Node]:
-        dressed: list[Node] = walk(blocks, lambda inner: _dress(inner, page))
-        return dressed
+class _Html(Dresser):
+    without = "typst"
 
-    kind = node["t"]
-    if kind == "Link":
+    def address(self, target: str) -> str:
+        """That of `press-page:FILE#ID` as seen from the page."""
+        if not target.startswith(PAGE):
+            return target
+        own = self.page.chapter.file
+        file = target.removeprefix(PAGE)
+        anchor = ""
+        if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
+            file, anchor = f"{chapter[1]}.html", chapter[2] or ""
+        own = self.page.chapter.href
+        return (
+            anchor
+            if file == own and anchor
+            else quote(os.path.relpath(file, os.path.dirname(own) or ".")) + anchor
+        )
+
+    def on_link(self, node: Node) -> Node:
         attributes, inlines, (target, title) = node["c"]
-        return {"t": "Link", "c": [attributes, inside(inlines), [relative(target, page), title]]}
-    if kind == "Image":
-        return {"t": "Image", "c": [*node["c"][:2], [relative(node["c"][2][0], page), ""]]}
-    if kind == "Header":
-        return _header(node, inside(node["c"][2]))
-    if kind != "Div":
-        return None
-    identifier, classes, values = attribute(node)
-    blocks = node["c"][1]
-    own = f' id="{identifier}"' if identifier else ""
-    if "press-only-typst" in classes:
-        return []
-    if "press-only-html" in classes or "press-cell" in classes:
-        return inside(blocks)
-    if "press-figure" in classes:
-        image = blocks[1]["c"][0]
+        return {"t": "Link", "c": [attributes, self.dress(inlines), [self.address(target), title]]}
+
+    def on_image(self, node: Node) -> Node:
+        attributes, inlines, (source, _) = node["c"]
+        return {"t": "Image", "c": [attributes, inlines, [self.address(source), ""]]}
+
+    def on_header(self, node: Node) -> list[Node]:
+        level = node["c"][0]
+        identifier, classes, values = attribute(node)
+        number = values.get("number", "")
+        words = [span(["header-section-number"], [string(number)]), SPACE] if number else []
+        if values.get("kind") == "Appendix" and number:
+            words = [span(["appendix-number"], [string(f"Appendix\u00a0{number}")]), string(" — ")]
+        inlines = [*words, *self.dress(node["c"][2])]
+        heading = {"t": "Header", "c": [level, [identifier, classes, []], inlines]}
+        return [heading] if level > 1 else _in('<header class="chapter-title">', [heading])
+
+    def figure(
+        self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
+    ) -> list[Node]:
         source = image["c"][2][0]
         if source.startswith(FIGURE) or source.endswith(".svg"):
             alt = html.escape(values["alt"])
@@ -98,84 +115,61 @@ def _dress(node: Node, page: Page) -> Node | list[Node] | None:
             picture = raw("html", f"<!--press-figure:{source}\t{wide}\t{alt}-->")
         else:
             width = [["width", values["width"]]] if "width" in values else []
-            picture = plain(*inside([{"t": "Image", "c": [["", [], width], *image["c"][1:]]}]))
+            picture = plain(self.on_image({"c": [["", [], width], *image["c"][1:]]}))
+        own = f' id="{identifier}"' if identifier else ""
         return [
             raw("html", f'<figure{own} class="figure"><div class="figure-content">'),
             picture,
             raw("html", "</div>"),
-            *_caption(values["label"], inside(blocks[0]["c"][1])),
+            *self.caption(values["label"], caption),
             raw("html", "</figure>"),
         ]
-    if "press-table" in classes:
-        label = plain_text([string(values["label"])]) or "Table"
-        scroll = f'<div class="table-scroll" tabindex="0" role="region" aria-label="{label}">'
-        table = [raw("html", scroll), *inside([blocks[1]]), raw("html", "</div>")]
-        caption = _caption(values["label"], inside(blocks[0]["c"][1]))
-        if not caption and not identifier:
-            return table
-        opening = raw("html", f'<figure{own} class="table">')
-        return [opening, *caption, *table, raw("html", "</figure>")]
-    if "press-equation" in classes:
-        number = f'<span class="equation-number">{values["number"]}</span>' if own else ""
+
+    def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
+        name = plain_text([string(label)]) or "Table"
+        scroll = f'<div class="table-scroll" tabindex="0" role="region" aria-label="{name}">'
+        whole = _in(scroll, self.dress([table]))
+        words = self.caption(label, caption)
+        if not words and not identifier:
+            return whole
+        own = f' id="{identifier}"' if identifier else ""
+        return _in(f'<figure{own} class="table">', [*words, *whole])
+
+    def equation(self, identifier: str, number: str, math: list[Node]) -> list[Node]:
+        own = f' id="{identifier}"' if identifier else ""
+        shown = f'<span class="equation-number">{number}</span>' if own else ""
         opening = raw("html", f'<div{own} class="equation">')
-        return [opening, *blocks, raw("html", f"{number}</div>")]
-    if "press-callout" in classes:
-        return _callout(classes[1], "collapse" in values, *(inside(b["c"][1]) for b in blocks))
-    return None
+        return [opening, plain(*math), raw("html", f"{shown}</div>")]
+
+    def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+        inner = "summary" if folded else "div"
+        opening = f'<div class="callout callout-{kind}">' + ("<details>" if folded else "")
+        return [
+            raw(
+                "html",
+                f'{opening}<{inner} class="callout-title"><span class="callout-icon" '
+                'aria-hidden="true"></span><span class="callout-title-text">',
+            ),
+            plain(*self.dress(title)),
+            raw("html", f'</span></{inner}><div class="callout-body">'),
+            *self.dress(body),
+            raw("html", "</div>" + ("</details>" if folded else "") + "</div>"),
+        ]
+
+    def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> Dressed:
+        return self.dress(blocks) if "press-only-html" in classes else None
+
+    def caption(self, label: str, inlines: list[Node]) -> list[Node]:
+        if not inlines and not label:
+            return []
+        name = [span(["caption-label"], [string(f"{label}:")]), SPACE] if label else []
+        return _in("<figcaption>", [plain(*name, *self.dress(inlines))])
 
 
-def _header(node: Node, inlines: list[Node]) -> list[Node]:
-    level = node["c"][0]
-    identifier, classes, values = attribute(node)
-    number = values.get("number", "")
-    words = [span(["header-section-number"], [string(number)]), {"t": "Space"}] if number else []
-    if values.get("kind") == "Appendix" and number:
-        words = [span(["appendix-number"], [string(f"Appendix\u00a0{number}")]), string(" — ")]
-    heading = {"t": "Header", "c": [level, [identifier, classes, []], [*words, *inlines]]}
-    if level > 1:
-        return [heading]
-    return [raw("html", '<header class="chapter-title">'), heading, raw("html", "</header>")]
-
-
-def _caption(label: str, blocks: list[Node]) -> list[Node]:
-    inlines = blocks[0]["c"]
-    if not inlines and not label:
-        return []
-    name = [span(["caption-label"], [string(f"{label}:")]), {"t": "Space"}] if label else []
-    return [
-        raw("html", "<figcaption>"),
-        plain(*name, *inlines),
-        raw("html", "</figcaption>"),
-    ]
-
-
-def _callout(kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
-    inner = "summary" if folded else "div"
-    opening = f'<div class="callout callout-{kind}">' + ("<details>" if folded else "")
-    return [
-        raw(
-            "html",
-            f'{opening}<{inner} class="callout-title"><span class="callout-icon" '
-            'aria-hidden="true"></span><span class="callout-title-text">',
-        ),
-        *title,
-        raw("html", f'</span></{inner}><div class="callout-body">'),
-        *body,
-        raw("html", "</div>" + ("</details>" if folded else "") + "</div>"),
-    ]
-
-
-def relative(target: str, page: Page) -> str:
-    """The address of `press-page:FILE#ID` as seen from a page."""
-    if not target.startswith(PAGE):
-        return target
-    file = target.removeprefix(PAGE)
-    anchor = ""
-    if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
-        file, anchor = f"{chapter[1]}.html", chapter[2] or ""
-    if file == page.chapter.href and anchor:
-        return anchor
-    return quote(os.path.relpath(file, os.path.dirname(page.chapter.file) or ".")) + anchor
+def _in(opening: str, blocks: list[Node]) -> list[Node]:
+    """Blocks in an element, of which the opening tag is given."""
+    name = re.split("[ >]", opening[1:])[0]
+    return [raw("html", opening), *blocks, raw("html", f"</{name}>")]
 
 
 def _inline_svg(page: Page, root: Path, source: str, width: str, label: str) -> str:

@@ -10,12 +10,14 @@ import io
 import json
 import os
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from press.document.dressing import Dresser, caption_of
 from press.document.page import PAGE, Page, is_source_list
-from press.document.pandoc import Node, attribute, convert, nodes, plain, plain_text, string, walk
+from press.document.pandoc import Node, attribute, convert, nodes, plain, plain_text, string
 from press.document.weave import CELL_FILE
 from press.edition import Edition
 from press.errors import Problems
@@ -112,23 +114,25 @@ def _output(output: dict[str, Any], count: int) -> dict[str, Any]:
     return {"output_type": kind, "data": output["data"], "metadata": {}} | counted
 
 
-class _Notebook:
+class _Notebook(Dresser):
     """A page's blocks as Markdown that any notebook shows, in turns with its cells."""
 
+    without = "typst"
+
     def __init__(self, page: Page, sources: dict[str, list[Node]]) -> None:
-        self.page = page
+        super().__init__(page)
         self.sources = sources
         self.cited: dict[str, None] = {}
         self.notes: list[list[Node]] = []
         self.run: list[int] = []  # the cells, in order
 
     def cells(self) -> list[NotebookCell]:
-        blocks = self.blocks(self.page.blocks)
+        blocks = self.dress(self.page.blocks)
         for number, note in enumerate(self.notes, 1):
             blocks += [plain(strong(f"Note {number}.")), *note]
         if self.cited:
             blocks.append(plain(strong("Sources")))
-            blocks += [b for key in self.cited for b in self.blocks(self.sources[key])]
+            blocks += [b for key in self.cited for b in self.dress(self.sources[key])]
         form = "commonmark+pipe_tables+tex_math_dollars"
         text, _ = convert(blocks, ["-t", form])
         first, *rest = (part.strip() for part in re.split(rf"(?m)^{CELL}$", text))
@@ -138,69 +142,62 @@ class _Notebook:
             found += [NotebookCell("code", cell.code, outputs), NotebookCell("markdown", after, [])]
         return [cell for cell in found if cell.source]
 
-    def blocks(self, blocks: list[Node]) -> list[Node]:
-        changed: list[Node] = walk(blocks, self.change)
-        return changed
+    def on_header(self, node: Node) -> Node:
+        level, (_, _, values), inlines = node["c"]
+        numbers = [string(value) for key, value in values if key == "number"]
+        words = [*numbers, {"t": "Space"}, *self.dress(inlines)][not numbers :]
+        return {"t": "Header", "c": [level, ["", [], []], words]}
 
-    def change(self, node: Node) -> Node | list[Node] | None:
-        kind = node["t"]
-        if kind == "Div":
-            return self.div(node)
-        if kind == "Header":
-            level, (_, _, values), inlines = node["c"]
-            numbers = [string(value) for key, value in values if key == "number"]
-            words = [*numbers, {"t": "Space"}, *self.blocks(inlines)][not numbers :]
-            return {"t": "Header", "c": [level, ["", [], []], words]}
-        if kind == "Link":
-            words, target = self.blocks(node["c"][1]), node["c"][2][0]
-            if not target.startswith(PAGE):
-                return {"t": "Link", "c": [["", [], []], words, [target, ""]]}
-            if (key := target.partition("#")[2]) in self.sources:
-                self.cited[key] = None
-            return words
-        if kind == "Span":
-            return self.blocks(node["c"][1])
-        if kind == "Image":
-            return string(plain_text(node["c"][1]))
-        if kind == "Note":
-            self.notes.append([])
-            number = len(self.notes)
-            self.notes[number - 1] = self.blocks(node["c"])
-            return string(f" (note {number})")
-        return None
+    def on_link(self, node: Node) -> Node | list[Node]:
+        words, target = self.dress(node["c"][1]), node["c"][2][0]
+        if not target.startswith(PAGE):
+            return {"t": "Link", "c": [["", [], []], words, [target, ""]]}
+        if (key := target.partition("#")[2]) in self.sources:
+            self.cited[key] = None
+        return words
 
-    def div(self, node: Node) -> list[Node]:
-        _, classes, values = attribute(node)
-        blocks = node["c"][1]
-        if "press-only-typst" in classes:
-            return []
-        if "press-cell" in classes:
-            self.run.append(int(values["number"]))
-            shown = [n for n in nodes(blocks) if n["t"] == "Div" and attribute(n)[2].get("label")]
-            captions = [block for each in shown for block in self.caption(each)]
-            return [{"t": "Para", "c": [string(CELL)]}, *captions]
-        if "press-figure" in classes:
-            return self.caption(node)
-        if "press-table" in classes:
-            return [*self.caption(node), *self.blocks(blocks[1:])]
-        if "press-equation" in classes:
-            (math,) = (n for n in nodes(blocks) if n["t"] == "Math")
-            number = values["number"].strip("()")
-            tex = math["c"][1].strip() + (f" \\tag{{{number}}}" if number else "")
-            return [{"t": "Para", "c": [{"t": "Math", "c": [math["c"][0], tex]}]}]
-        if "press-callout" in classes:
-            title, body = (self.blocks(block["c"][1]) for block in blocks)
-            whole = [plain({"t": "Strong", "c": title[0]["c"]}), *body]
-            runs = any(n["t"] == "Str" and n["c"] == CELL for n in nodes(body))
-            return whole if runs else [{"t": "BlockQuote", "c": whole}]
-        return self.blocks(blocks)
+    def on_span(self, node: Node) -> list[Node]:
+        return self.dress(node["c"][1])
 
-    def caption(self, node: Node) -> list[Node]:
-        label = attribute(node)[2]["label"]
-        if not label:
-            return []
-        words = self.blocks(node["c"][1][0]["c"][1][0]["c"])
-        return [{"t": "Para", "c": [strong(f"{label}:"), {"t": "Space"}, *words]}]
+    def on_image(self, node: Node) -> Node:
+        return string(plain_text(node["c"][1]))
+
+    def on_note(self, node: Node) -> Node:
+        self.notes.append([])
+        number = len(self.notes)
+        self.notes[number - 1] = self.dress(node["c"])
+        return string(f" (note {number})")
+
+    def figure(
+        self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
+    ) -> list[Node]:
+        return self.caption(values["label"], caption)
+
+    def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
+        return [*self.caption(label, caption), *self.dress([table])]
+
+    def equation(self, identifier: str, number: str, math: list[Node]) -> Node:
+        ((form, tex),) = (node["c"] for node in math)
+        tag = f" \\tag{{{number.strip('()')}}}" if number else ""
+        return {"t": "Para", "c": [{"t": "Math", "c": [form, tex.strip() + tag]}]}
+
+    def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+        whole = [plain({"t": "Strong", "c": self.dress(title)}), *self.dress(body)]
+        runs = any(n["t"] == "Str" and n["c"] == CELL for n in nodes(whole))
+        return whole if runs else [{"t": "BlockQuote", "c": whole}]
+
+    def cell(self, number: int, blocks: list[Node]) -> list[Node]:
+        self.run.append(number)
+        shown = [n for n in nodes(blocks) if n["t"] == "Div" and attribute(n)[2].get("label")]
+        named = (self.caption(attribute(n)[2]["label"], caption_of(n["c"][1])) for n in shown)
+        return [{"t": "Para", "c": [string(CELL)]}, *chain.from_iterable(named)]
+
+    def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> list[Node]:
+        return self.dress(blocks)
+
+    def caption(self, label: str, inlines: list[Node]) -> list[Node]:
+        words = [strong(f"{label}:"), {"t": "Space"}, *self.dress(inlines)]
+        return [{"t": "Para", "c": words}] if label else []
 
 
 def strong(words: str) -> Node:

@@ -30,7 +30,6 @@ RARE_FONTS = {
     "Main-Bold": "(?:bf|bm|boldsymbol|pmb)",  # Main-BoldItalic too
     "Math-BoldItalic": "(?:bm|boldsymbol)",
 }
-LONG_PART = 12  # of a part with more chapters than this, pages elsewhere name only the first
 
 
 def write_site(
@@ -49,45 +48,30 @@ def write_site(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.get_template("page.html")
-    about = {
-        "title": book.title,
-        "subtitle": book.subtitle,
-        "authors": book.authors,
-        "description": book.description,
-        "version": edition.version,
-        "commit": edition.commit,
-        "commit_date": edition.date,
-        "pdf": book.pdf_name if (folder / book.pdf_name).is_file() else "",
-        "footer": [(words, href.replace(".qmd", ".html")) for words, href in book.footer],
-        "report_at": book.report_at,
-    }
-    titles = [text["title_html"] for text in texts]
+    chapters = [
+        {"number": page.number, "title": text["title_html"], "href": page.chapter.href}
+        for page, text in zip(pages, texts, strict=True)
+    ]
+    contents = _contents(book, chapters)
+    pdf = book.pdf_name if (folder / book.pdf_name).is_file() else ""
     entries: list[dict[str, Any]] = []
     previews: dict[str, str] = {}
-    for i, (page, text) in enumerate(zip(pages, texts, strict=True)):
-        href = page.chapter.href
-        facts = {
-            "title": text["title"],
-            "title_html": titles[i],
-            "number": page.number,
-            "href": href,
-            "lang": book.lang,
-            "notebook": notebooks[i],
-            "toc": text["sections"],
-            "prev": _neighbour(pages, titles, i - 1),
-            "next": _neighbour(pages, titles, i + 1),
-        }
+    for i, text in enumerate(texts):
+        href = chapters[i]["href"]
         rendered = template.render(
-            book=about,
-            nav=_navigation(book, pages, titles, i),
-            page=facts,
+            book=book,
+            edition=edition,
+            pdf=pdf,
+            nav=contents,
+            page=chapters[i] | text | {"notebook": notebooks[i]},
+            prev=chapters[i - 1] if i else None,
+            next=chapters[i + 1] if i + 1 < len(chapters) else None,
             root="../" * href.count("/"),
-            body=text["body"],
         )
         path = folder / href
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(rendered, encoding="utf-8")
-        _copy_files(book, page, text["body"], folder)
+        _copy_files(book, href, text["body"], folder)
         entries += [{"id": len(entries) + n} | entry for n, entry in enumerate(text["search"])]
         previews |= {f"{href}#{key}": preview for key, preview in text["previews"]}
     assets = folder / "assets"
@@ -104,10 +88,10 @@ def write_site(
     _write_packed(assets / "previews.js", "previews", previews)
 
 
-def _copy_files(book: Book, page: Page, body: str, folder: Path) -> None:
+def _copy_files(book: Book, page: str, body: str, folder: Path) -> None:
     """Copies what a page shows or links to: images, data files."""
     for address in re.findall(r'(?:href|src)="([^"#:]+)"', body):
-        here = os.path.dirname(page.chapter.href)
+        here = os.path.dirname(page)
         name = os.path.normpath(os.path.join(here, unquote(html.unescape(address))))
         if not name.endswith(".html") and (book.root / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -121,40 +105,21 @@ def _write_packed(path: Path, name: str, value: Any) -> None:
     path.write_text(f'window.{name}="{packed}";\n', encoding="utf-8")
 
 
-def _neighbour(pages: list[Page], titles: list[str], i: int) -> dict[str, str] | None:
-    if not 0 <= i < len(pages):
-        return None
-    return {"number": pages[i].number, "title_html": titles[i], "href": pages[i].chapter.href}
-
-
-def _navigation(
-    book: Book, pages: list[Page], titles: list[str], current: int
-) -> list[dict[str, Any]]:
-    entries = [
-        {
-            "kind": "chapter",
-            "number": page.number,
-            "title": titles[i],
-            "href": page.chapter.href,
-            "current": i == current,
-            "children": [],
-        }
-        for i, page in enumerate(pages)
-    ]
+def _contents(book: Book, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tree of parts and chapters."""
     tree: list[dict[str, Any]] = []
-    chapters = [page.chapter for page in pages]
-    together = groupby(zip(chapters, entries, strict=True), lambda c: (c[0].part, c[0].appendix))
+    together = groupby(
+        zip(book.chapters, entries, strict=True), lambda pair: (pair[0].part, pair[0].appendix)
+    )
     for (part, appendix), group in together:
         children = [entry for _, entry in group]
-        if part < 0 and not appendix:
+        if appendix:
+            tree.append({"title": "Appendices", "children": children})
+        elif part < 0:
             tree += children
-            continue
-        title = "Appendices" if appendix else book.parts[part]
-        heading = {"title": html.escape(title), "href": "", "current": False, "children": children}
-        if len(children) > LONG_PART and not any(child["current"] for child in children):
-            heading["children"] = children[:1]
-        kind = {"kind": "appendix-part", "number": ""} if appendix else {"kind": "part"}
-        tree.append({"number": roman(part + 1), **kind, **heading})
+        else:
+            title = html.escape(book.parts[part])
+            tree.append({"number": roman(part + 1), "title": title, "children": children})
     return tree
 
 

@@ -21,6 +21,7 @@ SOURCES = [
     "library",
     "figures",
     "calc",
+    "fonts",
 ]
 INLINE = re.compile(r"`\{python\} ([^`]*)`")
 
@@ -33,8 +34,6 @@ def render_copy(folder: Path) -> Path:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / name)
-    # Figures take their typeface from press's theme.
-    shutil.copytree(REPOSITORY / "press" / "theme" / "fonts", folder / "press" / "theme" / "fonts")
     run = subprocess.run(
         [sys.executable, "-m", "press", "render", str(folder)],
         cwd=REPOSITORY,

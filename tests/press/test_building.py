@@ -22,7 +22,7 @@ from press.build import render
 from press.driver import CORES
 from press.errors import BookError
 from press.files import files_below
-from press.writing.check import page_texts
+from tests.page_texts import page_texts
 from tests.press.tiny_book import (
     REPOSITORY,
     SETTINGS,

@@ -10,7 +10,7 @@ import pytest
 from pypdf import PdfReader
 
 from press.build import render
-from press.writing.check import page_texts
+from tests.page_texts import page_texts
 from tests.press.tiny_book import copy_of_everything, search_entries
 
 AWKWARD = "a|b <c> & $d$ *e* _f_ `g` [h] #i"

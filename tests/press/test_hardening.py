@@ -23,7 +23,7 @@ from press.build import render
 from press.document import pandoc
 from press.errors import BookError
 from press.files import files_below
-from press.writing.check import page_texts
+from tests.page_texts import page_texts
 from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, ended, press, refusal, wait_for
 
 RENDER = [sys.executable, "-m", "press", "render"]
@@ -533,7 +533,11 @@ def test_a_killed_press_leaves_no_pandoc(write_book: Write, marked: dict[str, st
     mark = marked["TMPDIR"]
 
     def pandocs() -> list[int]:
-        return [pid for pid, command in processes(mark).items() if "pandoc" in command and "json" in command]
+        return [
+            pid
+            for pid, command in processes(mark).items()
+            if "pandoc" in command and "json" in command
+        ]
 
     root = write_book(f"# A\n\n{ENDLESS}\n")
     with rendering(root, env=marked, start_new_session=True) as process:

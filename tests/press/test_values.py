@@ -46,7 +46,7 @@ def test_quartos_rule_for_inline_values() -> None:
 
 def test_a_verbatim_value_keeps_to_its_table_row(write_book: Write) -> None:
     from press.build import render
-    from press.writing.check import page_texts
+    from tests.page_texts import page_texts
 
     root = write_book(
         "# A\n\n```{python}\n#| echo: false\nfrom IPython.display import Markdown\n```\n\n"

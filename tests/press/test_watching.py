@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from press.files import files_below
-from press.writing.check import page_texts
+from tests.page_texts import page_texts
 from tests.press.tiny_book import REPOSITORY, press
 
 FIGURE = """
