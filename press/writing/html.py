@@ -74,17 +74,13 @@ class _Html(Dresser):
         """That of `press-page:FILE#ID` as seen from the page."""
         if not target.startswith(PAGE):
             return target
-        own = self.page.chapter.file
         file = target.removeprefix(PAGE)
         anchor = ""
         if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
             file, anchor = f"{chapter[1]}.html", chapter[2] or ""
         own = self.page.chapter.href
-        return (
-            anchor
-            if file == own and anchor
-            else quote(os.path.relpath(file, os.path.dirname(own) or ".")) + anchor
-        )
+        place = "" if file == own and anchor else os.path.relpath(file, os.path.dirname(own) or ".")
+        return quote(place) + anchor
 
     def on_link(self, node: Node) -> Node:
         attributes, inlines, (target, title) = node["c"]
