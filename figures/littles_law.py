@@ -25,6 +25,17 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    return f"""Panels over {show(Picture.window)}. Above, stairs of arrivals and, to their right, of
+    departures climb from {show(0)} to {Picture.number}; between them lie {Picture.number}
+    horizontal strips, a request each. An arrow along a strip marks the time of that request, W,
+    {show(Picture.marked_time)}; an arrow from stair to stair marks the number in flight at that
+    moment, L, {show(Picture.at_instant)}. Below, the number in flight rises and falls between
+    {min(Picture.numbers[:-1])} and {max(Picture.numbers)}, about a dashed line at its mean of
+    {show(Picture.mean_in_flight.magnitude)}. Strips and moments add up to the same area,
+    {show(Picture.by_request)}."""
+
+
 def _counts(axes: Axes) -> None:
     end, number = Picture.window.m_as("s"), Picture.number
     axes.set_ylim(0, number + 0.4)

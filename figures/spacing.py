@@ -7,6 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import formats
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.number_formats import RangeWall
 from calc.formats import Float, Integer
 from figures import style
@@ -42,6 +44,27 @@ def draw() -> Figure:
     _gradient(axes)
     _labels(axes, narrow)
     return figure
+
+
+def alt() -> str:
+    gaps = (
+        f"{show(form.ulp(1.0), digits=3)} in {form.name}"
+        for form in COLOURS
+        if isinstance(form, Float)
+    )
+    ranges = (
+        f"{form.name} from {show(form.smallest_subnormal, digits=2)} to {show(form.max)}"
+        for form in COLOURS
+        if isinstance(form, Float) and form.max < HIGH
+    )
+    integers = formats.INT8
+    return f"""Log-log plot of the gap between neighbouring numbers, as a share of the value,
+    against the value. The lines of floating-point formats are sawteeth, level across most of their
+    range. At {show(1)} the gap is {listed(gaps)}. FP32 and BF16 cross the whole axis, from
+    {show(LOW)} to {show(HIGH)}; the others are narrower: {listed(ranges)}. Towards the left end of
+    its range a line climbs to a gap as large as the value; at the right it ends at a wall. A dotted
+    line marks a gradient of {show(RangeWall.gradient)}. INT8 falls from {show(integers.step)} to
+    {show(integers.max)} in a slope alone."""
 
 
 def _curve(axes: Axes, form: Float, color: str) -> None:

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
+from calc.core.formatting import listed
 from calc.derivations.memory_budgets import NAMES, VARIANTS
 from figures import style
 
@@ -27,6 +28,29 @@ def draw() -> Figure:
         if not style.is_narrow() or kind == "structured":
             axes.set_xlabel("Pruned")
     return figure
+
+
+def alt() -> str:
+    panels = (
+        f"{title}: {listed(f'{mean:.0%} at {level:.0%}' for level, mean, _ in rows)}"
+        for kind, title in TITLES.items()
+        for rows in [_levels(kind).rows()]
+    )
+    apart = max(_levels(kind)["apart"].max() for kind in TITLES)
+    return f"""Panels of test accuracy against the share that is pruned, with error bars, for
+    {listed(NAMES.values())}. {"; ".join(panels)}. At no level are the means of the formats more
+    than {apart:.1%} apart."""
+
+
+def _levels(kind: str) -> polars.DataFrame:
+    """Of each level of pruning the mean accuracy of all formats, and how far apart these are."""
+    accuracy = col("accuracy")
+    return (
+        VARIANTS.filter(col("kind").is_in(["none", kind]))
+        .group_by("pruning")
+        .agg(accuracy.mean(), (accuracy.max() - accuracy.min()).alias("apart"))
+        .sort("pruning")
+    )
 
 
 def _panel(axes: Axes, rows: polars.DataFrame) -> None:

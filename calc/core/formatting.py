@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html as html_escapes
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -98,6 +98,12 @@ def printed_number(number: str) -> str:
             SUPERSCRIPTS
         )
     return printed
+
+
+def listed(parts: Iterable[object]) -> str:
+    """What a sentence enumerates: a, b and c."""
+    *first, last = map(str, parts)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
