@@ -1,5 +1,7 @@
 """Convolutional networks: the operations of a convolution, and of a network for one image."""
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated

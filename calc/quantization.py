@@ -6,6 +6,8 @@ affine choose a Scheme for data, for the whole array, for each channel or for ea
 numbers into codes and back. integer_matmul multiplies codes, sqnr measures what was lost.
 """
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 import math

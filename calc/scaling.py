@@ -6,6 +6,8 @@ serial_fraction, which finds Amdahl's from a measured speedup. time_saved is Amd
 that becomes faster, and combined_speedup for several parts.
 """
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -112,10 +112,10 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
 
 
 def _front(package: griffe.Module) -> list[str]:
-    where = {"Quantity": "units", "quantity": "units", "InputError": "errors", "source": "records"}
     parts = [_prose(package)]
     for name in calc.__all__:
-        member = (_module(package, where[name]) if name in where else package)[name]
+        home = getattr(calc, name).__module__
+        member = package[f"{home}.{name}".removeprefix("calc.")]
         if isinstance(member, griffe.Alias):
             member = member.final_target
         if isinstance(member, griffe.Function):
@@ -137,7 +137,7 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
     yield from (_block(block, member) for block in rest)
     parts = [
         part
-        for part in member.members.values()
+        for part in _own_and_hidden_parts(member)
         if isinstance(part, griffe.Function | griffe.Attribute)
         and part.docstring
         and not part.name.startswith("_")
@@ -151,6 +151,16 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
         for place, block in enumerate(_blocks(part)[1:]):
             named = "" if place or _is_example(block) else f"`{part.name}`: "
             yield named + _block(block, part)
+
+
+def _own_and_hidden_parts(member: griffe.Class) -> Iterator[griffe.Object]:
+    """The parts of a class, with those of a base that has no place on the page itself."""
+    shown = member.module.parent.members if member.module.parent else {}
+    for part in member.all_members.values():
+        if not isinstance(part, griffe.Alias):
+            yield part
+        elif (base := part.final_target.parent) and base.name not in shown:
+            yield part.final_target
 
 
 def _signature(part: griffe.Function | griffe.Attribute) -> str:

@@ -42,7 +42,7 @@ from pint.util import UnitsContainer
 
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
-from calc.core.parsing import COUNTED
+from calc.core.spelling import COUNTED
 from calc.core.units import Quantity, as_float_or_array, from_parts, quantity, registry
 
 P = ParamSpec("P")

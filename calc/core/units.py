@@ -25,7 +25,7 @@ from pint.facets.numpy.unit import NumpyUnit
 from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
-from calc.core import formatting, parsing
+from calc.core import formatting, parsing, spelling
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 if TYPE_CHECKING:
@@ -281,15 +281,17 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
 
     @cached_property
     def unit_names(self) -> dict[str, tuple[str, str]]:
-        return parsing.build_unit_names(self)
+        units = ((text, unit.name) for text, unit in self._units.items())
+        prefixes = ((text, prefix.name) for text, prefix in self._prefixes.items())
+        return spelling.unit_names(units, prefixes)
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
         """What converts a magnitude from one unit to another; None where dimensions differ."""
         factor: Any = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
         return None if isinstance(factor, Exception) else float(factor)
 
-    def unit_text(self, powers: parsing.Powers) -> str:
-        return formatting.unit_text(powers, self)
+    def symbol(self, name: str) -> str:
+        return "byte" if name == "byte" else self.get_symbol(self.get_name(name))
 
 
 def from_parts(

@@ -11,9 +11,9 @@ from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
+from calc.simulation.batching import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History
-from calc.simulation.planning import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import copies_of_parameters, int8_overhead
 from calc.simulation.slowdown import apply_compute_slowdown, speed_factor

@@ -26,12 +26,12 @@ from calc.simulation import (
     apply_compute_slowdown,
     apply_precision_constraint,
     arithmetic,
+    batching,
     digits,
     estimate_total_memory,
     extra_time,
     lost_speed,
     plan_batches,
-    planning,
     prepare_hardware_constrained_run,
     run_training_with_hardware_constraints,
 )
@@ -184,13 +184,13 @@ def test_5_planning_estimates_twice_whatever_the_budget(
 ) -> None:
     calls: list[str] = []
     for name in ("estimate_parameter_memory", "estimate_activation_memory"):
-        estimate = getattr(planning, name)
+        estimate = getattr(batching, name)
 
         def counted(*given: Any, name: str = name, estimate: Any = estimate) -> Any:
             calls.append(name)
             return estimate(*given)
 
-        monkeypatch.setattr(planning, name, counted)
+        monkeypatch.setattr(batching, name, counted)
     prepare_hardware_constrained_run(REFERENCE, 10**6, device(max_memory=budget))
     assert len(calls) <= 2
 
