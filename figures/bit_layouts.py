@@ -54,9 +54,9 @@ def alt() -> str:
     floats = (form for form in ROWS if isinstance(form, Float))
     widths = (f"{form.exponent_bits} and {form.mantissa_bits} in {form.name}" for form in floats)
     integers = (f"{form.bits} in {form.name}" for form in ROWS if isinstance(form, Integer))
-    return f"""Rows of boxes to the same scale, a box for each bit. Behind the sign bit stand the
-    bits of the exponent and of the mantissa: {listed(widths)}. The integers have no such parts:
-    {listed(integers)}. Beside each format stands its range, in FP32 {_range(formats.FP32)}, in FP16
+    return f"""Rows of boxes to the same scale, a box for each bit. Behind the sign bit stand those
+    of the exponent and of the mantissa: {listed(widths)}; the integers, {listed(integers)}, have no
+    such parts. Beside each format stands its range, in FP32 {_range(formats.FP32)}, in FP16
     {_range(formats.FP16)}. In the last row, to a smaller scale, the {BLOCK.scale.bits} bits of a
     shared scale stand before {BLOCK.block_size} elements of {BLOCK.element.bits} bits."""
 

@@ -40,7 +40,7 @@ def alt() -> str:
             f"{show(span, digits=2)}"
         )
     return f"""Panels of dots on logarithmic axes, with the levels of memory as rows:
-    {listed(level.name for level in _levels())}. Away from the arithmetic, {listed(ways)}."""
+    {listed(level.name for level in _levels())}. Away from the arithmetic, {"; ".join(ways)}."""
 
 
 def _levels() -> list[Level]:

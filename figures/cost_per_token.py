@@ -15,7 +15,7 @@ from calc.derivations import show
 from calc.derivations.cost_and_carbon import TokenPrice
 from figures import style
 
-MILLION = show(quantity(1, "Mtoken"))
+MILLION = show(quantity(1e6, "token"))
 COLOUR = style.DEVICES["h100"]
 
 
@@ -49,8 +49,9 @@ def alt() -> str:
     prices = listed(show(price.m_as("USD/Mtoken"), digits=2) for price, _ in ends)
     slowest = max(time for _, time in ends)
     return f"""Log-log plots against the number of sequences that are written at a time, as far as
-    memory holds: a curve each for contexts of {lengths} tokens. In the first panel the price of {MILLION} falls from about {show(TokenPrice.price_alone.magnitude, digits=2)} USD and
-    flattens, the longer the context the earlier, to {prices} USD; a dashed line at
+    memory holds: a curve each for contexts of {lengths} tokens. In the first panel the price of
+    {MILLION} falls from about {show(TokenPrice.price_alone.magnitude, digits=2)} USD and flattens,
+    the longer the context the earlier, to {prices} USD; a dashed line at
     {show(TokenPrice.price_read.magnitude, digits=2)} USD marks a token that is read in a prompt. In
     the second the time between tokens rises from about {show(TokenPrice.time_alone, digits=2)} to
     {show(slowest, "ms", digits=3)}, below a dashed line at

@@ -12,7 +12,8 @@ from calc.derivations.transformer_arithmetic import BatchOfDecodes, Products
 from figures import style
 
 BATCH = numpy.geomspace(1, BatchOfDecodes.most, 100)
-ONE_EXPERT = f"one expert in {show(BatchOfDecodes.experts / BatchOfDecodes.active_experts)}"
+EXPERTS = BatchOfDecodes.experts / BatchOfDecodes.active_experts  # type: ignore[operator]
+ONE_EXPERT = f"one expert in {show(EXPERTS)}"
 
 
 def _shared(key: str) -> tuple[str, str]:

@@ -50,10 +50,10 @@ def alt() -> str:
         for name, energy in EnergyLadder.quoted_elsewhere
     )
     return f"""Horizontal bars of energy on a logarithmic axis. {GROUPS["arithmetic"].capitalize()}
-    takes: {energies("arithmetic")}. {GROUPS["movement"].capitalize()} takes:
-    {energies("movement")}. Diamonds in the bars mark what is often quoted instead:
-    {listed(quoted)}. A dotted line leads from the FP16 multiply down to DRAM, which takes as much
-    as {show(EnergyOfMovement.dram_word_per_fp16_multiply, digits=3)} such multiplies."""
+    takes {energies("arithmetic")}; {GROUPS["movement"]} takes {energies("movement")}. Diamonds in
+    the bars mark what is often quoted instead: {listed(quoted)}. A dotted line leads from the FP16
+    multiply down to DRAM, which takes as much as
+    {show(EnergyOfMovement.dram_word_per_fp16_multiply, digits=3)} such multiplies."""
 
 
 def _rows() -> dict[str, float]:

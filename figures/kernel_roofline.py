@@ -44,9 +44,9 @@ def draw() -> Figure:
         )
         x = _intensity(dtype)
         for backend, label in BACKENDS.items():
-            rates = [_rate(backend, *size, dtype) for size in SIZES]
+            rates = [_rate(backend, size, dtype) for size in SIZES]
             axes.plot([x] * len(rates), rates, "o", color=colour, markersize=3.5, alpha=0.55, mew=0)
-            mine = _rate(backend, *OWN, dtype)
+            mine = _rate(backend, OWN, dtype)
             axes.plot(x, mine, "o", color=colour, markersize=7)
             if dtype == "complex64":
                 axes.text(1.25 * x, mine, label, va="center", size=style.SMALL, weight="bold")
@@ -72,12 +72,12 @@ def draw() -> Figure:
 
 def alt() -> str:
     rates = (
-        f"{label} at {show(_rate(backend, *OWN, 'complex128'), digits=2)} and "
-        f"{show(_rate(backend, *OWN, 'complex64'), digits=2)} GFLOP/s"
+        f"{label} at {show(_rate(backend, OWN, 'complex128'), digits=2)} and "
+        f"{show(_rate(backend, OWN, 'complex64'), digits=2)} GFLOP/s"
         for backend, label in BACKENDS.items()
     )
     others = [
-        _rate(backend, *size, dtype) for backend in BACKENDS for size in SIZES for dtype in ROOFS
+        _rate(backend, size, dtype) for backend in BACKENDS for size in SIZES for dtype in ROOFS
     ]
     roofs = (f"{show(peak, digits=2)} for {name}" for name, peak in ROOFS.values())
     return f"""Log-log plot of the rate of the ratio form against arithmetic intensity: a roof that
@@ -89,7 +89,8 @@ def alt() -> str:
     {show(max(others), digits=2)} GFLOP/s."""
 
 
-def _rate(backend: str, batch: int, n: int, dtype: str) -> float:
+def _rate(backend: str, size: tuple[int, ...], dtype: str) -> float:
+    batch, n = size
     return timed("flop_per_second", backend, batch, n, dtype) / 1e9
 
 

@@ -84,14 +84,17 @@ def draw() -> Figure:
 
 def alt() -> str:
     points = (
-        f"{row['accuracy']:.0%} at {show(row['memory_bytes'] / 1e3, digits=2)} kB "
+        f"{row['accuracy']:.1%} at {show(row['memory_bytes'] / 1e3, digits=2)} kB "
         f"({MARKS[row['kind']][2]})"
         for row in FRONT.sort("memory_bytes").iter_rows(named=True)
     )
-    memory = (VARIANTS["memory_bytes"].min(), VARIANTS["memory_dense_bytes"].max())
+    least, most = (
+        min(FRONT["memory_bytes"].to_list()),
+        max(VARIANTS["memory_dense_bytes"].to_list()),
+    )
     return f"""Test accuracy against memory on a logarithmic axis, from
-    {show(memory[0] / 1e3, digits=2)} to {show(memory[1] / 1e3, digits=2)} kB, with dashed lines at
-    budgets of {listed(map(show, AcceptedSets.budgets))}. The front rises in steps and is flat after
-    the last: {"; ".join(points)}. Its points are all in
+    {show(least / 1e3, digits=2)} to {show(most / 1e3, digits=2)} kB, with dashed lines at budgets
+    of {listed(map(show, AcceptedSets.budgets))}. The front rises in steps and is flat after the
+    last: {"; ".join(points)}. Its points are all in
     {listed(NAMES[each] for each in FRONT["precision"].unique())}; all other variants of
     {len(VARIANTS)} lie to the right of it or below."""

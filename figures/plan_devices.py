@@ -13,7 +13,7 @@ from calc.derivations import show
 from calc.derivations.cost_and_carbon import MoreDevices, OneCall
 from figures import style
 
-MILLION = show(quantity(1, "Mtoken"))
+MILLION = show(quantity(1e6, "token"))
 NAMES = {"h100": "H100", "a100": "A100", "tpu-v5p": "TPU v5p"}
 HEADS = OneCall.devices.index(OneCall.heads.magnitude)
 LAST = {"h100": "left", "a100": "right", "tpu-v5p": "right"}  # where the last number has room
@@ -66,10 +66,10 @@ def alt() -> str:
         for key in OneCall.keys
         for time, paid in [_paid(key)]
     )
-    return f"""Log-log plot of the device hours for {MILLION} against the time per token,
-    faster to the right: a line for each kind of device, from {OneCall.devices[0]} devices at the
-    left to {OneCall.devices[-1]} at the right. From {OneCall.devices[0]} devices to a dot at
-    {show(heads)} the lines are nearly level: {"; ".join(turns)}. From there they bend upwards:
+    return f"""Log-log plot of the device hours for {MILLION} against the time per token, faster to
+    the right: a line for each kind of device, from {OneCall.devices[0]} devices at the left to
+    {OneCall.devices[-1]} at the right. From {OneCall.devices[0]} devices to a dot at {show(heads)}
+    the lines are nearly level: {"; ".join(turns)}. From there they bend upwards:
     {OneCall.devices[-1]} H100s take {show(MoreDevices.dearest, digits=2)} times the hours of
     {OneCall.devices[0]} and are {show(MoreDevices.fastest, digits=2)} times as fast."""
 

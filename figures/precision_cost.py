@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 import numpy
 from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ def alt() -> str:
         for found in [PrecisionCost.accuracy[precision]]
     )
     changes = (
-        f"{label} {min(found):.0f} to {max(found):.0f}"
+        f"{label} {_span(found)}"
         for precision, label in CHANGES.items()
         for found in [PrecisionCost.changed[precision]]
     )
@@ -65,3 +66,8 @@ def alt() -> str:
     seeds. In the first the test accuracy of networks that were trained in a precision:
     {"; ".join(accuracies)}. In the second, of {PrecisionCost.test_samples} answers, those that
     change: {"; ".join(changes)}."""
+
+
+def _span(counts: Sequence[float]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"

@@ -35,12 +35,13 @@ def draw() -> Figure:
 
 def alt() -> str:
     groups = (
-        f"batch {show(batch)}: {show(1 / weights, digits=2)} and {show(1 / neurons, digits=2)}"
+        f"{show(1 / weights, digits=2)} and {show(1 / neurons, digits=2)} at batch {show(batch)}"
         for batch, *_, weights, neurons in map(PruningLatency.row, PruningLatency.batches)
     )
     _, weights, neurons = (name for name, _ in BARS.values())
-    return f"""Groups of bars of the time of a forward pass, relative to the unpruned network of the
-    same batch. The bars for {weights} and for {neurons} are as long as {"; ".join(groups)}."""
+    return f"""Groups of bars of the time of a forward pass, one group for each batch. Relative to
+    the unpruned network, the bars with {weights} and with {neurons} are as long as
+    {"; ".join(groups)}."""
 
 
 def _panel(axes: Axes, rows: polars.DataFrame) -> None:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
+from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.resolvent import ACCURACY, FormatErrors
 from figures import style
@@ -53,20 +54,30 @@ def draw() -> Figure:
 
 def alt() -> str:
     panels = (
-        f"{title}: {'; '.join(_told(kind, *each) for each in DRAWN)}"
+        f"{title}: {'; '.join(_told(kind, method) for method in NAMES)}"
         for kind, title in TITLES.items()
     )
     return f"""Panels of the relative error, on a logarithmic axis, against the length, from
-    {show(ACCURACY["n"].min())} to {show(ACCURACY["n"].max())}, with a line at the promised
-    {show(FormatErrors.claim)}. {". ".join(panels).capitalize()}."""
+    {show(min(ACCURACY["n"].to_list()))} to {show(FormatErrors.longest)}, with a line at the
+    promised {show(FormatErrors.claim)}. A cross ends the lines of the textbook form, whose errors
+    are not finite any more; the lines of the other forms go on to the right end.
+    {". ".join(panels).capitalize()}."""
 
 
-def _told(kind: str, method: str, dtype: str) -> str:
-    """The last error of a line, and at which length it is the last finite one."""
-    known, ends = _known(kind, method, dtype)
-    n, error = known[-1]
-    end = f", its last at a length of {n}" if ends else ""
-    return f"{NAMES[method]} in {dtype} {show(error, digits=1)}{end}"
+def _told(kind: str, method: str) -> str:
+    """The last errors of a method's lines, and the lengths at which some of these end."""
+    lasts = []
+    for dtype in (dtype for each, dtype in DRAWN if each == method):
+        known, ends = _known(kind, method, dtype)
+        n, error = known[-1]
+        lasts.append(
+            f"{show(error, digits=1)} in {_formats(dtype)}{f' at a length of {n}' if ends else ''}"
+        )
+    return f"{NAMES[method]} {listed(lasts)}"
+
+
+def _formats(dtype: str) -> str:
+    return "mixed formats" if dtype == "mixed" else dtype
 
 
 def _known(kind: str, method: str, dtype: str) -> tuple[list[tuple[int, float]], bool]:

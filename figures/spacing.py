@@ -60,11 +60,11 @@ def alt() -> str:
     integers = formats.INT8
     return f"""Log-log plot of the gap between neighbouring numbers, as a share of the value,
     against the value. The lines of floating-point formats are sawteeth, level across most of their
-    range. At {show(1)} the gap is {listed(gaps)}. FP32 and BF16 cross the whole axis, from
-    {show(LOW)} to {show(HIGH)}; the others are narrower: {listed(ranges)}. Towards the left end of
-    its range a line climbs to a gap as large as the value; at the right it ends at a wall. A dotted
-    line marks a gradient of {show(RangeWall.gradient)}. INT8 falls from {show(integers.step)} to
-    {show(integers.max)} in a slope alone."""
+    range: at {show(1)} the gap is {listed(gaps)}. FP32 and BF16 cross the whole axis, from
+    {show(LOW)} to {show(HIGH)}; the other lines climb at the left to a gap as large as the value
+    and end at the right at a wall, {listed(ranges)}. INT8 is a slope from {show(integers.step)} to
+    a wall at {show(integers.max)}, and a dotted line marks a gradient of
+    {show(RangeWall.gradient)}."""
 
 
 def _curve(axes: Axes, form: Float, color: str) -> None:

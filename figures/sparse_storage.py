@@ -42,8 +42,8 @@ def alt() -> str:
 
     return f"""Panels of the memory of a matrix, relative to dense storage, against its share of
     zeros, one for each size of element. Dense storage is a level line; CSR falls from above it to
-    nearly nothing, and a bitmask from a little above it to a small rest. Dots mark where they cross
-    the level line and begin to pay: CSR at {crossings(_csr_crossover)} of zeros, the bitmask at
+    nearly nothing, and a bitmask from a little above it to a small rest. Dots mark the shares of
+    zeros from which they pay: CSR {crossings(_csr_crossover)}; the bitmask
     {crossings(sparsity.bitmask_crossover)}."""
 
 

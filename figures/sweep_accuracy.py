@@ -32,11 +32,11 @@ def draw() -> Figure:
 
 def alt() -> str:
     panels = (
-        f"{title}: {listed(f'{mean:.0%} at {level:.0%}' for level, mean, _ in rows)}"
+        f"{title}: {listed(f'{mean:.1%} at {level:.0%}' for level, mean, _ in rows)}"
         for kind, title in TITLES.items()
         for rows in [_levels(kind).rows()]
     )
-    apart = max(_levels(kind)["apart"].max() for kind in TITLES)
+    apart = max(each for kind in TITLES for each in _levels(kind)["apart"].to_list())
     return f"""Panels of test accuracy against the share that is pruned, with error bars, for
     {listed(NAMES.values())}. {"; ".join(panels)}. At no level are the means of the formats more
     than {apart:.1%} apart."""

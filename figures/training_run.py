@@ -44,9 +44,7 @@ def draw() -> Figure:
 
 def alt() -> str:
     first, *_, last = RUN.steps
-    events = (
-        f"{show(sum(event in step.events for step in RUN.steps))} of {event}" for event in MARKS
-    )
+    events = (f"{event} ({sum(event in step.events for step in RUN.steps)})" for event in MARKS)
     rates = [each / 1e9 for each in RUN.rates]
     marked = listed(
         show(rate, digits=2)

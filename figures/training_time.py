@@ -105,11 +105,10 @@ def draw() -> Figure:
 def alt() -> str:
     level = Cluster.run_time(Cluster.knee, 1)
     return f"""Log-log plot of the hours of a run against the number of H100s, from {show(FEWEST)}
-    to {show(MOST)}. A dotted ideal line falls throughout. A dashed curve, with the all-reduce
-    hidden, follows it to {show(Cluster.knee, digits=3)} devices and is level from there, near
-    {show(level.to("h"), digits=2)}. A solid curve, with nothing hidden, leaves the ideal line
-    earlier and flattens: from {show(LastDoubling.before)} to {show(LastDoubling.after)} devices,
-    the last doubling before the batch is used up, the run becomes
-    {show(LastDoubling.gain, digits=3)} times as fast, and takes
-    {show(LastDoubling.time, digits=2)}. A vertical line at {show(Cluster.sequences)} devices marks
-    the end of the batch."""
+    to {show(MOST)}. A dashed curve, with the all-reduce hidden, follows the falling dotted line of
+    the ideal to {show(Cluster.knee, digits=3)} devices and is level from there, near
+    {show(level.to("h"), digits=2)}. A solid curve, with nothing hidden, leaves it earlier and
+    flattens: from {show(LastDoubling.before)} to {show(LastDoubling.after)} devices the run becomes
+    {show(LastDoubling.gain, digits=3)} times as fast and takes {show(LastDoubling.time, digits=2)}.
+    A vertical line at {show(Cluster.sequences)} devices marks the end of the batch, one sequence
+    for each."""

@@ -43,8 +43,8 @@ def alt() -> str:
     second, from {show(Failures.fewest)} to {show(Failures.most)} devices, falling curves: at the
     right end {useful(Failures.checkpoint, Failures.quick_restart)} are useful with restarts of
     {show(Failures.quick_restart)}, {useful(Failures.checkpoint, Failures.restart)} with restarts of
-    {show(Failures.restart)}, and {useful(Failures.slow_checkpoint, Failures.restart)} with slow
-    checkpoints too. Saved every {show(Failures.fixed)}, it falls from {saved[0]} to {saved[1]}. A
+    {show(Failures.restart)}, {useful(Failures.slow_checkpoint, Failures.restart)} with slow
+    checkpoints too; saved every {show(Failures.fixed)}, they fall from {saved[0]} to {saved[1]}. A
     triangle marks the {show(Failures.effective_time)} that a run on {show(Failures.devices)}
     reports."""
 
