@@ -56,7 +56,7 @@ def _seven_billion(axes: Axes) -> None:
     axes.set_ylim(-0.8, len(SevenBillion.bars))
     axes.set_yticks(range(len(SevenBillion.bars)), [name for name, *_ in SevenBillion.bars])
     axes.set_xlim(0, 440)
-    axes.set_xlabel(f"Computed for {show(SevenBillion.parameters, digits=2)} (GB)")
+    axes.set_xlabel(f"{show(SevenBillion.parameters, digits=2)} (GB)")
 
 
 def _measured(axes: Axes) -> None:
