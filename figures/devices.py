@@ -84,7 +84,7 @@ def alt(devices: Sequence[Accelerator] = DEVICES) -> str:
     {show(bandwidths[-1])} GB/s on a logarithmic axis. The middle half of the ridge points lies
     between {show(sorted(ridges)[len(ridges) // 4], digits=2)} and
     {show(sorted(ridges)[-len(ridges) // 4], digits=2)}; the median is
-    {show(median(ridges[:half]), digits=2)} for the slower half of the memories and
+    {show(median(ridges[:half] or ridges), digits=2)} for the slower half of the memories and
     {show(median(ridges[half:]), digits=2)} for the faster. Lowest is the {lowest} at
     {show(least, digits=2)}, highest the {highest} at {show(most, digits=2)}."""
 

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from polars import col
 
 from calc import hardware, quantity, roofline
-from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.hardware_aware import CPU, EIGHT_ROWS, KERNELS
 from calc.hardware import Accelerator
@@ -57,7 +56,7 @@ def alt(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> str:
     return f"""Log-log plot of rate against arithmetic intensity. Each roof rises along the memory's
     bandwidth and is flat right of its ridge point: {"; ".join(roofs)}. Dots are the kernels of the
     suite, measured on the core: most lie on or near its roofs, and named are those that miss them
-    most: {listed(below)}."""
+    most: {"; ".join(below)}."""
 
 
 def _roof(axes: Axes, device: Accelerator, dtype: str, again: bool) -> None:
