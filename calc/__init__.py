@@ -15,9 +15,14 @@ the book quotes. Each is imported when it is first used.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
+
+from calc.core.public import Package
+
+sys.modules[__name__].__class__ = Package
 
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
 # `python -m pages` writes from it.

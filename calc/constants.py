@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
 from calc.core.errors import InputError, did_you_mean
+from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -52,4 +54,4 @@ __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    return ["get", "load", "names", *names()]
+    return [*public_names(sys.modules[__name__]), *names()]

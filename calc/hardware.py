@@ -8,12 +8,14 @@ error that lists those it has, never another type's rate.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -43,6 +45,7 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
+FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
 MAY_BE_LEFT_OUT = "link_bandwidth"  # a device without links to others has none
 INHERITED = ("kind", "source", "checked")
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
@@ -112,6 +115,18 @@ class Accelerator:
         return tuple(
             dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
         )
+
+    def instead(self, unit: str) -> str:
+        """What a law is told to ask for that is given the device in place of one of its numbers."""
+        dtype = "bf16" if "bf16" in self.peaks["peak"] else next(iter(self.peaks["peak"]), "fp32")
+        numbers = {
+            "FLOP/s": f'peak("{dtype}")',
+            "FLOP/byte": f'ridge_point("{dtype}")',
+            "byte/s": "memory_bandwidth or .link_bandwidth",
+            "byte": "memory_capacity",
+            "W": "tdp",
+        }
+        return self.name + (f": give its .{numbers[unit]}" if unit in numbers else "")
 
     def all_records(self) -> list[Record]:
         """Every record of the device, in the order of its data file."""
@@ -268,18 +283,42 @@ def names() -> tuple[str, ...]:
     return tuple(_tables())
 
 
-def get(key: str) -> Accelerator:
+def get(key: Path | str) -> Accelerator:
     """The accelerator of that key; case, "-" and "_" do not matter.
+
+    A device of one's own is asked for by its file, "machine.toml"; where that holds several, the
+    key stands after it: "machines.toml:mine".
 
     >>> get("TPU_v5p").name
     'Google TPU v5p'
     """
+    if is_file(key):
+        return _from_file(str(key))
     if key_of(key) not in _tables():
         raise InputError(
             f"there is no device {abbreviated(key)}; {did_you_mean(key_of(key), names())}"
             "`calc list devices` prints them all"
         )
     return _get(key_of(key))
+
+
+def is_file(key: Path | str) -> bool:
+    """Whether this names a file of devices, or one in it, and no device of the data."""
+    return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
+
+
+def _from_file(name: str) -> Accelerator:
+    file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
+    if not Path(file).exists():
+        raise InputError(f"{file}: there is no such file; `calc measure` writes one")
+    devices = load(file)
+    if key is None and len(devices) == 1:
+        return next(iter(devices.values()))
+    if key not in devices:
+        holds = f"it holds {', '.join(devices)}" if devices else "it holds none"
+        needed = f"no device {key!r}" if key else "not one device alone"
+        raise InputError(f"{file}: {needed}; {holds}: ask for one as in {file}:KEY")
+    return devices[key]
 
 
 def key_of(name: str) -> str:
@@ -300,13 +339,8 @@ __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    return [
-        "Accelerator",
-        "get",
-        "load",
-        "names",
-        *(name.upper().replace("-", "_") for name in names()),
-    ]
+    spelled = [name.upper().replace("-", "_") for name in names()]
+    return [*public_names(sys.modules[__name__]), *spelled]
 
 
 def check_device(given: Any) -> None:

@@ -28,10 +28,10 @@ from calc.models.architecture import check_transformer
 
 @law
 def decode_traffic(
-    weights: Annotated[QuantityLike, "byte"],
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    context: Annotated[QuantityLike, "token", NON_NEGATIVE],
-    kv_per_token: Annotated[QuantityLike, "byte/token", NON_NEGATIVE],
+    weights: Annotated[QuantityLike, "byte", "W"],
+    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "token", "c", NON_NEGATIVE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", "m", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a decode step must read: the weights once, and each sequence's keys and values.
 
@@ -49,11 +49,29 @@ def decode_traffic(
 
 
 @law
+def kv_cache_memory(
+    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "token", "c", NON_NEGATIVE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", "m", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the keys and values of all sequences, without the weights: the cache alone.
+
+    Equation: M = B · c · m
+
+    Source: pope2023efficiently
+
+    >>> print(kv_cache_memory(32, 4096, "128 KiB/token").to("GiB"))
+    16 GiB
+    """
+    return sequences * context * kv_per_token
+
+
+@law
 def sequences_that_fit(
-    memory: Annotated[QuantityLike, "byte"],
-    weights: Annotated[QuantityLike, "byte"],
-    context: Annotated[QuantityLike, "token", AT_LEAST_ONE],
-    kv_per_token: Annotated[QuantityLike, "byte/token"],
+    memory: Annotated[QuantityLike, "byte", "M"],
+    weights: Annotated[QuantityLike, "byte", "W"],
+    context: Annotated[QuantityLike, "token", "c", AT_LEAST_ONE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", "m"],
 ) -> Annotated[Quantity, ""]:
     """Whole sequences whose keys and values fit into memory beside the weights.
 
@@ -72,9 +90,9 @@ def sequences_that_fit(
 
 @law
 def tokens_per_second(
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    step_time: Annotated[QuantityLike, "s"],
-    tokens_each: Annotated[QuantityLike, "token"] = 1,
+    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    step_time: Annotated[QuantityLike, "s", "T"],
+    tokens_each: Annotated[QuantityLike, "token", "n"] = 1,
 ) -> Annotated[Quantity, "token/s"]:
     """Rate at which a batch writes, all of its sequences together.
 
@@ -90,9 +108,9 @@ def tokens_per_second(
 
 @law
 def answer_time(
-    time_to_first_token: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    time_per_token: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    time_to_first_token: Annotated[QuantityLike, "s", "T_first", NON_NEGATIVE],
+    tokens: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    time_per_token: Annotated[QuantityLike, "s", "T_token", NON_NEGATIVE],
 ) -> Annotated[Quantity, "s"]:
     """Time from a request's arrival to the last token of its answer.
 
@@ -110,8 +128,8 @@ def answer_time(
 
 @law
 def speculative_tokens(
-    acceptance: Annotated[QuantityLike, "", FRACTION],
-    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
+    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
+    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
 ) -> Annotated[Quantity, ""]:
     """Tokens that one pass of the large model yields when a small one drafts, on average.
 
@@ -130,9 +148,9 @@ def speculative_tokens(
 
 @law
 def speculative_speedup(
-    acceptance: Annotated[QuantityLike, "", FRACTION],
-    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
-    draft_cost: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
+    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
+    draft_cost: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
 ) -> Annotated[Quantity, ""]:
     """How many times faster a model writes with a draft than by itself; below 1, slower.
 
@@ -151,9 +169,9 @@ def speculative_speedup(
 
 @law
 def speculative_operations(
-    acceptance: Annotated[QuantityLike, "", FRACTION],
-    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
-    draft_operations: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
+    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
+    draft_operations: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
 ) -> Annotated[Quantity, ""]:
     """Operations with a draft, for each one without: what the speed is paid with.
 

@@ -58,6 +58,19 @@ def listed(name: str, given: Any) -> list[Any]:
     return held
 
 
+def as_array(name: str, given: Any) -> Any:
+    """What a list or an array holds, its rows of one length."""
+    import numpy
+
+    try:
+        return numpy.asarray(given)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"{name} must be a list or an array whose rows are of one length;"
+            f" got {abbreviated(given)}"
+        ) from None
+
+
 def memory(name: str, given: QuantityLike) -> Quantity:
     """An amount of memory, positive and finite, in whole bytes: a part of one holds nothing.
 

@@ -21,6 +21,7 @@ LARGE = [("exa", 1e18), ("peta", 1e15), ("tera", 1e12), ("giga", 1e9), ("mega", 
 SMALL = [("milli", 1e-3), ("micro", 1e-6), ("nano", 1e-9), ("pico", 1e-12)]
 COUNT_SUFFIXES = [("T", 1e12), ("B", 1e9), ("M", 1e6), ("K", 1e3)]
 DURATIONS = [("year", 365.25 * 86400.0), ("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)]
+MASSES = [("megatonne", 1e12), ("kilotonne", 1e9), ("tonne", 1e6), ("kilogram", 1e3)]
 
 TAKES_LARGE = frozenset({"byte", "bit", "FLOP", "operation", "watt", "joule", "hertz"})
 TAKES_SMALL = frozenset({"second", "watt", "joule", "meter"})
@@ -147,6 +148,9 @@ def _scale(first: str, powers: Mapping[str, Any], size: float) -> tuple[float, s
         return factor, suffix, first
     if powers == {"second": 1} and size >= 120:
         name, factor = next(pair for pair in DURATIONS if size >= 2 * pair[1])
+        return factor, "", name
+    if powers == {"gram": 1} and size >= 1e4:
+        name, factor = next(pair for pair in MASSES if size >= pair[1])
         return factor, "", name
     prefix, factor = "", 1.0
     if first in TAKES_LARGE and 1e4 <= size < 1e21:

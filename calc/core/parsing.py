@@ -64,6 +64,7 @@ TOKEN = re.compile(
     r"|(?P<operator>\*\*|[-+*/^()·×])"
     r"|(?P<end>$))"
 )
+NONZERO = re.compile("[^eE]*[1-9]")  # of a number
 OPERATORS = {"^": "**", "·": "*", "×": "*"}
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -86,7 +87,7 @@ def parse(text: str, units: UnitTable) -> tuple[float, Powers]:
         factor, merged = merge_units(powers, units)
     except OverflowError:
         parser.refuse("a number in it is too large")
-    return parser.finite(magnitude * factor), parser.checked(merged)
+    return parser.finite(magnitude * factor, zero=magnitude == 0), parser.checked(merged)
 
 
 def merge_units(powers: Mapping[str, Any], units: UnitTable) -> tuple[float, dict[str, Any]]:
@@ -120,6 +121,14 @@ def parse_unit(text: str, units: UnitTable) -> Powers:
         parser.position = 1
         return {name: -power for name, power in parser.whole(parser.inverse_unit).items()}
     return parser.whole(parser.unit)
+
+
+def read_float(text: str) -> float:
+    """The number that stands there; one so small that it would become zero is refused."""
+    number = float(text)
+    if number == 0 and NONZERO.match(text):
+        raise InputError(f"{text} is too small for floating point")
+    return number
 
 
 class _Parser:
@@ -243,7 +252,8 @@ class _Parser:
             divided = divided or sign < 0
             if sign < 0 and right == 0:
                 self.refuse("it divides by zero")
-            magnitude = self.finite(magnitude * right if sign > 0 else magnitude / right)
+            zero = magnitude == 0 or right == 0
+            magnitude = self.finite(magnitude * right if sign > 0 else magnitude / right, zero)
             powers = self._combine(powers, right_powers, sign)
         return magnitude, powers
 
@@ -276,7 +286,7 @@ class _Parser:
                 if token.text
                 else "it ends too early"
             )
-        magnitude = self.finite(float(token.text))
+        magnitude = self.finite(float(token.text), zero=not NONZERO.match(token.text))
         if self.next.text == "**":
             magnitude = self._power(magnitude, self._exponent("number"))
         if self.next.kind != "name":
@@ -376,14 +386,17 @@ class _Parser:
 
     # --- arithmetic ---
 
-    def finite(self, magnitude: float) -> float:
+    def finite(self, magnitude: float, zero: bool = True) -> float:
+        """A number that floating point holds; zero only where it is meant."""
         if not math.isfinite(magnitude):
             self.refuse("a number in it is too large")
+        if magnitude == 0 and not zero:
+            self.refuse("a number in it is too small")
         return magnitude
 
     def _power(self, magnitude: float, exponent: int) -> float:
         try:
-            return self.finite(magnitude**exponent)
+            return self.finite(magnitude**exponent, zero=magnitude == 0)
         except ZeroDivisionError:
             self.refuse("it divides by zero")
         except OverflowError:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import copy
 import datetime
 import math
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from calc.core.errors import InputError, abbreviated
+from calc.core.parsing import read_float
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
 
@@ -32,7 +34,6 @@ FIELDS = {  # and what each must be
     "note": "text",
     "direction": '"each way"',
 }
-T = TypeVar("T")
 DATA = Path(__file__).parent.parent / "data"
 
 
@@ -41,13 +42,18 @@ class Record:
     """One value of a data file; `quantity` raises where the value is unpublished."""
 
     provenance: Provenance
-    published: Quantity | None
+    _published: Quantity | None
+
+    @property
+    def published(self) -> Quantity | None:
+        """A copy: what a reader does to theirs does not reach the data."""
+        return copy.copy(self._published)
 
     @property
     def quantity(self) -> Quantity:
-        if self.published is None:
+        if (value := self.published) is None:
             raise InputError(f"{self.provenance.title} is unpublished: {self.provenance.note}")
-        return copy.copy(self.published)  # what a reader does to theirs does not reach the data
+        return value
 
 
 def source(value: Quantity) -> str:
@@ -66,10 +72,12 @@ def source(value: Quantity) -> str:
     return str(value.provenance)
 
 
-def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
+def as_attributes(get: Callable[[str], Any]) -> Callable[[str], Any]:
     """A module's `__getattr__`, which finds by name what `get` does."""
 
-    def getattr_(name: str) -> T:
+    def getattr_(name: str) -> Any:
+        if name == "__all__":  # for `from … import *`
+            return dir(sys.modules[get.__module__])
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -83,7 +91,7 @@ def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
 def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=read_float)
     except TypeError:
         raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
     except FileNotFoundError:
@@ -92,6 +100,8 @@ def read_toml(path: Path | str) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
     except ValueError as error:  # a path that no system takes

@@ -343,6 +343,8 @@ def as_float_or_array(value: Any) -> Any:
             return float(value)
         except OverflowError:
             raise InputError("a number is too large for floating point") from None
+        except ValueError:  # a signalling NaN
+            _refuse_magnitude(value)
     if isinstance(value, list | tuple | range) or hasattr(value, "__array__"):
         return _checked_array(value)
     return _refuse_magnitude(value)
@@ -352,17 +354,26 @@ def _checked_array(value: Any) -> Any:
     try:
         import numpy
 
-        array = numpy.asarray(value)
+        array = numpy.asarray(_without_quantities(value))
     except ImportError:
         raise NumpyNeededError(
             "a list of numbers needs numpy, which is not installed: pip install numpy"
         ) from None
-    except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
+    except (TypeError, ValueError, RecursionError):  # uneven rows, a quantity with a unit, a chain
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
         _refuse_magnitude(value)
     array = numpy.asarray(array, dtype=float)
     return array if array.ndim else float(array)
+
+
+def _without_quantities(value: Any) -> Any:
+    """A list with the pure numbers of the quantities in it, whose units numpy would strip."""
+    if isinstance(value, PlainQuantity):
+        return Quantity(value).m_as("")
+    return (
+        [_without_quantities(each) for each in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def _refuse_magnitude(value: Any) -> NoReturn:

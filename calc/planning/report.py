@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
-from calc.planning.estimate import Estimate
+from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array, largest
 
 MOST_ROWS = 100
+COUNTS = ("devices", "batch", "prompt", "generated")
+RANGES = {  # what lies between bounds: its title in a table, and its unit
+    "time_to_first_token": ("first token", "ms"),
+    "time_per_token": ("each token", "ms"),
+    "answer_time": ("whole answer", "s"),
+    "throughput": ("written", "token/s"),
+    "cost_per_token": ("cost", "USD/Mtoken"),
+    "energy_per_token": ("energy", "J/token"),
+}
+RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
 
 
 def table(plan: Estimate) -> str:
     """The parts of one point, or a line for each point of an array."""
-    return "\n".join(_rows_of_points(plan) if is_array(plan.fits) else _rows_of_parts(plan))
+    return "\n".join(rows_of_points([plan]) if is_array(plan.fits) else _rows_of_parts(plan))
 
 
 def title(plan: Estimate) -> tuple[str, str]:
@@ -51,43 +62,57 @@ def _rows_of_parts(plan: Estimate) -> list[str]:
     return [*title(plan), *columns(rows)]
 
 
-def _rows_of_points(plan: Estimate) -> list[str]:
+def points(plan: Estimate) -> list[dict[str, Any]]:
+    """Each point of a plan: what was asked, and what it takes, by the names that a plan has."""
+    values = {name: getattr(plan, name) for name in (*COUNTS, *RESULTS)}
+    named = {"model": plan.model.key, "device": plan.device.key}
+    if not is_array(plan.fits):
+        return [named | values]
     import numpy
 
-    if plan.fits.size > MOST_ROWS:
+    def at(value: Any, index: tuple[int, ...]) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Bounds):
+            return Bounds(*(at(each, index) for each in value))
+        if isinstance(value, Quantity):
+            return quantity(at(value.magnitude, index), str(value.units))
+        return numpy.broadcast_to(value, plan.fits.shape)[index].item()
+
+    return [
+        named | {name: at(value, index) for name, value in values.items()}
+        for index in numpy.ndindex(plan.fits.shape)
+    ]
+
+
+def rows_of_points(plans: Sequence[Estimate]) -> list[str]:
+    """A line for each point of plans for one model, under what is the same for all."""
+    count = sum(getattr(plan.fits, "size", 1) for plan in plans)
+    if count > MOST_ROWS:
         raise InputError(
-            f"a table of a plan has up to {MOST_ROWS} rows, and this one has {plan.fits.size}"
+            f"a table of a plan has up to {MOST_ROWS} rows, and this one has {count}"
             " points: read its fields, or plan fewer"
         )
-    names = ("devices", "batch", "prompt", "generated")
-    ranges = {
-        ("first token", "ms"): plan.time_to_first_token,
-        ("each token", "ms"): plan.time_per_token,
-        ("whole answer", "s"): plan.answer_time,
-        ("written", "token/s"): plan.throughput,
-        ("cost", "USD/Mtoken"): plan.cost_per_token,
-        ("energy", "J/token"): plan.energy_per_token,
-    }
-    shape = plan.fits.shape
-    counts = {name: getattr(plan, name) for name in names}
-    several = {name: each.magnitude for name, each in counts.items() if each.ndim}
-    same = ", ".join(f"{name} {each}" for name, each in counts.items() if not each.ndim)
-    unit = str(plan.device.memory_capacity.units)
-    held, words = numpy.broadcast_to(plan.memory.m_as(unit), shape), plan.binds
-    cells = [
-        [f"{value:.0f}" for value in numpy.broadcast_to(each, shape).flat]
-        for each in several.values()
-    ]
-    cells.append([f"{value:.3g}" for value in held.flat])
-    titles = [*several, f"each holds ({unit})"]
-    for (title, unit), bounds in ranges.items():
-        if bounds is not None:
-            lower, upper = (each.m_as(unit).flat for each in bounds)
-            titles.append(f"{title} ({unit})")
-            cells.append([_range(*each) for each in zip(lower, upper, strict=True)])
-    rows = [(*titles, "what binds"), *zip(*cells, words.flat, strict=True)]
-    title = f"{plan.model.name} on {plan.device.name}"
-    return [f"{title}: {same}" if same else title, *columns(rows)]
+    rows = [point for plan in plans for point in points(plan)]
+    device, unit = plans[0].device, str(plans[0].device.memory_capacity.units)
+    columns_: dict[str, list[str]] = {}
+    if len(plans) > 1:
+        columns_["device"] = [point["device"] for point in rows]
+    same = []
+    for name in COUNTS:
+        counts = [str(point[name]) for point in rows]
+        if len({*counts}) > 1:
+            columns_[name] = counts
+        else:
+            same.append(f"{name} {counts[0]}")
+    columns_[f"each holds ({unit})"] = [f"{point['memory'].m_as(unit):.3g}" for point in rows]
+    for name, (title, unit) in RANGES.items():
+        if any(point[name] for point in rows):
+            columns_[f"{title} ({unit})"] = [_range(point[name], unit) for point in rows]
+    columns_["what binds"] = [point["binds"] for point in rows]
+    title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
+    heading = f"{title}: {', '.join(same)}" if same else title
+    return [heading, *columns([tuple(columns_), *zip(*columns_.values(), strict=True)])]
 
 
 def memory_text(amount: Quantity, capacity: Quantity) -> str:
@@ -98,10 +123,10 @@ def memory_text(amount: Quantity, capacity: Quantity) -> str:
     return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
 
 
-def _range(lower: float, upper: float) -> str:
-    if math.isnan(lower):
+def _range(bounds: Bounds | None, unit: str) -> str:
+    if bounds is None or math.isnan(bounds.lower.magnitude):
         return "–"
-    return f"{quantity(float(lower), '')} – {quantity(float(upper), '')}"
+    return " – ".join(str(quantity(each.m_as(unit), "")) for each in bounds)
 
 
 def assumptions(plan: Estimate) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from calc.core.errors import InputError
@@ -70,7 +71,7 @@ class Plan(Estimate):
 
 def plan(
     model: Transformer | str,
-    hardware: Accelerator | str,
+    hardware: Accelerator | Path | str,
     *,
     prompt: Annotated[QuantityLike, "", AT_LEAST_ONE],
     generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -84,10 +85,18 @@ def plan(
 ) -> Plan:
     """Whether a model fits, on how many devices, how fast it answers, and at what cost.
 
-    Devices cut every matrix into slices; where their number is left out, the fewest that hold the
-    batch are taken. `weights` and `kv` name a format, "INT8", or the size of an element, "4.5 bit".
-    Products are computed in `dtype`: bf16, where the device has it. `link` is the bandwidth between
-    devices, each way, where that of the data is not meant; `price` that of a device, "3 USD/hour".
+    Devices cut every matrix into slices. A device is an accelerator, its key, or a file that
+    `calc.hardware.load` reads.
+
+    - `prompt`: tokens that each sequence reads
+    - `generated`: tokens that each sequence writes
+    - `batch`: sequences at a time
+    - `devices`: how many share the model; the fewest that hold the batch where it is left out
+    - `weights`: format of the weights, or the size of one: "INT8", "4.5 bit"
+    - `kv`: format of keys and values, or the size of one
+    - `dtype`: what products are computed in; bf16 where it is left out and the device has it
+    - `link`: bandwidth between devices, each way, where that of the data is not meant: "32 GB/s"
+    - `price`: of a device, "3 USD/hour"; without it, no cost
 
     >>> found = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(found.devices, found.memory.to("GB"), found.time_per_token.lower, found.binds)

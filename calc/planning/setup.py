@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, hardware, inference, models, transformer
@@ -40,7 +41,7 @@ class Setup:
     def read(
         cls,
         model: Transformer | str,
-        device: Accelerator | str,
+        device: Accelerator | Path | str,
         counts: dict[str, QuantityLike],
         weights: QuantityLike,
         kv: QuantityLike,
@@ -50,7 +51,7 @@ class Setup:
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         model = models.get(model) if isinstance(model, str) else model
-        device = hardware.get(device) if isinstance(device, str) else device
+        device = hardware.get(device) if isinstance(device, str | Path) else device
         check_transformer(model)
         if not isinstance(device, Accelerator):
             raise InputError(
@@ -64,8 +65,8 @@ class Setup:
             model=model,
             device=device,
             **({"devices": quantity(1, "")} | numbers),
-            weights=weights,
-            kv=kv,
+            weights=_in_bits(weights),
+            kv=_in_bits(kv),
             dtype=dtype,
             link=_link(device, link),
             price=None if price is None else _amount("USD/s", "price", price, "3 USD/hour"),
@@ -103,6 +104,16 @@ def element_size(name: str, format_or_size: QuantityLike) -> Quantity:
     if names_format(format_or_size):
         return formats.get(str(format_or_size)).size
     return _amount("byte", name, format_or_size, "8 bit")
+
+
+def _in_bits(format_or_size: QuantityLike) -> QuantityLike:
+    """What was given, but for a bare number, which is of bits: 8 is "8 bit"."""
+    if isinstance(format_or_size, bool) or not isinstance(format_or_size, int | float | str):
+        return format_or_size
+    try:
+        return f"{float(format_or_size):g} bit"
+    except ValueError:
+        return format_or_size
 
 
 def is_array(value: Any) -> bool:

@@ -177,7 +177,7 @@ def _budgets(given: QuantityLike) -> Any:
     bad = ~((held >= 1) & (held < LARGEST))  # NaN, too
     if bad.any():
         raise InputError(f"budgets must be positive and finite; got {held[bad].flat[0]:g} byte")
-    return numpy.asarray(floor(held)).astype(numpy.int64)
+    return numpy.asarray(floor(given.m_as("byte"))).astype(numpy.int64)
 
 
 def _element_bytes(precisions: Any) -> Any:

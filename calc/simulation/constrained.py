@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
@@ -21,11 +21,16 @@ from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
 
 @dataclass(frozen=True)
 class HardwareSimulationConfig:
-    """The device to simulate: its memory, its speed, its number format, and the largest batch.
+    """The device to simulate; where it is not `enabled`, nothing of it is applied.
 
-    `compute_speed_factor` says how many times as long it takes; `mode` and `optimizer` say what the
-    memory estimate counts. `sleep` waits that time out, and `run_infeasible` trains with a batch of
-    1 where not even that fits. Where it is not `enabled`, nothing of it is applied.
+    - `max_memory`: the memory that the device has
+    - `compute_speed_factor`: how many times as long the device takes
+    - `precision_mode`: float32, float16, bfloat16 or int8
+    - `batch_size_limit`: the largest batch
+    - `mode`: what the memory estimate counts: all_outputs, inference or training
+    - `optimizer`: whose state training counts: sgd, momentum or adam
+    - `sleep`: wait as long as the device would
+    - `run_infeasible`: where not one sample fits, train with a batch of 1 all the same
 
     >>> config = HardwareSimulationConfig(enabled=True, max_memory="0.25 MiB")
     >>> print(config.max_memory, config.precision_mode, config.batch_size_limit)
@@ -100,16 +105,6 @@ class HardwarePlan:
             ),
         }[self.limited_by]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, memory in bytes under names that say so."""
-        plain: dict[str, Any] = {}
-        for name, value in asdict(self).items():
-            if isinstance(value, Quantity):
-                plain[f"{name}_bytes"] = whole_bytes(value)
-            else:
-                plain[name] = value
-        return plain | {"feasible": self.feasible, "reason": self.reason}
-
 
 @dataclass(frozen=True)
 class ConstrainedRun:
@@ -120,15 +115,6 @@ class ConstrainedRun:
     model: TrainableModel
     elapsed: Quantity
     simulated_time: Quantity
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, as for JSON; the model is left out."""
-        return {
-            "plan": self.plan.as_dict(),
-            "history": {name: list(values) for name, values in asdict(self.history).items()},
-            "elapsed_seconds": self.elapsed.m_as("s"),
-            "simulated_seconds": self.simulated_time.m_as("s"),
-        }
 
 
 def apply_precision_constraint(model: TrainableModel, precision: str) -> TrainableModel:
@@ -216,6 +202,11 @@ def run_training_with_hardware_constraints(
 
     Where not one sample fits, nothing is trained and the plan's sentence is raised, unless the
     device says `run_infeasible`.
+
+    - `epochs`: passes over the samples
+    - `alpha`: the length of a step
+    - `batch_size`: samples in a batch, if they fit
+    - `seed`: where the random numbers start
 
     >>> from calc.simulation import NeuralNetwork, digits
     >>> device = HardwareSimulationConfig(

@@ -257,3 +257,10 @@ def test_weights_of_a_name_are_refused() -> None:
         inference.weight_memory("llama-3-8b")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"write models\.get\('llama-3-8b'\)"):
         inference.weights_read("llama-3-8b", 1)  # type: ignore[arg-type]
+
+
+def test_the_cache_alone_is_what_a_decode_step_reads_beside_the_weights() -> None:
+    cache = inference.kv_cache_memory(32, 4096, "128 KiB/token")
+    both = inference.decode_traffic("16 GB", 32, 4096, "128 KiB/token")
+    assert (both - cache).m_as("GB") == pytest.approx(16)
+    assert inference.kv_cache_memory(1, 0, "128 KiB/token").magnitude == 0

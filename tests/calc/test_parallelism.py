@@ -175,3 +175,49 @@ def test_bad_input() -> None:
         memory_per_device(LLAMA, Layout(), 8192).check("h100")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"here; got 'h100': write hardware\.get\('h100'\)"):
         step(device="h100")
+
+
+def test_stages_of_a_pipeline_hold_fewer_and_fewer_activations() -> None:
+    first = parallelism.activations_in_flight("36.5 GB", 8, 4, 16)
+    held = parallelism.stage_activations("36.5 GB", [1, 2, 3, 4, 5], 4, 16, 8)
+    assert held[0] == first
+    assert (held / first).magnitude.tolist() == pytest.approx([1, 0.75, 0.5, 0.25, 0])
+    few = parallelism.stage_activations("36.5 GB", [1, 2, 3, 4], 4, 2, 8)
+    assert (few / first).magnitude.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.25])
+
+
+V5P = "459 TFLOP/s", "180 GB/s"  # one axis of links, both ways
+
+
+def test_tokens_that_hide_communication_are_the_published_ones() -> None:
+    """2550 tokens a TPU v5p, and 11 and 19 slices [Austin et al. 2025, part 5]."""
+    tokens = parallelism.data_parallel_tokens(10**9, *V5P)
+    assert tokens.m_as("token") == pytest.approx(2550, abs=1)
+    for hidden, slices in ((30_000, 11), (50_000, 19)):
+        limit = parallelism.tensor_parallel_limit(2 * 8192 * hidden, 8192, *V5P)
+        assert limit.magnitude - 1 == pytest.approx(slices, abs=1)
+
+
+def test_where_data_parallelism_hides_its_all_reduce() -> None:
+    tokens = parallelism.data_parallel_tokens(64, "989 TFLOP/s", "50 GB/s")
+    backward = 4 * quantity("1 FLOP/(param·token)") * tokens * quantity("7B param")
+    talk = collectives.ring_all_reduce("14 GB", 64, "50 GB/s")
+    assert (backward / quantity("989 TFLOP/s")).m_as("s") == pytest.approx(talk.m_as("s"))
+    assert parallelism.data_parallel_tokens(1, "989 TFLOP/s", "50 GB/s").magnitude == 0
+
+
+def test_where_tensor_parallelism_hides_its_all_reduce() -> None:
+    parameters = 3 * 8192 * 28672
+    slices = parallelism.tensor_parallel_limit(parameters, 8192, "989 TFLOP/s", "450 GB/s")
+    vectors = quantity(100 * 8192 * 2, "byte")
+    talk = collectives.ring_all_reduce(vectors, slices, "450 GB/s")
+    work = quantity(2 * parameters * 100, "FLOP") / slices
+    assert (work / quantity("989 TFLOP/s")).m_as("s") == pytest.approx(talk.m_as("s"))
+
+
+def test_the_memory_of_a_device_is_readable() -> None:
+    lines = str(memory_per_device(LLAMA, LAYOUT, 8192)).splitlines()
+    assert [line.split()[0] for line in lines] == [
+        *("weights", "gradients", "optimizer", "activations", "total")
+    ]
+    assert "Quantity" not in "".join(lines)

@@ -36,7 +36,7 @@ def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Accele
     """An H100 whose rates are so many times what they are."""
 
     def times(record: Any, factor: float) -> Any:
-        return replace(record, published=record.published * factor)
+        return replace(record, _published=record.published * factor)
 
     records = dict(H100.records)
     records["memory_bandwidth"] = times(records["memory_bandwidth"], bandwidth)
@@ -354,7 +354,7 @@ BAD = [
     ({"weights": "INT9"}, r"there is no format 'INT9'; did you mean int8, .* there are fp64"),
     ({"weights": "fp8"}, r"no format 'fp8'; did you mean fp8-e5m2 or fp8-e4m3\?"),
     ({"weights": "2 s"}, "weights must be one positive quantity in byte"),
-    ({"kv": 2}, "kv must be one positive quantity in byte"),
+    ({"kv": "2 GB/s"}, "kv must be one positive quantity in byte"),
     ({"price": "3"}, r"price must be one positive quantity in USD/s .* got '3'"),
     ({"price": "-3 USD/hour"}, "price must be one positive quantity"),
     ({"price": "3 EUR/hour"}, "price: cannot read '3 EUR/hour'"),

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from calc.cli import main
+from calc.commands import main
 from calc.core.progress import ProgressBar
 
 
@@ -43,7 +43,7 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_infeasible_plan_is_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(run(capsys, *REFERENCE, "--memory", "100 kB", "--json"))
     assert (told["batch"], told["limited_by"], told["feasible"]) == (0, "infeasible", False)
-    assert told["parameter_memory_bytes"] == 203_560
+    assert told["parameter_memory"] == {"value": 203_560, "unit": "byte"}
     assert rows(run(capsys, *REFERENCE, "--memory", "100 kB"))["batch"] == "none"
 
 
@@ -55,7 +55,9 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert table["accuracy in the test"].endswith("% of 360")
     assert table["time on the device"].endswith("(× 2)")
     told = json.loads(run(capsys, *arguments, "--slowdown", "2", "--json"))
-    assert told["simulated_seconds"] == pytest.approx(2 * told["elapsed_seconds"])
+    here, there = told["elapsed"], told["simulated_time"]
+    assert here["unit"] == there["unit"] == "s"
+    assert there["value"] == pytest.approx(2 * here["value"])
     assert len(told["history"]["loss"]) == 3
     assert f"{told['test_accuracy']:.1%} of 360" == table["accuracy in the test"]  # the seed's
 

@@ -297,6 +297,7 @@ def test_any_executor_gives_the_same_rows(
         assert sweep(executor=threads).select(UNTIMED).equals(table.select(UNTIMED))
 
 
+@pytest.mark.slow
 def test_a_process_pool_that_loses_a_worker(
     table: polars.DataFrame, workers: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
@@ -387,6 +388,7 @@ def test_a_training_that_fails_keeps_what_was_finished(tmp_path: Path) -> None:
         sweep(data=huge, resume=path)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_loses_no_row_with_a_worker(table: polars.DataFrame, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "rows.jsonl"
