@@ -9,6 +9,7 @@ from typing import Annotated
 from calc.core.elementwise import floor
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
+from calc.formats import ELEMENT_SIZE
 
 
 @law
@@ -70,7 +71,7 @@ def average_access_time(
 @law
 def working_set(
     side: Annotated[QuantityLike, "", "b", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     tiles: Annotated[QuantityLike, "", "3", AT_LEAST_ONE] = 3,
 ) -> Annotated[Quantity, "byte"]:
     """Bytes of the square tiles that a blocked matrix product works on: two inputs and the result.
@@ -88,7 +89,7 @@ def working_set(
 @law
 def largest_tile(
     capacity: Annotated[QuantityLike, "byte", "M"],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     tiles: Annotated[QuantityLike, "", "3", AT_LEAST_ONE] = 3,
 ) -> Annotated[Quantity, ""]:
     """Side of the largest square tiles, three of them, that a memory holds at a time.
@@ -106,7 +107,7 @@ def largest_tile(
 @law
 def tile_intensity(
     side: Annotated[QuantityLike, "", "b", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Operations that a blocked matrix product does with each byte that it loads into its tiles.
@@ -126,7 +127,7 @@ def tile_intensity(
 @law
 def tile_for_intensity(
     intensity: Annotated[QuantityLike, "FLOP/byte", "I"],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, ""]:
     """Side of the tiles from which a blocked matrix product has this intensity.

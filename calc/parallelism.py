@@ -13,14 +13,16 @@ from typing import Annotated, Any
 
 from calc import collectives, constants, links, training, transformer
 from calc.core.arguments import one_of
-from calc.core.elementwise import choose, maximum, minimum, where
+from calc.core.elementwise import maximum, minimum
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
 from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
+from calc.roofline import StepTime
 
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
@@ -133,7 +135,7 @@ def tensor_parallel_limit(
     width: Annotated[QuantityLike, "", "d"],
     peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
     _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, ""]:
@@ -181,7 +183,7 @@ def stage_traffic(
     tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
     width: Annotated[QuantityLike, "", "d"],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a stage of a pipeline sends each way in a step: a vector of each token.
 
@@ -383,51 +385,6 @@ def memory_per_device(
     return DeviceMemory(held["weight"], held["gradient"], held["optimizer"], activations)
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step on many devices: its tokens, its operations, and the time of each part by itself."""
-
-    tokens: Quantity
-    operations: Quantity
-    peak: Quantity
-    times: dict[str, Quantity]
-
-    @property
-    def lower(self) -> Quantity:
-        """The longest part, if all others hide behind it."""
-        longest, *others = self.times.values()
-        for each in others:
-            longest = collectives.step_time(longest, each, 1)
-        return longest
-
-    @property
-    def upper(self) -> Quantity:
-        """All parts, one after the other."""
-        total: Quantity = sum(self.times.values(), quantity(0, "s"))
-        return total
-
-    @property
-    def bound(self) -> Any:
-        """The part that takes longest, such as compute, tensor or data (an array for arrays)."""
-        return choose(tuple(self.times), self.longest)
-
-    @property
-    def longest(self) -> Any:
-        """The place of that part among the times."""
-        longest, *others = (each.m_as("s") for each in self.times.values())
-        place: Any = 0
-        for number, each in enumerate(others, start=1):
-            place = where(each > longest, number, place)
-            longest = maximum(each, longest)
-        return place
-
-    @property
-    def mfu(self) -> tuple[Quantity, Quantity]:
-        """Model FLOP utilisation at the upper and at the lower bound of the time."""
-        work = self.operations / self.peak
-        return (work / self.upper).to(""), (work / self.lower).to("")
-
-
 def training_step(
     model: Transformer,
     layout: Layout,
@@ -439,7 +396,7 @@ def training_step(
     recomputation: str = "selective",
     dtype: str = "bf16",
     efficiency: Annotated[QuantityLike, ""] = 1.0,
-) -> Step:
+) -> StepTime:
     """The parts of a step's time, from which its bounds follow.
 
     Equation: max T_i ≤ T ≤ Σ T_i
@@ -485,7 +442,7 @@ def training_step(
         sent = collectives.all_reduce_traffic(state, layout.data)
         rounds = 2 * (layout.data - 1)
     passed = stage_traffic(tokens, model.width, layout.microbatches) / layout.tensor
-    times = {
+    parts = {
         "compute": compute * (1 + bubble),
         "tensor": collectives.ring_all_reduce(
             vectors, layout.tensor, inner.bandwidth, inner.latency
@@ -497,9 +454,9 @@ def training_step(
         * (0 if layout.pipeline == 1 else 1),
         "data": links.transfer_time(sent, outer.bandwidth, rounds * quantity(outer.latency)),
     }
-    return Step(
-        all_tokens,
+    return StepTime(
+        {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
         peak,
-        {name: each.to("s") for name, each in times.items()},
+        tokens=all_tokens,
     )

@@ -10,12 +10,15 @@ their operations and traffic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Annotated, Any
 
-from calc.core.elementwise import divide_or_infinity, maximum, minimum, where
+from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.core.units import Label, Quantity, QuantityLike
+from calc.core.units import Label, Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.hardware import Accelerator, check_device
 
 
 @law
@@ -222,7 +225,7 @@ def gemm_traffic(
     m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
     n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a matrix product must move: each input read once, the output written once.
 
@@ -241,7 +244,7 @@ def gemm_traffic(
 @law
 def weights_only_intensity(
     batch: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Intensity of a layer applied to a batch, when only its weights count as traffic.
@@ -262,7 +265,7 @@ def weights_only_intensity(
 @law
 def critical_batch_by_weights(
     ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, ""]:
     """Batch at which a layer reaches the ridge point, when only its weights count as traffic.
@@ -282,7 +285,7 @@ def critical_batch(
     ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
     inputs: Annotated[QuantityLike, "", "i", AT_LEAST_ONE],
     outputs: Annotated[QuantityLike, "", "o", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
@@ -323,7 +326,7 @@ def elementwise_operations(
 def elementwise_traffic(
     elements: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     arrays: Annotated[QuantityLike, "", "a", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte", "size"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes moved by a function applied to every element: so many arrays read or written in full.
 
@@ -352,8 +355,94 @@ class Workload:
         """Arithmetic intensity of the workload."""
         return arithmetic_intensity(self.operations, self.traffic)
 
+    def on(self, device: Accelerator, dtype: str) -> StepTime:
+        """Its time on a device that computes in this format.
+
+        >>> from calc import hardware
+        >>> step = gemm(4096, 4096, 4096).on(hardware.H100, "fp16")
+        >>> print(step.lower, step.upper, step.bound)
+        139.0 µs 169.0 µs compute
+        """
+        check_device(device)
+        return self.between(device.peak(dtype), device.memory_bandwidth)
+
+    def between(self, peak: Quantity, bandwidth: Quantity) -> StepTime:
+        """Its time between two roofs: that of arithmetic, and that of memory."""
+        return StepTime(
+            {
+                "compute": (self.operations / peak).to("s"),
+                "memory": (self.traffic / bandwidth).to("s"),
+            },
+            self.operations,
+            peak,
+            self.traffic,
+        )
+
     def __add__(self, other: Workload) -> Workload:
         return Workload(self.operations + other.operations, self.traffic + other.traffic)
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """The time of a step in parts, each by itself at its full rate, and what the step does.
+
+    A part has the name of what it keeps busy: compute, memory, links. The step takes `lower` where
+    all of them overlap, and `upper` where none does. What a caller does not count, bytes of memory
+    or tokens, is zero.
+    """
+
+    parts: dict[str, Quantity]
+    operations: Quantity
+    peak: Quantity
+    traffic: Quantity = field(default_factory=lambda: quantity(0, "byte"))
+    tokens: Quantity = field(default_factory=lambda: quantity(0, "token"))
+
+    @property
+    def lower(self) -> Quantity:
+        """The longest part, if all others hide behind it: no program is faster."""
+        return quantity(reduce(maximum, self._seconds), "s")
+
+    @property
+    def upper(self) -> Quantity:
+        """All parts, one after the other."""
+        return quantity(sum(self._seconds), "s")
+
+    @property
+    def bound(self) -> Any:
+        """The part that takes longest, by its name (an array of names for arrays)."""
+        return choose(tuple(self.parts), self.longest)
+
+    @property
+    def longest(self) -> Any:
+        """The place of that part among all; of equal ones the first."""
+        first, *others = self._seconds
+        place: Any = 0
+        for number, each in enumerate(others, start=1):
+            place = where(each > first, number, place)
+            first = maximum(each, first)
+        return place
+
+    @property
+    def rate(self) -> Quantity:
+        """Operations per second at `lower`, which no roof exceeds."""
+        rate: Quantity = (self.operations / self.lower).to("FLOP/s")
+        return rate
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second at `lower`."""
+        throughput: Quantity = (self.tokens / self.lower).to("token/s")
+        return throughput
+
+    @property
+    def mfu(self) -> tuple[Quantity, Quantity]:
+        """Model FLOP utilisation at the upper and at the lower bound of the time."""
+        work = self.operations / self.peak
+        return (work / self.upper).to(""), (work / self.lower).to("")
+
+    @property
+    def _seconds(self) -> list[Any]:
+        return [each.m_as("s") for each in self.parts.values()]
 
 
 def gemm(

@@ -8,12 +8,13 @@ from typing import Annotated
 
 from calc.core.law import NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
+from calc.formats import ELEMENT_SIZE
 
 
 @law
 def dense_storage(
     elements: Annotated[QuantityLike, "", "N", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte", "m"],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Memory of a matrix that is stored in full: a zero takes as much room as any other number.
 
@@ -31,7 +32,7 @@ def dense_storage(
 def csr_storage(
     nonzeros: Annotated[QuantityLike, "", "z", NON_NEGATIVE],
     rows: Annotated[QuantityLike, "", "r", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte", "m"],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
     index_size: Annotated[QuantityLike, "byte", "m_i"] = "16 bit",
     pointer_size: Annotated[QuantityLike, "byte", "m_p"] = "32 bit",
 ) -> Annotated[Quantity, "byte"]:
@@ -51,7 +52,7 @@ def csr_storage(
 def bitmask_storage(
     nonzeros: Annotated[QuantityLike, "", "z", NON_NEGATIVE],
     elements: Annotated[QuantityLike, "", "N", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte", "m"],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
     mask_size: Annotated[QuantityLike, "byte", "m_b"] = "1 bit",
 ) -> Annotated[Quantity, "byte"]:
     """Memory with a mask of one bit for each element, and the nonzeros one after the other.
@@ -68,7 +69,7 @@ def bitmask_storage(
 
 @law
 def csr_crossover(
-    element_size: Annotated[QuantityLike, "byte", "m"],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
     index_size: Annotated[QuantityLike, "byte", "m_i"] = "16 bit",
 ) -> Annotated[Quantity, ""]:
     """Share of zeros above which compressed sparse rows take less room than the full matrix.
@@ -87,7 +88,7 @@ def csr_crossover(
 
 @law
 def bitmask_crossover(
-    element_size: Annotated[QuantityLike, "byte", "m"],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
     mask_size: Annotated[QuantityLike, "byte", "m_b"] = "1 bit",
 ) -> Annotated[Quantity, ""]:
     """Share of zeros above which a bitmask and the nonzeros take less room than the full matrix.

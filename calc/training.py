@@ -10,8 +10,8 @@ from typing import Annotated
 
 from calc import constants
 from calc.core.elementwise import expm1, floor, where
-from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.core.names import resolve, spellings
 from calc.core.units import Quantity, QuantityLike, quantity
 
 
@@ -411,6 +411,5 @@ def recipe(name: str) -> Recipe:
     >>> print(recipe("adam-mixed").bytes_per_parameter)
     16 byte/param
     """
-    if not isinstance(name, str) or name not in RECIPES:
-        raise InputError(f"there is no recipe {abbreviated(name)}; there is {', '.join(RECIPES)}")
-    return Recipe(name, {part: constants.get(constant) for part, constant in RECIPES[name].items()})
+    key = resolve("recipe", name, spellings(dict.fromkeys(RECIPES, ())))
+    return Recipe(key, {part: constants.get(constant) for part, constant in RECIPES[key].items()})

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import constants, roofline
+from calc import constants, formats, roofline
 from calc.core.arguments import one_of
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 
@@ -134,7 +135,7 @@ def kv_bytes_per_token(
     heads: Annotated[QuantityLike, "", "h"],
     key_width: Annotated[QuantityLike, "", "d_k"],
     value_width: Annotated[QuantityLike, "", "d_v"],
-    element_size: Annotated[QuantityLike, "byte", "s"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
     _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, "byte/token"]:
     """Memory of a token's keys and values, one of each in every layer and head that has its own.
@@ -158,7 +159,7 @@ def latent_bytes_per_token(
     layers: Annotated[QuantityLike, "", "l"],
     latent: Annotated[QuantityLike, "", "r"],
     rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte", "s"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
     _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, "byte/token"]:
     """Memory of a token in latent attention: what its keys and values are made from in every layer.
@@ -178,7 +179,7 @@ def layer_activations(
     width: Annotated[QuantityLike, "", "d"],
     attention_width: Annotated[QuantityLike, "", "a"],
     feed_forward_width: Annotated[QuantityLike, "", "f"],
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
     norms: Annotated[QuantityLike, "", "n", NON_NEGATIVE] = 2,
 ) -> Annotated[Quantity, "byte"]:
@@ -204,7 +205,7 @@ def layer_activations(
 def score_activations(
     context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
     heads: Annotated[QuantityLike, "", "h"],
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
 ) -> Annotated[Quantity, "byte"]:
     """What a layer keeps of one token's attention scores where nothing is recomputed.
@@ -227,7 +228,7 @@ def fused_attention_intensity(
     queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
     heads_per_group: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
-    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Operations for each byte of an attention kernel whose scores never leave the chip.
@@ -483,7 +484,9 @@ def activation_memory(
     one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)
     tokens = batch_tokens(context, sequences)
     if recomputation == "full":
-        return tokens * model.layers * model.width * quantity(element_size)
+        return (
+            tokens * model.layers * model.width * formats.element_size("element_size", element_size)
+        )
     kept = layer_activations(
         model.width,
         *_kept_widths(model),
@@ -504,7 +507,7 @@ def _check(model: Any, context: QuantityLike = 1) -> None:
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
-            f" {longest:.0f}"
+            f" {longest:.0f}: model.with_context({longest:.0f}) reads longer"
         )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from polars import col
 
+from calc import formats
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.memory_budgets import FRONT, NAMES, VARIANTS, AcceptedSets, name_of
+from calc.derivations.memory_budgets import FRONT, VARIANTS, AcceptedSets, name_of
 from figures import style
 
 MARKS = {
@@ -96,5 +97,5 @@ def alt() -> str:
     {show(least / 1e3, digits=2)} to {show(most / 1e3, digits=2)} kB, with dashed lines at budgets
     of {listed(map(show, AcceptedSets.budgets))}. The front rises in steps and is flat after the
     last: {"; ".join(points)}. Its points are all in
-    {listed(NAMES[each] for each in FRONT["precision"].unique())}; all other variants of
+    {listed(formats.get(each).name for each in FRONT["precision"].unique())}; all other variants of
     {len(VARIANTS)} lie to the right of it or below."""

@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from calc.derivations.simulating import PrecisionCost
 from figures import style
 
-NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8"}
+NAMES = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8"}
 # What makes answers change: in FP32 another seed, and else the precision.
-CHANGES = {key: f"to {name}" for key, name in NAMES.items()} | {"float32": "next seed"}
+CHANGES = {key: f"to {name}" for key, name in NAMES.items()} | {"fp32": "next seed"}
 
 
 def draw() -> Figure:

@@ -6,18 +6,19 @@ import polars
 from matplotlib.figure import Figure
 from polars import col
 
+from calc import formats
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.memory_budgets import NAMES, SCALED
+from calc.derivations.memory_budgets import SCALED
 from figures import style
 
-FLOATS = listed(name for key, name in NAMES.items() if key != "int8")
+FLOATS = listed(formats.get(key).name for key in style.PRECISIONS if key != "int8")
 
 
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=3.4)
     axes = figure.subplots()
-    for precision in ("float32", "int8"):
+    for precision in ("fp32", "int8"):
         colour = style.PRECISIONS[precision]
         rows = _means(precision)
         axes.errorbar(
@@ -35,7 +36,7 @@ def draw() -> Figure:
     axes.text(
         factors[-3] / 1.2,
         74,
-        NAMES["int8"],
+        formats.INT8.name,
         ha="right",
         color=style.PRECISIONS["int8"],
         size=style.SMALL,
@@ -54,7 +55,7 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    floats, codes = _means("float32"), _means("int8")
+    floats, codes = _means("fp32"), _means("int8")
     ends = (f"{show(floats['accuracy'][place], digits=3)}%" for place in (0, -1))
     fall = (f"{show(mean, digits=3)}% at {factor}" for factor, mean, _ in codes.tail(5).rows())
     first, *_, last = codes["factor"]

@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
+from calc import formats
 from calc.core.formatting import listed
-from calc.derivations.memory_budgets import NAMES, VARIANTS
+from calc.derivations.memory_budgets import VARIANTS
 from figures import style
 
 TITLES = {"unstructured": "Weights pruned one by one", "structured": "Whole neurons pruned"}
@@ -38,8 +39,8 @@ def alt() -> str:
     )
     apart = max(each for kind in TITLES for each in _levels(kind)["apart"].to_list())
     return f"""Panels of test accuracy against the share that is pruned, with error bars, for
-    {listed(NAMES.values())}. {"; ".join(panels)}. At no level are the means of the formats more
-    than {apart:.1%} apart."""
+    {listed(formats.get(each).name for each in style.PRECISIONS)}. {"; ".join(panels)}. At no level
+    are the means of the formats more than {apart:.1%} apart."""
 
 
 def _levels(kind: str) -> polars.DataFrame:
@@ -69,7 +70,7 @@ def _panel(axes: Axes, rows: polars.DataFrame) -> None:
         axes.text(
             0.04,
             0.36 - 0.1 * number,
-            NAMES[precision],
+            formats.get(precision).name,
             transform=axes.transAxes,
             color=colour,
             size=style.SMALL,

@@ -7,7 +7,6 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, get_args, get_type_hints
@@ -29,7 +28,12 @@ DATA: dict[str, Any] = {
     "formats": formats,
 }
 KINDS = (*DATA, "laws", "functions")
-TITLES = hardware.FIELDS | hardware.PEAKS | runs.TITLES
+TITLES = (
+    hardware.FIELDS
+    | hardware.PEAKS
+    | runs.TITLES
+    | {each: each.upper() for each in hardware.DTYPES}
+)
 WORD = re.compile(r"[^\W_]+")
 WEIGHTS = {"name": 4.0, "title": 3.0, "note": 1.0}  # of a word that is found there
 BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
@@ -173,15 +177,8 @@ def _found(kind: str, name: str) -> Any:
     """The thing of that name, which its kind may spell otherwise."""
     if kind == "devices" and hardware.is_file(name):
         return hardware.get(name)
-    if kind == "formats":
-        with suppress(InputError):
-            return formats.get(name)
-    spellings = {_spelling(each): each for each in DATA[kind].names()}
-    return DATA[kind].get(spellings[_spelling(name)]) if _spelling(name) in spellings else None
-
-
-def _spelling(name: str) -> str:
-    return re.sub(r"[-_. ]", "", name.lower())
+    key = DATA[kind].key_of(name)
+    return None if key is None else DATA[kind].get(key)
 
 
 def _advice(name: str) -> str:

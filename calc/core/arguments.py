@@ -42,11 +42,6 @@ def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     return given
 
 
-def names_format(given: Any) -> bool:
-    """Whether this names a format, as "INT8" does, and is no size of an element, as "4.25 bit"."""
-    return isinstance(given, str) and not given.strip()[:1].isdigit()
-
-
 def listed(name: str, given: Any) -> list[Any]:
     """What a list holds; a single value, in which text would be letters, is none."""
     try:

@@ -58,6 +58,8 @@ class Range:
     high: float
     low_included: bool
     words: str
+    read: Callable[[Any], Quantity] = quantity
+    """What makes a quantity of text."""
 
     def holds(self, low: float, high: float) -> bool:
         """Whether all values between these two extremes are allowed; never true of NaN."""
@@ -123,7 +125,7 @@ class Argument:
 
     def _read(self, given: Any) -> Quantity:
         try:
-            return quantity(given)
+            return self.allowed.read(given)
         except InputError as error:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
 

@@ -15,9 +15,10 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
 from calc.core.parsing import read_float
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
@@ -34,6 +35,7 @@ FIELDS = {  # and what each must be
     "note": "text",
     "direction": '"each way"',
 }
+T = TypeVar("T")
 DATA = Path(__file__).parent.parent / "data"
 
 
@@ -72,12 +74,12 @@ def source(value: Quantity) -> str:
     return str(value.provenance)
 
 
-def as_attributes(get: Callable[[str], Any]) -> Callable[[str], Any]:
+def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
     """A module's `__getattr__`, which finds by name what `get` does."""
 
-    def getattr_(name: str) -> Any:
+    def getattr_(name: str) -> T:
         if name == "__all__":  # for `from … import *`
-            return dir(sys.modules[get.__module__])
+            return cast(T, dir(sys.modules[get.__module__]))
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -90,22 +92,15 @@ def as_attributes(get: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
+    text = read_text(path)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=read_float)
-    except TypeError:
-        raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        return tomllib.loads(text, parse_float=read_float)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
-    except ValueError as error:  # a path that no system takes
-        raise InputError(f"{abbreviated(path)}: cannot be read: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply") from None
 
 
 def read_record(

@@ -16,7 +16,6 @@ from pypdf import PdfReader
 import figures
 from calc import hardware, models, quantity
 from calc.derivations.roofline import BatchSize
-from calc.simulation import PRECISIONS
 from figures import batch_size, style
 from press.audit import allowed_words, typed_numbers
 from tests.book.rendered import REPOSITORY, chapters
@@ -25,7 +24,7 @@ FIGURES = sorted(
     path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
 )
 NAMES = allowed_words(REPOSITORY)
-KEYS = {*hardware.names(), *models.names(), *hardware.DTYPES, *PRECISIONS}
+KEYS = {*hardware.names(), *models.names(), *hardware.DTYPES}
 COLOUR = re.compile("#[0-9a-f]{6}")
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")  # of str.format
 GROUNDS = {"light": "#fefdfb", "dark": "#15171a"}
@@ -106,7 +105,7 @@ def typed_in(source: str) -> list[str]:
         ('def draw():\n    """At 80 GiB."""', []),
         ('note(f"{time:.2f} ms")', []),
         ('note("{:.0f} ms".format(time))', []),
-        ('note("an H100 in FP16", color="#1f2328", key="tpu-v5p", dtype="float32")', []),
+        ('note("an H100 in FP16", color="#1f2328", key="tpu-v5p", dtype="fp32")', []),
     ],
 )
 def test_typed_numbers_are_found(source: str, typed: list[str]) -> None:

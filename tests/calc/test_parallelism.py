@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, collectives, hardware, models, parallelism, quantity, runs
+from calc import InputError, collectives, hardware, models, parallelism, quantity, roofline, runs
 from calc.parallelism import Layout, Link, memory_per_device, training_step
 
 LLAMA = models.get("llama-3-70b")
@@ -73,14 +73,14 @@ def step(
     inner: Link = NVLINK,
     outer: Link = NETWORK,
     **more: object,
-) -> parallelism.Step:
+) -> roofline.StepTime:
     given = {"length": 8192, "sequences": 1, "efficiency": 0.7, "device": hardware.H100} | more
     return training_step(LLAMA, layout, inner=inner, outer=outer, **given)  # type: ignore[arg-type]
 
 
 def test_one_device_computes_and_nothing_else() -> None:
     alone = step(Layout(), efficiency=1)
-    assert alone.lower == alone.upper == alone.times["compute"]
+    assert alone.lower == alone.upper == alone.parts["compute"]
     assert alone.bound == "compute"
     # Attention is recomputed, so a little less than the peak is progress.
     assert 0.9 < alone.mfu[0].magnitude < 1
@@ -103,7 +103,7 @@ def test_bounds_and_monotony(
     layout = Layout(data, tensor, pipeline, microbatches, sharding)
     slow = step(layout)
     assert slow.lower <= slow.upper <= 4 * slow.lower * (1 + 1e-12)
-    assert slow.lower == max(slow.times.values()) == slow.times[slow.bound]
+    assert slow.lower == max(slow.parts.values()) == slow.parts[slow.bound]
     assert slow.mfu[0] <= slow.mfu[1] <= quantity(0.7 * (1 + 1e-12), "")
     fast = step(
         layout,
