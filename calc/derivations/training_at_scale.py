@@ -10,7 +10,8 @@ from calc.core.units import Quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
-from calc.parallelism import DeviceMemory, Layout, Link, Step
+from calc.parallelism import DeviceMemory, Layout, Link
+from calc.roofline import StepTime
 
 LLAMA = models.get("llama-3-70b")
 
@@ -43,7 +44,11 @@ class ShardedStates:
         ("… and recomputed", Layout(data=devices, sharding=3), "full"),
         (f"{slices} slices, {copies} copies", Layout(data=copies, tensor=slices), "selective"),
         ("… with ZeRO 1", Layout(data=copies, tensor=slices, sharding=1), "selective"),
-        ("8 slices, 8 stages", Layout(tensor=8, pipeline=8, microbatches=8), "selective"),
+        (
+            f"{slices} slices, {copies} stages",
+            Layout(tensor=slices, pipeline=copies, microbatches=copies),
+            "selective",
+        ),
     )
 
     held = tuple(map(_held, ways, repeat(length)))
@@ -75,7 +80,7 @@ class Cuts:
     link_ratio = (h100.link_bandwidth / AnchorBandwidths.infiniband).to("")
 
     @classmethod
-    def step(cls, layout: Layout, recomputation: str = "selective") -> Step:
+    def step(cls, layout: Layout, recomputation: str = "selective") -> StepTime:
         """A step of the batch; slices that do not fit a node talk over its network."""
         return parallelism.training_step(
             cls.model,
@@ -160,14 +165,14 @@ class StepBounds:
     across = Cuts.step(Cuts.sliced(Cuts.devices, 2 * Cuts.node))
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
 
-    compute = step.times["compute"]
+    compute = step.parts["compute"]
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
     across_most = across.mfu[1].to("%")
-    across_tensor = across.times["tensor"]
+    across_tensor = across.parts["tensor"]
     last_least = last.mfu[0].to("%")
-    last_compute = last.times["compute"]
-    last_data = last.times["data"]
+    last_compute = last.parts["compute"]
+    last_data = last.parts["data"]
 
 
 class CountedTwice:

@@ -1,0 +1,292 @@
+"""`_quarto.yml`, the only list of chapters, titles, parts and formats, read into a `Book`."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from press.errors import Problems, stop
+from press.reading.settings import read_yaml
+
+# Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.
+LOOK = dict.fromkeys(
+    ["theme", "css", "toc", "toc-depth", "number-depth", "html-math-method", "fig-format"]
+)
+LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont", "fontsize"])
+# The same for typst. Quarto's PDF cites as the pages do only with `citeproc`, numbers formulas
+# without a label unless a `#set` line forbids it, and finds figures' typefaces in `font-paths`.
+TYPST = LOOK | {"citeproc": None, "font-paths": None, "include-before-body": {"text": None}}
+EXECUTE = ["echo", "eval", "output", "warning"]
+TIMEOUT = 600.0  # seconds, for a cell or an inline value
+# What an address or some system gives a meaning of its own, so that links to it would be dead.
+NO_NAME = re.compile(r'[?:\\#%"*<>|]')
+BOOK = ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
+BOOK += ["repo-url", "repo-actions", "issue-url"]
+KNOWN: dict[str, Any] = {
+    "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),
+    "book": dict.fromkeys(BOOK) | {"page-footer": {"center": None}},
+    "format": {"html": LOOK, "typst": TYPST},
+    "execute": dict.fromkeys([*EXECUTE, "timeout"]),
+    **dict.fromkeys(["bibliography", "csl", "lang", "jupyter", "number-sections"]),
+}
+
+Key = tuple[str | int, ...]
+
+TEXTS: list[Key] = [("project", key) for key in ("type", "output-dir", "execute-dir")]
+TEXTS += [("book", key) for key in ("title", "subtitle", "description", "output-file")]
+TEXTS += [("book", key) for key in ("repo-url", "issue-url")]
+TEXTS += [(key,) for key in ("csl", "lang", "jupyter")]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    file: str  # relative to the project, as `_quarto.yml` spells it
+    part: int  # index in Book.parts, -1 outside parts
+    appendix: bool
+
+    @property
+    def href(self) -> str:
+        return self.file.removesuffix(".qmd") + ".html"
+
+
+@dataclass(frozen=True)
+class Book:
+    root: Path
+    title: str
+    subtitle: str
+    authors: list[str]
+    description: str
+    lang: str
+    chapters: list[Chapter]
+    parts: list[str]
+    formats: list[str]  # of "html" and "typst"
+    bibliography: list[Path]
+    csl: Path | None
+    execute: dict[str, bool]
+    execute_in_project: bool
+    timeout: float  # seconds, for a cell or an inline value
+    output: Path
+    pdf_name: str
+    footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
+    report_at: str  # where errors are reported, "" as long as no address is known
+    lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
+
+
+def read_book(root: Path) -> Book:
+    path = root / "_quarto.yml"
+    if not path.is_file():
+        stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
+    written = path.read_bytes()
+    try:
+        text = written.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        stop("this file is not UTF-8 text.", path.name, line)
+    return _Reader(root, *read_yaml(text, path.name)).book()
+
+
+class _Reader:
+    def __init__(self, root: Path, settings: dict[str, Any], lines: dict[Key, int]) -> None:
+        self.root = root
+        self.settings = settings
+        self.lines = lines
+        self.problems = Problems()
+        self.chapters: list[Chapter] = []
+        self.parts: list[str] = []
+
+    def refuse(self, key: Key, sentence: str) -> None:
+        self.problems.add("_quarto.yml", self.lines.get(key, 1), sentence)
+
+    def book(self) -> Book:
+        settings = self.settings
+        if isinstance(settings.get("format"), str):
+            settings["format"] = {settings["format"]: None}
+        self.check_keys(settings, KNOWN, ())
+        self.check_texts(settings)
+        self.problems.stop_if_any()
+
+        book = settings.get("book") or {}
+        project = settings.get("project") or {}
+        execute = settings.get("execute") or {}
+        timeout = execute.pop("timeout", TIMEOUT)
+        where = project.get("execute-dir", "file")
+        output = Path(os.path.normpath(self.root / (project.get("output-dir") or "_book")))
+        bibliography = settings.get("bibliography") or []
+        bibliography = [bibliography] if isinstance(bibliography, str) else bibliography
+        authors = book.get("author") or []
+        authors = authors if isinstance(authors, list) else [authors]
+
+        if project.get("type") != "book":
+            self.refuse(("project",), "`project.type` must be `book`.")
+        if not isinstance(book.get("title"), str):
+            self.refuse(("book",), "`book.title` is needed, as text.")
+        for key, value in execute.items():
+            if not isinstance(value, bool):
+                self.refuse(("execute", key), f"`execute.{key}` is true or false, not {value!r}.")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+            sentence = f"`execute.timeout` is a number of seconds above 0, not {timeout!r}."
+            self.refuse(("execute", "timeout"), sentence)
+        if settings.get("jupyter", "python3") != "python3":
+            self.refuse(("jupyter",), "press runs chapters with `jupyter: python3` only.")
+        if settings.get("number-sections", True) is not True:
+            self.refuse(("number-sections",), "press always numbers sections.")
+        self.check_typst((settings.get("format") or {}).get("typst"))
+        if where not in ("file", "project"):
+            self.refuse(("project", "execute-dir"), "`execute-dir` is `file` or `project`.")
+        if self.root.resolve() not in output.resolve().parents:
+            self.refuse(("project", "output-dir"), "`output-dir` must be a folder in the project.")
+        elif not output.name.startswith("_"):
+            # A build replaces the whole folder, so it must not be one that holds sources.
+            self.refuse(("project", "output-dir"), "`output-dir` must begin with _, as _book does.")
+        for key, name in [("bibliography", name) for name in bibliography] + [
+            ("csl", settings.get("csl"))
+        ]:
+            if name and not (self.root / name).is_file():
+                self.refuse((key,), f"the file {name}, given as {key}, does not exist.")
+        self.add_chapters(book.get("chapters"), ("book", "chapters"), False)
+        if "appendices" in book:
+            self.add_chapters(book["appendices"], ("book", "appendices"), True)
+        if self.chapters and self.chapters[0].file != "index.qmd":
+            self.refuse(("book", "chapters"), "the first chapter must be index.qmd.")
+        footer = self.footer((book.get("page-footer") or {}).get("center"))
+        report_at = self.report_at(book)
+        self.problems.stop_if_any()
+        return Book(
+            root=self.root,
+            title=book["title"],
+            subtitle=str(book.get("subtitle") or ""),
+            authors=[str(a["name"]) if isinstance(a, dict) else str(a) for a in authors],
+            description=str(book.get("description") or ""),
+            lang=str(settings.get("lang") or "en"),
+            chapters=self.chapters,
+            parts=self.parts,
+            formats=list(settings.get("format") or ["html"]),
+            bibliography=[self.root / name for name in bibliography],
+            csl=self.root / settings["csl"] if settings.get("csl") else None,
+            execute=dict.fromkeys(EXECUTE, True) | execute,
+            execute_in_project=where == "project",
+            timeout=timeout,
+            output=output,
+            # Quarto's rule for the name of a book's file.
+            pdf_name=re.sub(r"[ <>()|:&;#?*'\\/]", "-", book.get("output-file") or book["title"])
+            + ".pdf",
+            footer=footer,
+            report_at=report_at,
+            lines=self.lines,
+        )
+
+    def check_texts(self, settings: dict[str, Any]) -> None:
+        """Refuses what is not text where text is needed, and lists that hold anything else."""
+        book = settings.get("book") or {}
+        found: list[tuple[Key, Any]] = []
+        for key in TEXTS:
+            section = settings if len(key) == 1 else settings.get(str(key[0])) or {}
+            found.append((key, section.get(str(key[-1]))))
+        for key, value in [
+            (("bibliography",), settings.get("bibliography")),
+            (("book", "author"), book.get("author")),
+        ]:
+            if isinstance(value, list):
+                found += [((*key, i), item) for i, item in enumerate(value)]
+            else:
+                found.append((key, value))
+        for key, value in found:
+            if key[:2] == ("book", "author") and isinstance(value, dict):
+                if not isinstance(value.get("name"), str):
+                    self.refuse(key, "an author needs a `name`, as text.")
+            elif value is None and not isinstance(key[-1], int):
+                pass  # the key is not given, or without a value
+            elif not isinstance(value, str):
+                name = ".".join(str(part) for part in key if isinstance(part, str))
+                self.refuse(key, f"`{name}` needs text, not {value!r}.")
+
+    def footer(self, items: Any) -> list[tuple[str, str]]:
+        key: Key = ("book", "page-footer", "center")
+        files = {chapter.file for chapter in self.chapters}
+        links: list[tuple[str, str]] = []
+        for i, item in enumerate(items if isinstance(items, list) else [items] if items else []):
+            match item:
+                case {"text": str(text), "href": str(href)} if (
+                    len(item) == 2 and href.split("#")[0] in files
+                ):
+                    links.append((text, href))
+                case _:
+                    self.refuse(
+                        (*key, i), "an entry of the footer is a `text` and the `href` of a chapter."
+                    )
+        return links
+
+    def report_at(self, book: dict[str, Any]) -> str:
+        """Quarto's rule: the address given, or the one that goes with the repository's."""
+        actions = book.get("repo-actions") or []
+        if actions not in ([], ["issue"], "issue"):
+            self.refuse(("book", "repo-actions"), "press knows `issue` alone here.")
+        repository = str(book.get("repo-url") or "")
+        asked = book.get("issue-url") or (repository and f"{repository.rstrip('/')}/issues/new")
+        return str(asked) if actions else ""
+
+    def check_typst(self, found: Any) -> None:
+        """What stands before Quarto's PDF may set how it looks, and print nothing."""
+        found = found if isinstance(found, dict) else {}
+        if found.get("citeproc", True) is not True:
+            self.refuse(("format", "typst", "citeproc"), "press always cites by `citeproc`.")
+        before = found.get("include-before-body") or {}
+        for line in str(before.get("text") or "").splitlines():
+            if not re.match(r"#(show [\w.]+: )?set \w|//|\s*$", line):
+                self.refuse(
+                    ("format", "typst", "include-before-body", "text"),
+                    f"press takes `#set` and `#show …: set` lines here, not `{line.strip()}`.",
+                )
+
+    def check_keys(self, found: dict[str, Any], known: dict[str, Any], key: Key) -> None:
+        for name, value in found.items():
+            here = (*key, name)
+            dotted = ".".join(map(str, here))
+            if name not in known:
+                sentence = f"press does not read the key `{dotted}`; here it knows"
+                self.refuse(here, f"{sentence} {', '.join(known)}.")
+            elif isinstance(known[name], dict) and isinstance(value, dict):
+                self.check_keys(value, known[name], here)
+            elif isinstance(known[name], dict) and value not in (None, "default"):
+                self.refuse(here, f"`{dotted}` needs keys below it.")
+
+    def add_chapters(self, items: Any, key: Key, appendix: bool) -> None:
+        if not isinstance(items, list) or not items:
+            self.refuse(key, f"`{key[-1]}` must be a list of .qmd files.")
+            return
+        if appendix and len(items) > 26:
+            self.refuse((*key, 26), "appendices are lettered A to Z; this is the 27th.")
+        for i, item in enumerate(items):
+            here = (*key, i)
+            if not isinstance(item, dict):
+                self.add_chapter(item, here, -1, appendix)
+            elif set(item) != {"part", "chapters"} or appendix:
+                self.refuse(here, "an entry is the name of a .qmd file, or `part` and `chapters`.")
+            elif not isinstance(item["part"], str) or item["part"].endswith(".qmd"):
+                self.refuse(here, "a part is a title, in press not a file.")
+            elif not isinstance(item["chapters"], list) or not item["chapters"]:
+                self.refuse((*here, "chapters"), "`chapters` must be a list of .qmd files.")
+            else:
+                self.parts.append(item["part"])
+                for j, name in enumerate(item["chapters"]):
+                    self.add_chapter(name, (*here, "chapters", j), len(self.parts) - 1, False)
+
+    def add_chapter(self, name: Any, key: Key, part: int, appendix: bool) -> None:
+        if not isinstance(name, str) or not name.endswith(".qmd"):
+            self.refuse(key, f"a chapter is the name of a .qmd file, not {name!r}.")
+        elif sign := NO_NAME.search(name):
+            sentence = f"a chapter's name cannot hold `{sign[0]}`: links to it would be dead."
+            self.refuse(key, sentence)
+        elif Path(name).is_absolute() or ".." in Path(name).parts:
+            self.refuse(key, f"the chapter {name} lies outside the project.")
+        elif (plain := os.path.normpath(name)) != name:
+            self.refuse(key, f"write {plain}, not {name}.")
+        elif not (self.root / name).is_file():
+            self.refuse(key, f"the chapter {name} does not exist.")
+        elif any(name == chapter.file for chapter in self.chapters):
+            self.refuse(key, f"the chapter {name} is listed twice.")
+        else:
+            self.chapters.append(Chapter(name, part, appendix))

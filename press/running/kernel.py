@@ -1,0 +1,491 @@
+"""The Python processes that run chapters, as Jupyter's kernel would: IPython without a screen.
+
+One process waits for press, and makes a copy of itself for each chapter, so that what they all need
+is imported once. A copy reads what to run from its connection and answers with a line for each
+cell and inline value, then one with the files that the chapter read, so that its results count no
+longer than they do. The first process runs nothing of a book, so that nothing keeps it from ending
+a chapter, with all that this has started, when press says so or has ended. A chapter sees nothing
+of it but IPython.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import io
+import json
+import logging
+import os
+import random
+import re
+import signal
+import socket
+import stat
+import sys
+import sysconfig
+import tempfile
+import warnings
+from collections import Counter
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.pylabtools import print_figure
+from traitlets.config import Config
+
+NARROW_PAGE = [3.5, 2.6]  # inches, as matplotlib's `figure.figsize`; what is tight adds a margin
+PRINTING = {"bbox_inches": "tight", "metadata": {"Date": None}}
+
+# Half a second for every chapter that draws or computes. No module of the book: those may change.
+COMMON = ["matplotlib.figure", "pint"]
+
+outputs: list[dict[str, Any]] = []  # of the piece that is running
+errors: list[tuple[str, str]] = []
+
+
+class Stream(io.TextIOBase):
+    """What Python prints goes to the outputs; what other programs print, to a file until then."""
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        self.name = name
+        self.descriptor = descriptor
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 (the process ends it)
+        os.dup2(self.file.fileno(), descriptor)
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        last = outputs[-1] if outputs else {}
+        if last.get("output_type") == "stream" and last["name"] == self.name:
+            last["text"] += text
+        elif text:
+            outputs.append({"output_type": "stream", "name": self.name, "text": text})
+        return len(text)
+
+    def collect(self) -> None:
+        self.file.seek(0)
+        self.write(self.file.read().decode(errors="replace"))
+        self.file.seek(0)
+        self.file.truncate()
+
+
+class Shown(DisplayHook):
+    """Takes the value of a cell's last line."""
+
+    def write_output_prompt(self) -> None: ...
+    def finish_displayhook(self) -> None: ...
+
+    def write_format_data(self, format_dict: dict[str, Any], md_dict: object = None) -> None:
+        outputs.append({"output_type": "execute_result", "data": format_dict})
+
+
+class Displayed(DisplayPublisher):
+    """Takes what a cell displays."""
+
+    def publish(self, data: dict[str, Any], *_: object, **__: object) -> None:
+        outputs.append({"output_type": "display_data", "data": data})
+
+    def clear_output(self, wait: bool = False) -> None:
+        outputs.clear()
+
+
+class Shell(InteractiveShell):
+    def _showtraceback(self, kind: type, error: object, traceback: object) -> None:
+        errors.append((kind.__name__, str(error)))
+
+
+def drawn(figure: object) -> str | None:
+    """A figure as SVG, without the half that no eye can see: names, blanks, millionths."""
+    whole = print_figure(figure, "svg", **PRINTING)
+    if whole is None:  # there is nothing in it
+        return None
+    svg = str(whole)
+    # Numbered as they occur: matplotlib's own names are of another order in every process.
+    used = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    short = {name: f"p{number}" for number, name in enumerate(used)}
+    svg = re.sub(r' id="([^"]*)"', lambda m: f' id="{short[m[1]]}"' if m[1] in short else "", svg)
+    svg = re.sub(r'(href="#|url\(#)([^")]+)', lambda m: m[1] + short[m[2]], svg)
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r'(?<= )(?:d|x|y|x1|x2|y1|y2|points)="[^"]*"', _shortened, svg)
+    svg = re.sub(r"\n +<", "\n<", svg)
+    svg = re.sub(r"(?<=\n)<g>\n(<(?:path|text|use)\b[^\n]*\n)</g>\n", r"\1", svg)
+    svg = re.sub(r'<path [^>]*style="fill: none; opacity: 0"/>\n', "", svg)
+    svg = re.sub(r'(?:^<path d="[^"]*"(.*)\n)(?:^<path d="[^"]*"\1\n)+', _joined, svg, flags=re.M)
+    svg = re.sub(r' d="([^CQ"]*)"', _by_steps, svg)
+    svg = re.sub(r' clip-path="([^"]*)" style="([^"]*)"', r' style="\2; clip-path: \1"', svg)
+    return _said_once(svg)
+
+
+def _said_once(svg: str) -> str:
+    """Styles that repeat, as classes: half of a drawing's bytes otherwise."""
+    styles = Counter(re.findall(r' style="([^"]*)"', svg))
+    classes = {style: f"s{number}" for number, style in enumerate(styles) if styles[style] > 1}
+    for style, name in classes.items():
+        svg = svg.replace(f' style="{style}"', f' class="{name}"')
+    rules = "".join(f".{name}{{{style}}}" for style, name in classes.items())
+    return svg.replace("</style>", f"{rules}</style>", 1)
+
+
+def _joined(strokes: re.Match[str]) -> str:
+    """Strokes that follow one another and look alike, as one; not where they shine through."""
+    if "fill: none" not in strokes[1] or "opacity" in strokes[1]:
+        return strokes[0]
+    whole = " ".join(re.findall(r' d="([^"]*)"', strokes[0]))
+    return f'<path d="{whole}"{strokes[1]}\n'
+
+
+def _shortened(attribute: re.Match[str]) -> str:
+    text = re.sub(
+        r"\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), attribute[0]
+    )
+    return re.sub(r"\s+", " ", text).replace(' "', '"')
+
+
+def _by_steps(path: re.Match[str]) -> str:
+    """Straight lines, each from where the last one ended: half the digits.
+
+    Counted in hundredths, so that no rounding adds up.
+    """
+    x = y = 0
+    text = ""
+    for stroke in path[1].split("M")[1:]:
+        numbers = [round(100 * float(number)) for number in re.findall(r"[\d.-]+", stroke)]
+        text += "m"
+        for place in zip(numbers[::2], numbers[1::2], strict=True):
+            text += f" {(place[0] - x) / 100:g} {(place[1] - y) / 100:g}"
+            x, y = place
+        if "z" in stroke:
+            text += "z"
+            x, y = numbers[:2]
+    text = text.replace("m ", "m").replace(" -", "-")
+    return f' d="{re.sub(r"(?<![0-9])0[.]", ".", text)}"'
+
+
+class Chapter:
+    """One chapter's shell."""
+
+    def __init__(self) -> None:
+        config = Config()
+        config.HistoryManager.enabled = False
+        # The inline backend, once a chapter imports pyplot, sets its own printer from these.
+        config.InlineBackend.figure_formats = {"svg"}
+        config.InlineBackend.print_figure_kwargs = PRINTING
+        self.shell: Any = Shell.instance(
+            config=config, displayhook_class=Shown, display_pub_class=Displayed
+        )
+        printer: Any = self.shell.display_formatter
+        svg = printer.formatters["image/svg+xml"]
+        svg.for_type_by_name("matplotlib.figure", "Figure", drawn)
+        self.streams = [Stream("stdout", 1), Stream("stderr", 2)]
+        sys.stdout, sys.stderr = self.streams
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+
+    def run(self, code: str) -> list[dict[str, Any]]:
+        outputs.clear()
+        process = os.getpid()
+        result: Any = self.shell.run_cell(code, store_history=True)
+        if os.getpid() != process:  # a copy that the cell has made of the chapter
+            os._exit(0)
+        if not errors and not result.success:  # a cell that exits is no traceback to IPython
+            errors.append((type(result.error_in_exec).__name__, str(result.error_in_exec)))
+        for stream in self.streams:
+            stream.collect()
+        return list(outputs)
+
+    def value(self, expression: str) -> dict[str, Any]:
+        """Evaluates an inline expression as Quarto does: with the kernel's `user_expressions`."""
+        found: dict[str, Any] = self.shell.user_expressions({"": expression})[""]
+        if found["status"] == "error":
+            errors.append((found["ename"], found["evalue"]))
+        return found
+
+
+# ---- The second drawing of a figure, for a page as narrow as a phone's
+
+
+class Copy:
+    """A copy of this process that draws cells again, and leaves no trace of it outside itself."""
+
+    def __init__(self, chapter: Chapter, pieces: list[dict[str, Any]], done: int) -> None:
+        self.connection, its_end = socket.socketpair()
+        chance = random.getstate()  # which Python seeds anew in a copy
+        with warnings.catch_warnings():  # of threads that the copy lacks: see `copy_for`
+            warnings.simplefilter("ignore")
+            self.pid = os.fork()
+        if self.pid == 0:
+            its_own(its_end.fileno())
+            random.setstate(chance)
+            chapter.streams = []
+            sys.dont_write_bytecode = True
+            sys.addaudithook(end_before_a_trace)
+            its_end.sendall(b"\n")
+            self.serve(chapter, pieces, done, its_end)
+        its_end.close()
+        self.answers = self.connection.makefile("r", encoding="utf-8")
+        self.answers.readline()  # from here on it shares nothing that this process may change
+
+    def serve(
+        self, chapter: Chapter, pieces: list[dict[str, Any]], done: int, connection: socket.socket
+    ) -> NoReturn:
+        drawing = import_module("matplotlib")
+        for line in connection.makefile():
+            for piece in pieces[done : int(line)]:
+                chapter.value(piece["value"]) if "value" in piece else chapter.run(piece["code"])
+            with drawing.rc_context({"figure.figsize": NARROW_PAGE}):
+                found = chapter.run(pieces[int(line)]["code"])
+            done = int(line) + 1
+            svgs = [output.get("data", {}).get("image/svg+xml") for output in found]
+            drawn = json.dumps([[] if errors else svgs, opened])
+            connection.sendall(drawn.encode() + b"\n")
+        os._exit(0)
+
+    def drawings(self, number: int) -> list[str | None]:
+        """What the outputs of a cell show as SVG; nothing where that would leave a trace."""
+        with suppress(ConnectionError, ValueError):
+            self.connection.sendall(f"{number}\n".encode())
+            svgs, read = json.loads(self.answers.readline())
+            for path, value in read.items():
+                opened.setdefault(path, value)
+            return list(svgs)
+        return []
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError, ChildProcessError):  # a cell may have waited for it
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
+def copy_for(number: int, chapter: Chapter, pieces: list[dict[str, Any]], first: Copy) -> Copy:
+    """The copy that draws a cell: one of the process as it is before the cell.
+
+    Where that has threads, which a copy lacks and would wait for, as it does with polars, it is the
+    first one, which runs all that comes before the cell by itself. Those of OpenBLAS end at a fork.
+    """
+    copy = Copy(chapter, pieces, number)
+    with suppress(OSError):
+        if len(os.listdir("/proc/self/task")) == 1:
+            return copy
+    copy.end()
+    return first
+
+
+def its_own(connection: int) -> None:
+    """Makes each file that a copy shares with the process that it is of the copy's own."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            mode = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
+            if descriptor == connection:
+                continue
+            if regular and mode != os.O_WRONLY and descriptor > 2:
+                own = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
+                os.lseek(own, os.lseek(descriptor, 0, os.SEEK_CUR), os.SEEK_SET)
+            else:
+                own = os.open(os.devnull, os.O_RDWR)
+            os.dup2(own, descriptor, inheritable=False)
+            os.close(own)
+
+
+# What a process changes outside of itself, as Python calls it before it happens.
+TRACES = re.compile(
+    r"os\.(?:chmod|chown|exec|fork|kill|link|mkdir|posix_spawn|remove|rename|rmdir|setxattr|spawn|"
+    r"symlink|system|truncate|utime)|pty\.|sqlite3\.|subprocess\.|"
+    r"socket\.(?:bind|connect|sendmsg|sendto)"
+)
+
+
+def end_before_a_trace(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open":
+        path, _, flags = arguments
+        writes = isinstance(flags, int) and flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC)
+        if not writes or not isinstance(path, str | bytes | os.PathLike) or path == os.devnull:
+            return
+    elif not TRACES.match(event):
+        return
+    os._exit(0)
+
+
+# ---- The files that a chapter reads
+
+# What it opened, and its digest just before; None for what it wrote itself.
+opened: dict[str, str | None] = {}
+
+
+def digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def watch() -> None:
+    """Notes every file that this process opens from now on, in Python."""
+    not_read = (".pyc", ".ttf", ".ttc", ".otf", ".afm")  # a module's source counts; no font
+    homes = (sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev")
+    skipped = tuple(os.path.realpath(home) + os.sep for home in homes)
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
+            return
+        flags = arguments[2] if isinstance(arguments[2], int) else 0
+        try:
+            path = os.path.realpath(os.fsdecode(arguments[0]))
+        except (OSError, ValueError):
+            return
+        if path in opened or path.startswith(skipped) or path.endswith(not_read):
+            return
+        if flags & (os.O_TRUNC | os.O_EXCL):
+            opened[path] = None
+        elif flags & os.O_ACCMODE == os.O_WRONLY:
+            return
+        elif os.path.isfile(path) or not os.path.exists(path):
+            opened[path] = None  # for the opening that the digest needs
+            opened[path] = digest(path)
+
+    sys.addaudithook(hook)
+
+
+def files_read(root: str, memory: str) -> list[tuple[str, str]]:
+    """The digest of each file that the chapter read and each module from outside `root`.
+
+    Not what an installation or `memory` holds, nor the list of fonts that matplotlib keeps.
+    """
+    homes = [sys.prefix, *sysconfig.get_paths().values(), memory, __file__]
+    if drawing := sys.modules.get("matplotlib"):
+        homes.append(drawing.get_cachedir())
+    installed = tuple(home + os.sep for home in {*homes, *map(os.path.realpath, homes)})
+    own = {path: value for path, value in opened.items() if value}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not file.startswith(installed):
+            path = os.path.realpath(file)
+            if not path.startswith((os.path.realpath(root) + os.sep, *installed)):
+                own.setdefault(path, digest(path))
+    return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
+
+
+def files_run_with(root: str) -> list[str]:
+    """The project's modules that the chapter imported, and what it opened beside them."""
+    home = os.path.realpath(root) + os.sep
+    found = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = {os.path.realpath(file) for file in found if file and not file.startswith(sys.prefix)}
+    own = {file for file in own if file.startswith(home)}
+    folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
+    own |= {file for file, value in opened.items() if value and os.path.dirname(file) in folders}
+    return sorted(file.removeprefix(home) for file in own)
+
+
+# ---- The talk with press
+
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def prctl(*arguments: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(*arguments)
+
+
+def main() -> None:
+    """Imports what most chapters do, then waits at its input, a socket, for what press says.
+
+    That is the number of a chapter, with its connection, or by itself to end it.
+    """
+    # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    for name in COMMON:
+        with suppress(ImportError):
+            import_module(name)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # the parent of what chapters leave behind
+    control = socket.socket(fileno=0)
+    chapters: dict[bytes, int] = {}
+    while True:
+        number, descriptors, _, _ = socket.recv_fds(control, 4, 1)
+        if not number:  # press has ended
+            break
+        if not descriptors:
+            end(chapters.pop(number))
+        elif chapter := os.fork():
+            chapters[number] = chapter
+            os.close(descriptors[0])
+        else:
+            control.close()
+            run(socket.socket(fileno=descriptors[0]))
+        if not chapters:
+            end_orphans()
+    for chapter in chapters.values():
+        end(chapter)
+    end_orphans()
+
+
+def end(chapter: int) -> None:
+    for kill in (os.killpg, os.kill):  # it may not have come to have a group yet
+        with suppress(ProcessLookupError):
+            kill(chapter, signal.SIGKILL)
+    os.waitpid(chapter, 0)
+
+
+def end_orphans() -> None:
+    """Ends what chapters have started in groups of their own: once they have ended it is ours."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    with suppress(OSError):
+        while pids := children.read_text("ascii").split():
+            for pid in map(int, pids):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def run(connection: socket.socket) -> NoReturn:
+    os.setpgid(0, 0)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    connection.set_inheritable(False)  # to the programs that a chapter starts
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    answers = connection.makefile("w", encoding="utf-8")
+
+    def answer(value: object) -> None:
+        answers.write(json.dumps(value, default=repr) + "\n")
+        answers.flush()
+
+    request = json.loads(connection.makefile("r", encoding="utf-8").readline())
+    os.chdir(request["folder"])
+    sys.path.insert(0, "")
+    os.environ["IPYTHONDIR"] = request["memory"] + "/ipython"  # none of the author's settings
+    chapter = Chapter()
+    pieces = request["pieces"]
+    first = Copy(chapter, pieces, 0) if any(piece.get("draws") for piece in pieces) else None
+    answer("ready")
+    watch()
+    for number, piece in enumerate(pieces):
+        if "value" in piece:
+            answer({"output": chapter.value(piece["value"]), "errors": errors})
+        elif first and piece["draws"]:
+            copy = copy_for(number, chapter, pieces, first)
+            found = chapter.run(piece["code"])
+            answer({"output": found, "errors": errors})
+            drawn = any("image/svg+xml" in output.get("data", {}) for output in found)
+            if not errors:
+                answer({"output": copy.drawings(number) if drawn else [], "errors": []})
+            if copy is not first:
+                copy.end()
+        else:
+            answer({"output": chapter.run(piece["code"]), "errors": errors})
+        if errors:
+            break
+    else:
+        root = request["root"]
+        answer([files_read(root, request["memory"]), files_run_with(root)])
+    os._exit(0)  # no thread or exit handler of a chapter can hold press up
+
+
+if __name__ == "__main__":
+    main()

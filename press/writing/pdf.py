@@ -1,0 +1,276 @@
+"""The PDF: the whole book as one typst document, set with the theme's `book.typ`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, TypedDict
+
+from press.document.dressing import Dresser
+from press.document.page import PAGE, Page
+from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw
+from press.document.showing import typst_width
+from press.document.weave import FIGURE
+from press.edition import Edition
+from press.errors import Problems, stop
+from press.files import FONTS, THEME
+from press.reading.project import Book
+from press.writing.site import roman
+
+IMPORT = '#import "book.typ": *\n'
+
+# Pandoc's typst for these is wrong or too wide.
+TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
+
+
+class Set(TypedDict):
+    """A page in typst."""
+
+    typst: str
+    log: str  # pandoc's warnings
+    pictures: dict[str, str]  # the name of each picture in it, by its address
+
+
+def page_typst(page: Page) -> Set:
+    dresser = _Typst(page)
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
+    text, log = convert(dresser.dress(page.blocks), arguments)
+    return {"typst": text, "log": log, "pictures": dresser.pictures}
+
+
+def write_pdf(
+    book: Book, edition: Edition, pages: list[Page], texts: list[Set], folder: Path, target: Path
+) -> None:
+    """Makes the PDF; `folder` is an empty one for the sources that typst reads."""
+    import pikepdf
+
+    _check_math(pages, [text["log"] for text in texts])
+    for page, text in zip(pages, texts, strict=True):
+        for source, name in text["pictures"].items():
+            if source.startswith(FIGURE):
+                drawing = page.woven.figures[source.removeprefix(FIGURE)]
+                (folder / name).write_text(drawing.svg, "utf-8")
+            else:
+                shutil.copyfile(book.root / source.removeprefix(PAGE), folder / name)
+    body = ""
+    part = -1
+    for number, (page, text) in enumerate(zip(pages, texts, strict=True)):
+        chapter = page.chapter
+        if chapter.part != part and chapter.part >= 0:
+            title = _text(book.parts[chapter.part])
+            body += f'#part("{roman(chapter.part + 1)}", [{title}])\n\n'
+        part = chapter.part
+        own = f"chapter-{number}.typ"  # a file of its own, which typst reads again if it changes
+        (folder / own).write_text(f"{IMPORT}{text['typst']}\n", encoding="utf-8")
+        body += f'#include "{own}"\n'
+    opening = (
+        f"{IMPORT}#show: book.with(title: [{_text(book.title)}], "
+        f"subtitle: {f'[{_text(book.subtitle)}]' if book.subtitle else 'none'}, "
+        f"authors: ({''.join(json.dumps(a, ensure_ascii=False) + ', ' for a in book.authors)}), "
+        f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}")\n\n'
+    )
+    (folder / "main.typ").write_text(opening + body, encoding="utf-8")
+    shutil.copyfile(THEME / "book.typ", folder / "book.typ")
+    when = datetime.fromisoformat((edition.date or "1980-01-01") + "T00:00:00+00:00")
+    try:
+        pdf = _compiler(folder).compile(timestamp=int(when.timestamp()))
+    except RuntimeError as error:
+        stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
+    # typst writes each tag and each link by itself and in full; packed they take a third.
+    (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time
+    with pikepdf.open(folder / "book.pdf") as document:
+        document.save(
+            target, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
+        )
+
+
+@cache
+def _compiler(folder: Path) -> Any:
+    """Kept while the process lives: what typst has set once, it does not set again."""
+    import typst
+
+    return typst.Compiler(
+        folder / "main.typ", root=folder, font_paths=[FONTS], ignore_system_fonts=True
+    )
+
+
+def _built(edition: Edition) -> str:
+    version = f"Version {edition.version}" if edition.version else ""
+    commit = f"built from commit {edition.commit}" if edition.commit else ""
+    return ", ".join(filter(None, [version, commit]))
+
+
+def _text(words: str) -> str:
+    return re.sub(r"([\\#$*_`<>@\[\]~/=+\-])", r"\\\1", words)
+
+
+def _check_math(pages: list[Page], logs: list[str]) -> None:
+    problems = Problems()
+    refused = re.compile(r"Could not convert TeX math (.*?), rendering as TeX", re.DOTALL)
+    for page, log in zip(pages, logs, strict=True):
+        for tex in map(str.strip, refused.findall(log)):
+            line = page.woven.line_of(re.escape(tex), re.escape(tex.split("\n")[0]))
+            sentence = f"the PDF cannot set this math: `{' '.join(tex.split())[:60]}`."
+            problems.add(page.chapter.file, line, sentence)
+    problems.stop_if_any()
+
+
+def _label(file: str, anchor: str) -> str:
+    name = re.sub(r"[^\w]+", "-", file.removesuffix(".qmd"))
+    return f"{name}--{anchor}" if anchor else f"{name}--start"
+
+
+class _Typst(Dresser):
+    """Turns one page's nodes into calls of the functions of `book.typ`."""
+
+    without = "html"
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.pictures: dict[str, str] = {}
+
+    def anchor(self, identifier: str) -> str:
+        return f"<{_label(self.page.chapter.file, identifier)}>" if identifier else "none"
+
+    def picture(self, source: str) -> str:
+        """The path of a picture as a typst string."""
+        if source.startswith(FIGURE):
+            name = source.removeprefix(FIGURE) + ".svg"
+        else:
+            name = re.sub(r"[^\w.]+", "-", source.removeprefix(PAGE))
+        self.pictures[source] = name
+        return _quoted(name)
+
+    def on_math(self, node: Node) -> Node:
+        form, tex = node["c"]
+        for pattern, new in TEX_FIXES:
+            tex = re.sub(pattern, new, tex)
+        return {"t": "Math", "c": [form, tex]}
+
+    def on_code(self, node: Node) -> Node:  # which pandoc, colouring code, would make plain text of
+        return raw("typst", f"#raw({_quoted(node['c'][1])});", "RawInline")
+
+    def on_image(self, node: Node) -> Node:
+        path = self.picture(node["c"][2][0])
+        image = f"image({path}, alt: {_quoted(_alt(node))}{_width(attribute(node)[2])})"
+        return raw("typst", f"#box({image})", "RawInline")
+
+    def on_span(self, node: Node) -> list[Node]:
+        identifier, _, _ = attribute(node)
+        mark = [raw("typst", f"#metadata(none){self.anchor(identifier)}", "RawInline")]
+        return [*(mark if identifier else []), *self.dress(node["c"][1])]
+
+    def on_header(self, node: Node) -> Node:
+        level = node["c"][0]
+        identifier, _, values = attribute(node)
+        number = values.get("number", "")
+        inside = _truth(self.page.chapter.part >= 0)
+        if level == 1:
+            opening = f'#chapter("{number}", ['
+            closing = f"], {self.anchor('start')}, in-part: {inside})"
+            if identifier:
+                closing += f"#metadata(none){self.anchor(identifier)}"
+        else:
+            opening = f'#section({level}, "{number}", ['
+            closing = f"], {self.anchor(identifier)}, in-part: {inside})"
+        return _wrapped(opening, self.dress(node["c"][2]), closing)
+
+    def on_link(self, node: Node) -> list[Node] | None:
+        target = node["c"][2][0]
+        if not target.startswith(PAGE):
+            return None
+        file, _, anchor = target.removeprefix(PAGE).partition("#")
+        words = self.dress(node["c"][1])
+        if not file.endswith(".qmd"):
+            return words  # a file that only the site carries
+        opening = raw("typst", f"#link(<{_label(file, anchor)}>)[", "RawInline")
+        return [opening, *words, raw("typst", "]", "RawInline")]
+
+    def figure(
+        self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
+    ) -> list[Node]:
+        path = self.picture(image["c"][2][0])
+        alt = _quoted(values["alt"])
+        body = raw("typst", f"#image({path}, alt: {alt}{_width(values)})")
+        if not caption and not identifier:
+            return _in("#align(center)[", [body])
+        opening = f"#numbered-figure([{_named(values['label'])}], ["
+        return self.captioned(opening, caption, f"alt: {alt}", identifier, [body])
+
+    def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
+        body = self.dress([table])
+        if not caption and not identifier:
+            return body
+        opening = f"#numbered-table([{_named(label)}], ["
+        return self.captioned(opening, caption, f"tall: {_tall(table)}", identifier, body)
+
+    def captioned(
+        self, opening: str, caption: list[Node], more: str, identifier: str, body: list[Node]
+    ) -> list[Node]:
+        closing = raw("typst", f"], {more}, anchor: {self.anchor(identifier)})[")
+        words = plain(*self.dress(caption))
+        return [raw("typst", opening), words, closing, *body, raw("typst", "]")]
+
+    def equation(self, identifier: str, number: str, math: list[Node]) -> Node:
+        inlines = self.dress(math)
+        if not identifier:
+            return plain(*inlines)
+        call = f'#numbered-equation("{number}", {self.anchor(identifier)})['
+        return _wrapped(call, inlines, "]")
+
+    def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+        tall = _truth(len(plain_text(body)) > 1200)
+        head = _wrapped(f'#callout("{kind}", [', self.dress(title), f"], tall: {tall})[")
+        return [head, *self.dress(body), raw("typst", "]")]
+
+    def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> list[Node]:
+        inner = self.dress(blocks)
+        if classes == ["sheet"]:
+            return _in("#sheet[", inner)
+        if "cell-output" in classes:
+            return _in("#cell-output[", inner)
+        if "csl-entry" in classes:
+            return _in(f"#reference-entry({self.anchor(identifier)})[", inner)
+        return inner
+
+
+def _in(opening: str, blocks: list[Node]) -> list[Node]:
+    return [raw("typst", opening), *blocks, raw("typst", "]")]
+
+
+def _named(label: str) -> str:
+    return f"{label}:" if label else ""
+
+
+def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
+    return plain(raw("typst", opening, "RawInline"), *inlines, raw("typst", closing, "RawInline"))
+
+
+def _tall(table: Node) -> str:
+    """Whether a table takes more than half a page, as far as one can tell.
+
+    Typst's `measure` would know; it takes as long as the setting of a third of the book.
+    """
+    *_, head, bodies, _ = table["c"]
+    rows = len(head[1]) + sum(len(body[3]) for body in bodies)
+    return _truth(rows + len(plain_text(table)) / 150 > 22)
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _width(values: dict[str, str]) -> str:
+    return f", width: {typst_width(values['width'])}" if "width" in values else ""
+
+
+def _alt(image: Node) -> str:
+    return attribute(image)[2].get("fig-alt", "") or plain_text(image["c"][1])
