@@ -66,6 +66,7 @@ class TokenPrice:
     price_alone = cost.cost_per_token(1, rent, alone.throughput).to("USD/Mtoken")
     price_together = cost.cost_per_token(1, rent, together.throughput).to("USD/Mtoken")
     cheaper = (price_alone / price_together).to("")
+    time_alone = alone.lower.to("ms")
     slower = (together.lower / alone.lower).to("")
     # A prefill's throughput counts answers; its tokens are those that it reads.
     rate_read = inference.tokens_per_second(context, reading.lower)
@@ -217,9 +218,9 @@ class RentOrBuy:
 
     purchase = quantity("40000 USD")
     lifetime = quantity("4 year")
-    lifetimes = tuple(quantity(years, "year") for years in (3, 4, 5))
     short = quantity("3 year")
     long = quantity("5 year")
+    lifetimes = (short, lifetime, long)
     rent = constants.get("price_h800")
     electricity = constants.get("price_electricity_us_industry")
 

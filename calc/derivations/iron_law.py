@@ -60,6 +60,7 @@ class Regimes:
     small_width = SmallLayer.width
     small_batch = 32
 
+    ridge_point = roofline.ridge_point(peak, bandwidth)
     bytes_in_a_launch = (launch * bandwidth).to("MB")
     operations_in_a_launch = (launch * peak).to("GFLOP")
     # The square layer whose weights take a launch to read; and one that takes it to compute.

@@ -167,6 +167,7 @@ class BatchOfDecodes:
     scores = next(each for each in products if each.name == "scores")
     used = quantity(expert.count, "1")
     rows_each = quantity(expert.m, "1")
+    expert_intensity = expert.intensity(Products.element)
     # What is stored serves scores and values alike, and is read once where both are fused.
     latent_fused = roofline.arithmetic_intensity(
         2 * scores.operations - roofline.gemm_operations(scores.m, scores.n, 64) * few * 61,
