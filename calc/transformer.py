@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 from calc import constants, formats, roofline
 from calc.core.arguments import one_of
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -503,8 +504,7 @@ def activation_memory(
 
 def _check(model: Any, context: QuantityLike = 1) -> None:
     check_transformer(model)
-    positions = quantity(context)
-    longest = positions.magnitude.max() if positions.ndim else positions.magnitude
+    longest = largest(quantity(context))
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"

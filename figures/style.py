@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-FONTS = Path(__file__).parent.parent / "press" / "theme" / "fonts"
+FONTS = Path(__file__).parent.parent / "fonts"
 STYLE = Path(__file__).with_name("book.mplstyle")
 WIDTH = 7.0  # inches: the column of a page
 NARROW = 5.0  # a page of less is a phone's
@@ -93,7 +93,7 @@ def name_dot(
 
 def plain(value: float) -> str:
     """10⁻⁵, 0.1, 100, 10 000, 10⁶: a tick as a reader would write it."""
-    if value >= 1e5 or value < 0.9e-4:
+    if value >= 1e5 or 0 < value < 0.9e-4:
         return f"10{str(round(math.log10(value))).translate(SUPERSCRIPTS)}"
     return (
         f"{value:g}" if value < 1e4 else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")

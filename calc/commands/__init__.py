@@ -41,6 +41,7 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "training": ("training", "what a training run made of its device, from its log"),
     "measure": ("measure", "measure this machine's roofs, and write them as a device"),
     "validate": ("measure", "predict some two dozen kernels from a device's roofs, and time them"),
+    "completion": ("completion", "a script by which a shell completes commands and names"),
 }
 
 

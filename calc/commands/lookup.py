@@ -7,6 +7,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, get_args, get_type_hints
@@ -141,8 +142,12 @@ def search(text: str) -> list[dict[str, Any]]:
         )
 
     scores = [[score(place, alike) for alike in asked] for place in range(len(rows))]
-    ranks = sorted(range(len(rows)), key=lambda at: (scores[at].count(0.0), -sum(scores[at])))
-    return [rows[place] for place in ranks if any(scores[place])]
+    ranks = [
+        (each.count(0.0), -sum(each), len(words[place]["name"]), place)
+        for place, each in enumerate(scores)
+        if any(each)
+    ]
+    return [rows[place] for *_, place in sorted(ranks)]
 
 
 def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
@@ -160,18 +165,19 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> Answer:
     name = options.name.removeprefix("calc.")
-    shown = [_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None] or [
-        _function(name)
-    ]
-    if shown[0] is None:
+    found = next(
+        (_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None), None
+    )
+    found = found or _function(name)
+    if found is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
         raise InputError(f"there is no {kinds} or function {options.name!r}; {_advice(name)}")
-    first, *others = shown  # of a model, the training run of its name is told too
+    run = _found("runs", name) if found.facts["kind"] == "model" else None
+    if run is None:
+        return found
+    trained = _shown("runs", run)
     return Answer(
-        first.facts | {each.facts["kind"]: each.facts for each in others},
-        lambda: [
-            line for each in shown for line in (*([""] if each in others else []), *each.lines())
-        ],
+        {**found.facts, "run": trained.facts}, lambda: [*found.lines(), "", *trained.lines()]
     )
 
 
@@ -201,14 +207,20 @@ def _shown(kind: str, thing: Any) -> Answer:
     if kind == "constants":
         return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
     year = f" ({thing.year})" if hasattr(thing, "year") else ""
-    cited = {each.source: each.citation for each in origins(facts)}
-    cited = cited or {thing.source: citation(thing.source)}
+    named = {each.source for each in origins(facts)} or {thing.source}
     about = entry(kind, getattr(thing, "key", thing.name), thing)
     lines = [f"{about['title']}{year}", *table(facts, TITLES), ""]
-    lines += [f"Source: {each}" for _, each in sorted(cited.items())]
+    lines += [f"Source: {_cited(each)}" for each in sorted(named)]
     lines += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
     about |= {"year": thing.year} if year else {"source": thing.source}
     return Answer(about | facts, lambda: lines)
+
+
+def _cited(named: str) -> str:
+    """The source of that key; a device of one's own may name one that no bibliography has."""
+    with suppress(InputError):
+        return citation(named)
+    return named
 
 
 def facts_of(kind: str, thing: Any) -> dict[str, Any]:
@@ -243,7 +255,9 @@ def _function(name: str) -> Answer | None:
     function = dict(things(kind)).get(name)
     if function is None:
         return None
-    hints = get_type_hints(function, include_extras=True)
+    hints: dict[str, Any] = {}
+    with suppress(NameError):  # of a type that only type checkers import: there are no units then
+        hints = get_type_hints(function, include_extras=True)
     told = {
         each: (*get_args(hints.get(each)), "", "")[1]
         for each in (*inspect.signature(function).parameters, "return")

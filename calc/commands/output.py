@@ -1,8 +1,9 @@
 """What a command answers: facts, which are lines for people, JSON and CSV for programs.
 
-In JSON a quantity is `{"value": 3.35, "unit": "TB/s"}`, "1" being the unit of a pure number; one of
-the data has its `title`, `kind`, `source`, `year`, `checked` and `note` beside it, and what is
-unpublished the value null. CSV is the list `rows` of these, with `memory.value` for what is nested.
+In JSON a quantity is `{"value": 3.35, "unit": "TB/s"}`, and a pure number a number. One of the data
+has its `title`, `kind`, `source`, `year`, `checked` and `note` beside it, a pure one the unit "1",
+and what is unpublished the value null. CSV is the list `rows`, with `memory.value` for what is
+nested.
 """
 
 from __future__ import annotations
@@ -80,8 +81,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, Record):
         return (plain(value.published) or {"value": None, "unit": None}) | _origin(value.provenance)
     if isinstance(value, Quantity):
+        if value.provenance is None and value.unitless:
+            return plain(value.magnitude)
         number = {"value": plain(value.magnitude), "unit": str(value.units) or "1"}
         return number | (_origin(value.provenance) if value.provenance else {})
+    if hasattr(value, "_asdict"):  # a tuple with names
+        return plain(value._asdict())
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     if is_dataclass(value) and not isinstance(value, type):

@@ -42,20 +42,31 @@ def _plan(options: argparse.Namespace) -> Answer:
         )
     devices = [hardware.get(each) for each in listed(options.device)]
     plans: list[Plan] = []
-    left_out: list[str] = []
+    left_out: dict[str, str] = {}
     for device in devices:
         try:
             plans.append(plan(model, device, **asked))
         except InputError as error:
             if device is devices[-1] and not plans:
                 raise
-            left_out.append(str(error))
-    points = [point for each in plans for point in report.points(each)]
+            left_out[device.key] = str(error)
+    rows = [point for each in plans for point in report.points(each)]
+    one = len(rows) == len(devices) == 1
+    unfit = {"model": plans[0].model.key, "fits": False}
+    common = [each for each in plans[0].assumptions if all(each in p.assumptions for p in plans)]
     facts: dict[str, Any] = {
-        "rows": points,
-        "assumptions": list(dict.fromkeys(each for made in plans for each in made.assumptions)),
-        "what_would_change": list(plans[0].what_would_change) if len(points) == 1 else [],
-        "left_out": left_out,
+        "rows": [*rows, *({**unfit, "device": key} for key in left_out)],
+        "assumptions": [
+            *common,
+            *(
+                f"{each.device.name}: {sentence}"
+                for each in plans
+                for sentence in each.assumptions
+                if sentence not in common
+            ),
+        ],
+        "what_would_change": list(plans[0].what_would_change) if one else [],
+        "left_out": list(left_out.values()),
     }
     titles = {
         "assumptions": "Assumed",

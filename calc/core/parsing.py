@@ -32,6 +32,8 @@ MAX_EXPONENT = {"number": 64, "unit": 9}
 
 SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
+AT_A_RATE = "write USD at your rate: at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3 USD/hour"
+
 # Spellings with more than one reading, and what to write instead.
 AMBIGUOUS = [
     (r"KB|Kb", "write kB for 1000 bytes or KiB for 1024 bytes"),
@@ -44,6 +46,7 @@ AMBIGUOUS = [
     (r"([kMGT]?)[Bb]ps", "write bit/s or B/s, with its prefix"),
     (r"(?i:nan|inf|infinity)", "only finite numbers are read"),
     (r"usd|dollars?", "write USD"),
+    (r"(?i:eur|euros?|gbp|pounds?|chf|cny|rmb|yuan|jpy|yen|inr)", AT_A_RATE),
     (
         r"[KMT]",
         "K, M, B and T stand directly on a number, before something counted, as in 7B param",
@@ -165,6 +168,7 @@ class _Parser:
         hint = {
             ",": "write 1.5 or 1500, without a comma",
             "$": "write USD",
+            **dict.fromkeys("€£¥", AT_A_RATE),
             ";": "give one expression at a time",
         }.get(character, "only numbers, units, + - * / ** and parentheses are read")
         self.refuse(f"{character!r} has no meaning here; {hint}")

@@ -22,7 +22,7 @@ from pint import DimensionalityError
 from pint.facets.numpy.quantity import NumpyQuantity
 from pint.facets.numpy.registry import GenericNumpyRegistry
 from pint.facets.numpy.unit import NumpyUnit
-from pint.facets.plain import PlainQuantity
+from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
@@ -86,6 +86,14 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
 
     _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
     provenance: Provenance | None = None
+
+    def _repr_html_(self) -> str:
+        """The text, and where the value comes from for who points at it."""
+        shown = super()._repr_html_()
+        if self.provenance is None:
+            return shown
+        where = f"{self.provenance.title}: {self.provenance.kind}, {self.provenance.cited}"
+        return f'<span title="{html.escape(where)}">{shown}</span>'
 
     def __new__(cls, value: Any, units: Any = None) -> Quantity:
         given: Any = value
@@ -374,7 +382,7 @@ def _checked_array(value: Any) -> Any:
         raise NumpyNeededError(
             "a list of numbers needs numpy, which is not installed: pip install numpy"
         ) from None
-    except (TypeError, ValueError, RecursionError):  # uneven rows, a quantity with a unit, a chain
+    except Exception:  # uneven rows, a quantity with a unit, an array that fails at being one
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
         _refuse_magnitude(value)
@@ -410,6 +418,8 @@ def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) 
     """
     if unit is None:
         return Quantity(value)
+    if not isinstance(unit, str | PlainUnit | UnitsContainer):
+        raise InputError(f'a unit is text such as "GB/s"; got {abbreviated(unit)}')
     if isinstance(value, str | PlainQuantity):
         return Quantity(value).to(unit)
     return Quantity(value, unit)

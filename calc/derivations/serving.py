@@ -147,13 +147,15 @@ class StepParts:
     devices = 8
     context = 2048
     most = 1900
+    size = quantity("2 byte")
+    short_size = quantity("1 byte")
     bandwidth = h100.memory_bandwidth * devices
 
     largest = OneNode.largest
-    largest_short = inference.largest_batch(model, h100, context, devices, "1 byte", "1 byte")
+    largest_short = inference.largest_batch(model, h100, context, devices, short_size, short_size)
 
     @classmethod
-    def parts(cls, sequences: Any, size: str) -> tuple[Any, Any, Any]:
+    def parts(cls, sequences: Any, size: Quantity) -> tuple[Any, Any, Any]:
         """Milliseconds of reading weights, of reading caches, and of arithmetic in BF16."""
         found = inference.decode(
             cls.model, cls.h100, cls.context, sequences, 8, weight_size=size, kv_size=size
@@ -165,7 +167,7 @@ class StepParts:
 
     # Arithmetic grows with the batch as the caches do, but the weights are there from the start.
     compute_one = step(model, devices, 1).parts["compute"]
-    short_weights = inference.weights_read(model, 1, "1 byte") / bandwidth
+    short_weights = inference.weights_read(model, 1, short_size) / bandwidth
     short_cache = cache_of(model, context) / 2 / bandwidth
     compute_bound = (short_weights / (compute_one - short_cache)).to("")
 

@@ -33,16 +33,22 @@ class ShardedStates:
     capacity = h100.memory_capacity
     length = 8192
     devices = 64
+    slices = 8
+    copies = 8
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
-        ("64 copies", Layout(data=64), "selective"),
-        ("ZeRO 1: optimiser", Layout(data=64, sharding=1), "selective"),
-        ("ZeRO 2: gradients", Layout(data=64, sharding=2), "selective"),
-        ("ZeRO 3: weights", Layout(data=64, sharding=3), "selective"),
-        ("… and recomputed", Layout(data=64, sharding=3), "full"),
-        ("8 slices, 8 copies", Layout(data=8, tensor=8), "selective"),
-        ("… with ZeRO 1", Layout(data=8, tensor=8, sharding=1), "selective"),
-        ("8 slices, 8 stages", Layout(tensor=8, pipeline=8, microbatches=8), "selective"),
+        (f"{devices} copies", Layout(data=devices), "selective"),
+        ("ZeRO 1: optimiser", Layout(data=devices, sharding=1), "selective"),
+        ("ZeRO 2: gradients", Layout(data=devices, sharding=2), "selective"),
+        ("ZeRO 3: weights", Layout(data=devices, sharding=3), "selective"),
+        ("… and recomputed", Layout(data=devices, sharding=3), "full"),
+        (f"{slices} slices, {copies} copies", Layout(data=copies, tensor=slices), "selective"),
+        ("… with ZeRO 1", Layout(data=copies, tensor=slices, sharding=1), "selective"),
+        (
+            f"{slices} slices, {copies} stages",
+            Layout(tensor=slices, pipeline=copies, microbatches=copies),
+            "selective",
+        ),
     )
 
     held = tuple(map(_held, ways, repeat(length)))

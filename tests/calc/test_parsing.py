@@ -99,6 +99,9 @@ def test_meaning(text: str, value: float, unit: str) -> None:
         ("1 m**10", "up to 9"),
         ("((m**9)**9)**9", "beyond 9"),
         ("1e300**2", "too large"),
+        ("1e-400", "too small"),
+        ("0.0000001e-320 GB", "too small"),
+        ("1e-323 kB/EB", "too small"),
         ("0**-1", "divides by zero"),
         ("1 GB / 0", "divides by zero"),
         ("x" * 1001, "1000"),
@@ -128,6 +131,8 @@ def test_meaning(text: str, value: float, unit: str) -> None:
         ("3 QPS", "request/s"),
         ("3 Gbps", "bit/s or B/s"),
         ("3 dollars", "USD"),
+        ("3 EUR/hour", "write USD at your rate: at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3"),
+        ("3 €/h", "write USD at your rate"),
         ("3 gigabites", "gigabit"),
         ("3 furlong", "not a unit"),
         ("3 ks", "not a unit"),  # no second takes a large prefix: 1 Gs is a typing error of 1 GB/s
