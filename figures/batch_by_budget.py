@@ -12,7 +12,7 @@ from calc.simulation import estimate_parameter_memory, plan_batches
 from figures import style
 
 # A precision, and the name that stands beside the foot of its curve.
-CURVES = {"float32": "FP32", "float16": "FP16, BF16", "int8": "INT8"}
+CURVES = {"fp32": "FP32", "fp16": "FP16, BF16", "int8": "INT8"}
 
 
 def draw() -> Figure:
@@ -51,7 +51,7 @@ def draw() -> Figure:
             size=style.SMALL,
         )
     budget = LargestBatch.budget.m_as("KiB")
-    for batch, precision in ((LargestBatch.fp32, "float32"), (LargestBatch.fp16, "float16")):
+    for batch, precision in ((LargestBatch.fp32, "fp32"), (LargestBatch.fp16, "fp16")):
         colour = style.PRECISIONS[precision]
         left = style.is_narrow() and batch == LargestBatch.fp16  # the next curve is close
         axes.plot(budget, batch, "o", color=colour, markersize=5)

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from calc.derivations.simulating import PrecisionCost
 from figures import style
 
-NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8"}
+NAMES = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8"}
 
 
 def draw() -> Figure:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from polars import col
 
-from calc.derivations.memory_budgets import NAMES, SCALED
+from calc import formats
+from calc.derivations.memory_budgets import SCALED
 from figures import style
 
 
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=3.4)
     axes = figure.subplots()
-    for precision in ("float32", "int8"):
+    for precision in ("fp32", "int8"):
         colour = style.PRECISIONS[precision]
         rows = (
             SCALED.filter(col("precision") == precision)
@@ -34,7 +35,7 @@ def draw() -> Figure:
     axes.text(
         factors[-3] / 1.2,
         74,
-        NAMES["int8"],
+        formats.INT8.name,
         ha="right",
         color=style.PRECISIONS["int8"],
         size=style.SMALL,

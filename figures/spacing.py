@@ -12,9 +12,9 @@ from calc.formats import Float, Integer
 from figures import style
 
 COLOURS: dict[Float | Integer, str] = {
-    formats.FP32: style.PRECISIONS["float32"],
-    formats.FP16: style.PRECISIONS["float16"],
-    formats.BF16: style.PRECISIONS["bfloat16"],
+    formats.FP32: style.PRECISIONS["fp32"],
+    formats.FP16: style.PRECISIONS["fp16"],
+    formats.BF16: style.PRECISIONS["bf16"],
     formats.FP8_E5M2: style.PURPLE,
     formats.FP8_E4M3: style.RED,
     formats.INT8: style.PRECISIONS["int8"],

@@ -12,7 +12,7 @@ from calc.derivations.memory_budgets import Crossovers, DenseStorage
 from figures import style
 
 COLOURS = {"dense": style.INK, "csr": style.ORANGE, "bitmask": style.BLUE}
-PRECISIONS = ("float32", "float16", "int8")
+PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def draw() -> Figure:

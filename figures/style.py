@@ -31,7 +31,7 @@ PURPLE = "#9c65b9"
 
 RED = "#c85943"  # what is no device
 
-PRECISIONS = {"float32": INK, "float16": BLUE, "bfloat16": ORANGE, "int8": GREEN}
+PRECISIONS = {"fp32": INK, "fp16": BLUE, "bf16": ORANGE, "int8": GREEN}
 DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
 
 SMALL = 9.5

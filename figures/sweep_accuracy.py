@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
-from calc.derivations.memory_budgets import NAMES, VARIANTS
+from calc import formats
+from calc.derivations.memory_budgets import VARIANTS
 from figures import style
 
 TITLES = {"unstructured": "Weights pruned one by one", "structured": "Whole neurons pruned"}
@@ -45,7 +46,7 @@ def _panel(axes: Axes, rows: polars.DataFrame) -> None:
         axes.text(
             0.04,
             0.36 - 0.1 * number,
-            NAMES[precision],
+            formats.get(precision).name,
             transform=axes.transAxes,
             color=colour,
             size=style.SMALL,

@@ -14,6 +14,7 @@ import griffe
 import calc
 from calc.core.law import (
     ABOVE_ONE,
+    ARGUMENTS,
     AT_LEAST_ONE,
     BITS,
     FRACTION,
@@ -22,6 +23,7 @@ from calc.core.law import (
     POSITIVE_FRACTION,
     SERVERS,
 )
+from calc.core.meanings import meaning
 from pages import ROOT, generated
 from pages.equations import tex
 
@@ -41,6 +43,14 @@ WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
 # What is code already, what is to become it, and symbols with a subscript.
 SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<!\w)([^\W\d_]_(?:\w+|\{[^}]*\}))')
+TITLES: tuple[str, ...] = (
+    "Argument",
+    "Symbol",
+    "Unit",
+    "Range",
+    "Meaning",
+)  # and as many parts of the width
+WIDTHS: tuple[str, ...] = tuple(":" + "-" * part for part in (10, 3, 8, 8, 13))
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
@@ -64,6 +74,7 @@ number is taken only where the unit is a count. `.to("GB/s")` converts what a la
 
 def pages() -> dict[str, str]:
     """The text of each page, by its path in the repository."""
+    calc.laws()  # fills ARGUMENTS
     package = griffe.load("calc", search_paths=[ROOT], submodules=True)
     assert isinstance(package, griffe.Module)
     rows = [_row("calc", FRONT, package)]
@@ -175,7 +186,8 @@ def _first_sentence(documented: griffe.Object) -> str:
 
 
 def _parameters(function: griffe.Function | griffe.Class) -> list[griffe.Parameter]:
-    return [each for each in function.parameters if each.name not in ("self", "cls")]
+    own = [each for each in function.parameters if each.name not in ("self", "cls")]
+    return [each for each in own if not each.name.startswith("_")]
 
 
 def _heading(page: str, owner: str, name: str) -> str:
@@ -230,12 +242,20 @@ def _default(source: str) -> str:
 
 
 def _units_table(function: griffe.Function) -> str:
-    rows = ["| Argument | Unit | Range |", "|:------|:------|:------------|"]
+    """What each argument is; its symbol, where the function is a law, whose equation has one."""
+    called = function.path.removeprefix("calc.")
+    symbols = {each.name: f"${tex(each.symbol)}$" for each in ARGUMENTS.get(function.path, [])}
+    rows = [TITLES, WIDTHS]
     for each in _parameters(function):
         unit, range_ = _annotated(each.annotation, function) or (_type(each.annotation), "")
-        rows.append(f"| `{each.name}` | {unit} | {range_} |")
+        if not (words := meaning(called, each.name)):
+            raise SystemExit(f"{called}: say what {each.name} is in calc/data/arguments.toml")
+        rows.append((f"`{each.name}`", symbols.get(each.name, ""), unit, range_, words))
     unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
-    return "\n".join([*rows, f"| returns | {unit} | |"])
+    rows.append(("returns", "", unit, "", ""))
+    if not symbols:
+        rows = [(argument, *rest) for argument, _, *rest in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _type(annotation: str | griffe.Expr | None) -> str:
@@ -257,10 +277,11 @@ def _annotated(
     call = ast.parse(source, mode="eval").body
     assert isinstance(call, ast.Subscript)
     assert isinstance(call.slice, ast.Tuple)
-    _, unit, *rest = call.slice.elts
+    kind, unit, *rest = call.slice.elts
     names = [each.id for each in rest if isinstance(each, ast.Name)]
     words = next((RANGES[name].words for name in names if name in RANGES), POSITIVE.words)
-    words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
+    if ast.unparse(kind) != "QuantityLike":  # whose text is the symbol
+        words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
     text = ast.literal_eval(unit)
     return (f"`{text}`" if text else "pure number"), words
 

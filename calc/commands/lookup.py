@@ -29,7 +29,12 @@ DATA: dict[str, Any] = {
     "formats": formats,
 }
 KINDS = (*DATA, "laws", "functions")
-TITLES = hardware.FIELDS | hardware.PEAKS | runs.TITLES
+TITLES = (
+    hardware.FIELDS
+    | hardware.PEAKS
+    | runs.TITLES
+    | {each: each.upper() for each in hardware.DTYPES}
+)
 WORD = re.compile(r"[^\W_]+")
 WEIGHTS = {"name": 4.0, "title": 3.0, "note": 1.0}  # of a word that is found there
 BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
@@ -178,15 +183,8 @@ def _found(kind: str, name: str) -> Any:
     """The thing of that name, which its kind may spell otherwise."""
     if kind == "devices" and hardware.is_file(name):
         return hardware.get(name)
-    if kind == "formats":
-        with suppress(InputError):
-            return formats.get(name)
-    spellings = {_spelling(each): each for each in DATA[kind].names()}
-    return DATA[kind].get(spellings[_spelling(name)]) if _spelling(name) in spellings else None
-
-
-def _spelling(name: str) -> str:
-    return re.sub(r"[-_. ]", "", name.lower())
+    key = DATA[kind].key_of(name)
+    return None if key is None else DATA[kind].get(key)
 
 
 def _advice(name: str) -> str:
@@ -228,18 +226,18 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     if kind == "constants":
         return {"quantity": thing}
     if kind == "devices":
-        rates = {name: each for name, each in thing.peaks.items() if each}
         known = thing.publishes("memory_bandwidth")
         ridges = {each: thing.ridge_point(each) for each in thing.dtypes} if known else {}
-        return thing.records | rates | {"ridge_point": ridges}
+        rates = {name: each for name, each in thing.peaks.items() if each}
+        return {**thing.records, **rates, "ridge_point": ridges}
     if kind == "runs":
-        return {"device": thing.device} | thing.records
+        return {"device": thing.device, **thing.records}
     names = [each.name for each in fields(thing)]
     if kind == "models":
         values = {name: getattr(thing, name) for name in names if name != "total"}
         numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
-        return numbers | {"parameters": getattr(thing, "parts", {}) | counted}
+        return {**numbers, "parameters": {**getattr(thing, "parts", {}), **counted}}
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}

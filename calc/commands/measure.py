@@ -75,8 +75,11 @@ def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: st
         for kind, table in tables.items()
         for name, each in table.items()
     ]
-    ridges = [(f"ridge point, {each}", f"{device.ridge_point(each):.3g}") for each in device.dtypes]
-    ridges.append(("of an H100, fp16", f"{hardware.H100.ridge_point('fp16'):.3g}"))
+    ridges = [
+        (f"ridge point, {each.upper()}", f"{device.ridge_point(each):.3g}")
+        for each in device.dtypes
+    ]
+    ridges.append(("of an H100, FP16", f"{hardware.H100.ridge_point('fp16'):.3g}"))
     return [
         f"{device.name}; medians, and the range of the middle half of the repeats",
         *columns(rows),
@@ -120,7 +123,9 @@ def _validate(options: argparse.Namespace) -> Answer:
         for each in compared:
             clock = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
             ratio = f"{each.ratio:.2f}" if each.measured else "–"
-            cells.append((each.name, each.dtype, f"{each.predicted.to('ms'):.3g}", clock, ratio))
+            cells.append(
+                (each.name, each.dtype.upper(), f"{each.predicted.to('ms'):.3g}", clock, ratio)
+            )
         return [*columns(cells), "", _verdict([each for each in compared if each.measured])]
 
     return Answer({"rows": rows}, lines)

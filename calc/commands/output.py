@@ -129,12 +129,14 @@ def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
 def table(facts: Mapping[str, Any], titles: Mapping[str, str] | None = None) -> list[str]:
     """A line for each fact, and for each part of one that has parts."""
     rows = []
+
+    def title(name: str) -> str:
+        return (titles or {}).get(name, name.replace("_", " "))
+
     for name, value in facts.items():
-        title = (titles or {}).get(name, name.replace("_", " "))
+        parts = {title(name): value}
         if isinstance(value, Mapping):
-            parts = {f"{title}, {part.replace('_', ' ')}": each for part, each in value.items()}
-        else:
-            parts = {title: value}
+            parts = {f"{title(name)}, {title(part)}": each for part, each in value.items()}
         rows += [(part, _words(each)) for part, each in parts.items()]
     return columns(rows)
 

@@ -30,11 +30,11 @@ def _roofline(options: argparse.Namespace) -> Answer:
     operations = _amount("operations", options.operations, "FLOP")
     traffic = _amount("traffic", options.traffic, "byte")
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
-    ridge = device.ridge_point(options.dtype)
+    ridge, dtype = device.ridge_point(options.dtype), hardware.dtype_of(options.dtype)
     step = traffic, bandwidth, operations, peak
     facts: dict[str, Any] = {
         "device": device.key,
-        "dtype": options.dtype,
+        "dtype": dtype,
         "peak": peak,
         "memory_bandwidth": bandwidth,
         "operations": operations,
@@ -60,7 +60,7 @@ def _roofline(options: argparse.Namespace) -> Answer:
 
     def lines() -> list[str]:
         told = {
-            "device": f"{device.name}, {options.dtype}: {peak}, {bandwidth}",
+            "device": f"{device.name}, {dtype.upper()}: {peak}, {bandwidth}",
             "arithmetic_intensity": facts["arithmetic_intensity"]
             or "none, since no bytes are moved",
             "ridge_point": ridge,

@@ -26,7 +26,7 @@ LAYERS = "64-32-10"
 TRAINING = {"epochs": 20, "alpha": 0.1, "batch_size": 32, "seed": 0}
 SWEEP = {
     "pruning_levels": "0,0.5,0.7,0.9",
-    "precisions": "float32,int8",
+    "precisions": "fp32,int8",
     "budgets": "4 kB,8 kB",
     "active_budget": None,  # the first
     "power": "15 W",
@@ -91,7 +91,7 @@ def _plan_rows(plan: simulation.HardwarePlan) -> list[tuple[str, str]]:
     rows = [
         ("batch", str(plan.batch) if plan.batch else "none"),
         ("limited by", f"{plan.limited_by} ({plan.reason})"),
-        ("precision", plan.precision),
+        ("precision", plan.precision.upper()),
         ("memory", f"{_bytes(plan.total_memory)} of {plan.budget}"),
         ("parameters", _bytes(plan.parameter_memory)),
         ("activations", _bytes(plan.activation_memory)),
@@ -203,7 +203,7 @@ def _sweep_lines(summary: Any, memory: str, budgets: list[str]) -> list[str]:
         rows.append(
             (
                 f"{row['pruning']:.0%} {row['kind']}" if row["pruning"] else "none",
-                row["precision"],
+                row["precision"].upper(),
                 f"{row['accuracy']:.1%}{spread}",
                 f"{Quantity(row['latency_seconds'], 's'):.3g}",
                 f"{row[memory]:.0f} byte",

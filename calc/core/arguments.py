@@ -42,11 +42,6 @@ def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     return given
 
 
-def names_format(given: Any) -> bool:
-    """Whether this names a format, as "INT8" does, and is no size of an element, as "4.25 bit"."""
-    return isinstance(given, str) and not given.strip()[:1].isdigit()
-
-
 def listed(name: str, given: Any) -> list[Any]:
     """What a list holds; a single value, in which text would be letters, is none."""
     try:
@@ -56,6 +51,19 @@ def listed(name: str, given: Any) -> list[Any]:
     if held is None:
         raise InputError(f"{name} must be a list; got {abbreviated(given)}")
     return held
+
+
+def as_array(name: str, given: Any) -> Any:
+    """What a list or an array holds, its rows of one length."""
+    import numpy
+
+    try:
+        return numpy.asarray(given)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"{name} must be a list or an array whose rows are of one length;"
+            f" got {abbreviated(given)}"
+        ) from None
 
 
 def memory(name: str, given: QuantityLike) -> Quantity:

@@ -108,7 +108,7 @@ def doublings(value: Any) -> Any:
 
 
 def _reaches(value: Any, whole: Any) -> Any:
-    return value * (1 + 1e-12) >= whole
+    return value + abs(value) * 1e-12 >= whole
 
 
 def scale(magnitude: Any, factor: float) -> Any:

@@ -25,7 +25,7 @@ from pint.facets.numpy.unit import NumpyUnit
 from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
-from calc.core import formatting, parsing
+from calc.core import formatting, parsing, spelling
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 if TYPE_CHECKING:
@@ -281,15 +281,17 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
 
     @cached_property
     def unit_names(self) -> dict[str, tuple[str, str]]:
-        return parsing.build_unit_names(self)
+        units = ((text, unit.name) for text, unit in self._units.items())
+        prefixes = ((text, prefix.name) for text, prefix in self._prefixes.items())
+        return spelling.unit_names(units, prefixes)
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
         """What converts a magnitude from one unit to another; None where dimensions differ."""
         factor: Any = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
         return None if isinstance(factor, Exception) else float(factor)
 
-    def unit_text(self, powers: parsing.Powers) -> str:
-        return formatting.unit_text(powers, self)
+    def symbol(self, name: str) -> str:
+        return "byte" if name == "byte" else self.get_symbol(self.get_name(name))
 
 
 def from_parts(
@@ -341,6 +343,8 @@ def as_float_or_array(value: Any) -> Any:
             return float(value)
         except OverflowError:
             raise InputError("a number is too large for floating point") from None
+        except ValueError:  # a signalling NaN
+            _refuse_magnitude(value)
     if isinstance(value, list | tuple | range) or hasattr(value, "__array__"):
         return _checked_array(value)
     return _refuse_magnitude(value)
@@ -350,17 +354,26 @@ def _checked_array(value: Any) -> Any:
     try:
         import numpy
 
-        array = numpy.asarray(value)
+        array = numpy.asarray(_without_quantities(value))
     except ImportError:
         raise NumpyNeededError(
             "a list of numbers needs numpy, which is not installed: pip install numpy"
         ) from None
-    except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
+    except (TypeError, ValueError, RecursionError):  # uneven rows, a quantity with a unit, a chain
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
         _refuse_magnitude(value)
     array = numpy.asarray(array, dtype=float)
     return array if array.ndim else float(array)
+
+
+def _without_quantities(value: Any) -> Any:
+    """A list with the pure numbers of the quantities in it, whose units numpy would strip."""
+    if isinstance(value, PlainQuantity):
+        return Quantity(value).m_as("")
+    return (
+        [_without_quantities(each) for each in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def _refuse_magnitude(value: Any) -> NoReturn:

@@ -10,7 +10,8 @@ from calc.core.units import Quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
-from calc.parallelism import DeviceMemory, Layout, Link, Step
+from calc.parallelism import DeviceMemory, Layout, Link
+from calc.roofline import StepTime
 
 LLAMA = models.get("llama-3-70b")
 
@@ -76,7 +77,7 @@ class Cuts:
     batch = quantity(sequences * length, "token")
 
     @classmethod
-    def step(cls, layout: Layout, recomputation: str = "selective") -> Step:
+    def step(cls, layout: Layout, recomputation: str = "selective") -> StepTime:
         """A step of the batch; slices that do not fit a node talk over its network."""
         return parallelism.training_step(
             cls.model,
@@ -159,18 +160,18 @@ class StepBounds:
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
     sharded_step = Cuts.step(Cuts.sharded(Cuts.devices), "full")
 
-    compute = step.times["compute"]
-    tensor = step.times["tensor"]
-    data = step.times["data"].to("s")
+    compute = step.parts["compute"]
+    tensor = step.parts["tensor"]
+    data = step.parts["data"].to("s")
     lower = step.lower
     upper = step.upper
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
     across_most = across.mfu[1].to("%")
-    across_tensor = across.times["tensor"]
+    across_tensor = across.parts["tensor"]
     last_least = last.mfu[0].to("%")
-    last_compute = last.times["compute"]
-    last_data = last.times["data"]
+    last_compute = last.parts["compute"]
+    last_data = last.parts["data"]
     sharded_least = sharded_step.mfu[0].to("%")
     sharded_most = sharded_step.mfu[1].to("%")
 

@@ -22,7 +22,7 @@ from calc.planning.estimate import Estimate
 from calc.planning.report import memory_text
 from calc.planning.setup import Setup, largest, smallest
 
-SMALLER_WEIGHTS = ("INT8", "INT4")
+SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
 MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one
 ONCE_LINKED = 'once link (--link "32 GB/s") gives the bandwidth between them, which the data lack'
 E = TypeVar("E", bound=Estimate)
@@ -48,13 +48,13 @@ def changes(plan: Estimate) -> Iterator[str]:
             longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
             paid = _ratio(_device_time(other), _device_time(plan))
             yield f"{_devices(number)}: {longer} times the time per token, {paid} the device time."
-    for name in SMALLER_WEIGHTS:
-        if formats.get(name).size < plan.weight_size:
-            small = replace(plan, weights=name)
+    for form in SMALLER_WEIGHTS:
+        if form.size < plan.weight_size:
+            small = replace(plan, weights=form.key)
             fewest = on_fewest_devices(small).devices.magnitude
             longer = _ratio(small.time_per_token.upper, plan.time_per_token.upper)
             fewer = f", and fit on {_devices(fewest)}" if fewest < count else ""
-            yield f"{name} weights: {longer} times the time per token{fewer}."
+            yield f"{form.name} weights: {longer} times the time per token{fewer}."
 
 
 def ways_to_fit(setup: Setup) -> Iterator[str]:
@@ -71,9 +71,9 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
         yield f"It fits on {_devices(enough)}{f', {ONCE_LINKED}' if setup.link is None else ''}."
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
-    for name in SMALLER_WEIGHTS:
-        if fits(replace(setup, weights=name)):
-            yield f"With {name} weights it fits on {_devices(setup.devices.magnitude)}."
+    for form in SMALLER_WEIGHTS:
+        if fits(replace(setup, weights=form.key)):
+            yield f"With {form.name} weights it fits on {_devices(setup.devices.magnitude)}."
             return
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from calc import cost, inference
 from calc.core.elementwise import choose, where
 from calc.core.units import Quantity, from_parts
-from calc.parallelism import Step
 from calc.planning import capacity, time
 from calc.planning.setup import A_TOKEN, Setup
+from calc.roofline import StepTime
 
 TOO_SMALL = "memory capacity"
 
@@ -47,12 +47,12 @@ class Estimate(Setup):
         return capacity.most_sequences(self)
 
     @cached_property
-    def reading(self) -> Step:
+    def reading(self) -> StepTime:
         """The pass for the prompts, part by part, whether or not the batch fits."""
         return time.prefill(self)
 
     @cached_property
-    def writing(self) -> Step:
+    def writing(self) -> StepTime:
         """The pass for a token of each sequence, part by part, whether or not the batch fits."""
         return time.decode(self)
 
@@ -104,7 +104,7 @@ class Estimate(Setup):
     @property
     def binds(self) -> Any:
         """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
-        words = (*self.writing.times, TOO_SMALL)
+        words = (*self.writing.parts, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
 
     @cached_property

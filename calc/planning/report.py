@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from calc import formats
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
+from calc.hardware import dtype_of
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array, largest
 
@@ -135,9 +137,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
     measured = any(each.kind == "measured" for each in origins)
     yield (
-        f"Products are computed in {plan.dtype} at {device.peak(plan.dtype)}, with weights in"
-        f" {plan.weights} and keys and values in {plan.kv}; memory runs at"
-        f" {device.memory_bandwidth}."
+        f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
+        f" with weights in {formats.printed(plan.weights)} and keys and values in"
+        f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (
         f"Every rate of the device is the {'measured' if measured else 'published'} one: the lower"
@@ -175,5 +177,6 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     for origin in origins:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
+    yield from (f"{model.name}: {note}." for note in model.notes)
     if model.context.provenance is not None and "window" in model.context.provenance.note:
         yield f"{model.name}: {model.context.provenance.note}"

@@ -77,8 +77,8 @@ def plan(
     generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
     batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
-    weights: Annotated[QuantityLike, "byte"] = "BF16",
-    kv: Annotated[QuantityLike, "byte"] = "BF16",
+    weights: Annotated[QuantityLike, "byte"] = "bf16",
+    kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
     link: Annotated[QuantityLike | None, "byte/s"] = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
@@ -92,7 +92,7 @@ def plan(
     - `generated`: tokens that each sequence writes
     - `batch`: sequences at a time
     - `devices`: how many share the model; the fewest that hold the batch where it is left out
-    - `weights`: format of the weights, or the size of one: "INT8", "4.5 bit"
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
     - `kv`: format of keys and values, or the size of one
     - `dtype`: what products are computed in; bf16 where it is left out and the device has it
     - `link`: bandwidth between devices, each way, where that of the data is not meant: "32 GB/s"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, hardware, inference, models, transformer
-from calc.core.arguments import names_format
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
@@ -65,8 +64,8 @@ class Setup:
             model=model,
             device=device,
             **({"devices": quantity(1, "")} | numbers),
-            weights=_in_bits(weights),
-            kv=_in_bits(kv),
+            weights=weights,
+            kv=kv,
             dtype=dtype,
             link=_link(device, link),
             price=None if price is None else _amount("USD/s", "price", price, "3 USD/hour"),
@@ -82,11 +81,11 @@ class Setup:
 
     @cached_property
     def weight_size(self) -> Quantity:
-        return element_size("weights", self.weights)
+        return _element_size("weights", self.weights)
 
     @cached_property
     def kv_size(self) -> Quantity:
-        return element_size("kv", self.kv)
+        return _element_size("kv", self.kv)
 
     @cached_property
     def model_memory(self) -> Quantity:
@@ -99,23 +98,6 @@ class Setup:
         return transformer.kv_cache_per_token(self.model, self.kv_size)
 
 
-def element_size(name: str, format_or_size: QuantityLike) -> Quantity:
-    """What an element takes, by the name of its format or as it is."""
-    if names_format(format_or_size):
-        return formats.get(str(format_or_size)).size
-    return _amount("byte", name, format_or_size, "8 bit")
-
-
-def _in_bits(format_or_size: QuantityLike) -> QuantityLike:
-    """What was given, but for a bare number, which is of bits: 8 is "8 bit"."""
-    if isinstance(format_or_size, bool) or not isinstance(format_or_size, int | float | str):
-        return format_or_size
-    try:
-        return f"{float(format_or_size):g} bit"
-    except ValueError:
-        return format_or_size
-
-
 def is_array(value: Any) -> bool:
     return getattr(value, "ndim", 0) > 0
 
@@ -126,6 +108,13 @@ def smallest(value: Quantity) -> float:
 
 def largest(value: Quantity) -> float:
     return float(value.magnitude.max() if value.ndim else value.magnitude)
+
+
+def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:
+    size = formats.element_size(name, format_or_size)
+    if size.ndim:
+        raise InputError(f"{name} must be one format or size; got {abbreviated(format_or_size)}")
+    return size
 
 
 def _link(device: Accelerator, bandwidth: QuantityLike | None) -> Quantity | None:

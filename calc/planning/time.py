@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from calc import collectives, inference, parallelism
 from calc.core.units import Quantity, quantity
-from calc.parallelism import Step
 from calc.planning.capacity import copies
-from calc.planning.setup import A_TOKEN, Setup
+from calc.planning.setup import Setup
+from calc.roofline import StepTime
 
 
-def prefill(setup: Setup) -> Step:
+def prefill(setup: Setup) -> StepTime:
     """The pass that reads all prompts."""
     return _pass(setup, inference.prefill, setup.prompt, setup.prompt)
 
 
-def decode(setup: Setup) -> Step:
+def decode(setup: Setup) -> StepTime:
     """The pass that writes a token of each sequence, the mean of an answer.
 
     Each part of the time grows linearly with the context: at its mean is the mean of all.
@@ -27,21 +28,17 @@ def decode(setup: Setup) -> Step:
 
 def _pass(
     setup: Setup,
-    run: Callable[..., inference.Pass],
+    run: Callable[..., StepTime],
     length: Quantity,
     tokens_each: Quantity,
-) -> Step:
+) -> StepTime:
     """One pass: its memory, its arithmetic, and two all-reduces a layer among the devices."""
     model, devices, batch = setup.model, setup.devices, setup.batch
     kv_size = setup.kv_size * copies(setup)
-    work = run(model, setup.device, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
-    times = {
-        "memory bandwidth": (work.traffic / work.bandwidth).to("s"),
-        "compute": (work.operations / work.peak).to("s"),
-    }
-    tokens = batch * tokens_each
+    step = run(model, setup.device, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
+    parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
     if setup.link is not None:
-        vectors = parallelism.stage_traffic(tokens, model.width, 1)
+        vectors = parallelism.stage_traffic(batch * tokens_each, model.width, 1)
         sums = collectives.ring_all_reduce(vectors, devices, setup.link, "0 s")
-        times["links"] = 2 * model.layers * sums
-    return Step(tokens * A_TOKEN, work.operations, work.peak, times)
+        parts["links"] = 2 * model.layers * sums
+    return replace(step, parts=parts)

@@ -11,9 +11,9 @@ from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
+from calc.simulation.batching import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History
-from calc.simulation.planning import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import copies_of_parameters, int8_overhead
 from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
@@ -34,13 +34,13 @@ class HardwareSimulationConfig:
 
     >>> config = HardwareSimulationConfig(enabled=True, max_memory="0.25 MiB")
     >>> print(config.max_memory, config.precision_mode, config.batch_size_limit)
-    0.25 MiB float32 128
+    0.25 MiB fp32 128
     """
 
     enabled: bool = False
     max_memory: QuantityLike = "512 MiB"
     compute_speed_factor: float = 1.0
-    precision_mode: str = "float32"
+    precision_mode: str = "fp32"
     batch_size_limit: int = 128
     mode: str = "all_outputs"
     optimizer: str = "sgd"
@@ -52,6 +52,7 @@ class HardwareSimulationConfig:
             "max_memory": memory("max_memory", self.max_memory),
             "compute_speed_factor": speed_factor(self.compute_speed_factor),
             "batch_size_limit": whole_number("batch_size_limit", self.batch_size_limit),
+            "precision_mode": arithmetic(self.precision_mode).name,
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -59,7 +60,6 @@ class HardwareSimulationConfig:
             if not isinstance(getattr(self, name), bool):
                 given = abbreviated(getattr(self, name))
                 raise InputError(f"{name} must be True or False; got {given}")
-        arithmetic(self.precision_mode)
         copies_of_parameters(self.mode, self.optimizer)
 
 
@@ -123,14 +123,14 @@ def apply_precision_constraint(model: TrainableModel, precision: str) -> Trainab
     >>> from calc.simulation import NeuralNetwork
     >>> network = NeuralNetwork((64, 32, 10), ("relu", "softmax"))
     >>> apply_precision_constraint(network, "int8").precision, network.precision
-    ('int8', 'float32')
+    ('int8', 'fp32')
     """
-    arithmetic(precision)
+    name = arithmetic(precision).name
     if not isinstance(model, TrainableModel):
         raise InputError(
             f"cannot change the precision of {abbreviated(model)}: it has no with_precision"
         )
-    return model.with_precision(precision)
+    return model.with_precision(name)
 
 
 def prepare_hardware_constrained_run(
@@ -152,8 +152,8 @@ def prepare_hardware_constrained_run(
         raise InputError(
             f"simulation_config must be a HardwareSimulationConfig; got {abbreviated(config)}"
         )
-    own_precision = getattr(model, "precision", "float32")
-    precision = config.precision_mode if config.enabled else own_precision
+    own_precision = getattr(model, "precision", "fp32")
+    precision = arithmetic(config.precision_mode if config.enabled else own_precision).name
     choice = adjust_batch_size_to_memory(
         model,
         batch_size,
@@ -210,7 +210,7 @@ def run_training_with_hardware_constraints(
 
     >>> from calc.simulation import NeuralNetwork, digits
     >>> device = HardwareSimulationConfig(
-    ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="float16"
+    ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="fp16"
     ... )
     >>> run = run_training_with_hardware_constraints(
     ...     NeuralNetwork((64, 32, 10), ("relu", "softmax")), *digits()[:2], epochs=5, alpha=0.1,

@@ -170,11 +170,11 @@ def run_sweep(
     >>> from calc.simulation import digits
     >>> network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
     >>> table = run_sweep(
-    ...     network, digits(), [0, 0.5], ["float32", "int8"], ["4 kB", "8 kB"], "4 kB", "15 W",
+    ...     network, digits(), [0, 0.5], ["fp32", "int8"], ["4 kB", "8 kB"], "4 kB", "15 W",
     ...     repeats=3, epochs=2,
     ... )
     >>> table.select("pruning", "precision", "memory_dense_bytes", "accepted").rows()
-    [(0.0, 'float32', 4840, False), (0.0, 'int8', 1210, True), (0.5, 'float32', 4840, False), \
+    [(0.0, 'fp32', 4840, False), (0.0, 'int8', 1210, True), (0.5, 'fp32', 4840, False), \
 (0.5, 'int8', 1210, True)]
     """
     imported()  # before any work

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import calc
-from pages import answers
+from pages import answers, stubs
 from pages.__main__ import wanted_pages
 from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
@@ -67,6 +67,11 @@ def test_the_pages_in_git_are_those_of_today() -> None:
     }
     stale = sorted(name for name in WANTED.keys() | kept if WANTED.get(name) != kept.get(name))
     assert not stale, "run `python -m pages`"
+
+
+def test_the_stubs_in_git_are_those_of_today() -> None:
+    for name, text in stubs.stubs().items():
+        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, "run `python -m pages`"
 
 
 def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() -> None:

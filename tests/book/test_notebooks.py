@@ -73,6 +73,7 @@ def with_cells() -> set[str]:
     } - {"answers"}  # whose cells stand in the PDF alone
 
 
+@pytest.mark.slow
 def test_each_notebook_runs_in_a_fresh_environment(book: Path, tmp_path: Path) -> None:
     zips = sorted((book / "notebooks").glob("*.zip"))
     assert {path.stem for path in zips} == with_cells()

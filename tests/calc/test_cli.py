@@ -226,7 +226,7 @@ def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
 def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     work = ("--flops", "1e9", "--bytes", "1e9")
     assert "no device 'h101'" in refused(capsys, "roofline", "h101", *work)
-    assert "no dense peak for 'fp4'" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
+    assert "no dense peak for FP4" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
     assert "calc: --bytes must be zero or positive" in refused(
         capsys, "roofline", "h100", "--flops", "1", "--bytes=-1"
     )
@@ -301,6 +301,7 @@ def test_show_tells_a_mistake_in_the_data(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "_tables", lambda: {"broken": {"name": "Broken 1"}})
+    monkeypatch.setattr(hardware, "_spellings", lambda: {"broken": "broken"})
     assert "broken must be a table with a name and a year" in refused(capsys, "show", "broken")
 
 

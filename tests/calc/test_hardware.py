@@ -99,15 +99,15 @@ def test_what_is_not_there() -> None:
         hardware.get(None)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="no device"):
         hardware.XYZ  # noqa: B018
-    with pytest.raises(InputError, match="no dense peak for 'fp4'; it has fp64, tf32, fp16, bf16"):
+    with pytest.raises(InputError, match="no dense peak for FP4; it has FP64, TF32, FP16, BF16"):
         hardware.H100.peak("fp4")
-    with pytest.raises(InputError, match="no dense peak for 'fp16'; it has bf16"):
+    with pytest.raises(InputError, match="no dense peak for FP16; it has BF16"):
         hardware.TPU_V5P.ridge_point("fp16")
-    with pytest.raises(InputError, match="sparsity for 'fp16'; it has none"):
+    with pytest.raises(InputError, match="sparsity for FP16; it has none"):
         hardware.TPU_V5P.sparse_peak("fp16")
     with pytest.raises(InputError, match="no dense peak for 16"):
         hardware.H100.peak(16)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no dense peak for 5; it has fp64"):
+    with pytest.raises(InputError, match="no dense peak for 5; it has FP64"):
         hardware.H100.ridge_point(5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="unpublished"):
         hardware.TPU_V5P.tdp  # noqa: B018

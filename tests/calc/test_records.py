@@ -130,6 +130,25 @@ def test_an_unpublished_value_raises_its_note(load: Callable[[str], dict[str, Re
         record.quantity  # noqa: B018
 
 
+def test_what_is_done_to_a_published_value_does_not_reach_the_data() -> None:
+    record = hardware.H100.records["tdp"]
+    before = str(hardware.H100.tdp)
+    assert record.published is not None
+    record.published.ito("kW")
+    record.quantity.ito("kW")
+    assert str(hardware.H100.tdp) == str(record.published) == before
+
+
+@pytest.mark.parametrize("number", ["1e-400", "0.1e-330", "1_0e-4_00"])
+def test_a_number_that_would_become_zero_is_refused(
+    load: Callable[[str], dict[str, Record]], number: str
+) -> None:
+    with pytest.raises(InputError, match=rf"made_up.toml: {number} is too small"):
+        load(GOOD.replace("value = 3", f"value = {number}"))
+    zero = load(GOOD.replace("value = 3", "value = 0e-400"))["latency_of_a_test"]
+    assert zero.quantity.magnitude == 0
+
+
 def test_source_of_what_has_none() -> None:
     with pytest.raises(InputError, match="was computed"):
         calc.source(2 * constants.get("energy_dram_word"))

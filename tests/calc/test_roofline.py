@@ -100,3 +100,14 @@ def test_a_layer_too_narrow_never_reaches_the_ridge_point() -> None:
     widths = np.array([16.0, 100.0, 4096.0])
     found = roofline.critical_batch("153 FLOP/byte", widths, widths, "2 byte").magnitude
     np.testing.assert_array_equal(np.isposinf(found), [True, True, False])
+
+
+@given(positive, positive, positive, st.floats(0.01, 1))
+def test_the_time_of_the_arithmetic_and_its_efficiency(
+    operations: float, peak: float, traffic: float, share: float
+) -> None:
+    work, rate = quantity(operations, "FLOP"), quantity(peak, "FLOP/s")
+    time = roofline.compute_time(work, rate, share)
+    assert roofline.efficiency(work, time, rate).magnitude == pytest.approx(share)
+    both = roofline.execution_time("0 byte", quantity(traffic, "byte/s"), work, rate, share)
+    assert time.magnitude == pytest.approx(both.magnitude)

@@ -310,3 +310,21 @@ def test_what_is_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def test_intensity_of_fused_attention() -> None:
+    """Decode re-reads the cache for each token; prefill uses each key for many queries."""
+    decode = transformer.fused_attention_intensity(1, 10**9)
+    assert decode.m_as("FLOP/byte") == pytest.approx(1)
+    grouped = transformer.fused_attention_intensity(1, 10**9, 8)
+    assert grouped.m_as("FLOP/byte") == pytest.approx(8)
+    prefill = transformer.fused_attention_intensity(4096, 4096)
+    assert prefill.m_as("FLOP/byte") == pytest.approx(4096 / 2)
+
+
+@given(st.integers(1, 4096), st.integers(1, 8192), st.integers(1, 8), st.integers(1, 256))
+def test_intensity_of_fused_attention_by_its_parts(n: int, c: int, g: int, d: int) -> None:
+    operations = 2 * 2 * g * n * c * d
+    traffic = 2 * (2 * g * n * d + 2 * c * d)
+    found = transformer.fused_attention_intensity(n, c, g)
+    assert found.magnitude == pytest.approx(operations / traffic)

@@ -30,7 +30,7 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(run(capsys, *REFERENCE, "--memory", "0.25 MiB")) == {
         "batch": "17",
         "limited by": "memory (17 of 32: all that 0.25 MiB holds)",
-        "precision": "float32",
+        "precision": "fp32",
         "memory": "261904 byte (255.8 KiB) of 0.25 MiB",
         "parameters": "203560 byte (198.8 KiB)",
         "activations": "58344 byte (56.98 KiB)",
@@ -48,7 +48,7 @@ def test_an_infeasible_plan_is_a_plan(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--memory", "16 KiB", "--precision", "float16", "--epochs", "3", "--batch", "64")
+    arguments = ("--memory", "16 KiB", "--precision", "fp16", "--epochs", "3", "--batch", "64")
     table = rows(run(capsys, *arguments, "--slowdown", "2"))
     assert table["batch"] == "54"
     assert table["limited by"] == "memory (54 of 64: all that 16 KiB holds)"
@@ -73,7 +73,7 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
         (("--limit", "-1"), "--limit must be a whole number from 1"),
         (("--slowdown", "0.5"), "--slowdown must be a number from 1; got 0.5"),
         (("--slowdown", "nan"), "--slowdown must be a number from 1; got nan"),
-        (("--precision", "fp16"), "there is no precision 'fp16'; there are float32"),
+        (("--precision", "fp12"), "there is no precision 'fp12'; there are FP32"),
         (("--mode", "peak"), "--mode must be one of all_outputs, inference, training; got 'peak'"),
         (("--optimizer", "lion"), "--optimizer must be one of sgd, momentum, adam; got 'lion'"),
         (("--epochs", "0"), "calc: --epochs must be a whole number from 1"),
