@@ -58,6 +58,9 @@ bench: set-up-test
 set-up-book set-up-test set-up-torch: set-up-%:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" on PATH; Python 3.11 or newer is needed.' >&2; exit 1; }
 	@"$(PYTHON)" requirements/install.py $*
+ifeq ($(MAKECMDGOALS),set-up-test)
+	@echo 'Ready. Next: make test, or the part that you change, as "Check your change" in CONTRIBUTING.md says.'
+endif
 
 # Versions already locked stay as they are; delete requirements/*.txt first to take today's newest.
 # The test lock is made first and the book's from within it, so that both hold the same versions.

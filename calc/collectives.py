@@ -7,6 +7,7 @@ sends nothing. Sizes are of the whole array: what each device holds before an al
 reduce-scatter, and what each holds after an all-gather.
 """
 
+# Long for its docstrings: laws, each with its equation and example.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.models import ResNet
@@ -43,6 +44,8 @@ def forward_flops(model: ResNet) -> Annotated[Quantity, "FLOP"]:
     >>> print(forward_flops(models.get("resnet-50")))
     8.178 GFLOP
     """
+    if not isinstance(model, ResNet):
+        raise InputError(f"a ResNet of calc.models is needed here; got {abbreviated(model)}")
     return sum(
         (
             convolution_flops(each.side, each.side, each.inputs, each.outputs, each.kernel)

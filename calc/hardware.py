@@ -16,6 +16,7 @@ from typing import Any
 
 from calc import formats
 from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
@@ -139,7 +140,19 @@ class Accelerator:
 
     def publishes(self, name: str) -> bool:
         """Whether a field such as "tdp" has a value."""
-        return name in self.records and self.records[name].published is not None
+        record = self.records.get(name) if isinstance(name, str) else None
+        return record is not None and record.published is not None
+
+    def _repr_html_(self) -> str:
+        """What the data say, with the source of each value."""
+        records = {FIELDS[name]: record for name, record in self.records.items()}
+        for table, rates in self.peaks.items():
+            records |= {f"{PEAKS[table]}, {dtype.upper()}": rates[dtype] for dtype in rates}
+        rows = [("", "value", "source")]
+        for title, record in records.items():
+            value = "unpublished" if record.published is None else str(record.published)
+            rows.append((title, value, record.provenance.cited))
+        return html_table([f"{self.name} ({self.year})"], rows)
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:

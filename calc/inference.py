@@ -8,6 +8,7 @@ devices say to each other. Lengths and batches may be arrays. The size of an ele
 by the name of its format, "INT8".
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from calc import formats, training, transformer
-from calc.core.elementwise import floor, maximum, where
+from calc.core.elementwise import floor, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -382,7 +383,10 @@ def frontier(
     64 24.99 ms 2561 token/s
     65 25.31 ms 2568 token/s
     """
-    most = int(largest_batch(model, device, context, devices, weight_size, kv_size).magnitude)
+    fits = largest_batch(model, device, context, devices, weight_size, kv_size)
+    if fits.ndim:
+        raise InputError("frontier(): batches are what varies; all else must be a single value")
+    most = int(fits.magnitude)
     batches = [2**power for power in range(most.bit_length())]
     batches += [most] if batches[-1] < most else []
     each = quantity(batches, "")
@@ -415,10 +419,6 @@ def _tokens(positions: QuantityLike) -> Quantity:
 
 def _count(name: str, given: QuantityLike) -> Quantity:
     count = quantity(given)
-    if not count.unitless or not _smallest(count) >= 1:
+    if not count.unitless or not smallest(count) >= 1:
         raise InputError(f"{name} must be a number from 1; got {abbreviated(given)}")
     return count
-
-
-def _smallest(given: Quantity) -> float:
-    return float(given.magnitude.min() if given.ndim else given.magnitude)

@@ -4,6 +4,7 @@ The laws take numbers. What takes a model of `calc.models` and a `Layout` puts t
 refuses a layout that the model cannot be cut into.
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from calc import collectives, constants, links, training, transformer
-from calc.core.arguments import one_of
+from calc import collectives, constants, links, models, training, transformer
+from calc.core.arguments import one_of, whole_number
 from calc.core.elementwise import maximum, minimum
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
@@ -22,7 +23,7 @@ from calc.formats import ELEMENT_SIZE
 from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
-from calc.roofline import StepTime
+from calc.roofline import StepTime, compute_time
 
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
@@ -246,12 +247,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name in ("data", "tensor", "pipeline", "microbatches"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(
-                    f"a layout's {name} must be a whole number from 1; got {abbreviated(value)}"
-                )
-        if self.sharding not in range(4):
+            whole_number(f"a layout's {name}", getattr(self, name))
+        if type(self.sharding) is not int or self.sharding not in range(4):
             raise InputError(
                 f"sharding must be a stage from 0 to 3; got {abbreviated(self.sharding)}"
             )
@@ -337,8 +334,15 @@ class DeviceMemory:
             )
 
 
+def _check_is(kind: type, name: str, given: Any) -> None:
+    if not isinstance(given, kind):
+        raise InputError(
+            f"{name} must be a calc.parallelism.{kind.__name__}; got {abbreviated(given)}"
+        )
+
+
 def memory_per_device(
-    model: Transformer,
+    model: Transformer | str,
     layout: Layout,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -357,9 +361,8 @@ def memory_per_device(
 
     Source: rajbhandari2020zero, korthikanti2023reducing
 
-    >>> from calc import models
-    >>> model = models.get("llama-3-70b")
-    >>> held = memory_per_device(model, Layout(data=16, tensor=8, pipeline=4, sharding=1), 8192)
+    >>> layout = Layout(data=16, tensor=8, pipeline=4, sharding=1)
+    >>> held = memory_per_device("llama-3-70b", layout, 8192)
     >>> print(held)
     weights      4.541 GB
     gradients    4.541 GB
@@ -367,6 +370,8 @@ def memory_per_device(
     activations  5.620 GB
     total        16.41 GB
     """
+    model = models.transformer(model)
+    _check_is(Layout, "layout", layout)
     parameters = layout.parameters(model)
     sizes = dict.fromkeys(PARTS, NOTHING)
     for part, size in training.recipe(recipe).parts.items():
@@ -386,7 +391,7 @@ def memory_per_device(
 
 
 def training_step(
-    model: Transformer,
+    model: Transformer | str,
     layout: Layout,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -418,6 +423,10 @@ def training_step(
     5.953 s 7.543 s compute
     """
     check_device(device)
+    model = models.transformer(model)
+    _check_is(Layout, "layout", layout)
+    _check_is(Link, "inner", inner)
+    _check_is(Link, "outer", outer)
     parameters = layout.parameters(model)
     context = transformer.causal_context(length)
     tokens = transformer.batch_tokens(length, sequences)
@@ -428,8 +437,8 @@ def training_step(
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
     operations = 3 * forward * all_tokens
     peak = device.peak(dtype) * layout.devices
-    rate = peak * quantity(efficiency)
-    compute = (3 * forward + again[recomputation]) * all_tokens / rate
+    computed = (3 * forward + again[recomputation]) * all_tokens
+    compute = compute_time(computed, peak, efficiency)
     bubble = collectives.bubble_overhead(layout.pipeline, layout.microbatches)
     vectors = stage_traffic(tokens, model.width, 1)
     all_reduces = 6 if recomputation == "full" else 4

@@ -6,6 +6,7 @@ affine choose a Scheme for data, for the whole array, for each channel or for ea
 numbers into codes and back. integer_matmul multiplies codes, sqnr measures what was lost.
 """
 
+# Long for its docstrings: laws with equation and example, and the schemes that apply them.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from calc.core.arguments import as_array
+from calc.core.arguments import as_array, number
 from calc.core.elementwise import floor, log10
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
@@ -214,8 +215,8 @@ class Scheme:
         step = self._spread(values.shape)[0]  # errors are counted in it: their squares stay finite
         best = numpy.ones_like(self.scale)
         least = numpy.full_like(self.scale, math.inf)
-        for number in range(CLIP_CANDIDATES, 0, -1):
-            fraction = number / CLIP_CANDIDATES
+        for candidate in range(CLIP_CANDIDATES, 0, -1):
+            fraction = candidate / CLIP_CANDIDATES
             error = (self.shrunk(fraction).round_trip(values) - values) / step
             mean = _reduce(numpy.mean, error**2, self.axis, self.group_size)
             best, least = (
@@ -527,7 +528,7 @@ def _check_bits(bits: int) -> None:
 
 
 def _upper(percentile: float) -> float:
-    if not 50 < percentile <= 100:
+    if not 50 < number("percentile", percentile) <= 100:
         raise InputError(f"percentile must be above 50 and at most 100; got {percentile!r}")
     return percentile
 

@@ -1,5 +1,6 @@
 """Requests in flight and in queues: Little's law, limits of memory, and waiting under load."""
 
+# Long for its docstrings: laws, each with its equation and example.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations

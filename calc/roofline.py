@@ -6,6 +6,7 @@ execution_time_overlapped (everything does). Workloads: gemm and elementwise, wi
 their operations and traffic.
 """
 
+# Long for its docstrings: laws, each with its equation and example.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
@@ -416,7 +417,7 @@ class StepTime:
     def longest(self) -> Any:
         """The place of that part among all; of equal ones the first."""
         first, *others = self._seconds
-        place: Any = 0
+        place: Any = where(first < 0, 1, 0)  # 0, or an array of it
         for number, each in enumerate(others, start=1):
             place = where(each > first, number, place)
             first = maximum(each, first)

@@ -143,7 +143,8 @@ class Run:
 
     def publishes(self, name: str) -> bool:
         """Whether the report gives a number such as "device_time"."""
-        return name in self.records and self.records[name].published is not None
+        record = self.records.get(name) if isinstance(name, str) else None
+        return record is not None and record.published is not None
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:

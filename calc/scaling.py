@@ -12,10 +12,11 @@ several parts. universal_scalability adds what processors that must agree say to
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
-from calc.core.elementwise import divide_or_infinity, maximum
-from calc.core.errors import InputError
+from calc.core.arguments import listed
+from calc.core.elementwise import divide_or_infinity, largest, maximum
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import (
     ABOVE_ONE,
     AT_LEAST_ONE,
@@ -271,17 +272,18 @@ def combined_speedup(
     >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
     2.308
     """
-    given = [(quantity(fraction, ""), speedup) for fraction, speedup in levers]
+    pairs = [listed("combined_speedup(): a lever", each) for each in listed("levers", levers)]
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        raise InputError(
+            "combined_speedup(): a lever is a pair, its fraction of the time and its speedup;"
+            f" got {abbreviated(wrong[0])}"
+        )
+    given = [(quantity(fraction, ""), speedup) for fraction, speedup in pairs]
     covered = sum((fraction for fraction, _ in given), quantity(0, ""))
-    if _largest(covered) > 1 + 1e-12:
+    if largest(covered) > 1 + 1e-12:
         raise InputError(
             f"combined_speedup(): the fractions are parts of one time and sum to 1 at most; these"
             f" sum to {covered}"
         )
     saved = sum((time_saved(*lever) for lever in given), quantity(0, ""))
     return 1 / (1 - saved)
-
-
-def _largest(fractions: Any) -> float:
-    magnitude = fractions.m_as("")
-    return float(magnitude.max() if getattr(magnitude, "size", 0) else magnitude)

@@ -7,6 +7,7 @@ look at the whole context: of models whose layers look back through a window (Mi
 operations and caches are too many where the context is longer than that.
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 
 from calc import constants, formats, roofline
 from calc.core.arguments import one_of
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -502,8 +504,7 @@ def activation_memory(
 
 def _check(model: Any, context: QuantityLike = 1) -> None:
     check_transformer(model)
-    positions = quantity(context)
-    longest = positions.magnitude.max() if positions.ndim else positions.magnitude
+    longest = largest(quantity(context))
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import doctest
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from calc.core.law import (
     POSITIVE,
     POSITIVE_FRACTION,
     SERVERS,
+    Range,
 )
 from calc.core.meanings import meaning
 from pages import ROOT, generated
@@ -43,14 +45,8 @@ WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
 # What is code already, what is to become it, and symbols with a subscript.
 SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<!\w)([^\W\d_]_(?:\w+|\{[^}]*\}))')
-TITLES: tuple[str, ...] = (
-    "Argument",
-    "Symbol",
-    "Unit",
-    "Range",
-    "Meaning",
-)  # and as many parts of the width
-WIDTHS: tuple[str, ...] = tuple(":" + "-" * part for part in (10, 3, 8, 8, 13))
+TITLES: tuple[str, ...] = ("Argument", "Symbol", "Unit", "Range", "Meaning")
+WIDTHS: tuple[str, ...] = tuple(":" + "-" * part for part in (13, 4, 10, 6, 17))
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
@@ -279,11 +275,17 @@ def _annotated(
     assert isinstance(call.slice, ast.Tuple)
     kind, unit, *rest = call.slice.elts
     names = [each.id for each in rest if isinstance(each, ast.Name)]
-    words = next((RANGES[name].words for name in names if name in RANGES), POSITIVE.words)
+    words = _interval(next((RANGES[name] for name in names if name in RANGES), POSITIVE))
     if ast.unparse(kind) != "QuantityLike":  # whose text is the symbol
         words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
     text = ast.literal_eval(unit)
     return (f"`{text}`" if text else "pure number"), words
+
+
+def _interval(allowed: Range) -> str:
+    if allowed.high == math.inf:
+        return f"{'≥' if allowed.low_included else '>'} {allowed.low:g}"
+    return f"{'' if allowed.low_included else 'above '}{allowed.low:g} to {allowed.high:g}"
 
 
 def _docstring(documented: griffe.Object | griffe.Alias) -> str:

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import build
-from .errors import BookError
-from .watch import watch as keep_rendering
+from press import build
+from press.errors import BookError
+from press.watch import watch as keep_rendering
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(build.render(root, only))
             return 0
         build.check_parts()
-        from .audit import NAMES, audit as list_digits
+        from press.audit import NAMES, audit as list_digits
 
         found = list_digits(root)
         for problem in found:

@@ -1,34 +1,45 @@
-"""One build: makes the site and the PDF beside the old ones, and swaps them at the end.
-
-The swap is two renames. A build that is killed between them leaves the last good book beside its
-place, under a hidden name; the next build puts it back first of all.
-"""
+"""One build, from the settings to the folder of the finished book."""
 
 from __future__ import annotations
 
 import fcntl
 import importlib.util
-import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import cache
-from .edition import Edition, read_edition
-from .errors import BookError, Problems, stop
-from .memory import Memory, digest
+from press.edition import Edition, read_edition
+from press.errors import cannot_write, stop
+from press.files import (
+    FOLDER,
+    FONTS,
+    THEME,
+    file_digest,
+    files_below,
+    installation,
+    still_same,
+)
+from press.memory import Memory, digest, keep, recall
+from press.writing.output import Output
 
 if TYPE_CHECKING:
-    from .project import Book
+    from press.reading.project import Book
 
-STAMP = f"{cache.FOLDER}/last-build.json"
+STAMP = f"{FOLDER}/last-build.json"
 NEEDED = ["yaml", "pypandoc", "IPython", "matplotlib_inline", "jinja2", "typst"]
+
+
+class Stamp(NamedTuple):
+    """What is known of the last build."""
+
+    output: str  # its folder
+    inputs: str  # the digest of what it was made from
+    outputs: str
+    read: list[tuple[str, str]]  # what its chapters read beside, each file with its digest
 
 
 def check_parts() -> None:
@@ -42,96 +53,79 @@ def render(root: Path, only: str | None = None) -> str:
     if not (root / "_quarto.yml").is_file():
         stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
     try:
-        (root / cache.FOLDER).mkdir(exist_ok=True)
-        with _alone(root / cache.FOLDER / "lock"):
+        (root / FOLDER).mkdir(exist_ok=True)
+        with _alone(root / FOLDER / "lock"):
             if last := last_build(root):
-                _restore(root / last[0])
-            installed, edition = cache.installation(), read_edition(root)
-            setting: list[Any] = [installed, cache.files_below(cache.THEME), only, asdict(edition)]
-            if last and _still_holds(*last, root, setting):
-                return f"Nothing has changed: {last[0]} is up to date."
+                Output(root, root / last.output).restore()
+            installed, edition = installation(), read_edition(root)
+            looks = [files_below(THEME), files_below(FONTS)]
+            setting: list[Any] = [installed, looks, only, asdict(edition)]
+            if last and _still_holds(last, root, setting):
+                return f"Nothing has changed: {last.output} is up to date."
             check_parts()
             if sys.stderr.isatty():  # somebody waits
                 print("Rendering the book (can take a minute) ...", file=sys.stderr)
-            book, files = _build(root, only, edition, installed)
-            outputs = digest(cache.files_below(book.output))
+            book, files, read = _build(root, only, edition, installed)
+            outputs = digest(files_below(book.output))
             inputs = digest(files, setting)
             name = book.output.relative_to(root).as_posix()
-            stamp = json.dumps([name, inputs, outputs])
-            (root / STAMP).write_text(stamp, encoding="utf-8")
+            keep(root / STAMP, Stamp(name, inputs, outputs, read))
             return f"Rendered {len(book.chapters)} chapters into {book.output}."
     except OSError as error:
-        stop(f"press cannot write: {error.strerror}: {error.filename}.")
+        cannot_write(error)
 
 
 def _build(
     root: Path, only: str | None, edition: Edition, installed: list[str]
-) -> tuple[Book, dict[str, str]]:
-    """The book, and the digests of the files that it was made from."""
+) -> tuple[Book, dict[str, str], list[tuple[str, str]]]:
+    """The book, and the digests of the files that it was made from: the project's and others."""
     # Imported here, so that a book in which nothing has changed does not wait for them.
-    from .check import check_site
-    from .citations import cite
-    from .execute import kernels
-    from .html import write_site
-    from .notebooks import write_notebooks
-    from .pages import collect, read_pages
-    from .pdf import write_pdf
-    from .project import read_book
-    from .references import References
-    from .showing import check_page
+    from press.document.pandoc import pandoc_version
+    from press.driver import Driver, Product
+    from press.reading.project import read_book
+    from press.running.execute import kernels
+    from press.stages import DOCUMENT, OUTPUTS
 
     book = read_book(root)
-    kernels()  # they take a second to start, in which the chapters are read
+    output = Output(root, book.output, book.lines.get(("project", "output-dir"), 0))
+    output.restore()
+    output.check()
+    own = kernels()  # they take a second to start, in which the chapters are read
     book = replace(book, formats=[only]) if only else book
-    output = book.output
-    new, old = (output.with_name(f".{output.name}.{word}") for word in ("new", "old"))
-    _restore(output)
-    _remove(new)
-    _remove(old)
-    for folder in (output, output.parent):
-        if folder.exists() and not os.access(folder, os.W_OK):
-            stop(f"press cannot write into {folder}: it is read-only.")
-    files = cache.files_below(root, output)  # before anything is read, so never newer than it
-    memory = Memory(root / cache.FOLDER / "pages")
-    pages = read_pages(book, files, installed, memory)
-    references = References(pages, root)
-    references.resolve()
-    problems = Problems(references.problems)
-    try:
-        cite(book, pages, memory)
-    except BookError as error:
-        problems += error.problems
-    problems.stop_if_any()
-    for page in pages:
-        page.settle(files)
-    collect(
-        lambda page: memory.remember(lambda: check_page(book, page), "checked", page.key),
-        zip(pages),
+    files = files_below(root, book.output)  # before anything is read, so never newer than it
+    typst_folder = root / FOLDER / "typst"
+    shutil.rmtree(typst_folder, ignore_errors=True)
+    typst_folder.mkdir()
+    given = {
+        "root": Product(root, str(root)),
+        # The prose of other chapters is no matter to what a chapter's cells give.
+        "files": Product(files, {n: d for n, d in files.items() if not n.endswith(".qmd")}),
+        "book": Product(book),
+        "edition": Product(edition),
+        "execute": Product(book.execute, book.execute),
+        "in_project": Product(book.execute_in_project, book.execute_in_project),
+        "timeout": Product(book.timeout, ""),  # no matter to what cells give
+        "bibliography": Product(book.bibliography, _contents(book.bibliography)),
+        "csl": Product(book.csl, _contents([book.csl] if book.csl else [])),
+        "lang": Product(book.lang, book.lang),
+        "folder": Product(output.new),
+        "typst_folder": Product(typst_folder),
+        "pdf_file": Product(output.new / book.pdf_name),
+    }
+    memory = Memory(root / FOLDER / "made")
+    made_by = digest(installed, pandoc_version())
+    chapters = [{"chapter": Product(chapter, astuple(chapter))} for chapter in book.chapters]
+    driver = Driver(
+        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files, own.end
     )
-    try:
-        new.mkdir(parents=True)
-        with ThreadPoolExecutor() as pool:  # typst sets the PDF while the pages are written
-            if "typst" in book.formats:
-                sources = root / cache.FOLDER / "typst"
-                _remove(sources)
-                sources.mkdir()
-                (new / book.pdf_name).touch()  # for the pages' link to it
-                target = new / book.pdf_name
-                pdf = pool.submit(write_pdf, book, pages, memory, edition, sources, target)
-            if "html" in book.formats:
-                write_site(book, pages, memory, edition, new)
-                write_notebooks(book, pages, memory, edition, new)
-                check_site(new)
-            if "typst" in book.formats:
-                pdf.result()
-        if output.exists():
-            output.rename(old)
-        new.rename(output)
-    finally:
-        _remove(new)
-    _remove(old)
+    driver.drive(DOCUMENT)
+    with output.replaced(book.pdf_name, only) as new:
+        if "typst" in book.formats:
+            (new / book.pdf_name).touch()  # for the pages' link to it
+        driver.drive_all(lane for form, lane in OUTPUTS.items() if form in book.formats)
     memory.forget_unused()
-    return book, files
+    read = [file for result in driver.values("result") for file in result["read"]]
+    return book, files, read
 
 
 @contextmanager
@@ -146,29 +140,16 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def last_build(root: Path) -> tuple[str, str, str] | None:
-    """The output folder of the last build, and the digests of its inputs and outputs."""
-    try:
-        name, inputs, outputs = json.loads((root / STAMP).read_text(encoding="utf-8"))
-        return str(name), inputs, outputs
-    except (OSError, ValueError, TypeError):
-        return None  # not there, or torn
+def last_build(root: Path) -> Stamp | None:
+    return next((Stamp(*stamp) for stamp in recall(root / STAMP)), None)
 
 
-def _still_holds(name: str, inputs: str, outputs: str, root: Path, setting: list[Any]) -> bool:
+def _still_holds(last: Stamp, root: Path, setting: list[Any]) -> bool:
     """Whether doing the last build again would give the same."""
-    files = cache.files_below(root, root / name)
-    same = inputs == digest(files, setting) and cache.still_same(cache.files_read(root))
-    return same and outputs == digest(cache.files_below(root / name))
+    files = files_below(root, root / last.output)
+    same = last.inputs == digest(files, setting) and still_same(last.read)
+    return same and last.outputs == digest(files_below(root / last.output))
 
 
-def _restore(output: Path) -> None:
-    """Undoes the first half of a swap that a killed build left without the second."""
-    old = output.with_name(f".{output.name}.old")
-    if old.exists() and not output.exists():
-        old.rename(output)
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
+def _contents(files: list[Path]) -> list[tuple[str, str]]:
+    return [(str(file), file_digest(file)) for file in files]

@@ -6,7 +6,11 @@ import subprocess
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from press.errors import stop
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,29 @@ def read_edition(root: Path) -> Edition:
         )
         return done.stdout.strip()
 
-    project: dict[str, Any] = {}
-    if (root / "pyproject.toml").is_file():
-        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    about = project.get("project", {})
-    build = project.get("tool", {}).get("hatch", {}).get("build", {})
-    packages = build.get("targets", {}).get("wheel", {}).get("packages", [])
+    project = _read(root / "pyproject.toml") if (root / "pyproject.toml").is_file() else {}
+
+    def given(name: str, default: T) -> T:
+        value: Any = project
+        for key in name.split("."):
+            value = value.get(key, {}) if isinstance(value, dict) else value
+        if value and not isinstance(value, type(default)):
+            stop(f"`{name}` cannot be {value!r}.", "pyproject.toml")
+        return value or default
+
     try:
         commit, date = git("log", "-1", "--format=%h %cs").split()
         commit += " with changes" if git("status", "--porcelain", "--", ".") else ""
     except (OSError, subprocess.CalledProcessError, ValueError):
         commit = date = ""
-    return Edition(about.get("version", ""), commit, date, about.get("name", ""), packages)
+    packages: list[str] = given("tool.hatch.build.targets.wheel.packages", [])
+    return Edition(given("project.version", ""), commit, date, given("project.name", ""), packages)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        stop("this file is not UTF-8 text.", path.name)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        stop(f"this is not valid TOML: {error}.", path.name)

@@ -1,10 +1,11 @@
-"""What a build made, kept in files for the next one under the digest of what it was made from."""
+"""What the stages of a build made, kept in files for the next one under the digest of what it was
+made from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,49 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def recall(path: Path) -> list[Any]:
+    """What was kept in this file, by itself in a list; nothing if it is gone, torn or altered."""
+    try:
+        seal, text = path.read_text(encoding="utf-8").split("\n", 1)
+    except (OSError, ValueError):
+        return []
+    return [json.loads(text)] if seal == _seal(path, text) else []
+
+
 def keep(path: Path, value: object) -> None:
     """Writes what JSON holds to a file, or nothing at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(value)
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(value), encoding="utf-8")
+    partial.write_text(f"{_seal(path, text)}\n{text}", encoding="utf-8")
     partial.replace(path)
 
 
-class Memory:
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self.used: set[Path] = set()
+def _seal(path: Path, text: str) -> str:
+    return hashlib.sha256(f"{path.name}\n{text}".encode()).hexdigest()
 
-    def remember(self, make: Callable[[], Any], *made_from: object) -> Any:
-        """What `make` gives, or gave of the same before: anything that JSON holds."""
-        kept = self.folder / f"{digest(*made_from)}.json"
-        self.used.add(kept)
-        try:
-            (value,) = json.loads(kept.read_text(encoding="utf-8"))
-        except (OSError, ValueError, TypeError):  # not there, or torn: it is made again
-            value = make()
-            keep(kept, [value])
-        return value
+
+class Memory:
+    """Holds anything that JSON does, but for the names in dictionaries, which are text again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.used: dict[str, set[str]] = {}  # the names of files, by stage
+
+    def _path(self, stage: str, key: str) -> Path:
+        name = f"{key}.json"
+        self.used.setdefault(stage, set()).add(name)
+        return self.folder / stage / name
+
+    def recall(self, stage: str, key: str) -> list[Any]:
+        """What the stage made of the same before, by itself in a list; nothing if not known."""
+        return recall(self._path(stage, key))
+
+    def keep(self, stage: str, key: str, value: object) -> None:
+        keep(self._path(stage, key), value)
 
     def forget_unused(self) -> None:
-        for kept in set(self.folder.iterdir()) - self.used:
-            kept.unlink()
+        """Of the stages that took part; the others belong to a format that was not asked for."""
+        for stage, names in self.used.items():
+            for name in set(os.listdir(self.folder / stage)) - names:
+                (self.folder / stage / name).unlink()

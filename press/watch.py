@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from . import build, cache
-from .errors import BookError
+from press import build, files
+from press.errors import BookError
 
 PAUSE = 0.1  # seconds between two looks at the files
 
@@ -21,7 +21,7 @@ PAUSE = 0.1  # seconds between two looks at the files
 def watch(root: Path, only: str | None) -> NoReturn:
     """Goes on until the author ends it with Ctrl+C."""
     print(f"Watching {root}; Ctrl+C ends it.", file=sys.stderr, flush=True)
-    installed = cache.installation()
+    installed = files.installation()
     while True:
         seen = _stamps(root)
         start = time.perf_counter()
@@ -32,7 +32,7 @@ def watch(root: Path, only: str | None) -> NoReturn:
             print(error, file=sys.stderr)
         while _stamps(root) == seen:
             time.sleep(PAUSE)
-        if cache.installation() != installed:  # press itself, or what it renders with
+        if files.installation() != installed:  # press itself, or what it renders with
             os.execv(sys.executable, [sys.executable, "-m", "press", *sys.argv[1:]])
 
 
@@ -40,7 +40,7 @@ def _stamps(root: Path) -> dict[str, int]:
     """When each file that the book is made from was last written."""
     last = build.last_build(root)
     stamps = {}
-    for path in cache.paths_below(root, root / last[0] if last else None):
+    for path in files.paths_below(root, root / last.output if last else None):
         try:
             stamps[path] = os.stat(path).st_mtime_ns
         except OSError:  # an editor has just moved it

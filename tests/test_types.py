@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "tests" / "calc" / "typing_examples.py"
 
 
+@pytest.mark.first
 def test_mypy_finds_nothing_and_agrees_with_the_examples() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -137,5 +137,17 @@ def evaluate(body: Callable[..., Any], magnitudes: Sequence[Any]) -> Any:
         raise InputError(f"arrays of shapes {shapes} do not broadcast") from None
 
 
+def smallest(value: Any) -> float:
+    """The smallest number of a quantity, or of an array; of none, infinity."""
+    magnitude = getattr(value, "magnitude", value)
+    return float(magnitude.min(initial=math.inf) if _is_array(magnitude) else magnitude)
+
+
+def largest(value: Any) -> float:
+    """The largest number of a quantity, or of an array; of none, minus infinity."""
+    magnitude = getattr(value, "magnitude", value)
+    return float(magnitude.max(initial=-math.inf) if _is_array(magnitude) else magnitude)
+
+
 def _is_array(value: Any) -> bool:
     return bool(getattr(value, "ndim", 0) > 0)

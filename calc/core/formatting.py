@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html as html_escapes
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calc.core.spelling import COUNTED, UnitTable, Written
@@ -46,10 +46,6 @@ def text(quantity: Written, spec: str = "") -> str:
     """What str() and format() give and the parser reads back; `spec` is the number's (".3g")."""
     magnitude, suffix, powers = readable(quantity, EXACT if spec else DIGITS)
     return f"{_number(magnitude, spec)}{suffix}{_unit_after_number(powers, quantity)}"
-
-
-def html(quantity: Written) -> str:
-    return html_escapes.escape(text(quantity))
 
 
 def prose(quantity: Written, digits: int | None = None, rescaled: bool = True) -> str:
@@ -106,6 +102,16 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def html_table(caption: Iterable[str], rows: Sequence[tuple[str, ...]]) -> str:
+    """The same as HTML, for notebooks: the first row is the header, its first column names rows."""
+    header, *body = (tuple(map(html_escapes.escape, row)) for row in rows)
+    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in header)}</tr>"]
+    for name, *cells in body:
+        lines.append(f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    above = "<br>".join(map(html_escapes.escape, caption))
+    return f"<table><caption>{above}</caption>{''.join(lines)}</table>"
 
 
 def unit_text(powers: Mapping[str, Any], units: UnitTable) -> str:

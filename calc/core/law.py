@@ -20,13 +20,14 @@ pass. For its sake a number of the equation that has a unit is an argument whose
 
 from __future__ import annotations
 
+import html
 import inspect
 import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import (
     Annotated,
     Any,
@@ -205,13 +206,17 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     arguments = [each for each in every if each.symbol]
     read_once, signature = _public(read_once), _public(signature)
     count = len(arguments)
+    defaults = [each.default for each in read_once.parameters.values()]
+    required = sum(each is inspect.Parameter.empty for each in defaults)
     body: Callable[..., Any] = function
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
         given: Any = args
-        if kwargs or len(args) != count:
+        if kwargs or not required <= len(args) <= count:
             given = _bound(read_once, name, args, kwargs)
+        elif len(args) < count:
+            given = (*args, *defaults[len(args) :])
         magnitudes = [
             argument.magnitude(value) for argument, value in zip(arguments, given, strict=True)
         ]
@@ -223,9 +228,19 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
         return result.wrap(value) if result else value
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
+    checked._repr_html_ = partial(_html, checked)  # type: ignore[attr-defined]
     LAWS[f"{function.__module__}.{name}"] = checked
     ARGUMENTS[f"{function.__module__}.{name}"] = arguments
     return checked
+
+
+def _html(law: Callable[..., Any]) -> str:
+    """A law in a notebook: its call, what it says, its equation."""
+    summary, _, rest = (inspect.getdoc(law) or "").partition("\n\n")
+    equation = re.search(r"^Equation: (.*)", rest, re.MULTILINE)
+    lines = [f"{law.__name__}({', '.join(inspect.signature(law).parameters)})", summary]
+    call, *more = map(html.escape, lines + ([equation[1]] if equation else []))
+    return "<br>".join([f"<code>{call}</code>", *more])
 
 
 def _public(signature: inspect.Signature) -> inspect.Signature:

@@ -15,13 +15,13 @@ def spellings(names: Mapping[str, Iterable[str]]) -> dict[str, str]:
     return {squeezed(each): key for key, others in names.items() for each in (key, *others)}
 
 
-def squeezed(name: str) -> str:
+def squeezed(name: Any) -> str:
     """A name without what people write in different ways: case, spaces, "-", "_" and ".".
 
     >>> squeezed("Llama_3.1 8B")
     'llama318b'
     """
-    return "".join(name.lower().translate(SEPARATORS).split())
+    return "".join(str(name).lower().translate(SEPARATORS).split())
 
 
 def resolve(what: str, given: Any, known: Mapping[str, str], listing: str = "") -> str:

@@ -20,8 +20,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from calc.core.errors import InputError
 from calc.core.formatting import unit_text
@@ -75,8 +74,7 @@ Result = TypeVar("Result")
 Powers = dict[str, int]  # canonical unit name → exponent
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     kind: str
     text: str
     spaced: bool  # white space before it

@@ -67,7 +67,8 @@ def source(value: Quantity) -> str:
     """
     if not isinstance(value, Quantity):
         raise InputError(
-            f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got {value!r}"
+            f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got"
+            f" {abbreviated(value)}"
         )
     if value.provenance is None:
         raise InputError(f"{value} was computed, so it has no source; ask for that of its inputs")

@@ -14,7 +14,7 @@ import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, cast
 
@@ -22,7 +22,7 @@ from pint import DimensionalityError
 from pint.facets.numpy.quantity import NumpyQuantity
 from pint.facets.numpy.registry import GenericNumpyRegistry
 from pint.facets.numpy.unit import NumpyUnit
-from pint.facets.plain import PlainQuantity
+from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
@@ -87,10 +87,20 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
     provenance: Provenance | None = None
 
+    def _repr_html_(self) -> str:
+        """The text, and where the value comes from for who points at it."""
+        shown = super()._repr_html_()
+        if self.provenance is None:
+            return shown
+        where = f"{self.provenance.title}: {self.provenance.kind}, {self.provenance.cited}"
+        return f'<span title="{html.escape(where)}">{shown}</span>'
+
     def __new__(cls, value: Any, units: Any = None) -> Quantity:
         given: Any = value
         if isinstance(value, str):
             given = cls._REGISTRY.parse_expression(value)
+            if units is None:
+                return cast(Quantity, given)
         elif not isinstance(value, PlainQuantity):
             given = as_float_or_array(value)
             if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
@@ -218,8 +228,7 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
             raise AttributeError(str(error)) from None
 
     def parse_expression(self, input_string: str, *_: Any, **__: Any) -> Quantity:
-        magnitude, powers = parsing.parse(input_string, self)
-        return from_parts(magnitude, powers)
+        return from_parts(*_parse(input_string))
 
     __call__ = parse_expression  # pint binds its own
 
@@ -287,11 +296,25 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
         """What converts a magnitude from one unit to another; None where dimensions differ."""
-        factor: Any = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
-        return None if isinstance(factor, Exception) else float(factor)
+        return _factor_between(tuple(source.items()), tuple(target.items()))
 
     def symbol(self, name: str) -> str:
         return "byte" if name == "byte" else self.get_symbol(self.get_name(name))
+
+
+# What a text or a pair of units means never changes: there is one registry, and it takes no more.
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> tuple[float, UnitsContainer]:
+    magnitude, powers = parsing.parse(text, registry)
+    return magnitude, UnitsContainer(powers)
+
+
+@lru_cache(maxsize=1024)
+def _factor_between(
+    source: tuple[tuple[str, Any], ...], target: tuple[tuple[str, Any], ...]
+) -> float | None:
+    factor: Any = registry._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
+    return None if isinstance(factor, Exception) else float(factor)
 
 
 def from_parts(
@@ -359,7 +382,7 @@ def _checked_array(value: Any) -> Any:
         raise NumpyNeededError(
             "a list of numbers needs numpy, which is not installed: pip install numpy"
         ) from None
-    except (TypeError, ValueError, RecursionError):  # uneven rows, a quantity with a unit, a chain
+    except Exception:  # uneven rows, a quantity with a unit, an array that fails at being one
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
         _refuse_magnitude(value)
@@ -395,6 +418,8 @@ def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) 
     """
     if unit is None:
         return Quantity(value)
+    if not isinstance(unit, str | PlainUnit | UnitsContainer):
+        raise InputError(f'a unit is text such as "GB/s"; got {abbreviated(unit)}')
     if isinstance(value, str | PlainQuantity):
         return Quantity(value).to(unit)
     return Quantity(value, unit)

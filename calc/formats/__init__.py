@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import Range
 from calc.core.names import resolve, spellings, squeezed
@@ -124,8 +125,7 @@ def element_size(name: str, given: QuantityLike) -> Quantity:
         raise InputError(f"{name}: {error}") from None
     if size.unitless and not size.ndim and size.magnitude > 2:  # 1 and 2 may be meant as bytes
         size = quantity(size.magnitude, "bit")
-    low, high = (size.magnitude.min(), size.magnitude.max()) if size.ndim else (size.magnitude,) * 2
-    if not size.is_compatible_with("byte") or not 0 < low <= high < math.inf:
+    if not size.is_compatible_with("byte") or not smallest(size) > 0 or largest(size) == math.inf:
         raise InputError(
             f'{name} must be the size of an element, "2 byte" or "4.25 bit", or the name of its'
             f' format, "int8"; got {abbreviated(given)}'

@@ -59,7 +59,8 @@ class PowerOfTwo(Coded):
         numpy, given = numbers(values)
         with numpy.errstate(invalid="ignore"):
             positive = numpy.isfinite(given) & (given > 0)
-        exponent = numpy.frexp(numpy.where(positive, given, 1.0) / 0.75)[1] - 1
+        size = numpy.where(positive, numpy.minimum(given, 2 * self.max), 1.0)
+        exponent = numpy.frexp(size / 0.75)[1] - 1
         code = numpy.maximum(exponent, -self.bias) + self.bias
         last = 2**self.bits - 1
         code = numpy.where(positive, numpy.minimum(code, last), last)
@@ -140,7 +141,8 @@ class Block(Coded):
         scale = self.scale.decode(scales)[..., None]
         scaled = numpy.where(numpy.isnan(scale), 0.0, padded / scale)
         limited = numpy.clip(scaled, -self.element.max, self.element.max)
-        elements = self.element.encode(limited).reshape(*given.shape[:-1], -1)[..., :count]
+        elements = self.element.encode(limited)
+        elements = elements.reshape(*given.shape[:-1], blocks * self.block_size)[..., :count]
         return Encoded(scales, elements)
 
     def decode(self, scales: Any, elements: Any) -> Any:

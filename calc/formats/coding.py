@@ -7,6 +7,7 @@ from typing import Any
 
 from pint.facets.plain import PlainQuantity
 
+from calc.core.arguments import as_array
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.units import Quantity, as_float_or_array, quantity
 
@@ -74,10 +75,9 @@ def read_codes(form: Any, given: Any) -> tuple[ModuleType, Any]:
         f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1};"
         f" got {abbreviated(given)}"
     )
-    try:
-        codes = numpy.asarray(given)
-    except ValueError:  # rows of unequal length
-        raise refusal from None
+    if isinstance(given, PlainQuantity):
+        raise refusal
+    codes = as_array(f"codes of {form.name}", given)
     if codes.size == 0:
         return numpy, codes.astype(numpy.uint64)
     if codes.dtype.kind not in "iu" or codes.min() < 0 or int(codes.max()) >= 2**form.bits:

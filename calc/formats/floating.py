@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from calc.core.errors import InputError, abbreviated
+from calc.core.arguments import one_of
+from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.formats.coding import (
     Coded,
@@ -42,11 +43,7 @@ class Float(Coded):
     source: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.specials not in SPECIALS:
-            raise InputError(
-                f"Float(): specials must be one of {', '.join(SPECIALS)};"
-                f" got {abbreviated(self.specials)}"
-            )
+        one_of("Float(): specials", self.specials, SPECIALS)
         ieee, numbers_alone = self.specials == "ieee", self.specials == "none"
         check_width("Float(): exponent_bits", self.exponent_bits, 2, 11 if ieee else 10)
         check_width("Float(): mantissa_bits", self.mantissa_bits, 0 if numbers_alone else 1, 52)

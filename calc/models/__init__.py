@@ -9,7 +9,7 @@ from __future__ import annotations
 from calc.core.records import as_attributes
 from calc.models.architecture import Matrix, Transformer, from_shape
 from calc.models.config import from_config
-from calc.models.data import get, key_of as key_of, names
+from calc.models.data import get, key_of as key_of, names, transformer as transformer
 from calc.models.resnet import Convolution, ResNet
 
 __all__ = [

@@ -6,7 +6,7 @@ import math
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
-from calc.core.arguments import one_of
+from calc.core.arguments import listed, one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 
@@ -82,15 +82,14 @@ class Transformer:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if str(field.type).startswith("Quantity") and value is not None:
-                unit = "param" if field.name == "total" else ""
-                least = 1 if field.default is MISSING else 0
+            value, needed = getattr(self, field.name), field.default is MISSING
+            if str(field.type).startswith("Quantity") and (needed or value is not None):
+                unit, least = "param" if field.name == "total" else "", int(needed)
                 count = _count(self.name, field.name, value, unit, least)
                 object.__setattr__(self, field.name, count)
         one_of(f"{self.name}: norm", self.norm, NORMS)
         one_of(f"{self.name}: output", self.output, OUTPUTS)
-        for bias in self.biases:
+        for bias in listed(f"{self.name}: biases", self.biases):
             one_of(f"{self.name}: biases", bias, BIASES)
         heads, kv_heads = self._count("heads"), self._count("kv_heads")
         if heads % kv_heads:

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, read_record, read_toml
-from calc.models.architecture import Transformer
+from calc.models.architecture import Transformer, check_transformer
 from calc.models.resnet import ResNet
 
 FILE = DATA / "models.toml"
@@ -42,6 +42,13 @@ def get(key: str) -> Transformer | ResNet:
     'Llama 3 8B'
     """
     return _get(resolve("model", key, _spellings(), "`calc list models` prints them all"))
+
+
+def transformer(model: Transformer | str) -> Transformer:
+    """The transformer itself, or that of a name."""
+    found = get(model) if isinstance(model, str) else model
+    check_transformer(found)
+    return found
 
 
 def key_of(name: str) -> str | None:

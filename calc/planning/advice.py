@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from calc import formats
+from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.planning import time
@@ -20,7 +21,7 @@ from calc.planning.capacity import (
 )
 from calc.planning.estimate import Estimate
 from calc.planning.report import memory_text
-from calc.planning.setup import Setup, largest, smallest
+from calc.planning.setup import Setup
 
 SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
 MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from calc import inference
-from calc.core.elementwise import maximum, where
+from calc.core.elementwise import largest, maximum, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.parallelism import Layout
-from calc.planning.setup import A_TOKEN, Setup, largest
+from calc.planning.setup import A_TOKEN, Setup
 
 S = TypeVar("S", bound=Setup)
 

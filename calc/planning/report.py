@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calc import formats
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
-from calc.core.formatting import columns
+from calc.core.formatting import columns, html_table
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
 from calc.planning.estimate import Bounds, Estimate
-from calc.planning.setup import is_array, largest
+from calc.planning.setup import is_array
 
 MOST_ROWS = 100
 COUNTS = ("devices", "batch", "prompt", "generated")
@@ -29,7 +30,17 @@ RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *
 
 def table(plan: Estimate) -> str:
     """The parts of one point, or a line for each point of an array."""
-    return "\n".join(rows_of_points([plan]) if is_array(plan.fits) else _rows_of_parts(plan))
+    above, rows = _rows(plan)
+    return "\n".join([*above, *columns(rows)])
+
+
+def html(plan: Estimate) -> str:
+    """The same for a notebook."""
+    return html_table(*_rows(plan))
+
+
+def _rows(plan: Estimate) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    return _rows_of_points([plan]) if is_array(plan.fits) else (title(plan), _rows_of_parts(plan))
 
 
 def title(plan: Estimate) -> tuple[str, str]:
@@ -39,7 +50,7 @@ def title(plan: Estimate) -> tuple[str, str]:
     )
 
 
-def _rows_of_parts(plan: Estimate) -> list[str]:
+def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
     capacity = plan.device.memory_capacity
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
@@ -61,7 +72,7 @@ def _rows_of_parts(plan: Estimate) -> list[str]:
             rows.append(("cost", *map(str, plan.cost_per_token), ""))
         if plan.energy_per_token is not None:
             rows.append(("energy", *map(str, plan.energy_per_token), ""))
-    return [*title(plan), *columns(rows)]
+    return rows
 
 
 def points(plan: Estimate) -> list[dict[str, Any]]:
@@ -89,6 +100,11 @@ def points(plan: Estimate) -> list[dict[str, Any]]:
 
 def rows_of_points(plans: Sequence[Estimate]) -> list[str]:
     """A line for each point of plans for one model, under what is the same for all."""
+    above, rows = _rows_of_points(plans)
+    return [*above, *columns(rows)]
+
+
+def _rows_of_points(plans: Sequence[Estimate]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     count = sum(getattr(plan.fits, "size", 1) for plan in plans)
     if count > MOST_ROWS:
         raise InputError(
@@ -114,7 +130,7 @@ def rows_of_points(plans: Sequence[Estimate]) -> list[str]:
     columns_["what binds"] = [point["binds"] for point in rows]
     title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
     heading = f"{title}: {', '.join(same)}" if same else title
-    return [heading, *columns([tuple(columns_), *zip(*columns_.values(), strict=True)])]
+    return [heading], [tuple(columns_), *zip(*columns_.values(), strict=True)]
 
 
 def memory_text(amount: Quantity, capacity: Quantity) -> str:

@@ -63,6 +63,9 @@ class Plan(Estimate):
     def __str__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        return report.html(self)
+
     def __repr__(self) -> str:
         if is_array(self.fits):
             return f"<{self.model.name} on {self.device.name}: {self.fits.size} points>"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, hardware, inference, models, transformer
+from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
 from calc.models import Transformer
-from calc.models.architecture import check_transformer
 
 COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
@@ -49,9 +49,8 @@ class Setup:
         price: QuantityLike | None,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
-        model = models.get(model) if isinstance(model, str) else model
+        model = models.transformer(model)
         device = hardware.get(device) if isinstance(device, str | Path) else device
-        check_transformer(model)
         if not isinstance(device, Accelerator):
             raise InputError(
                 f"a device of calc.hardware, or its key, is needed; got {abbreviated(device)}"
@@ -100,14 +99,6 @@ class Setup:
 
 def is_array(value: Any) -> bool:
     return getattr(value, "ndim", 0) > 0
-
-
-def smallest(value: Quantity) -> float:
-    return float(value.magnitude.min() if value.ndim else value.magnitude)
-
-
-def largest(value: Quantity) -> float:
-    return float(value.magnitude.max() if value.ndim else value.magnitude)
 
 
 def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:

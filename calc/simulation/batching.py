@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from calc.core.arguments import as_array, in_bytes, memory, whole_bytes, whole_number
+from calc.core.arguments import LARGEST, as_array, in_bytes, memory, whole_bytes, whole_number
 from calc.core.elementwise import floor
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -22,7 +22,6 @@ from calc.simulation.sizing import (
 # What decides a batch; of two that allow the same, the one that is named first.
 LIMITS = ("request", "limit", "memory", "dataset")
 INFEASIBLE = "infeasible"
-LARGEST = 2**62  # of what an array of plans holds, so that no integer wraps
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,9 @@ def _element_bytes(precisions: Any) -> Any:
     if isinstance(precisions, str):
         return arithmetic(precisions).element_bytes
     names = as_array("precisions", precisions)
+    if names.dtype.kind != "U":
+        raise InputError(f"precisions must be names of formats; got {abbreviated(precisions)}")
     size = numpy.zeros(names.shape, dtype=numpy.int64)
-    for name in numpy.unique(names.astype(str)):
+    for name in numpy.unique(names):
         size[names == name] = arithmetic(str(name)).element_bytes
     return size

@@ -17,8 +17,8 @@ import pytest
 from calc import derivations
 from calc.core.units import Quantity
 from calc.derivations import math, show
-from press.check import page_texts
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
+from tests.page_texts import page_texts
 
 ENTRIES: dict[str, Any] = {
     name: entry

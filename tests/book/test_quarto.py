@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 import typst
 
-from press.project import read_book
+from press.reading.project import read_book
 from tests.book.parity import page_differences, pdf_differences
 from tests.book.rendered import REPOSITORY, copy_tracked
 
 EVERYTHING = REPOSITORY / "tests" / "press" / "books" / "everything"
 # A book without a style of its own takes press's: text in its figures stays text.
-STYLE = {"MATPLOTLIBRC": str(REPOSITORY / "press" / "matplotlibrc")}
+STYLE = {"MATPLOTLIBRC": str(REPOSITORY / "press" / "running" / "matplotlibrc")}
 CELL = re.compile(r" *Cell \d+/\d+: '[\w-]+'\.*Done$")  # a label may speak of errors
 KERNEL = "Kernel is running over TCP without encryption"  # Jupyter's own line, not Quarto's
 

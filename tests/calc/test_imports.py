@@ -165,6 +165,7 @@ def test_without_numpy_numbers_still_work() -> None:
         ("numpy", "import calc.measure", "calc.measure", "measure"),
         ("polars", "calc.simulation.write_table(0, 'rows.csv')", "a table of rows", "simulation"),
         ("sklearn", "calc.simulation.digits()", "digits()", "simulation"),
+        ("tomli_w", "calc.measure.record.record_text(0, '')", "a record of a machine", "measure"),
     ],
 )
 def test_a_missing_extra_is_told_with_what_brings_it(
@@ -178,7 +179,7 @@ def test_a_missing_extra_is_told_with_what_brings_it(
         except calc.core.errors.MissingExtraError as refusal:
             print(refusal)
     """
-    needed = package.replace("sklearn", "scikit-learn")
+    needed = package.replace("sklearn", "scikit-learn").replace("_", "-")
     assert fresh_python(code) == (
         f'{who} needs {needed}, which is not installed; in the checkout: pip install ".[{extra}]"\n'
     )

@@ -97,6 +97,7 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
         ('kind = "measured"', 'kind = "unpublished"', "no value"),
         ("value = 3", "value = 3\nnotes = 'so'", "has an unknown field notes; known are title,"),
         ("[latency_of_a_test]", "[latency_of_a_test", "is not valid TOML"),
+        ("value = 3", f"value = {'[' * 100_000}", "is nested too deeply"),
         (GOOD, "latency = 3", "latency must be a table"),
     ],
 )

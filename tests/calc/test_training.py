@@ -55,7 +55,7 @@ def test_recipes(name: str, parts: list[int], total: int, memory: str) -> None:
 def test_an_unknown_recipe_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match="no recipe 'sgd'; there are adam-mixed, "):
         training.recipe("sgd")
-    with pytest.raises(InputError, match=r"no recipe \['x'\]; there is adam-mixed, "):
+    with pytest.raises(InputError, match=r"no recipe \['x'\]; there are adam-mixed, "):
         training.recipe(["x"])  # type: ignore[arg-type]
 
 

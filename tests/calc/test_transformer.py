@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
 @every_transformer
 def test_attention_equals_the_projections_at_the_crossover(model: models.Transformer) -> None:
     crossover = transformer.crossover_context(model)
-    long = replace(model, context=crossover)
+    long = model.with_context(math.ceil(crossover.magnitude))
     assert transformer.forward_flops(long, crossover).m_as("FLOP/token") == pytest.approx(
         2 * transformer.forward_flops(model).m_as("FLOP/token")
     )

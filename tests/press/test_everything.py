@@ -10,7 +10,7 @@ import pytest
 from pypdf import PdfReader
 
 from press.build import render
-from press.check import page_texts
+from tests.page_texts import page_texts
 from tests.press.tiny_book import copy_of_everything, search_entries
 
 AWKWARD = "a|b <c> & $d$ *e* _f_ `g` [h] #i"
@@ -42,6 +42,7 @@ def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
     files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
     pages = {f for f in files if not f.startswith("assets/")}
     assert pages == {
+        ".press.json",
         "index.html",
         "references.html",
         "chapters/prose.html",

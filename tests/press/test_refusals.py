@@ -9,17 +9,9 @@ import pytest
 from press.audit import audit
 from press.build import render
 from press.errors import BookError
-from tests.press.tiny_book import SETTINGS, Write, press
+from tests.press.tiny_book import SETTINGS, Write, press, refusal
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"/>'
-
-
-def refusal(root: Path) -> list[str]:
-    with pytest.raises(BookError) as caught:
-        render(root)
-    assert not (root / "_book").exists()
-    assert not list(root.glob("._book*"))
-    return [str(problem) for problem in caught.value.problems]
 
 
 # What a chapter holds, the line of the fault, and words of the sentence.
@@ -127,6 +119,22 @@ CHAPTERS = {
     ),
     "class on a heading": ("# A\n\n## B {.wide}\n", 3, "`wide`"),
     "table attribute": ("# A\n\n| a |\n|---|\n| b |\n\n: C {#tbl-a .striped}\n", 7, "striped"),
+    "character that no page can hold": ("# A\n\na\0b\n", 3, "U+0000"),
+    "quotes in quotes": (f"# A\n\ntext\n\n{'>' * 2000} x\n", 5, "nest too deep"),
+    "quotes in quotes that JSON holds": (f"# A\n\ntext\n\n{'>' * 300} x\n", 5, "nest too deep"),
+    "lists in lists": (f"# A\n\ntext\n\n{'- ' * 300}x\n", 5, "nest too deep"),
+    "emphasis in emphasis": (f"# A\n\n{'*a **b ' * 500}x{'** *' * 500}\n", 3, "nest too deep"),
+    "blocks in blocks": (
+        "# A\n\n" + "::: {.callout-note}\n" * 1000 + ":::\n" * 1000,
+        53,
+        "nest too deep",
+    ),
+    "alias in a cell option": (
+        "# A\n\n```{python}\n#| label: &a tbl-a\n#| tbl-cap: *a\n1\n```\n",
+        5,
+        "`*a`",
+    ),
+    "alias in front matter": ("---\ntitle: &a A\nexecute: *a\n---\n", 3, "`*a`"),
 }
 
 
@@ -249,6 +257,48 @@ SETTINGS_FAULTS = {
         35,
         "this is the 27th",
     ),
+    "alias": ("author: A. Tester", "author: &a T\n  subtitle: *a", 6, "`*a`"),
+    "alias of what it stands in": ("author: A. Tester", "author: &a [*a]", 5, "`*a`"),
+    "aliases that multiply": (
+        "author: A. Tester",
+        "author: &a0 [x]\n"
+        + "".join(f"  a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(30)),
+        6,
+        "`*a0`",
+    ),
+    "lists in lists": ("author: A. Tester", f"author: {'[' * 9999}", 5, "nests deeper than"),
+    "mappings in mappings": (
+        "author: A. Tester",
+        "author:\n" + "".join(f"{' ' * (n + 4)}a:\n" for n in range(200)),
+        54,
+        "nests deeper than",
+    ),
+    "more than a person writes": ("author: A. Tester", f"author: {'x' * 2_000_000}", 1, "larger"),
+    "NUL in the title": ("title: A tiny book", 'title: "A\\0 book"', 4, "U+0000"),
+    "NUL in the name of a chapter": ("- index.qmd", '- index.qmd\n    - "a\\0.qmd"', 8, "U+0000"),
+    "escape in the author's name": ("author: A. Tester", 'author: "\\e[31m"', 5, "U+001B"),
+    "output over the settings": (
+        "type: book",
+        "type: book\n  output-dir: _quarto.yml",
+        3,
+        "_quarto.yml was not made by press",
+    ),
+    "time limit of another kind": (
+        "format:",
+        "execute:\n  timeout: soon\nformat:",
+        9,
+        "`execute.timeout` is a number of seconds",
+    ),
+    "no time at all": ("format:", "execute:\n  timeout: 0\nformat:", 9, "above 0"),
+    **{
+        f"chapter with {sign} in its name": (
+            "- index.qmd",
+            f"- index.qmd\n    - 'a{sign}b.qmd'",
+            8,
+            f"`{sign}`",
+        )
+        for sign in '?:\\#%"*<>|'
+    },
 }
 
 
@@ -340,6 +390,31 @@ FAILING = {
         "gives HTML",
     ),
     "endless word": ("# A\n\n```{python}\nprint('x' * 300_000)\n```\n", 3, "a word of more than"),
+    "no value": ("# A\n\nIt is `{python} None`.\n", 3, "gives None"),
+    "no number": ("# A\n\nIt is `{python} float('nan')`.\n", 3, "gives nan"),
+    "no number, as text": (
+        "# A\n\nIt is `{python} f\"{float('nan'):.1f} s\"`.\n",
+        3,
+        "gives nan s",
+    ),
+    "no end": ("# A\n\nIt is `{python} float('inf')`.\n", 3, "gives inf"),
+    "NumPy's repr": ("# A\n\n`{python} __import__('numpy').float64(2)`\n", 3, "np.float64(2.0)"),
+    "None in a list": ("# A\n\nIt is `{python} [1, None]`.\n", 3, "gives [1, None]"),
+    "address of an object": ("# A\n\nIt is `{python} object()`.\n", 3, "gives <object"),
+    "address of an object, as text": (
+        "# A\n\nIt is `{python} str(object())`.\n",
+        3,
+        "gives <object",
+    ),
+    "function": ("# A\n\nIt is `{python} len`.\n", 3, "gives <function len"),
+    "lone surrogate": ("# A\n\n```{python}\nprint('\\ud800')\n```\n", 3, "U+D800"),
+    "lone surrogate in a line": ("# A\n\nIt is `{python} '\\ud800'`.\n", 3, "U+D800"),
+    "lone surrogate in an error": (
+        "# A\n\n```{python}\nraise ValueError('\\ud800')\n```\n",
+        3,
+        "ValueError",
+    ),
+    "NUL": ("# A\n\n```{python}\nprint('\\0')\n```\n", 3, "U+0000"),
     "plain text in math": ("# A\n\n$x = `{python} '2,039.4'`$\n", 3, "escapes inside math"),
 }  # fmt: skip
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from press.document import parse, plain_text
-from press.weave import escaped, shown_value
+from press.document.pandoc import parse, plain_text
+from press.document.weave import escaped, shown_value
 from tests.press.tiny_book import Write
 
 printable = st.text(
@@ -52,7 +52,7 @@ def test_quartos_rule_for_inline_values() -> None:
 
 def test_a_verbatim_value_keeps_to_its_table_row(write_book: Write) -> None:
     from press.build import render
-    from press.check import page_texts
+    from tests.page_texts import page_texts
 
     root = write_book(
         "# A\n\n```{python}\n#| echo: false\nfrom IPython.display import Markdown\n```\n\n"

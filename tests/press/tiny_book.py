@@ -6,10 +6,19 @@ import base64
 import gzip
 import json
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+
+import pytest
+
+from press.build import render
+from press.errors import BookError
 
 REPOSITORY = Path(__file__).parents[2]
 EVERYTHING = Path(__file__).parent / "books" / "everything"
@@ -35,6 +44,29 @@ def copy_of_everything(folder: Path) -> Path:
     return Path(shutil.copytree(EVERYTHING, folder / "everything", ignore=hidden))
 
 
+def refusal(root: Path) -> list[str]:
+    """The sentences with which press refuses a book, of which it must then have written nothing."""
+    with pytest.raises(BookError) as caught:
+        render(root)
+    assert not (root / "_book").exists()
+    assert not list(root.glob("._book*"))
+    return [str(problem) for problem in caught.value.problems]
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def search_entries(site: Path) -> list[dict[str, str]]:
     """What the search box looks through, unpacked as a page does it."""
     text = (site / "assets" / "search-index.js").read_text()
@@ -52,3 +84,22 @@ def press(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+@contextmanager
+def started(*arguments: str | Path, **streams: int) -> Iterator[subprocess.Popen[str]]:
+    """Press while it works, in a process that ends with the test.
+
+    Ctrl+C reaches it even where this process ignores it, as what a shell runs behind it does.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-m", "press", *map(str, arguments)],
+        cwd=REPOSITORY,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        **streams,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

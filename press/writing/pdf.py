@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from .cache import THEME
-from .document import Node, attribute, convert, plain, plain_text, raw, walk
-from .edition import Edition
-from .errors import Problems, stop
-from .html import roman
-from .memory import Memory
-from .project import Book
-from .references import PAGE, Page
-from .showing import typst_width
-from .weave import FIGURE
+from press.document.dressing import Dresser
+from press.document.page import PAGE, Page
+from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw
+from press.document.showing import typst_width
+from press.document.weave import FIGURE
+from press.edition import Edition
+from press.errors import Problems, stop
+from press.files import FONTS, THEME
+from press.reading.project import Book
+from press.writing.site import roman
 
 IMPORT = '#import "book.typ": *\n'
 
@@ -28,18 +27,27 @@ IMPORT = '#import "book.typ": *\n'
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
 
+class Set(TypedDict):
+    """A page in typst."""
+
+    typst: str
+    log: str  # pandoc's warnings
+    pictures: dict[str, str]  # the name of each picture in it, by its address
+
+
+def page_typst(page: Page) -> Set:
+    dresser = _Typst(page)
+    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
+    text, log = convert(dresser.dress(page.blocks), arguments)
+    return {"typst": text, "log": log, "pictures": dresser.pictures}
+
+
 def write_pdf(
-    book: Book, pages: list[Page], memory: Memory, edition: Edition, folder: Path, target: Path
+    book: Book, edition: Edition, pages: list[Page], texts: list[Set], folder: Path, target: Path
 ) -> None:
     """Makes the PDF; `folder` is an empty one for the sources that typst reads."""
     import pikepdf
 
-    def written(page: Page) -> dict[str, Any]:
-        known: dict[str, Any] = memory.remember(lambda: _written(page), "pdf", page.key)
-        return known
-
-    with ThreadPoolExecutor() as pool:
-        texts = list(pool.map(written, pages))
     _check_math(pages, [text["log"] for text in texts])
     for page, text in zip(pages, texts, strict=True):
         for source, name in text["pictures"].items():
@@ -85,18 +93,9 @@ def _compiler(folder: Path) -> Any:
     """Kept while the process lives: what typst has set once, it does not set again."""
     import typst
 
-    fonts = [THEME / "fonts"]
     return typst.Compiler(
-        folder / "main.typ", root=folder, font_paths=fonts, ignore_system_fonts=True
+        folder / "main.typ", root=folder, font_paths=[FONTS], ignore_system_fonts=True
     )
-
-
-def _written(page: Page) -> dict[str, Any]:
-    """The page in typst, pandoc's warnings, and the name of each picture in it by its address."""
-    dresser = Dresser(page)
-    arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
-    text, log = convert(dresser.dress(page.blocks), arguments)
-    return {"typst": text, "log": log, "pictures": dresser.pictures}
 
 
 def _built(edition: Edition) -> str:
@@ -125,46 +124,47 @@ def _label(file: str, anchor: str) -> str:
     return f"{name}--{anchor}" if anchor else f"{name}--start"
 
 
-class Dresser:
+class _Typst(Dresser):
     """Turns one page's nodes into calls of the functions of `book.typ`."""
 
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.pictures: dict[str, str] = {}
+    without = "html"
 
-    def dress(self, blocks: list[Node]) -> list[Node]:
-        dressed: list[Node] = walk(blocks, self.change)
-        return dressed
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.pictures: dict[str, str] = {}
 
     def anchor(self, identifier: str) -> str:
         return f"<{_label(self.page.chapter.file, identifier)}>" if identifier else "none"
 
-    def change(self, node: Node) -> Node | list[Node] | None:
-        kind = node["t"]
-        if kind == "Header":
-            return self.header(node)
-        if kind == "Math":
-            form, tex = node["c"]
-            for pattern, new in TEX_FIXES:
-                tex = re.sub(pattern, new, tex)
-            return {"t": "Math", "c": [form, tex]}
-        if kind == "Code":  # which pandoc, colouring code, would make plain text of
-            return raw("typst", f"#raw({_quoted(node['c'][1])});", "RawInline")
-        if kind == "Link":
-            return self.link(node)
-        if kind == "Image":
-            path = self.picture(node["c"][2][0])
-            image = f"image({path}, alt: {_quoted(_alt(node))}{_width(attribute(node)[2])})"
-            return raw("typst", f"#box({image})", "RawInline")
-        if kind == "Div":
-            return self.div(node)
-        if kind == "Span":
-            identifier, _, _ = attribute(node)
-            mark = [raw("typst", f"#metadata(none){self.anchor(identifier)}", "RawInline")]
-            return [*(mark if identifier else []), *self.dress(node["c"][1])]
-        return None
+    def picture(self, source: str) -> str:
+        """The path of a picture as a typst string."""
+        if source.startswith(FIGURE):
+            name = source.removeprefix(FIGURE) + ".svg"
+        else:
+            name = re.sub(r"[^\w.]+", "-", source.removeprefix(PAGE))
+        self.pictures[source] = name
+        return _quoted(name)
 
-    def header(self, node: Node) -> list[Node]:
+    def on_math(self, node: Node) -> Node:
+        form, tex = node["c"]
+        for pattern, new in TEX_FIXES:
+            tex = re.sub(pattern, new, tex)
+        return {"t": "Math", "c": [form, tex]}
+
+    def on_code(self, node: Node) -> Node:  # which pandoc, colouring code, would make plain text of
+        return raw("typst", f"#raw({_quoted(node['c'][1])});", "RawInline")
+
+    def on_image(self, node: Node) -> Node:
+        path = self.picture(node["c"][2][0])
+        image = f"image({path}, alt: {_quoted(_alt(node))}{_width(attribute(node)[2])})"
+        return raw("typst", f"#box({image})", "RawInline")
+
+    def on_span(self, node: Node) -> list[Node]:
+        identifier, _, _ = attribute(node)
+        mark = [raw("typst", f"#metadata(none){self.anchor(identifier)}", "RawInline")]
+        return [*(mark if identifier else []), *self.dress(node["c"][1])]
+
+    def on_header(self, node: Node) -> Node:
         level = node["c"][0]
         identifier, _, values = attribute(node)
         number = values.get("number", "")
@@ -177,9 +177,9 @@ class Dresser:
         else:
             opening = f'#section({level}, "{number}", ['
             closing = f"], {self.anchor(identifier)}, in-part: {inside})"
-        return [_wrapped(opening, self.dress(node["c"][2]), closing)]
+        return _wrapped(opening, self.dress(node["c"][2]), closing)
 
-    def link(self, node: Node) -> Node | list[Node] | None:
+    def on_link(self, node: Node) -> list[Node] | None:
         target = node["c"][2][0]
         if not target.startswith(PAGE):
             return None
@@ -187,91 +187,77 @@ class Dresser:
         words = self.dress(node["c"][1])
         if not file.endswith(".qmd"):
             return words  # a file that only the site carries
-        label = _label(file, anchor)
-        return [
-            raw("typst", f"#link(<{label}>)[", "RawInline"),
-            *words,
-            raw("typst", "]", "RawInline"),
-        ]
+        opening = raw("typst", f"#link(<{_label(file, anchor)}>)[", "RawInline")
+        return [opening, *words, raw("typst", "]", "RawInline")]
 
-    def picture(self, source: str) -> str:
-        """The path of a picture as a typst string."""
-        if source.startswith(FIGURE):
-            name = source.removeprefix(FIGURE) + ".svg"
-        else:
-            name = re.sub(r"[^\w.]+", "-", source.removeprefix(PAGE))
-        self.pictures[source] = name
-        return _quoted(name)
+    def figure(
+        self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
+    ) -> list[Node]:
+        path = self.picture(image["c"][2][0])
+        alt = _quoted(values["alt"])
+        body = raw("typst", f"#image({path}, alt: {alt}{_width(values)})")
+        if not caption and not identifier:
+            return _in("#align(center)[", [body])
+        opening = f"#numbered-figure([{_named(values['label'])}], ["
+        return self.captioned(opening, caption, f"alt: {alt}", identifier, [body])
 
-    def div(self, node: Node) -> Node | list[Node]:
-        identifier, classes, values = attribute(node)
-        blocks = node["c"][1]
-        if "press-only-html" in classes:
-            return []
-        if "press-figure" in classes:
-            path = self.picture(blocks[1]["c"][0]["c"][2][0])
-            alt = _quoted(values["alt"])
-            body = raw("typst", f"#image({path}, alt: {alt}{_width(values)})")
-            if not blocks[0]["c"][1][0]["c"] and not identifier:
-                return [raw("typst", "#align(center)["), body, raw("typst", "]")]
-            return self.captioned("figure", node, [body], f", alt: {alt}")
-        if "press-table" in classes:
-            table = self.dress([blocks[1]])
-            if not blocks[0]["c"][1][0]["c"] and not identifier:
-                return table
-            return self.captioned("table", node, table, f", tall: {_truth(_tall(blocks[1]))}")
-        if "press-equation" in classes:
-            inlines = self.dress(blocks[0]["c"])
-            if not identifier:
-                return [plain(*inlines)]
-            call = f'#numbered-equation("{values["number"]}", {self.anchor(identifier)})['
-            return [_wrapped(call, inlines, "]")]
-        if "press-callout" in classes:
-            title, inner = (self.dress(block["c"][1]) for block in blocks)
-            tall = _truth(_tall(blocks[1]))
-            return [
-                _wrapped(f'#callout("{classes[1]}", [', title[0]["c"], f"], tall: {tall})["),
-                *inner,
-                raw("typst", "]"),
-            ]
+    def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
+        body = self.dress([table])
+        if not caption and not identifier:
+            return body
+        opening = f"#numbered-table([{_named(label)}], ["
+        return self.captioned(opening, caption, f"tall: {_tall(table)}", identifier, body)
+
+    def captioned(
+        self, opening: str, caption: list[Node], more: str, identifier: str, body: list[Node]
+    ) -> list[Node]:
+        closing = raw("typst", f"], {more}, anchor: {self.anchor(identifier)})[")
+        words = plain(*self.dress(caption))
+        return [raw("typst", opening), words, closing, *body, raw("typst", "]")]
+
+    def equation(self, identifier: str, number: str, math: list[Node]) -> Node:
+        inlines = self.dress(math)
+        if not identifier:
+            return plain(*inlines)
+        call = f'#numbered-equation("{number}", {self.anchor(identifier)})['
+        return _wrapped(call, inlines, "]")
+
+    def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+        tall = _truth(len(plain_text(body)) > 1200)
+        head = _wrapped(f'#callout("{kind}", [', self.dress(title), f"], tall: {tall})[")
+        return [head, *self.dress(body), raw("typst", "]")]
+
+    def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> list[Node]:
         inner = self.dress(blocks)
         if classes == ["sheet"]:
-            return [raw("typst", "#sheet["), *inner, raw("typst", "]")]
+            return _in("#sheet[", inner)
         if "cell-output" in classes:
-            return [raw("typst", "#cell-output["), *inner, raw("typst", "]")]
+            return _in("#cell-output[", inner)
         if "csl-entry" in classes:
-            opening = raw("typst", f"#reference-entry({self.anchor(identifier)})[")
-            return [opening, *inner, raw("typst", "]")]
+            return _in(f"#reference-entry({self.anchor(identifier)})[", inner)
         return inner
 
-    def captioned(self, kind: str, node: Node, body: list[Node], more: str = "") -> list[Node]:
-        identifier, _, values = attribute(node)
-        label = f"{values['label']}:" if values["label"] else ""
-        caption = self.dress(node["c"][1][0]["c"][1])
-        return [
-            raw("typst", f"#numbered-{kind}([{label}], ["),
-            *caption,
-            raw("typst", f"]{more}, anchor: {self.anchor(identifier)})["),
-            *body,
-            raw("typst", "]"),
-        ]
+
+def _in(opening: str, blocks: list[Node]) -> list[Node]:
+    return [raw("typst", opening), *blocks, raw("typst", "]")]
+
+
+def _named(label: str) -> str:
+    return f"{label}:" if label else ""
 
 
 def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
     return plain(raw("typst", opening, "RawInline"), *inlines, raw("typst", closing, "RawInline"))
 
 
-def _tall(node: Node) -> bool:
-    """Whether a table or the body of a callout takes more than half a page, as far as one can tell.
+def _tall(table: Node) -> str:
+    """Whether a table takes more than half a page, as far as one can tell.
 
     Typst's `measure` would know; it takes as long as the setting of a third of the book.
     """
-    letters = len(plain_text(node))
-    if node["t"] != "Table":
-        return letters > 1200
-    *_, head, bodies, _ = node["c"]
+    *_, head, bodies, _ = table["c"]
     rows = len(head[1]) + sum(len(body[3]) for body in bodies)
-    return rows + letters / 150 > 22
+    return _truth(rows + len(plain_text(table)) / 150 > 22)
 
 
 def _truth(value: bool) -> str:

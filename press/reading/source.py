@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from .errors import BookError, Problems
-from .project import EXECUTE
-from .settings import read_yaml
+from press.errors import BookError, Problems, stop
+from press.reading.project import EXECUTE, Chapter
+from press.reading.settings import DEEPEST, read_yaml
 
 CALLOUTS = ["note", "tip", "important", "warning", "caution"]
 CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
@@ -67,13 +68,27 @@ class Source:
     pieces: list[Prose | Cell]
     searched: bool  # whether the search box looks into it
 
+    def code(self) -> list[Any]:
+        """All that its results depend on: neither its prose nor where its cells stand."""
+        return [self.file] + [
+            [piece.code, piece.options]
+            if isinstance(piece, Cell)
+            else [expression for _, expression in piece.inline_values()]
+            for piece in self.pieces
+        ]
 
-def read_source(file: str, text: str, execute: dict[str, bool]) -> Source:
+
+def read_source(root: Path, chapter: Chapter, execute: dict[str, bool]) -> Source:
     """The pieces of a chapter; `execute` holds the project's defaults for its cells."""
-    reader = Reader(file, text.splitlines(), execute)
+    try:
+        text = (root / chapter.file).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        stop("this file is not UTF-8 text.", chapter.file)
+    # `splitlines` would end lines at form feeds and other signs that a cell's text may hold.
+    reader = Reader(chapter.file, text.removesuffix("\n").split("\n"), execute)
     reader.read()
     reader.problems.stop_if_any()
-    return Source(file, reader.title, reader.title_line, reader.pieces, reader.searched)
+    return Source(chapter.file, reader.title, reader.title_line, reader.pieces, reader.searched)
 
 
 class Reader:
@@ -241,6 +256,8 @@ class Reader:
             return line
         what = braces or name
         self.open_divs.append((number, what))
+        if len(self.open_divs) == DEEPEST + 1:
+            self.refuse(number, f"blocks nest too deep: this is the {DEEPEST + 1}st in another.")
         found = list(ATTRIBUTE.finditer(braces or f"{{.{name}}}"))
         classes = [m["cls"] for m in found if m["cls"]]
         identifier = next((m["id"] for m in found if m["id"]), "")

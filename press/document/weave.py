@@ -11,12 +11,16 @@ import re
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from .errors import Problems
-from .execute import Outputs, Result
-from .source import CODE_SPAN, INLINE, Cell, Prose, Source
+from press.errors import Problems
+from press.reading.source import CODE_SPAN, INLINE, Cell, Prose, Source
+from press.running.execute import Outputs, Result
 
 CELL_FILE = r"<ipython-input-\d+-\w+>"  # where a warning says that it comes from
 LONGEST_WORD = 10_000
+NO_CHARACTER = re.compile("[\0\ud800-\udfff]")  # NUL, and what is half of a character
+# What no sentence means to say: no value, no number, and what Python's `repr` makes of an object.
+NO_VALUE = re.compile(r"\b(?:None|nan|NaN|NaT|inf)\b|<.*>|\w\(", re.DOTALL)
+NO_VALUE_AS_TEXT = re.compile(r"[-+]?nan\b| at 0x[0-9a-f]+>")
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
 
@@ -63,12 +67,15 @@ class Woven:
 
 def weave(source: Source, result: Result) -> Woven:
     weaver = _Weaver(source)
-    for piece, outputs in zip(source.pieces, result.pieces, strict=True):
+    for piece, outputs in zip(source.pieces, result["pieces"], strict=True):
         if isinstance(piece, Prose):
             weaver.prose(piece, outputs)
         else:
             weaver.cell(piece, outputs)
-    weaver.woven.files = result.files
+    weaver.woven.files = result["files"]
+    for line, text in weaver.woven.lines:
+        if sign := NO_CHARACTER.search(text):
+            weaver.refuse(line, f"here stands U+{ord(sign[0]):04X}, which no page can print.")
     weaver.problems.stop_if_any()
     return weaver.woven
 
@@ -120,6 +127,9 @@ class _Weaver:
     def value(self, line: int, expression: str, data: dict[str, Any], math: bool, row: bool) -> str:
         """An inline value as the Markdown that goes in its place."""
         shown, verbatim = shown_value(data)
+        is_text = verbatim or str(data.get("text/plain"))[:1] in "'\""
+        if NO_VALUE_AS_TEXT.search(shown) if is_text else NO_VALUE.search(shown):
+            self.refuse(line, f"`{expression}` gives {shown}, which is nothing to print.")
         if "text/html" in data:
             self.refuse(line, f"`{expression}` gives HTML, which Quarto would print in its stead.")
         if math and not verbatim and shown != escaped(shown):

@@ -1,9 +1,9 @@
 """Cut the book's fonts from the full families that npm publishes.
 
-Run once, when a family is updated (README.md beside this file says with which versions):
+Run once, when a family is updated (press/theme/vendor/README.md says with which versions):
 
     npm install inter-ui jetbrains-mono
-    python press/theme/fonts/make_fonts.py node_modules        # needs fonttools and brotli
+    python fonts/make_fonts.py node_modules        # needs fonttools and brotli
 
 One source for every medium, so that a figure measured by matplotlib fits on the page and in the
 PDF to the last unit: woff2 for the page (variable, two weights and the optical size), static TTF
@@ -19,7 +19,7 @@ from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
 
 HERE = Path(__file__).parent
-VENDOR = HERE.parent / "vendor"
+VENDOR = HERE.parent / "press" / "theme" / "vendor"
 
 # Latin, Greek, and the marks, numerals, arrows and operators that technical prose writes.
 TEXT = (

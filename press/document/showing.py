@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from .document import Node, attribute, nodes, walk
-from .errors import Problems
-from .project import Book
-from .references import PAGE, Page, definition
-from .weave import FIGURE
+from press.document.page import PAGE, Page, definition
+from press.document.pandoc import Node, attribute, nodes, walk
+from press.document.weave import FIGURE
+from press.errors import Problems
 
 WIDTH = re.compile(r"(\d+(?:\.\d+)?)(%|in|cm|mm|em|pt|px)")
 FORMATS = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"]
 
 
-def check_page(book: Book, page: Page) -> None:
+def check_page(root: Path, page: Page) -> None:
     problems = Problems()
     for node in nodes(page.blocks):
         figure = node["t"] == "Div" and "press-figure" in attribute(node)[1]
@@ -33,7 +32,7 @@ def check_page(book: Book, page: Page) -> None:
             problems.add(page.chapter.file, line, f"{sentence} `{width}`.")
         if node["t"] == "Image" and not (address := node["c"][2][0]).startswith(FIGURE):
             file = address.removeprefix(PAGE)
-            if fault := _fault(book.root, file):
+            if fault := _fault(root, file):
                 line = page.woven.line_of(_file_of(node))
                 problems.add(page.chapter.file, line, f"the image {file} {fault}.")
     for identifier in _given_twice(page):

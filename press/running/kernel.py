@@ -2,27 +2,34 @@
 
 One process waits for press, and makes a copy of itself for each chapter, so that what they all need
 is imported once. A copy reads what to run from its connection and answers with a line for each
-piece, then one with the files that the chapter read, so that its results count no longer than they
-do. It ends when its connection does: with press. A chapter sees nothing of it but IPython.
+cell and inline value, then one with the files that the chapter read, so that its results count no
+longer than they do. The first process runs nothing of a book, so that nothing keeps it from ending
+a chapter, with all that this has started, when press says so or has ended. A chapter sees nothing
+of it but IPython.
 """
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import hashlib
 import io
 import json
 import logging
 import os
+import random
 import re
 import signal
 import socket
+import stat
 import sys
 import sysconfig
 import tempfile
-import threading
+import warnings
 from collections import Counter
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from IPython.core.displayhook import DisplayHook
@@ -96,9 +103,12 @@ class Shell(InteractiveShell):
         errors.append((kind.__name__, str(error)))
 
 
-def drawn(figure: object) -> str:
+def drawn(figure: object) -> str | None:
     """A figure as SVG, without the half that no eye can see: names, blanks, millionths."""
-    svg = str(print_figure(figure, "svg", **PRINTING))
+    whole = print_figure(figure, "svg", **PRINTING)
+    if whole is None:  # there is nothing in it
+        return None
+    svg = str(whole)
     # Numbered as they occur: matplotlib's own names are of another order in every process.
     used = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
     short = {name: f"p{number}" for number, name in enumerate(used)}
@@ -179,31 +189,129 @@ class Chapter:
         sys.stdout, sys.stderr = self.streams
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
 
-    def cell(self, code: str) -> list[dict[str, Any]]:
-        """What a cell gives; a figure is drawn once more, for a page as narrow as a phone's."""
-        found = self.run(code)
-        drawing = sys.modules.get("matplotlib")
-        if not errors and drawing and any("image/svg+xml" in o.get("data", {}) for o in found):
-            with drawing.rc_context({"figure.figsize": NARROW_PAGE}):
-                again = self.run(code)
-            for output, twin in zip(found, again, strict=False):
-                if svg := twin.get("data", {}).get("image/svg+xml"):
-                    output["narrow"] = svg
-        return found
-
     def run(self, code: str) -> list[dict[str, Any]]:
         outputs.clear()
+        process = os.getpid()
         result: Any = self.shell.run_cell(code, store_history=True)
+        if os.getpid() != process:  # a copy that the cell has made of the chapter
+            os._exit(0)
         if not errors and not result.success:  # a cell that exits is no traceback to IPython
             errors.append((type(result.error_in_exec).__name__, str(result.error_in_exec)))
         for stream in self.streams:
             stream.collect()
         return list(outputs)
 
-    def values(self, expressions: list[str]) -> list[dict[str, Any]]:
-        """Evaluates inline expressions as Quarto does: with the kernel's `user_expressions`."""
-        found = self.shell.user_expressions(dict(enumerate(expressions)))
-        return [found[i] for i in range(len(expressions))]
+    def value(self, expression: str) -> dict[str, Any]:
+        """Evaluates an inline expression as Quarto does: with the kernel's `user_expressions`."""
+        found: dict[str, Any] = self.shell.user_expressions({"": expression})[""]
+        if found["status"] == "error":
+            errors.append((found["ename"], found["evalue"]))
+        return found
+
+
+# ---- The second drawing of a figure, for a page as narrow as a phone's
+
+
+class Copy:
+    """A copy of this process that draws cells again, and leaves no trace of it outside itself."""
+
+    def __init__(self, chapter: Chapter, pieces: list[dict[str, Any]], done: int) -> None:
+        self.connection, its_end = socket.socketpair()
+        chance = random.getstate()  # which Python seeds anew in a copy
+        with warnings.catch_warnings():  # of threads that the copy lacks: see `copy_for`
+            warnings.simplefilter("ignore")
+            self.pid = os.fork()
+        if self.pid == 0:
+            its_own(its_end.fileno())
+            random.setstate(chance)
+            chapter.streams = []
+            sys.dont_write_bytecode = True
+            sys.addaudithook(end_before_a_trace)
+            its_end.sendall(b"\n")
+            self.serve(chapter, pieces, done, its_end)
+        its_end.close()
+        self.answers = self.connection.makefile("r", encoding="utf-8")
+        self.answers.readline()  # from here on it shares nothing that this process may change
+
+    def serve(
+        self, chapter: Chapter, pieces: list[dict[str, Any]], done: int, connection: socket.socket
+    ) -> NoReturn:
+        drawing = import_module("matplotlib")
+        for line in connection.makefile():
+            for piece in pieces[done : int(line)]:
+                chapter.value(piece["value"]) if "value" in piece else chapter.run(piece["code"])
+            with drawing.rc_context({"figure.figsize": NARROW_PAGE}):
+                found = chapter.run(pieces[int(line)]["code"])
+            done = int(line) + 1
+            svgs = [output.get("data", {}).get("image/svg+xml") for output in found]
+            drawn = json.dumps([[] if errors else svgs, opened])
+            connection.sendall(drawn.encode() + b"\n")
+        os._exit(0)
+
+    def drawings(self, number: int) -> list[str | None]:
+        """What the outputs of a cell show as SVG; nothing where that would leave a trace."""
+        with suppress(ConnectionError, ValueError):
+            self.connection.sendall(f"{number}\n".encode())
+            svgs, read = json.loads(self.answers.readline())
+            for path, value in read.items():
+                opened.setdefault(path, value)
+            return list(svgs)
+        return []
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError, ChildProcessError):  # a cell may have waited for it
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
+def copy_for(number: int, chapter: Chapter, pieces: list[dict[str, Any]], first: Copy) -> Copy:
+    """The copy that draws a cell: one of the process as it is before the cell.
+
+    Where that has threads, which a copy lacks and would wait for, as it does with polars, it is the
+    first one, which runs all that comes before the cell by itself. Those of OpenBLAS end at a fork.
+    """
+    copy = Copy(chapter, pieces, number)
+    with suppress(OSError):
+        if len(os.listdir("/proc/self/task")) == 1:
+            return copy
+    copy.end()
+    return first
+
+
+def its_own(connection: int) -> None:
+    """Makes each file that a copy shares with the process that it is of the copy's own."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            mode = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
+            if descriptor == connection:
+                continue
+            if regular and mode != os.O_WRONLY and descriptor > 2:
+                own = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
+                os.lseek(own, os.lseek(descriptor, 0, os.SEEK_CUR), os.SEEK_SET)
+            else:
+                own = os.open(os.devnull, os.O_RDWR)
+            os.dup2(own, descriptor, inheritable=False)
+            os.close(own)
+
+
+# What a process changes outside of itself, as Python calls it before it happens.
+TRACES = re.compile(
+    r"os\.(?:chmod|chown|exec|fork|kill|link|mkdir|posix_spawn|remove|rename|rmdir|setxattr|spawn|"
+    r"symlink|system|truncate|utime)|pty\.|sqlite3\.|subprocess\.|"
+    r"socket\.(?:bind|connect|sendmsg|sendto)"
+)
+
+
+def end_before_a_trace(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open":
+        path, _, flags = arguments
+        writes = isinstance(flags, int) and flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC)
+        if not writes or not isinstance(path, str | bytes | os.PathLike) or path == os.devnull:
+            return
+    elif not TRACES.match(event):
+        return
+    os._exit(0)
 
 
 # ---- The files that a chapter reads
@@ -269,8 +377,8 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
 def files_run_with(root: str) -> list[str]:
     """The project's modules that the chapter imported, and what it opened beside them."""
     home = os.path.realpath(root) + os.sep
-    found = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    own = {os.path.realpath(file) for file in found if not file.startswith(sys.prefix)}
+    found = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = {os.path.realpath(file) for file in found if file and not file.startswith(sys.prefix)}
     own = {file for file in own if file.startswith(home)}
     folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
     own |= {file for file, value in opened.items() if value and os.path.dirname(file) in folders}
@@ -280,50 +388,97 @@ def files_run_with(root: str) -> list[str]:
 # ---- The talk with press
 
 
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def prctl(*arguments: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(*arguments)
+
+
 def main() -> None:
-    """Imports what most chapters do, then waits at its input, a socket, for their connections."""
+    """Imports what most chapters do, then waits at its input, a socket, for what press says.
+
+    That is the number of a chapter, with its connection, or by itself to end it.
+    """
     # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a copy ended
     for name in COMMON:
         with suppress(ImportError):
             import_module(name)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # the parent of what chapters leave behind
     control = socket.socket(fileno=0)
+    chapters: dict[bytes, int] = {}
     while True:
-        said, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-        if not said:  # press has ended
-            return
-        if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        number, descriptors, _, _ = socket.recv_fds(control, 4, 1)
+        if not number:  # press has ended
+            break
+        if not descriptors:
+            end(chapters.pop(number))
+        elif chapter := os.fork():
+            chapters[number] = chapter
+            os.close(descriptors[0])
+        else:
+            control.close()
             run(socket.socket(fileno=descriptors[0]))
-        os.close(descriptors[0])
+        if not chapters:
+            end_orphans()
+    for chapter in chapters.values():
+        end(chapter)
+    end_orphans()
+
+
+def end(chapter: int) -> None:
+    for kill in (os.killpg, os.kill):  # it may not have come to have a group yet
+        with suppress(ProcessLookupError):
+            kill(chapter, signal.SIGKILL)
+    os.waitpid(chapter, 0)
+
+
+def end_orphans() -> None:
+    """Ends what chapters have started in groups of their own: once they have ended it is ours."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    with suppress(OSError):
+        while pids := children.read_text("ascii").split():
+            for pid in map(int, pids):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def run(connection: socket.socket) -> NoReturn:
+    os.setpgid(0, 0)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     connection.set_inheritable(False)  # to the programs that a chapter starts
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    asked = connection.makefile("r", encoding="utf-8")
     answers = connection.makefile("w", encoding="utf-8")
 
     def answer(value: object) -> None:
         answers.write(json.dumps(value, default=repr) + "\n")
         answers.flush()
 
-    def end_with_press() -> None:
-        asked.read()
-        os._exit(1)
-
-    request = json.loads(asked.readline())
-    threading.Thread(target=end_with_press, daemon=True).start()
+    request = json.loads(connection.makefile("r", encoding="utf-8").readline())
     os.chdir(request["folder"])
     sys.path.insert(0, "")
     os.environ["IPYTHONDIR"] = request["memory"] + "/ipython"  # none of the author's settings
     chapter = Chapter()
+    pieces = request["pieces"]
+    first = Copy(chapter, pieces, 0) if any(piece.get("draws") for piece in pieces) else None
     answer("ready")
     watch()
-    for code in request["pieces"]:
-        found = chapter.cell(code) if isinstance(code, str) else chapter.values(code)
-        answer({"outputs": found, "errors": errors})
+    for number, piece in enumerate(pieces):
+        if "value" in piece:
+            answer({"output": chapter.value(piece["value"]), "errors": errors})
+        elif first and piece["draws"]:
+            copy = copy_for(number, chapter, pieces, first)
+            found = chapter.run(piece["code"])
+            answer({"output": found, "errors": errors})
+            drawn = any("image/svg+xml" in output.get("data", {}) for output in found)
+            if not errors:
+                answer({"output": copy.drawings(number) if drawn else [], "errors": []})
+            if copy is not first:
+                copy.end()
+        else:
+            answer({"output": chapter.run(piece["code"]), "errors": errors})
         if errors:
             break
     else:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import Problems, stop
-from .settings import read_yaml
+from press.errors import Problems, stop
+from press.reading.settings import read_yaml
 
 # Keys of `format` that shape Quarto's own look and change no word: press has its theme instead.
 LOOK = dict.fromkeys(
@@ -20,13 +20,16 @@ LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont
 # without a label unless a `#set` line forbids it, and finds figures' typefaces in `font-paths`.
 TYPST = LOOK | {"citeproc": None, "font-paths": None, "include-before-body": {"text": None}}
 EXECUTE = ["echo", "eval", "output", "warning"]
+TIMEOUT = 600.0  # seconds, for a cell or an inline value
+# What an address or some system gives a meaning of its own, so that links to it would be dead.
+NO_NAME = re.compile(r'[?:\\#%"*<>|]')
 BOOK = ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
 BOOK += ["repo-url", "repo-actions", "issue-url"]
 KNOWN: dict[str, Any] = {
     "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),
     "book": dict.fromkeys(BOOK) | {"page-footer": {"center": None}},
     "format": {"html": LOOK, "typst": TYPST},
-    "execute": dict.fromkeys(EXECUTE),
+    "execute": dict.fromkeys([*EXECUTE, "timeout"]),
     **dict.fromkeys(["bibliography", "csl", "lang", "jupyter", "number-sections"]),
 }
 
@@ -64,6 +67,7 @@ class Book:
     csl: Path | None
     execute: dict[str, bool]
     execute_in_project: bool
+    timeout: float  # seconds, for a cell or an inline value
     output: Path
     pdf_name: str
     footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
@@ -107,8 +111,9 @@ class _Reader:
         book = settings.get("book") or {}
         project = settings.get("project") or {}
         execute = settings.get("execute") or {}
+        timeout = execute.pop("timeout", TIMEOUT)
         where = project.get("execute-dir", "file")
-        output = self.root / (project.get("output-dir") or "_book")
+        output = Path(os.path.normpath(self.root / (project.get("output-dir") or "_book")))
         bibliography = settings.get("bibliography") or []
         bibliography = [bibliography] if isinstance(bibliography, str) else bibliography
         authors = book.get("author") or []
@@ -121,6 +126,9 @@ class _Reader:
         for key, value in execute.items():
             if not isinstance(value, bool):
                 self.refuse(("execute", key), f"`execute.{key}` is true or false, not {value!r}.")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+            sentence = f"`execute.timeout` is a number of seconds above 0, not {timeout!r}."
+            self.refuse(("execute", "timeout"), sentence)
         if settings.get("jupyter", "python3") != "python3":
             self.refuse(("jupyter",), "press runs chapters with `jupyter: python3` only.")
         if settings.get("number-sections", True) is not True:
@@ -160,6 +168,7 @@ class _Reader:
             csl=self.root / settings["csl"] if settings.get("csl") else None,
             execute=dict.fromkeys(EXECUTE, True) | execute,
             execute_in_project=where == "project",
+            timeout=timeout,
             output=output,
             # Quarto's rule for the name of a book's file.
             pdf_name=re.sub(r"[ <>()|:&;#?*'\\/]", "-", book.get("output-file") or book["title"])
@@ -268,6 +277,9 @@ class _Reader:
     def add_chapter(self, name: Any, key: Key, part: int, appendix: bool) -> None:
         if not isinstance(name, str) or not name.endswith(".qmd"):
             self.refuse(key, f"a chapter is the name of a .qmd file, not {name!r}.")
+        elif sign := NO_NAME.search(name):
+            sentence = f"a chapter's name cannot hold `{sign[0]}`: links to it would be dead."
+            self.refuse(key, sentence)
         elif Path(name).is_absolute() or ".." in Path(name).parts:
             self.refuse(key, f"the chapter {name} lies outside the project.")
         elif (plain := os.path.normpath(name)) != name:

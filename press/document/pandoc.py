@@ -5,13 +5,20 @@ A node is `{"t": type, "c": content}`; an attribute is `[id, [classes], [[key, v
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from .errors import stop
+from press.errors import stop
+
+TIME_LIMIT = 60.0  # seconds; a long chapter takes one
+DEEPEST = 150  # lists and mappings of the document in one another; a list in a list makes three
 
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
@@ -36,8 +43,25 @@ def parse(text: str) -> tuple[Node, list[Node]]:
     # Raw HTML stays raw, so that it can be refused. A row longer than a line of `--columns`
     # would turn its table into one with widths in percent.
     form = "markdown-native_divs-native_spans"
-    document = json.loads(run_pandoc(["-f", form, "-t", "json", "--columns=100000"], text)[0])
+    output, _ = run_pandoc(["-f", form, "-t", "json", "--columns=100000"], text)
+    try:
+        document = json.loads(output)
+        deep = _depth(document) > DEEPEST
+    except RecursionError:
+        deep = True
+    if deep:
+        stop("lists, quotes or other marks nest too deep.")
     return document["meta"], document["blocks"]
+
+
+def _depth(document: Node) -> int:
+    depth = 0
+    level: list[Any] = [document]
+    while level:
+        depth += 1
+        inner = (item.values() if type(item) is dict else item for item in level)
+        level = [value for values in inner for value in values if type(value) in (dict, list)]
+    return depth
 
 
 def convert(blocks: list[Node], arguments: list[str]) -> tuple[str, str]:
@@ -55,12 +79,30 @@ def empty_document() -> Node:
 
 def run_pandoc(arguments: list[str], text: str) -> tuple[str, str]:
     """What pandoc makes of a text, and the warnings that it gave."""
-    done = subprocess.run(
-        [pandoc_path(), *arguments], input=text, capture_output=True, text=True, encoding="utf-8"
-    )
-    if done.returncode:
-        stop(f"pandoc fails: {done.stderr.strip()}")
-    return done.stdout, done.stderr
+    held, released = os.pipe()
+    pipe = subprocess.PIPE
+    try:
+        with subprocess.Popen(
+            [pandoc_path(), *arguments],
+            stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", pass_fds=[held],
+        ) as process:  # fmt: skip
+            try:
+                if sys.platform == "linux":  # which kills it when press ends, in whatever way
+                    fcntl.fcntl(held, fcntl.F_SETOWN, process.pid)
+                    fcntl.fcntl(held, fcntl.F_SETSIG, signal.SIGKILL)
+                    fcntl.fcntl(held, fcntl.F_SETFL, os.O_ASYNC)
+                output, log = process.communicate(text, TIME_LIMIT)
+            except BaseException:
+                process.kill()
+                raise
+    except subprocess.TimeoutExpired:
+        stop(f"pandoc takes longer than {TIME_LIMIT:g} s.")
+    finally:
+        os.close(held)
+        os.close(released)
+    if process.returncode:
+        stop(f"pandoc fails: {log.strip()}")
+    return output, log
 
 
 def walk(item: Any, change: Change) -> Any:

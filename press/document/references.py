@@ -1,0 +1,142 @@
+"""Where references, links and images lead, over the whole book."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from press.document.page import PAGE, Answers, Numbered, definition, is_reference, lead
+from press.document.pandoc import Node, link, plain_text, string, walk
+from press.document.weave import Woven
+from press.errors import Problems
+from press.reading.project import Chapter
+
+
+def resolve(
+    root: Path,
+    files: dict[str, str],
+    chapters: list[Chapter],
+    woven: list[Woven],
+    numbered: list[Numbered],
+) -> list[Answers]:
+    """What each chapter asks, answered; `files` holds the digests of the project's files."""
+    references = _References(root, list(map(_Page, chapters, woven, numbered)))
+    answers = [references.answers(page, files) for page in references.pages]
+    references.problems.stop_if_any()
+    return answers
+
+
+@dataclass
+class _Page:
+    chapter: Chapter
+    woven: Woven
+    numbered: Numbered
+    addresses: dict[str, str] = field(default_factory=dict)
+
+
+class _Target(NamedTuple):
+    page: _Page
+    word: str  # "Figure", "Chapter", …
+    number: str  # "" for what has none
+
+
+class _References:
+    def __init__(self, root: Path, pages: list[_Page]) -> None:
+        self.root = root
+        self.pages = pages
+        self.files = {page.chapter.file: page for page in pages}
+        self.problems = Problems()
+        self.targets: dict[str, _Target] = {}
+        for page in pages:
+            for label, word, number in page.numbered["targets"]:
+                self.define(page, label, word, number)
+
+    def refuse(self, page: _Page, sentence: str, *patterns: str, occurrence: int = 0) -> None:
+        line = page.woven.line_of(*patterns, occurrence=occurrence)
+        self.problems.add(page.chapter.file, line, sentence)
+
+    def define(self, page: _Page, label: str, word: str, number: str) -> None:
+        where = definition(label)
+        if label in self.targets:
+            first = self.targets[label].page
+            place = f"{first.chapter.file}:{first.woven.line_of(where)}"
+            sentence = f"the label `{label}` is already taken at {place}."
+            self.refuse(page, sentence, where, occurrence=1 if first is page else 0)
+        self.targets[label] = _Target(page, word, number)
+
+    def answers(self, page: _Page, files: dict[str, str]) -> Answers:
+        asked = page.numbered["addresses"]
+        for target, kind in asked.items():
+            self.address(page, target, kind)
+        lines = walk(page.numbered["lines"], partial(self.resolved, page))
+        shown = [page.addresses.get(target, "") for target in asked if asked[target] == "image"]
+        images = [files.get(place.removeprefix(PAGE)) for place in shown]
+        return {"lines": lines, "addresses": page.addresses, "images": images}
+
+    def resolved(self, page: _Page, node: Node) -> list[Node] | None:
+        if node["t"] == "Cite":
+            cites = node["c"][0]
+            labels = [cite["citationId"] for cite in cites]
+            found = list(map(is_reference, labels))
+            if any(found) and not all(found):
+                sentence = "one pair of brackets holds references and citations; split it."
+                self.refuse(page, sentence, rf"@{labels[0]}\b")
+            elif any(found):
+                return self.reference(page, cites)
+        elif node["t"] in ("Link", "Image"):
+            lead(node, page.addresses)
+        return None
+
+    def reference(self, page: _Page, cites: list[Node]) -> list[Node]:
+        result: list[Node] = []
+        for cite in cites:
+            label = cite["citationId"][:1].lower() + cite["citationId"][1:]
+            where = rf"@(?i:{label[0]}){re.escape(label[1:])}\b"
+            target = self.targets.get(label)
+            if target is None or not target.number:
+                why = "nothing has that label" if target is None else "what it names has no number"
+                self.refuse(page, f"the reference @{label} cannot be resolved: {why}.", where)
+                continue
+            if label.startswith("sec-") and not page.numbered["number"]:
+                sentence = "by its title where the page has no number; link to it."
+                self.refuse(page, f"Quarto prints @{label} {sentence}", where)
+            prefix = cite["citationPrefix"]
+            if not prefix and cite["citationMode"]["t"] != "SuppressAuthor":
+                prefix = [string(target.word)]
+            last = plain_text(prefix[-1:]) + "\u00a0"
+            words = [*prefix[:-1], string(last)] if prefix else []
+            place = f"{PAGE}{target.page.chapter.file}#{label}"
+            if result:
+                result += [string(","), {"t": "Space"}]
+            result.append(link(place, ["crossref"], [*words, string(target.number)]))
+            result += [{"t": "Space"}, *suffix] if (suffix := cite["citationSuffix"]) else []
+        return result
+
+    def address(self, page: _Page, target: str, kind: str) -> None:
+        """Checks where a link or image leads, and spells its place from the project's root."""
+        if re.match(r"[a-zA-Z][\w+.-]*:|//", target):
+            if kind == "image":
+                self.dead(page, target, "an image must be a file of the project")
+            return
+        path, anchor = (unquote(part) for part in target.partition("#")[::2])
+        folder = os.path.dirname(page.chapter.file)
+        file = os.path.normpath(os.path.join(folder, path)) if path else page.chapter.file
+        if other := self.files.get(file):
+            if anchor and anchor not in other.numbered["identifiers"]:
+                self.dead(page, target, f"{file} has no anchor #{anchor}")
+            page.addresses[target] = f"{PAGE}{file}{'#' if anchor else ''}{anchor}"
+        elif file.startswith("..") or not (self.root / file).is_file():
+            self.dead(page, target, f"the {kind} leads to a file that does not exist")
+        elif file.endswith(".qmd"):
+            self.dead(page, target, "_quarto.yml does not list that chapter")
+        else:
+            page.addresses[target] = f"{PAGE}{file}"
+
+    def dead(self, page: _Page, target: str, why: str) -> None:
+        patterns = re.escape(target), re.escape(unquote(target))
+        self.refuse(page, f"`{target}`: {why}.", *patterns)

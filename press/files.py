@@ -1,0 +1,72 @@
+"""The files of a book, of press and of the installation, each with its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from press.running.environment import environment
+
+FOLDER = ".press-cache"  # what press remembers of a book, in the book's folder
+PRESS = Path(__file__).parent
+THEME = PRESS / "theme"
+FONTS = PRESS.parent / "fonts"  # of the PDF, and of figures that want to look like its text
+
+
+def file_digest(path: str | Path) -> str:
+    try:
+        if os.path.isfile(path):  # a pipe would keep press waiting, a device never end
+            with open(path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        pass
+    return "unreadable"
+
+
+def files_below(root: Path, output: Path | None = None) -> dict[str, str]:
+    """The digest of each file of a folder, but for what is hidden, rendered, installed or, by a
+    link, of another folder."""
+    return {os.path.relpath(path, root): file_digest(path) for path in paths_below(root, output)}
+
+
+def paths_below(root: Path, output: Path | None = None) -> Iterator[str]:
+    seen: set[str] = set()
+    home = os.path.realpath(root)
+    for here, folders, names in os.walk(root, followlinks=True):
+        place = os.path.realpath(here)
+        if place in seen or os.path.commonpath([home, place]) != home:
+            folders.clear()
+            continue
+        seen.add(place)
+        folders[:] = [
+            name
+            for name in sorted(folders)
+            if not name.startswith(".")
+            and name != "__pycache__"
+            and Path(here, name) != output
+            and not os.path.exists(os.path.join(here, name, "pyvenv.cfg"))
+        ]
+        for name in sorted(names):
+            if not name.startswith("."):
+                yield os.path.join(here, name)
+
+
+def installation() -> list[str]:
+    """The Python, press, and every installed distribution with the time of its installation."""
+    found = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
+    found += [f"{name} {value}" for name, value in files_below(PRESS, THEME).items()]
+    for folder in filter(os.path.isdir, sys.path):
+        for item in sorted(os.scandir(folder), key=lambda item: item.name):
+            if item.name.endswith((".dist-info", ".egg-link", ".pth")):
+                record = os.path.join(item.path, "RECORD")
+                changed = os.stat(record if os.path.exists(record) else item.path).st_mtime_ns
+                found.append(f"{item.name} {changed}")
+    return found
+
+
+def still_same(files: list[tuple[str, str]]) -> bool:
+    return all(file_digest(name) == value for name, value in files)

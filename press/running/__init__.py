@@ -1,0 +1,1 @@
+"""Runs the cells of chapters, each chapter in a process of its own."""

@@ -1,0 +1,172 @@
+"""Runs the cells and inline values of a chapter, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, TypedDict
+
+from press.errors import stop
+from press.files import FOLDER
+from press.reading.source import Cell, Prose, Source
+from press.running.environment import environment
+
+KERNEL = Path(__file__).with_name("kernel.py")
+CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+START_LIMIT = 60.0  # seconds, for a process that only imports
+NO_CHARACTER = re.compile(rb"\\u(?:0000|d[89a-f])")  # may stand here, as JSON spells it
+
+Outputs = list[dict[str, Any]]
+
+
+class Result(TypedDict):
+    """What a chapter's pieces gave, in order, and the files that they depend on."""
+
+    pieces: list[Outputs]
+    read: list[tuple[str, str]]  # each file that it opened and each foreign module, with its digest
+    files: list[str]  # the project's modules that it imported, and what it read beside them
+
+
+class Kernels:
+    """The process that becomes a chapter's by making a copy of itself; it ends with press."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.control, its_end = socket.socketpair()
+        self.errors = TemporaryFile()  # noqa: SIM115 (the process ends it)
+        self.numbers = count()
+        with its_end:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", str(KERNEL)],
+                env=environment,
+                stdin=its_end.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self.errors,
+                start_new_session=True,  # Ctrl+C is for press
+            )
+
+    @contextmanager
+    def chapter(self) -> Iterator[socket.socket]:
+        """The connection to a new process, which ends with it, and all that it has started too."""
+        number = next(self.numbers).to_bytes(4, "big")
+        connection, its_end = socket.socketpair()
+        with connection:
+            try:
+                with its_end, suppress(OSError):
+                    socket.send_fds(self.control, [number], [its_end.fileno()])
+                yield connection
+            finally:
+                with suppress(OSError):
+                    self.control.send(number)
+
+    def end(self) -> None:
+        """Ends every chapter."""
+        _kernels.cache_clear()
+        self.control.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+    def last_words(self) -> str:
+        """What a process that did not start has said why."""
+        self.end()
+        said = os.pread(self.errors.fileno(), 10_000, 0).decode(errors="replace").splitlines()
+        return said[-1] if said else "?"
+
+
+@cache
+def _kernels(environment: tuple[tuple[str, str], ...]) -> Kernels:
+    return Kernels(dict(environment))
+
+
+def kernels() -> Kernels:
+    """Those of this process, for the environment as it is now."""
+    return _kernels(tuple(environment().items()))
+
+
+def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
+    """What the cells and inline values of a chapter give, in a process of its own."""
+    if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
+        return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
+    own = kernels()
+    folder = root if in_project else (root / source.file).parent
+    request = {
+        "pieces": [question for piece in source.pieces for question in _questions(piece)],
+        "root": str(root),
+        "memory": str(root / FOLDER),
+        "folder": str(folder),
+    }
+    with own.chapter() as connection:
+        try:
+            connection.settimeout(START_LIMIT)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            answers = connection.makefile("rb")
+            if not answers.readline():
+                raise EOFError
+        except (EOFError, OSError):
+            sentence = "no Python kernel starts for this chapter"
+            stop(f"{sentence}: {own.last_words()}", source.file)
+        connection.settimeout(timeout)
+        with answers:
+            pieces = [_answers(piece, source.file, answers, timeout) for piece in source.pieces]
+            read, files = json.loads(answers.readline())
+            return {"pieces": pieces, "read": read, "files": files}
+
+
+def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
+    """What the kernel is asked about a piece, as often as it is to answer."""
+    if isinstance(piece, Prose):
+        return [{"value": expression} for _, expression in piece.inline_values()]
+    return [{"code": piece.code, "draws": _draws(piece)}] if piece.options["eval"] else []
+
+
+def _draws(cell: Cell) -> bool:
+    return "fig-alt" in cell.options  # without it no figure is taken
+
+
+def _answers(piece: Cell | Prose, file: str, answers: BinaryIO, timeout: float) -> Outputs:
+    """What the kernel answers for one piece, unless that fails."""
+
+    def answer(line: int, what: str) -> Any:
+        try:
+            said = answers.readline()
+        except TimeoutError:
+            limit = f"{timeout:g} s, the limit that `execute.timeout` in _quarto.yml sets"
+            stop(f"{what} takes longer than {limit}.", file, line)
+        if not said:
+            stop(f"{what} ended its Python process.", file, line)
+        found = json.loads(said)
+        for name, value in found["errors"]:
+            last = value.strip().split("\n")[-1]
+            stop(f"{what} fails with {name}{f': {last}' if last else '.'}", file, line)
+        if NO_CHARACTER.search(said) and (sign := _no_character(found["output"])):
+            stop(f"{what} gives U+{ord(sign):04X}, which no page can print.", file, line)
+        return found["output"]
+
+    if isinstance(piece, Prose):
+        return [answer(line, f"`{expression}`") for line, expression in piece.inline_values()]
+    if not piece.options["eval"]:
+        return []
+    outputs: Outputs = answer(piece.line, "this cell")
+    if _draws(piece):
+        narrow = answer(piece.line, "this cell, drawn for a narrow page,")
+        for output, svg in zip(outputs, narrow, strict=False):
+            if svg:
+                output["narrow"] = svg
+    return outputs
+
+
+def _no_character(output: object) -> str:
+    """The first NUL or lone half of a character in it, as text."""
+    found = re.search("[\0\ud800-\udfff]", json.dumps(output, ensure_ascii=False))
+    return found[0] if found else ""

@@ -1,0 +1,1 @@
+"""What a reader gets: the site, the PDF and the notebooks."""

@@ -1,0 +1,271 @@
+"""A page as HTML, and what the site takes from it: its sections, entries of search, previews."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypedDict
+from urllib.parse import quote
+
+from press.document.dressing import Dressed, Dresser
+from press.document.page import PAGE, Page
+from press.document.pandoc import (
+    Node,
+    attribute,
+    convert,
+    plain,
+    plain_text,
+    raw,
+    span,
+    string,
+)
+from press.document.weave import FIGURE
+
+SPACE = {"t": "Space"}
+FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
+INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
+
+
+class Text(TypedDict):
+    """What the site takes from a page."""
+
+    title: str
+    title_html: str
+    body: str
+    sections: list[dict[str, Any]]
+    search: list[dict[str, Any]]
+    previews: list[tuple[str, str]]
+
+
+def page_html(root: Path, page: Page) -> Text:
+    body = _body(root, page)
+    title = re.search("(?s)<h1[^>]*>(.*?)</h1>", body)
+    assert title  # each chapter has one
+    return {
+        "title": plain_text(page.title, skip=("Note", "Cite")),
+        "title_html": _bare(title[1]),
+        "body": body,
+        "sections": _sections(body),
+        "search": _search(page) if page.woven.searched else [],
+        "previews": _previews(body),
+    }
+
+
+def _body(root: Path, page: Page) -> str:
+    body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--katex"])
+    # A long line of code scrolls, and not for pointers alone.
+    body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
+    # What pandoc writes and nobody reads: an anchor for each line of code, a style for each cell.
+    body = re.sub(r'<span id="cb[\d-]+"><a [^>]*aria-hidden[^>]*></a>', "<span>", body)
+    body = body.replace(' style="text-align: left;"', "")
+    body = body.replace(' style="text-align: right;"', ' class="right"')
+    figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
+    return re.sub(figure, lambda match: _inline_svg(page, root, *match.groups()), body)
+
+
+class _Html(Dresser):
+    without = "typst"
+
+    def address(self, target: str) -> str:
+        """That of `press-page:FILE#ID` as seen from the page."""
+        if not target.startswith(PAGE):
+            return target
+        file = target.removeprefix(PAGE)
+        anchor = ""
+        if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
+            file, anchor = f"{chapter[1]}.html", chapter[2] or ""
+        own = self.page.chapter.href
+        place = "" if file == own and anchor else os.path.relpath(file, os.path.dirname(own) or ".")
+        return quote(place) + anchor
+
+    def on_link(self, node: Node) -> Node:
+        attributes, inlines, (target, title) = node["c"]
+        return {"t": "Link", "c": [attributes, self.dress(inlines), [self.address(target), title]]}
+
+    def on_image(self, node: Node) -> Node:
+        attributes, inlines, (source, _) = node["c"]
+        return {"t": "Image", "c": [attributes, inlines, [self.address(source), ""]]}
+
+    def on_header(self, node: Node) -> list[Node]:
+        level = node["c"][0]
+        identifier, classes, values = attribute(node)
+        number = values.get("number", "")
+        words = [span(["header-section-number"], [string(number)]), SPACE] if number else []
+        if values.get("kind") == "Appendix" and number:
+            words = [span(["appendix-number"], [string(f"Appendix\u00a0{number}")]), string(" — ")]
+        inlines = [*words, *self.dress(node["c"][2])]
+        heading = {"t": "Header", "c": [level, [identifier, classes, []], inlines]}
+        return [heading] if level > 1 else _in('<header class="chapter-title">', [heading])
+
+    def figure(
+        self, identifier: str, values: dict[str, str], caption: list[Node], image: Node
+    ) -> list[Node]:
+        source = image["c"][2][0]
+        if source.startswith(FIGURE) or source.endswith(".svg"):
+            alt = html.escape(values["alt"])
+            wide = values.get("width", "")
+            picture = raw("html", f"<!--press-figure:{source}\t{wide}\t{alt}-->")
+        else:
+            width = [["width", values["width"]]] if "width" in values else []
+            picture = plain(self.on_image({"c": [["", [], width], *image["c"][1:]]}))
+        own = f' id="{identifier}"' if identifier else ""
+        return [
+            raw("html", f'<figure{own} class="figure"><div class="figure-content">'),
+            picture,
+            raw("html", "</div>"),
+            *self.caption(values["label"], caption),
+            raw("html", "</figure>"),
+        ]
+
+    def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
+        name = plain_text([string(label)]) or "Table"
+        scroll = f'<div class="table-scroll" tabindex="0" role="region" aria-label="{name}">'
+        whole = _in(scroll, self.dress([table]))
+        words = self.caption(label, caption)
+        if not words and not identifier:
+            return whole
+        own = f' id="{identifier}"' if identifier else ""
+        return _in(f'<figure{own} class="table">', [*words, *whole])
+
+    def equation(self, identifier: str, number: str, math: list[Node]) -> list[Node]:
+        own = f' id="{identifier}"' if identifier else ""
+        shown = f'<span class="equation-number">{number}</span>' if own else ""
+        opening = raw("html", f'<div{own} class="equation">')
+        return [opening, plain(*math), raw("html", f"{shown}</div>")]
+
+    def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+        inner = "summary" if folded else "div"
+        opening = f'<div class="callout callout-{kind}">' + ("<details>" if folded else "")
+        return [
+            raw(
+                "html",
+                f'{opening}<{inner} class="callout-title"><span class="callout-icon" '
+                'aria-hidden="true"></span><span class="callout-title-text">',
+            ),
+            plain(*self.dress(title)),
+            raw("html", f'</span></{inner}><div class="callout-body">'),
+            *self.dress(body),
+            raw("html", "</div>" + ("</details>" if folded else "") + "</div>"),
+        ]
+
+    def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> Dressed:
+        return self.dress(blocks) if "press-only-html" in classes else None
+
+    def caption(self, label: str, inlines: list[Node]) -> list[Node]:
+        if not inlines and not label:
+            return []
+        name = [span(["caption-label"], [string(f"{label}:")]), SPACE] if label else []
+        return _in("<figcaption>", [plain(*name, *self.dress(inlines))])
+
+
+def _in(opening: str, blocks: list[Node]) -> list[Node]:
+    """Blocks in an element, of which the opening tag is given."""
+    name = re.split("[ >]", opening[1:])[0]
+    return [raw("html", opening), *blocks, raw("html", f"</{name}>")]
+
+
+def _inline_svg(page: Page, root: Path, source: str, width: str, label: str) -> str:
+    """A figure as part of the page: as drawn, or once for a wide and once for a narrow page."""
+    style = f' style="width: {width}; height: auto"' if width else ""
+    if not source.startswith(FIGURE):
+        name = re.sub(r"\W+", "-", source.removeprefix(PAGE))
+        svg = (root / source.removeprefix(PAGE)).read_text(encoding="utf-8")
+        return _opened(svg, name, f' aria-label="{label}"{style}')
+    drawing = page.woven.figures[source.removeprefix(FIGURE)]
+    name = hashlib.sha256(source.encode()).hexdigest()[:8]
+    if not drawing.narrow:
+        return _opened(drawing.svg, f"w{name}", f' aria-label="{label}"{style}')
+    label = f' aria-label="{label}"'
+    wide = _opened(drawing.svg, f"w{name}", f' class="wide"{label}{style}')
+    return wide + _opened(drawing.narrow, f"n{name}", f' class="narrow"{label}')
+
+
+def _opened(svg: str, name: str, attributes: str) -> str:
+    """An SVG with ids and styles of its own, the page's colour of text, and these attributes."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
+    svg = re.sub(r"(?<=[>}])[^{}<>]+(?={[^{}<>]*}[^<>]*</style>)", rf"#{name} \g<0>", svg)
+    svg = re.sub(r" (?:xmlns|version)[^ >]*|(?<= )xlink:(?=href)", "", svg)  # for files of its own
+    svg = re.sub(FACE, "", svg)
+    svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
+    return svg.strip().replace("<svg", f'<svg role="img"{attributes} id="{name}"', 1)
+
+
+def _bare(title: str) -> str:
+    """The HTML of a title without its number, links and notes."""
+    title = re.sub(r'<span class="(header-section|appendix)-number">.*?</span>(?: — )?', "", title)
+    title = re.sub(r'<a [^>]*class="footnote-ref".*?</a>', "", title)
+    return re.sub(r"</?a\b[^>]*>", "", title).strip()
+
+
+def _sections(body: str) -> list[dict[str, Any]]:
+    found = re.finditer(r'<h([23])\b[^>]*? id="([^"]+)"[^>]*>(.*?)</h\1>', body, re.DOTALL)
+    return [
+        {
+            "id": match[2],
+            "level": int(match[1]),
+            "number": _number(match[3]),
+            "title_html": _bare(match[3]),
+        }
+        for match in found
+    ]
+
+
+def _number(title: str) -> str:
+    match = re.search(r'<span class="header-section-number">(.*?)</span>', title)
+    return match[1] if match else ""
+
+
+def _search(page: Page) -> list[dict[str, Any]]:
+    """One entry a section: what the search box looks through. Math is left out."""
+    skip = ("Note", "Math", "RawInline", "RawBlock")
+    title = plain_text(page.title, skip)
+    entries: list[dict[str, Any]] = []
+    here: list[Node] = []
+
+    def close(href: str, section: str) -> None:
+        text = " ".join(plain_text(here, skip).split())
+        entries.append({"title": title, "section": section, "href": href, "text": text})
+        here.clear()
+
+    href, section = page.chapter.href, ""
+    for block in _unwrapped(page.blocks[1:]):
+        if block["t"] == "Div" and "press-only-typst" in block["c"][0][1]:
+            continue
+        if block["t"] == "Header":
+            close(href, section)
+            href = f"{page.chapter.href}#{block['c'][1][0]}"
+            section = plain_text(block["c"][2], skip)
+        else:
+            here.append(block)
+    close(href, section)
+    return entries
+
+
+def _unwrapped(blocks: list[Node]) -> Iterator[Node]:
+    """The blocks, and those that cells gave among them."""
+    for block in blocks:
+        if block["t"] == "Div" and "press-cell" in attribute(block)[1]:
+            yield from block["c"][1]
+        else:
+            yield block
+
+
+def _previews(body: str) -> list[tuple[str, str]]:
+    """What a reference shows when it is pointed at: a caption, an equation, a source."""
+    patterns = (
+        r'<figure id="([^"]+)"[^>]*>(?:(?!</figure>).)*?<figcaption>(.*?)</figcaption>',
+        r'<div id="(eq-[^"]+)" class="equation">(.*?)</div>',
+        r'<div id="(ref-[^"]+)" class="csl-entry"[^>]*>(.*?)</div>',
+    )
+    return [
+        (match[1], re.sub(r"</?a\b[^>]*>", "", match[2]).strip())
+        for pattern in patterns
+        for match in re.finditer(pattern, body, re.DOTALL)
+    ]

@@ -1,0 +1,733 @@
+"""Odd books, odd files and bad moments: nothing of the author's is lost, nothing hangs, no process
+stays behind, and what is printed is what Quarto would print. Faults of one line are in
+`test_refusals`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from press.build import render
+from press.document import pandoc
+from press.errors import BookError
+from press.files import files_below
+from tests.page_texts import page_texts
+from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, ended, press, refusal, wait_for
+
+RENDER = [sys.executable, "-m", "press", "render"]
+
+
+def said(root: Path, page: str = "index.html") -> list[str]:
+    return page_texts(root / "_book")[page].split("\n")
+
+
+def refusals(root: Path) -> str:
+    """As `refusal`, for a book of which something may be there already."""
+    with pytest.raises(BookError) as caught:
+        render(root)
+    return str(caught.value)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, hidden ones too."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@contextmanager
+def rendering(root: Path, **options: object) -> Iterator[subprocess.Popen[str]]:
+    """Press as an author runs it, killed at the end whatever happens."""
+    process = subprocess.Popen(
+        [*RENDER, str(root)], cwd=REPOSITORY,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+# ---- What a cell draws, it draws once
+
+
+DRAWING = """\
+# A
+
+```{{python}}
+#| echo: false
+import random
+import matplotlib
+import numpy
+from matplotlib.figure import Figure
+random.seed(1)
+numpy.random.seed(1)
+generator = numpy.random.default_rng(1)
+n = 0
+seen = []
+{before}
+```
+
+```{{python}}
+#| echo: false
+#| fig-alt: "A line."
+n += 1
+seen.append(n)
+drawn = [random.random(), numpy.random.random(), generator.random()]
+figure = Figure()
+figure.subplots()
+figure.text(0.1, 0.1, f"drawn {{n}} time {{drawn[0]:.6f}} {{drawn[1]:.6f}} {{drawn[2]:.6f}}")
+figure.text(0.1, 0.5, "wide" if matplotlib.rcParams["figure.figsize"][0] > 3.5 else "narrow")
+{inside}
+figure
+```
+
+```{{python}}
+#| echo: false
+{after}
+print(n, seen, drawn == [0.13436424411240122, 0.417022004702574, 0.5118216247002567])
+print(random.random(), numpy.random.random(), generator.random())
+```
+"""
+ONCE = ["1 [1] True", "0.8474337369372327 0.7203244934421581 0.9504636963259353"]
+
+
+def drawn(root: Path) -> list[str]:
+    """What its figure says, on a wide page and on a narrow one."""
+    page = (root / "_book" / "index.html").read_text(encoding="utf-8")
+    figures = page.split('<svg role="img"')[1:]
+    return [figure.split("</svg>")[0] for figure in figures]
+
+
+# Threads that a fork would lose, as polars has.
+THREADED = "import polars\nassert polars.DataFrame({'a': [2, 1]}).sort('a')['a'][0] == 1"
+AFTER_FORK = "assert polars.DataFrame({'a': [2, 1]}).filter(polars.col('a') > 1).height == 1"
+
+
+@pytest.mark.parametrize(("before", "inside"), [("", ""), (THREADED, AFTER_FORK)])
+def test_a_cell_that_draws_leaves_what_one_run_leaves(
+    before: str, inside: str, write_book: Write
+) -> None:
+    root = write_book(DRAWING.format(before=before, inside=inside, after=""))
+    render(root)
+    assert said(root)[-2:] == ONCE
+    wide, narrow = drawn(root)
+    assert wide != narrow
+
+
+def test_both_drawings_show_the_same_data(write_book: Write) -> None:
+    before = "matplotlib.rcParams['svg.fonttype'] = 'none'"
+    root = write_book(DRAWING.format(before=before, inside="", after=""))
+    render(root)
+    wide, narrow = drawn(root)
+    assert "wide" in wide
+    assert "narrow" in narrow
+    for drawing in (wide, narrow):
+        assert "drawn 1 time 0.134364 0.417022 0.511822" in drawing
+
+
+WRITING = {
+    "a file of its own": "open({log!r}, 'a').write('x')",
+    "a file that is open already": "log.write('x'); log.flush()",
+    "a file, by another program": "import os; os.system('printf x >> {log}')",
+}
+
+
+@pytest.mark.parametrize("how", WRITING)
+def test_a_cell_that_draws_writes_once(how: str, tmp_path: Path, write_book: Write) -> None:
+    log = str(tmp_path / "log")
+    inside = WRITING[how].format(log=log)
+    root = write_book(DRAWING.format(before=f"log = open({log!r}, 'w')", inside=inside, after=""))
+    render(root)
+    assert Path(log).read_text() == "x"
+    assert said(root)[-2:] == ONCE
+
+
+def test_a_cell_that_draws_reads_each_line_once(tmp_path: Path, write_book: Write) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\nthree\n")
+    before = f"lines = open({str(tmp_path / 'lines')!r}, buffering=1)\nassert lines.fileno()"
+    inside = "import os\nline = os.read(lines.fileno(), 4)\nassert line == b'one\\n'"
+    after = "print(os.read(lines.fileno(), 4))"
+    root = write_book(DRAWING.format(before=before, inside=inside, after=after))
+    render(root)
+    assert "b'two\\n'" in said(root)
+    assert len(drawn(root)) == 2
+
+
+# ---- The folder that a build replaces
+
+
+def test_a_folder_that_press_did_not_make_is_kept(write_book: Write) -> None:
+    root = write_book("# A\n", {"_book/index.html": "Quarto's", "_book/.git/HEAD": "ref"})
+    before = contents(root / "_book")
+    for _ in range(2):
+        assert refusals(root) == (
+            "_book was not made by press, which replaces its output folder whole: name another "
+            "folder with `output-dir` in _quarto.yml, or move this one away."
+        )
+    assert contents(root / "_book") == before
+    assert not list(root.glob("._book*"))
+
+
+def test_chapters_in_the_output_folder_are_kept(write_book: Write) -> None:
+    settings = SETTINGS.replace("type: book", "type: book\n  output-dir: _src")
+    settings = settings.replace("- index.qmd", "- index.qmd\n    - _src/a.qmd")
+    root = write_book("# A\n", {"_src/a.qmd": "# B\n", "_src/data.csv": "1"}, settings)
+    assert refusals(root).startswith("_quarto.yml:3: _src was not made by press")
+    assert (root / "_src/a.qmd").read_text() == "# B\n"
+    assert (root / "_src/data.csv").exists()
+
+
+FOREIGN = [".git/HEAD", "notes.txt", "assets/mine.css", "CNAME"]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_file_in_the_book_is_named_and_kept(name: str, write_book: Write) -> None:
+    root = write_book("# A\n")
+    render(root)
+    mine = root / "_book" / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    before = contents(root / "_book")
+    write_book("# Another\n")
+    place = name if name != ".git/HEAD" else ".git"
+    assert refusals(root).startswith(f"_book/{place} was not made by press")
+    assert contents(root / "_book") == before
+    shutil.move(mine.parent if mine.parent.name == ".git" else mine, root.parent)
+    render(root)
+    assert "1 Another" in said(root)
+
+
+def test_a_foreign_link_and_a_foreign_folder_are_kept(write_book: Write) -> None:
+    root = write_book("# A\n")
+    render(root)
+    (root / "_book" / "link").symlink_to("nowhere")
+    (root / "_book" / "empty").mkdir()
+    write_book("# Another\n")
+    assert refusals(root).startswith("_book/empty and 1 more were not made by press")
+    (root / "_book" / "empty").rmdir()
+    assert refusals(root).startswith("_book/link was not made by press")
+
+
+def test_a_file_that_appears_while_press_renders_is_kept(write_book: Write) -> None:
+    root = write_book("# A\n")
+    render(root)
+    write_book("# B\n\n```{python}\nopen('_book/mine.txt', 'w').write('mine')\n```\n")
+    assert refusals(root).startswith("_book/mine.txt was not made by press")
+    assert (root / "_book/mine.txt").read_text() == "mine"
+    assert "1 A" in said(root)
+
+
+def test_the_book_of_another_project_is_kept(write_book: Write, tmp_path: Path) -> None:
+    root = write_book("# A\n")
+    render(root)
+    other = tmp_path / "other"
+    shutil.copytree(root, other, ignore=shutil.ignore_patterns(".press-cache"))
+    before = contents(other / "_book")
+    assert refusals(other).startswith(f"press made _book for the project in {root}")
+    assert contents(other / "_book") == before
+
+
+def test_the_book_is_replaced_without_its_cache_and_at_another_place(
+    write_book: Write, tmp_path: Path
+) -> None:
+    root = write_book("# A\n")
+    render(root)
+    shutil.rmtree(root / ".press-cache")
+    write_book("# B\n")
+    render(root)
+    assert "1 B" in said(root)
+    moved = root.rename(tmp_path / "moved")
+    (moved / "index.qmd").write_text("# C\n")
+    render(moved)
+    assert "1 C" in said(moved)
+
+
+@pytest.mark.parametrize("word", ["new", "old"])
+def test_a_folder_beside_the_book_is_kept(word: str, write_book: Write) -> None:
+    root = write_book("# A\n", {f"._book.{word}/mine.txt": "mine"})
+    assert refusals(root).startswith(f"._book.{word} was not made by press")
+    assert (root / f"._book.{word}/mine.txt").read_text() == "mine"
+    assert not (root / "_book").exists()
+
+
+def test_the_settings_as_output_folder_are_kept(write_book: Write) -> None:
+    settings = SETTINGS.replace("type: book", "type: book\n  output-dir: _quarto.yml")
+    root = write_book("# A\n", settings=settings)
+    for _ in range(2):
+        assert refusals(root).startswith("_quarto.yml:3: _quarto.yml was not made by press")
+    assert (root / "_quarto.yml").read_text() == settings
+    write_book("# A\n")
+    render(root)
+
+
+def as_link(book: Path) -> None:
+    (book.parent / "elsewhere").mkdir()
+    (book.parent / "elsewhere" / "mine.txt").write_text("mine")
+    book.symlink_to("elsewhere")
+
+
+def as_loose_link(book: Path) -> None:
+    book.symlink_to("nowhere")
+
+
+def as_file(book: Path) -> None:
+    book.write_text("mine")
+
+
+def as_pipe(book: Path) -> None:
+    os.mkfifo(book)
+
+
+@pytest.mark.parametrize("make", [as_link, as_loose_link, as_file, as_pipe])
+def test_a_book_that_is_no_folder_is_refused_at_once(
+    make: Callable[[Path], None], write_book: Write
+) -> None:
+    root = write_book("# A\n")
+    make(root / "_book")
+    for _ in range(2):
+        assert refusals(root).startswith("_book was not made by press, which replaces")
+    assert not list(root.glob("._book*"))
+    (root / "_book").unlink()
+    render(root)
+
+
+def test_each_format_alone_keeps_the_other(write_book: Write) -> None:
+    root = write_book("# A\n\nOld.\n")
+    render(root)
+    page = (root / "_book/index.html").read_bytes()
+    pdf = (root / "_book/A-tiny-book.pdf").read_bytes()
+    write_book("# A\n\nNew.\n")
+    render(root, "typst")
+    assert (root / "_book/index.html").read_bytes() == page
+    assert (root / "_book/A-tiny-book.pdf").read_bytes() != pdf
+    pdf = (root / "_book/A-tiny-book.pdf").read_bytes()
+    write_book("# A\n\nNewest.\n")
+    render(root, "html")
+    assert "Newest." in said(root)
+    assert (root / "_book/A-tiny-book.pdf").read_bytes() == pdf
+    assert 'href="A-tiny-book.pdf"' in (root / "_book/index.html").read_text()
+    assert press("render", "--to", "html", root).stdout.startswith("Nothing has changed")
+
+
+def test_a_format_that_the_settings_no_longer_name_goes(write_book: Write) -> None:
+    root = write_book("# A\n")
+    render(root)
+    write_book("# A\n", settings=SETTINGS.replace("  typst: default\n", ""))
+    render(root)
+    assert not list((root / "_book").glob("*.pdf"))
+
+
+# ---- What is remembered
+
+
+def kept(root: Path) -> list[Path]:
+    cache = root / ".press-cache"
+    return [path for path in cache.rglob("*") if path.is_file() and b"{" in path.read_bytes()[:999]]
+
+
+@pytest.mark.parametrize("shape", ["{}", "[]", "[[]]", "null", '"x"', "[1, 2, 3]", '{"a": {}}'])
+def test_another_shape_of_what_is_kept_is_made_again(shape: str, write_book: Write) -> None:
+    root = write_book("# A\n\nIt is `{python} 1 + 1`.\n")
+    render(root)
+    for path in (root / ".press-cache").rglob("*"):
+        if path.is_file() and path.name != "lock" and "ipython" not in path.parts:
+            path.write_text(shape)
+    assert press("render", root).stderr == ""
+    write_book("# A\n\nIt is `{python} 1 + 1` now.\n")
+    assert press("render", root).stderr == ""
+    assert "It is 2 now." in said(root)
+
+
+def test_what_is_kept_and_altered_is_not_believed(write_book: Write) -> None:
+    root = write_book("# A\n\nIt is `{python} 'blue'`.\n")
+    render(root)
+    altered = 0
+    for path in (root / ".press-cache").rglob("*"):
+        if path.is_file() and b"blue" in path.read_bytes():
+            path.write_bytes(path.read_bytes().replace(b"blue", b"pink"))
+            altered += 1
+    assert altered >= 3
+    write_book("# A\n\nIt is `{python} 'blue'`.\n\nMore.\n")
+    render(root)
+    assert "It is blue." in said(root)
+    shutil.rmtree(root / "_book")
+    render(root)
+    assert "It is blue." in said(root)
+
+
+def test_what_is_kept_counts_under_its_own_name_alone(write_book: Write) -> None:
+    root = write_book("# A\n\nIt is `{python} 'blue'`.\n")
+    render(root)
+    before = {path: path.read_bytes() for path in kept(root)}
+    write_book("# A\n\nIt is `{python} 'pink'`.\n")
+    render(root)
+    after = set(kept(root)) - set(before)
+    for path in after:
+        for old, content in before.items():
+            if old.parent == path.parent:
+                path.write_bytes(content)
+    (root / "_book/index.html").unlink()
+    render(root)
+    assert "It is pink." in said(root)
+
+
+def test_a_record_of_the_last_build_that_was_altered_moves_nothing(write_book: Write) -> None:
+    root = write_book("# A\n", {".chapters.old/mine.txt": "mine"})
+    render(root)
+    for path in (root / ".press-cache").iterdir():
+        if path.is_file() and "_book" in path.read_text():
+            path.write_text(path.read_text().replace("_book", "chapters"))
+    render(root)
+    assert (root / ".chapters.old/mine.txt").exists()
+    assert not (root / "chapters").exists()
+
+
+# ---- What would hang
+
+
+def limited() -> None:
+    """Keeps what this guards against from taking the machine."""
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
+
+BOMBS = {
+    "aliases that multiply": "  a0: &a0 [x, x]\n"
+    + "".join(f"  a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(20)),
+    "an alias of what it stands in": "  a: &a\n    b: *a\n",
+    "a hundred thousand brackets": f"  a: {'[' * 100_000}\n",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_of_yaml_is_one_sentence(name: str, write_book: Write) -> None:
+    root = write_book("# A\n", settings=SETTINGS.replace("book:\n", f"book:\n{BOMBS[name]}", 1))
+    done = subprocess.run(
+        [*RENDER, root], cwd=REPOSITORY, capture_output=True, text=True, timeout=60,
+        preexec_fn=limited, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("_quarto.yml:")
+    assert done.stderr.count("\n") == 1
+
+
+HANGING = {
+    "a loop": ("```{python}\nwhile True: pass\n```", 5, "this cell"),
+    "code that holds the interpreter": ("```{python}\nx = 9**10**9\n```", 5, "this cell"),
+    "another program": ("```{python}\n!sleep 600\n```", 5, "this cell"),
+    "an inline value": ("`{python} 1`,\n`{python} sum(iter(int, 1))`", 6, "`sum(iter(int, 1))`"),
+    "a signal that is not heard": (
+        "```{python}\nimport signal, time\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))\ntime.sleep(600)\n```",
+        5,
+        "this cell",
+    ),
+    "a child that keeps the connection": (
+        "```{python}\nimport os, time\nif os.fork(): os._exit(1)\ntime.sleep(600)\n```",
+        5,
+        "this cell",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HANGING)
+def test_a_cell_has_a_time_limit(what: str, write_book: Write) -> None:
+    code, line, name = HANGING[what]
+    settings = SETTINGS + "execute:\n  timeout: 1.5\n"
+    root = write_book(f"# A\n\nText.\n\n{code}\n", settings=settings)
+    with rendering(root) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    limit = "takes longer than 1.5 s, the limit that `execute.timeout` in _quarto.yml sets."
+    ended_itself = "this cell ended its Python process."
+    assert errors in (
+        f"index.qmd:{line}: {name} {limit}\n",
+        f"index.qmd:{line}: {ended_itself}\n" if "child" in what else "",
+    )
+
+
+def test_other_chapters_go_on_when_one_meets_the_limit(write_book: Write) -> None:
+    chapters = {"b.qmd": "# B\n\n```{python}\nimport time\ntime.sleep(600)\n```\n"}
+    chapters["c.qmd"] = "# C\n\n```{python}\n1 / 0\n```\n"
+    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - b.qmd\n    - c.qmd")
+    root = write_book("# A\n\n`{python} 1`\n", chapters, settings + "execute:\n  timeout: 2\n")
+    places = [problem.split(": ")[0] for problem in refusal(root)]
+    assert places == ["b.qmd:3", "c.qmd:3"]
+
+
+def test_pipes_and_devices_are_not_read(write_book: Write) -> None:
+    root = write_book("# A\n", {"data/x.csv": "1"})
+    os.mkfifo(root / "pipe")
+    os.mkfifo(root / "data" / "pipe.py")
+    (root / "zero").symlink_to("/dev/zero")
+    with rendering(root) as process:
+        output, errors = process.communicate(timeout=60)
+    assert output.startswith("Rendered"), errors
+
+
+def test_a_linked_folder_outside_is_not_read(write_book: Write, tmp_path: Path) -> None:
+    root = write_book("# A\n", {"inside/x.csv": "1", "../outside/y.csv": "1"})
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "again").symlink_to(root / "inside")
+    (root / "above").symlink_to(tmp_path)
+    names = set(files_below(root))
+    assert {"_quarto.yml", "index.qmd"} < names
+    assert {name for name in names if name.endswith(".csv")} <= {"inside/x.csv", "again/x.csv"}
+    assert any(name.endswith("x.csv") for name in names)
+
+
+ENDLESS = "[a](b" * 3000  # pandoc tries every way to read it
+
+
+def test_pandoc_has_a_time_limit(write_book: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pandoc, "TIME_LIMIT", 1.5)
+    root = write_book("# A\n\nText.\n", {"b.qmd": f"# B\n\n{ENDLESS}\n"},
+                      SETTINGS.replace("- index.qmd", "- index.qmd\n    - b.qmd"))  # fmt: skip
+    (problem,) = refusal(root)
+    assert problem.startswith("b.qmd:3: pandoc takes longer than 1.5 s")
+
+
+# ---- What would stay behind
+
+
+def processes(mark: str) -> dict[int, str]:
+    """The command of each living process whose environment holds a text."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                environment = (folder / "environ").read_bytes()
+                if mark.encode() in environment and not ended(int(folder.name)):
+                    found[int(folder.name)] = (folder / "cmdline").read_text()
+            except OSError:
+                continue
+    return found
+
+
+@pytest.fixture
+def marked(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment by which processes are known again; none with it is left behind."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    yield {**os.environ, "TMPDIR": str(place)}
+    for pid in processes(str(place)):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_killed_press_leaves_no_pandoc(write_book: Write, marked: dict[str, str]) -> None:
+    mark = marked["TMPDIR"]
+
+    def pandocs() -> list[int]:
+        return [
+            pid for pid, command in processes(mark).items() if "--columns" in command
+        ]
+
+    root = write_book(f"# A\n\n{ENDLESS}\n")
+    with rendering(root, env=marked, start_new_session=True) as process:
+        wait_for(lambda: bool(pandocs()))
+        assert {os.getpgid(pid) for pid in pandocs()} == {process.pid}
+        process.kill()
+        process.wait()
+        wait_for(lambda: not processes(mark))
+
+
+CLINGING = {
+    "a loop that holds the interpreter": "x = 9**10**9",
+    "a program": "import subprocess\nsubprocess.run(['sleep', '600'])",
+    "a program in a session of its own": (
+        "import subprocess\nsubprocess.run(['sleep', '600'], start_new_session=True)"
+    ),
+    "a copy": "import os, time\nos.fork()\ntime.sleep(600)",
+}
+
+
+@pytest.mark.parametrize("what", CLINGING)
+def test_a_killed_press_leaves_no_child(
+    what: str, write_book: Write, marked: dict[str, str], tmp_path: Path
+) -> None:
+    started = tmp_path / "started"
+    code = f"open({str(started)!r}, 'w').close()\n{CLINGING[what]}"
+    root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
+    with rendering(root, env=marked) as process:
+        wait_for(started.exists)
+        time.sleep(0.3)
+        process.kill()
+        process.wait()
+        wait_for(lambda: not processes(marked["TMPDIR"]))
+
+
+def test_a_chapter_leaves_no_child(write_book: Write, marked: dict[str, str]) -> None:
+    code = "import subprocess\nx = subprocess.Popen(['sleep', '600'])"
+    root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
+    with rendering(root, env=marked) as process:
+        output, errors = process.communicate(timeout=60)
+    assert output.startswith("Rendered"), errors
+    wait_for(lambda: not processes(marked["TMPDIR"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_a_kill_at_any_moment_tears_nothing(
+    seed: int, everything: Path, marked: dict[str, str]
+) -> None:
+    """The book is the old one or the new one, nothing stays behind, and the next build works."""
+    chapter = everything / "chapters" / "callouts.qmd"
+    render(everything)
+    books = [contents(everything / "_book")]
+    text = chapter.read_text()
+    chapter.write_text(text + "\nA new line.\n")
+    start = time.monotonic()
+    assert press("render", everything).returncode == 0
+    whole = time.monotonic() - start
+    books.append(contents(everything / "_book"))
+    chance = random.Random(seed)
+    for turn in range(6):
+        new = turn % 2
+        chapter.write_text(text + "\nA new line.\n" * new)
+        if chance.random() < 0.3:
+            shutil.rmtree(everything / ".press-cache")
+        with rendering(everything, env=marked) as process:
+            time.sleep(whole * chance.random() * 1.1)
+            process.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            process.communicate(timeout=60)
+        wait_for(lambda: not processes(marked["TMPDIR"]))
+        if (everything / "_book").exists():
+            assert contents(everything / "_book") in books
+        else:  # between the two renames of the swap
+            assert contents(everything / "._book.old") in books
+    render(everything)
+    assert contents(everything / "_book") == books[new]
+    assert not list(everything.glob("._book*"))
+
+
+# ---- Odd characters
+
+
+ODD = {"form feed": "\f", "line separator": "\u2028", "next line": "\x85", "file separator": "\x1c"}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_no_other_character_ends_a_line(name: str, write_book: Write) -> None:
+    sign = ODD[name]
+    code = f"text = 'a{sign}b'\nprint(len(text), len(text.split(chr({ord(sign)}))))"
+    root = write_book(f"# A\n\n```{{python}}\n#| echo: false\n{code}\n```\n")
+    render(root)
+    assert "3 2" in said(root)
+    text = f"# A\n\nOne{sign}line.\n\n```{{python}}\ntext = 'a{sign}b'\n```\n\nSee @fig-none.\n"
+    write_book(text)
+    assert refusals(root).startswith("index.qmd:9: ")
+
+
+def test_an_image_with_a_sign_of_addresses_in_its_name_is_shown(write_book: Write) -> None:
+    links = "[data](a%3Fb:%20c%23%25.csv) ![c](i%3F.png){fig-alt=x}"
+    root = write_book(f"# A\n\nSee {links}\n", {"a?b: c#%.csv": "1"})
+    (root / "i?.png").write_bytes(PIXEL)
+    render(root)
+    page = (root / "_book/index.html").read_text()
+    assert 'href="a%3Fb%3A%20c%23%25.csv"' in page
+    assert 'src="i%3F.png"' in page
+    assert (root / "_book" / "a?b: c#%.csv").exists()
+    assert (root / "_book" / "i?.png").exists()
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000a49444154789c63000100000500010d0a2db40000000049454e44ae426082"
+)
+
+
+# ---- Files beside the book
+
+
+PROJECTS = {
+    "no TOML": (b"[project\n", "this is not valid TOML"),
+    "not UTF-8": (b'[project]\nname = "\xa0"\n', "not UTF-8"),
+    "arrays in arrays": (b"a = " + b"[" * 20_000, "not valid TOML"),
+    "a number as project": (b"project = 3\n", "`project.version`"),
+    "a number as version": (b"[project]\nversion = 3\n", "`project.version`"),
+    "a text as packages": (
+        b'[tool.hatch.build.targets.wheel]\npackages = "calc"\n',
+        "`tool.hatch.build.targets.wheel.packages`",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PROJECTS)
+def test_a_broken_pyproject_beside_the_book_is_one_sentence(what: str, write_book: Write) -> None:
+    content, words = PROJECTS[what]
+    root = write_book("# A\n")
+    (root / "pyproject.toml").write_bytes(content)
+    (problem,) = refusal(root)
+    assert problem.startswith("pyproject.toml")
+    assert words in problem
+
+
+DISKS: dict[str, tuple[OSError, str]] = {
+    "a file": (OSError(errno.ENOSPC, "No space left on device", "x.html"),
+               "press cannot write: No space left on device: x.html."),
+    "no file": (OSError(errno.ENOSPC, "No space left on device"),
+                "press cannot write: No space left on device."),
+    "several files": (
+        shutil.Error([("a", "b/x.woff2", "[Errno 28] No space left on device: 'b/x.woff2'")]),
+        "press cannot write: No space left on device: b/x.woff2."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DISKS)
+def test_a_full_disk_is_called_so(
+    what: str, write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error, sentence = DISKS[what]
+
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("shutil.copytree", full)
+    assert refusal(write_book("# A\n")) == [sentence]
+
+
+# ---- Cells that harm themselves
+
+
+def test_a_cell_that_forks_gives_what_its_process_gives(write_book: Write) -> None:
+    code = "import os\npid = os.fork()\nprint('parent' if pid else 'child')\nif pid:\n    os.wait()"
+    root = write_book(
+        f"# A\n\n```{{python}}\n#| echo: false\n{code}\n```\n\nIt is `{{python}} 1 + 1`.\n"
+    )
+    with rendering(root) as process:
+        output, errors = process.communicate(timeout=60)
+    assert output.startswith("Rendered"), errors
+    assert "parent" in said(root)
+    assert "child" not in said(root)
+    assert "It is 2." in said(root)
+
+
+REMOVALS = {
+    "its folder": "import os, shutil\nshutil.rmtree(os.getcwd())",
+    "what press remembers": "import shutil\nshutil.rmtree('.press-cache')",
+    "its chapter": "import os\nos.remove('index.qmd')",
+}
+
+
+@pytest.mark.parametrize("what", REMOVALS)
+def test_a_cell_that_removes_what_press_needs_is_no_traceback(what: str, write_book: Write) -> None:
+    root = write_book(f"# A\n\n```{{python}}\n{REMOVALS[what]}\n```\n\n`{{python}} 1 + 1`\n")
+    done = press("render", root)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 1)
+    assert done.stderr.count("\n") == done.returncode
