@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
 from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
@@ -184,13 +185,7 @@ def read_run(path: Path | str) -> LoggedRun:
     (72, [24, 48])
     """
     source = Path(path)
-    try:
-        text = source.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"there is no log {source}") from None
-    except (OSError, ValueError):  # of its encoding, or of a path that no system takes
-        raise InputError(f"{source} cannot be read as a log") from None
-    first, *rest = text[: text.rfind("\n") + 1].split("\n")[:-1] or [""]
+    first, *rest = read_text(source).split("\n")[:-1] or [""]  # without what a kill cut off
     header = _read(source, 1, first)
     if header.get("kind") != KIND:
         raise InputError(f"{source} is no log of a run; RunLog writes them")

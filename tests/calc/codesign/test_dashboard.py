@@ -75,7 +75,7 @@ def test_what_is_no_log_is_refused(tmp_path: Path, text: str, told: str) -> None
     path.write_text(text.replace("HEADER", path.read_text().splitlines()[0]))
     with pytest.raises(InputError, match=told):
         codesign.read_run(path)
-    with pytest.raises(InputError, match="there is no log"):
+    with pytest.raises(InputError, match="there is no such file"):
         codesign.read_run(tmp_path / "other.jsonl")
 
 
