@@ -26,7 +26,6 @@ KIND = "calc.codesign run, version 1"
 # What a step and a device may have: no sum or ratio of them leaves floating point.
 SECONDS = (1e-9, 1e9)
 ROOFS = (1.0, 1e30)
-MOST_COUNTED = 2**63
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,8 @@ class LoggedStep:
 
     def __post_init__(self) -> None:
         for name in ("number", "samples", "parts", "flop", "traffic", "memory"):
-            count = whole_number(name, getattr(self, name), at_least=0)
-            _checked(count, name, (0, MOST_COUNTED))
-            object.__setattr__(self, name, count)  # numpy's numbers are no JSON
+            count = whole_number(name, getattr(self, name), at_least=0)  # numpy's are no JSON
+            object.__setattr__(self, name, count)
         for name, limits in (("loss", (-1e300, 1e300)), ("seconds", SECONDS)):
             object.__setattr__(self, name, _checked(getattr(self, name), name, limits))
         if not isinstance(self.events, list | tuple):
