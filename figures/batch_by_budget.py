@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from calc.core.units import quantity
+from calc.derivations import show
 from calc.derivations.simulating import BudgetCurves, LargestBatch, ReferenceNetwork
 from calc.simulation import estimate_parameter_memory, plan_batches
 from figures import style
@@ -74,6 +75,20 @@ def draw() -> Figure:
         size=style.SMALL,
     )
     return figure
+
+
+def alt() -> str:
+    walls = (
+        f"{show(estimate_parameter_memory(ReferenceNetwork.model, precision).to('KiB'), digits=3)} "
+        f"in {name.replace(', ', ' and ')}"
+        for precision, name in CURVES.items()
+    )
+    return f"""Log-log plot of the largest batch against the memory budget, from
+    {show(BudgetCurves.lowest)} to {show(BudgetCurves.highest)}, a curve for each precision. A curve
+    begins at a dotted line, the memory of the parameters: {"; ".join(walls)}. From there it rises
+    steeply, then in proportion to the budget, until it reaches the {show(BudgetCurves.requested)}
+    samples asked for. At {show(LargestBatch.budget)} FP32 holds {show(LargestBatch.fp32)} samples
+    and FP16 {show(LargestBatch.fp16)}."""
 
 
 def _memory(kib: float) -> str:

@@ -1,11 +1,11 @@
-"""`python -m pages`: writes every generated page that has changed."""
+"""`python -m pages`: writes every generated page that has changed, and alt text into chapters."""
 
 from __future__ import annotations
 
 import sys
 
 try:
-    from pages import ROOT, answers, changes, library, stubs
+    from pages import ROOT, alt_texts, answers, changes, library, stubs
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m pages` needs {missing.name}; `make set-up-test` brings it")
 
@@ -21,7 +21,7 @@ def wanted_pages() -> dict[str, str]:
 
 def main() -> None:
     write(stubs.stubs())  # first, since the library's pages are read from them too
-    wanted = wanted_pages()
+    wanted = wanted_pages() | alt_texts.pages()
     for stale in {*(ROOT / "library").glob("*.qmd")} - {ROOT / name for name in wanted}:
         stale.unlink()
         print(f"removed {stale.relative_to(ROOT)}")

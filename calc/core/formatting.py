@@ -95,6 +95,12 @@ def printed_number(number: str) -> str:
     return printed
 
 
+def listed(parts: Iterable[object]) -> str:
+    """What a sentence enumerates: a, b and c."""
+    *first, last = map(str, parts)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """A line for each row, each column as wide as its longest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
