@@ -101,7 +101,7 @@ class Output:
 
     def _is_ours(self, marker: dict[str, Any] | None) -> bool:
         """Wherever the project has gone since; and at the same place without what it remembers."""
-        return bool(marker) and (
+        return marker is not None and (
             marker["project"] == self._project() or marker["root"] == str(self.root)
         )
 
