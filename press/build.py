@@ -1,15 +1,9 @@
-"""One build: makes the site and the PDF beside the old ones, and swaps them at the end.
-
-The swap is two renames. A build that is killed between them leaves the last good book beside its
-place, under a hidden name; the next build puts it back first of all.
-"""
+"""One build, from the settings to the folder of the finished book."""
 
 from __future__ import annotations
 
 import fcntl
 import importlib.util
-import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from press.edition import Edition, read_edition
-from press.errors import stop
+from press.errors import cannot_write, stop
 from press.files import (
     FOLDER,
     FONTS,
@@ -29,7 +23,8 @@ from press.files import (
     installation,
     still_same,
 )
-from press.memory import Memory, digest
+from press.memory import Memory, digest, keep, recall
+from press.writing.output import Output
 
 if TYPE_CHECKING:
     from press.reading.project import Book
@@ -61,7 +56,7 @@ def render(root: Path, only: str | None = None) -> str:
         (root / FOLDER).mkdir(exist_ok=True)
         with _alone(root / FOLDER / "lock"):
             if last := last_build(root):
-                _restore(root / last.output)
+                Output(root, root / last.output).restore()
             installed, edition = installation(), read_edition(root)
             looks = [files_below(THEME), files_below(FONTS)]
             setting: list[Any] = [installed, looks, only, asdict(edition)]
@@ -74,11 +69,10 @@ def render(root: Path, only: str | None = None) -> str:
             outputs = digest(files_below(book.output))
             inputs = digest(files, setting)
             name = book.output.relative_to(root).as_posix()
-            stamp = json.dumps(Stamp(name, inputs, outputs, read))
-            (root / STAMP).write_text(stamp, encoding="utf-8")
+            keep(root / STAMP, Stamp(name, inputs, outputs, read))
             return f"Rendered {len(book.chapters)} chapters into {book.output}."
     except OSError as error:
-        stop(f"press cannot write: {error.strerror}: {error.filename}.")
+        cannot_write(error)
 
 
 def _build(
@@ -93,19 +87,14 @@ def _build(
     from press.stages import DOCUMENT, OUTPUTS
 
     book = read_book(root)
+    output = Output(root, book.output, book.lines.get(("project", "output-dir"), 0))
+    output.restore()
+    output.check()
     own = kernels()  # they take a second to start, in which the chapters are read
     book = replace(book, formats=[only]) if only else book
-    output = book.output
-    new, old = (output.with_name(f".{output.name}.{word}") for word in ("new", "old"))
-    _restore(output)
-    _remove(new)
-    _remove(old)
-    for folder in (output, output.parent):
-        if folder.exists() and not os.access(folder, os.W_OK):
-            stop(f"press cannot write into {folder}: it is read-only.")
-    files = files_below(root, output)  # before anything is read, so never newer than it
+    files = files_below(root, book.output)  # before anything is read, so never newer than it
     typst_folder = root / FOLDER / "typst"
-    _remove(typst_folder)
+    shutil.rmtree(typst_folder, ignore_errors=True)
     typst_folder.mkdir()
     given = {
         "root": Product(root, str(root)),
@@ -119,28 +108,21 @@ def _build(
         "bibliography": Product(book.bibliography, _contents(book.bibliography)),
         "csl": Product(book.csl, _contents([book.csl] if book.csl else [])),
         "lang": Product(book.lang, book.lang),
-        "folder": Product(new),
+        "folder": Product(output.new),
         "typst_folder": Product(typst_folder),
-        "pdf_file": Product(new / book.pdf_name),
+        "pdf_file": Product(output.new / book.pdf_name),
     }
     memory = Memory(root / FOLDER / "made")
     made_by = digest(installed, pandoc_version())
     chapters = [{"chapter": Product(chapter, astuple(chapter))} for chapter in book.chapters]
     driver = Driver(
-        given, chapters, memory, made_by, lambda: files_below(root, output) == files, own.end
+        given, chapters, memory, made_by, lambda: files_below(root, book.output) == files, own.end
     )
     driver.drive(DOCUMENT)
-    try:
-        new.mkdir(parents=True)
+    with output.replaced(book.pdf_name, only) as new:
         if "typst" in book.formats:
             (new / book.pdf_name).touch()  # for the pages' link to it
         driver.drive_all(lane for form, lane in OUTPUTS.items() if form in book.formats)
-        if output.exists():
-            output.rename(old)
-        new.rename(output)
-    finally:
-        _remove(new)
-    _remove(old)
     memory.forget_unused()
     read = [file for result in driver.values("result") for file in result["read"]]
     return book, files, read
@@ -159,11 +141,7 @@ def _alone(lock: Path) -> Iterator[None]:
 
 
 def last_build(root: Path) -> Stamp | None:
-    try:
-        name, inputs, outputs, read = json.loads((root / STAMP).read_text(encoding="utf-8"))
-        return Stamp(str(name), inputs, outputs, [(file, value) for file, value in read])
-    except (OSError, ValueError, TypeError):
-        return None  # not there, or torn
+    return next((Stamp(*stamp) for stamp in recall(root / STAMP)), None)
 
 
 def _still_holds(last: Stamp, root: Path, setting: list[Any]) -> bool:
@@ -175,15 +153,3 @@ def _still_holds(last: Stamp, root: Path, setting: list[Any]) -> bool:
 
 def _contents(files: list[Path]) -> list[tuple[str, str]]:
     return [(str(file), file_digest(file)) for file in files]
-
-
-def _restore(output: Path) -> None:
-    """Undoes the first half of a swap that a killed build left without the second."""
-    old = output.with_name(f".{output.name}.old")
-    if old.exists() and not output.exists():
-        old.rename(output)
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)

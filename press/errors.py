@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -45,3 +47,12 @@ class Problems(list[Problem]):
 
 def stop(sentence: str, file: str = "", line: int = 0) -> NoReturn:
     raise BookError.of(file, line, sentence)
+
+
+def cannot_write(error: OSError) -> NoReturn:
+    """Says why: of several files, as when folders are copied, of the first."""
+    name, why = error.filename, error.strerror
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        _, name, why = error.args[0][0]
+        why = re.sub(r"^\[Errno \d+\] |: '.*'$", "", str(why))
+    stop(f"press cannot write: {why or error}{f': {name}' if name else ''}.")

@@ -14,6 +14,28 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def recall(path: Path) -> list[Any]:
+    """What was kept in this file, by itself in a list; nothing if it is gone, torn or altered."""
+    try:
+        seal, text = path.read_text(encoding="utf-8").split("\n", 1)
+    except (OSError, ValueError):
+        return []
+    return [json.loads(text)] if seal == _seal(path, text) else []
+
+
+def keep(path: Path, value: object) -> None:
+    """Writes what JSON holds to a file, or nothing at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(value)
+    partial = path.with_suffix(".partial")
+    partial.write_text(f"{_seal(path, text)}\n{text}", encoding="utf-8")
+    partial.replace(path)
+
+
+def _seal(path: Path, text: str) -> str:
+    return hashlib.sha256(f"{path.name}\n{text}".encode()).hexdigest()
+
+
 class Memory:
     """Holds anything that JSON does, but for the names in dictionaries, which are text again."""
 
@@ -28,21 +50,10 @@ class Memory:
 
     def recall(self, stage: str, key: str) -> list[Any]:
         """What the stage made of the same before, by itself in a list; nothing if not known."""
-        try:
-            seal, text = self._path(stage, key).read_text(encoding="utf-8").split("\n", 1)
-        except (OSError, ValueError):
-            return []
-        if seal != hashlib.sha256(text.encode()).hexdigest():
-            return []  # torn, or altered
-        return [json.loads(text)]
+        return recall(self._path(stage, key))
 
     def keep(self, stage: str, key: str, value: object) -> None:
-        path = self._path(stage, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(value)
-        partial = path.with_suffix(".partial")
-        partial.write_text(f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", encoding="utf-8")
-        partial.replace(path)
+        keep(self._path(stage, key), value)
 
     def forget_unused(self) -> None:
         """Of the stages that took part; the others belong to a format that was not asked for."""

@@ -123,7 +123,7 @@ class _References:
             if kind == "image":
                 self.dead(page, target, "an image must be a file of the project")
             return
-        path, _, anchor = unquote(target).partition("#")
+        path, anchor = (unquote(part) for part in target.partition("#")[::2])
         folder = os.path.dirname(page.chapter.file)
         file = os.path.normpath(os.path.join(folder, path)) if path else page.chapter.file
         if other := self.files.get(file):

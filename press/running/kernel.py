@@ -17,6 +17,7 @@ import io
 import json
 import logging
 import os
+import random
 import re
 import signal
 import socket
@@ -102,9 +103,12 @@ class Shell(InteractiveShell):
         errors.append((kind.__name__, str(error)))
 
 
-def drawn(figure: object) -> str:
+def drawn(figure: object) -> str | None:
     """A figure as SVG, without the half that no eye can see: names, blanks, millionths."""
-    svg = str(print_figure(figure, "svg", **PRINTING))
+    whole = print_figure(figure, "svg", **PRINTING)
+    if whole is None:  # there is nothing in it
+        return None
+    svg = str(whole)
     # Numbered as they occur: matplotlib's own names are of another order in every process.
     used = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
     short = {name: f"p{number}" for number, name in enumerate(used)}
@@ -213,11 +217,13 @@ class Copy:
 
     def __init__(self, chapter: Chapter, pieces: list[dict[str, Any]], done: int) -> None:
         self.connection, its_end = socket.socketpair()
+        chance = random.getstate()  # which Python seeds anew in a copy
         with warnings.catch_warnings():  # of threads that the copy lacks: see `copy_for`
             warnings.simplefilter("ignore")
             self.pid = os.fork()
         if self.pid == 0:
             its_own(its_end.fileno())
+            random.setstate(chance)
             chapter.streams = []
             sys.dont_write_bytecode = True
             sys.addaudithook(end_before_a_trace)
@@ -371,8 +377,8 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
 def files_run_with(root: str) -> list[str]:
     """The project's modules that the chapter imported, and what it opened beside them."""
     home = os.path.realpath(root) + os.sep
-    found = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    own = {os.path.realpath(file) for file in found if not file.startswith(sys.prefix)}
+    found = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = {os.path.realpath(file) for file in found if file and not file.startswith(sys.prefix)}
     own = {file for file in own if file.startswith(home)}
     folders = {os.path.dirname(file) for file in own} - {home.rstrip(os.sep)}
     own |= {file for file, value in opened.items() if value and os.path.dirname(file) in folders}

@@ -34,7 +34,7 @@ def check_site(folder: Path) -> None:
                 match[1] == "a" and address.startswith("http")
             ):
                 continue
-            path, _, anchor = unquote(address).partition("#")
+            path, anchor = (unquote(part) for part in address.partition("#")[::2])
             target = os.path.normpath(os.path.join(here, path)) if path else name
             why = ""
             if "://" in address or target not in files:

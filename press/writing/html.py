@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
+from urllib.parse import quote
 
 from press.document.dressing import Dressed, Dresser
 from press.document.page import PAGE, Page
@@ -73,12 +74,13 @@ class _Html(Dresser):
         """That of `press-page:FILE#ID` as seen from the page."""
         if not target.startswith(PAGE):
             return target
-        own = self.page.chapter.file
-        file, mark, anchor = target.removeprefix(PAGE).partition("#")
-        if file == own and anchor:
-            return "#" + anchor
-        place = os.path.relpath(file, os.path.dirname(own) or ".")
-        return re.sub(r"\.qmd$", ".html", place) + mark + anchor
+        file = target.removeprefix(PAGE)
+        anchor = ""
+        if chapter := re.fullmatch(r"(.*)\.qmd(#.*)?", file):
+            file, anchor = f"{chapter[1]}.html", chapter[2] or ""
+        own = self.page.chapter.href
+        place = "" if file == own and anchor else os.path.relpath(file, os.path.dirname(own) or ".")
+        return quote(place) + anchor
 
     def on_link(self, node: Node) -> Node:
         attributes, inlines, (target, title) = node["c"]

@@ -53,6 +53,7 @@ def write_site(
         for page, text in zip(pages, texts, strict=True)
     ]
     contents = _contents(book, chapters)
+    pdf = book.pdf_name if (folder / book.pdf_name).is_file() else ""
     entries: list[dict[str, Any]] = []
     previews: dict[str, str] = {}
     for i, text in enumerate(texts):
@@ -60,6 +61,7 @@ def write_site(
         rendered = template.render(
             book=book,
             edition=edition,
+            pdf=pdf,
             nav=contents,
             page=chapters[i] | text | {"notebook": notebooks[i]},
             prev=chapters[i - 1] if i else None,

@@ -42,6 +42,7 @@ def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
     files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
     pages = {f for f in files if not f.startswith("assets/")}
     assert pages == {
+        ".press.json",
         "index.html",
         "references.html",
         "chapters/prose.html",

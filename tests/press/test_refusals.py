@@ -281,7 +281,7 @@ SETTINGS_FAULTS = {
         "type: book",
         "type: book\n  output-dir: _quarto.yml",
         3,
-        "_quarto.yml, given as output-dir, is no folder",
+        "_quarto.yml was not made by press",
     ),
     "time limit of another kind": (
         "format:",
