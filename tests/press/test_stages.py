@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -118,3 +119,15 @@ def test_what_nothing_says_the_digest_of_makes_nothing_kept(tmp_path: Path) -> N
     going.book["book"] = Product("a book")
     with pytest.raises(AssertionError, match="length is kept, but made of what has no digest"):
         going.drive([Stage(EACH, "length", len, "book", kept=lambda _: True)])
+
+
+def test_a_full_disk_in_one_lane_is_what_stops_the_build(tmp_path: Path) -> None:
+    def full(_: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    lanes = [
+        [Stage(EACH, "slow", lambda _: sleep(0.2), "chapter") for _ in range(2)],
+        [Stage(EACH, "full", full, "chapter")],
+    ]
+    with pytest.raises(OSError, match="No space left"):
+        driver(tmp_path, "one two three four five six seven").drive_all(lanes)
