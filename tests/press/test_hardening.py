@@ -533,9 +533,7 @@ def test_a_killed_press_leaves_no_pandoc(write_book: Write, marked: dict[str, st
     mark = marked["TMPDIR"]
 
     def pandocs() -> list[int]:
-        return [
-            pid for pid, command in processes(mark).items() if "--columns" in command
-        ]
+        return [pid for pid, command in processes(mark).items() if "--columns" in command]
 
     root = write_book(f"# A\n\n{ENDLESS}\n")
     with rendering(root, env=marked, start_new_session=True) as process:
