@@ -107,9 +107,8 @@ class Output:
 
     def _is_ours(self, marker: dict[str, Any] | None) -> bool:
         """Wherever the project has gone since; and at the same place without what it remembers."""
-        return bool(marker) and (
-            marker["project"] == self._project() or marker["root"] == str(self.root)
-        )
+        own = {"project": self._project(), "root": str(self.root)}
+        return marker is not None and any(marker[key] == value for key, value in own.items())
 
     def _project(self) -> str:
         """What tells this project from others."""
