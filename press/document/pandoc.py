@@ -18,7 +18,7 @@ from typing import Any
 from press.errors import stop
 
 TIME_LIMIT = 60.0  # seconds; a long chapter takes one
-DEEPEST = 150  # lists and mappings of the document in one another; a list in a list makes three
+DEEPEST = 14  # nodes in one another; typst gives up a little later
 
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
@@ -55,13 +55,17 @@ def parse(text: str) -> tuple[Node, list[Node]]:
 
 
 def _depth(document: Node) -> int:
-    depth = 0
-    level: list[Any] = [document]
-    while level:
-        depth += 1
-        inner = (item.values() if type(item) is dict else item for item in level)
-        level = [value for values in inner for value in values if type(value) in (dict, list)]
-    return depth
+    """How many nodes stand in one another."""
+    deepest = 0
+    waiting: list[tuple[Any, int]] = [(document, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if type(item) is dict:
+            depth += "t" in item
+            deepest = max(deepest, depth)
+            item = item.values()
+        waiting.extend((inner, depth) for inner in item if type(inner) in (dict, list))
+    return deepest
 
 
 def convert(blocks: list[Node], arguments: list[str]) -> tuple[str, str]:
