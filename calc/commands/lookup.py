@@ -226,12 +226,13 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     if kind == "constants":
         return {"quantity": thing}
     if kind == "devices":
+        facts: dict[str, Any] = thing.records
         rates = {name: each for name, each in thing.peaks.items() if each}
         known = thing.publishes("memory_bandwidth")
         ridges = {each: thing.ridge_point(each) for each in thing.dtypes} if known else {}
-        return thing.records | rates | {"ridge_point": ridges}
+        return facts | rates | {"ridge_point": ridges}
     if kind == "runs":
-        return {"device": thing.device} | thing.records
+        return {"device": thing.device, **thing.records}
     names = [each.name for each in fields(thing)]
     if kind == "models":
         values = {name: getattr(thing, name) for name in names if name != "total"}

@@ -37,7 +37,6 @@ class FusedMatmulRelu:
 
     a100 = hardware.get("a100")
     peak = a100.peak("fp16")
-    vector_peak = a100.vector_peak("fp16")
     bandwidth = a100.memory_bandwidth
     n = A100Roofline.n
     inner = 64
