@@ -55,14 +55,15 @@ class Output:
         _remove(self.old)
         self.new.mkdir(parents=True)
         last = self._marker(self.folder) or {"files": [], "pdf": ""}
-        about = {"project": self._project(), "root": str(self.root), "pdf": pdf}
+        about = {"project": self._project(), "root": str(self.root)}
+        about["pdf"] = last["pdf"] if only == "html" else pdf
         try:
-            self._mark(about)
-            if only:
-                about["pdf"] = last["pdf"] if only == "html" else pdf
-                self._keep([f for f in last["files"] if (f == last["pdf"]) == (only == "html")])
+            self._mark(about | {"files": []})
+            for file in _entries(self.folder) & set(last["files"]) if only else []:
+                if (file == last["pdf"]) == (only == "html") and (self.folder / file).is_file():
+                    self._keep(file)
             yield self.new
-            self._mark(about | {"files": sorted(_files_below(self.new) - {MARKER})})
+            self._mark(about | {"files": sorted(_entries(self.new) - {MARKER})})
             self.check()  # again: somebody may have put something there meanwhile
             if self.folder.exists():
                 self.folder.rename(self.old)
@@ -81,19 +82,24 @@ class Output:
             self._stop(f"{name} was not made by press, {WHOLE}: {other}.")
         elif marker and not self._is_ours(marker):
             self._stop(f"press made {name} for the project in {marker['root']}: move it away.")
-        elif foreign := sorted(_foreign(folder, marker)):
-            first = f"{name}/{foreign[0]}"
+        elif marker and folder != self.new:
+            foreign = _entries(folder) - {*marker["files"], MARKER}
+            self._stop_at(name, sorted(e for e in foreign if os.path.dirname(e) not in foreign))
+
+    def _stop_at(self, folder: str, foreign: list[str]) -> None:
+        if foreign:
             were = f"and {len(foreign) - 1} more were" if foreign[1:] else "was"
-            self._stop(f"{first} {were} not made by press, {WHOLE}: move what is yours away.")
+            sentence = f"{folder}/{foreign[0]} {were} not made by press, {WHOLE}"
+            self._stop(f"{sentence}: move what is yours away.")
 
     def _stop(self, sentence: str) -> None:
         stop(sentence, "_quarto.yml" if self.line else "", self.line)
 
     def _marker(self, folder: Path) -> dict[str, Any] | None:
-        with suppress(OSError, ValueError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             marker: dict[str, Any] = json.loads((folder / MARKER).read_text(encoding="utf-8"))
             if {"project", "root", "pdf"} <= marker.keys():
-                return marker
+                return marker | {"files": [str(file) for file in marker["files"]]}
         return None
 
     def _mark(self, about: dict[str, Any]) -> None:
@@ -101,9 +107,8 @@ class Output:
 
     def _is_ours(self, marker: dict[str, Any] | None) -> bool:
         """Wherever the project has gone since; and at the same place without what it remembers."""
-        return marker is not None and (
-            marker["project"] == self._project() or marker["root"] == str(self.root)
-        )
+        own = {"project": self._project(), "root": str(self.root)}
+        return marker is not None and any(marker[key] == value for key, value in own.items())
 
     def _project(self) -> str:
         """What tells this project from others."""
@@ -112,37 +117,22 @@ class Output:
             file.write_text(secrets.token_hex(16), encoding="ascii")
         return file.read_text(encoding="ascii", errors="replace")
 
-    def _keep(self, files: list[str]) -> None:
-        for file in files:
-            kept = self.new / file
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):  # somebody has removed it
-                try:
-                    os.link(self.folder / file, kept)
-                except PermissionError:  # a file system without such links
-                    shutil.copy2(self.folder / file, kept)
+    def _keep(self, file: str) -> None:
+        kept = self.new / file
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(self.folder / file, kept)
+        except PermissionError:  # a file system without such links
+            shutil.copy2(self.folder / file, kept)
 
 
-def _files_below(folder: Path) -> set[str]:
+def _entries(folder: Path) -> set[str]:
+    """All files and folders in a folder, by their paths in it."""
     return {
         os.path.relpath(os.path.join(here, name), folder)
-        for here, _, names in os.walk(folder)
-        for name in names
+        for here, folders, names in os.walk(folder)
+        for name in folders + names
     }
-
-
-def _foreign(folder: Path, marker: dict[str, Any] | None) -> Iterator[str]:
-    """What lies in a folder that its marker does not list; a folder of such files as one."""
-    if marker is None or "files" not in marker:  # empty, or a build was killed that made it
-        return
-    known = {*marker["files"], MARKER}
-    homes = {str(home) for file in known for home in Path(file).parents}
-    for here, folders, names in os.walk(folder):
-        place = os.path.relpath(here, folder)
-        inside = {name: os.path.normpath(os.path.join(place, name)) for name in folders + names}
-        yield from (inside[name] for name in folders if inside[name] not in homes)
-        yield from (inside[name] for name in names if inside[name] not in known)
-        folders[:] = [name for name in folders if inside[name] in homes]
 
 
 def _remove(folder: Path) -> None:
