@@ -177,8 +177,8 @@ def test_a_folder_that_press_did_not_make_is_kept(write_book: Write) -> None:
     before = contents(root / "_book")
     for _ in range(2):
         assert refusals(root) == (
-            "_book was not made by press, which replaces its output folder whole: name another "
-            "folder with `output-dir` in _quarto.yml, or move this one away."
+            "_book was not made by press, which replaces its output folder whole: move what is "
+            "yours away, or name another folder with `output-dir` in _quarto.yml."
         )
     assert contents(root / "_book") == before
     assert not list(root.glob("._book*"))
