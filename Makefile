@@ -4,14 +4,17 @@ PYTHON ?= python3
 ENGINE = press
 # The environment's own Python, by a relative path: the checkout's may hold spaces.
 RUN = .venv/bin/python
+# Tests of one `xdist_group` share what is made for them, on one worker.
+PYTEST = $(RUN) -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-torch lint bench lock clean set-up-book set-up-test set-up-torch
+.PHONY: help book test test-slow test-torch lint style bench lock clean set-up-book set-up-test set-up-torch
 
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
-	@echo 'make test                  lint, type-check and run every test'
+	@echo 'make test                  lint, type-check and run the tests, but for the slow ones'
+	@echo 'make test-slow             the slow tests, and the property tests on many more examples'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make set-up-test           bring what tests, lint and python -m pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'
@@ -20,7 +23,8 @@ help:
 	@echo 'make clean                 remove what was rendered and cached; the environment .venv stays'
 	@echo 'Another Python: make book PYTHON=python3.13'
 
-book: set-up-book
+# Quarto runs the chapters with what the tests run notebooks with.
+book: set-up-$(if $(filter quarto,$(ENGINE)),test,book)
 ifeq ($(ENGINE),press)
 	@$(RUN) -m press render
 else ifeq ($(ENGINE),quarto)
@@ -30,17 +34,23 @@ else
 	@echo 'ENGINE is press or quarto, not "$(ENGINE)".' >&2; exit 1
 endif
 
-test: lint
-	@$(RUN) -m pytest -n auto
+# mypy is one of the tests, so that it takes one core while the others run on the rest.
+test: set-up-test style
+	@$(PYTEST)
+
+test-slow: set-up-test
+	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=long
 
 test-torch: set-up-torch
-	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest calc/codesign tests/calc/codesign \
+	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign \
 		tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
-lint: set-up-test
+lint: set-up-test style
+	@$(RUN) -m mypy
+
+style:
 	@$(RUN) -m ruff check
 	@$(RUN) -m ruff format --check
-	@$(RUN) -m mypy
 
 bench: set-up-test
 	@$(RUN) -m benchmarks
@@ -48,6 +58,9 @@ bench: set-up-test
 set-up-book set-up-test set-up-torch: set-up-%:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" on PATH; Python 3.11 or newer is needed.' >&2; exit 1; }
 	@"$(PYTHON)" requirements/install.py $*
+ifeq ($(MAKECMDGOALS),set-up-test)
+	@echo 'Ready. Next: make test, or the part that you change, as "Check your change" in CONTRIBUTING.md says.'
+endif
 
 # Versions already locked stay as they are; delete requirements/*.txt first to take today's newest.
 # The test lock is made first and the book's from within it, so that both hold the same versions.

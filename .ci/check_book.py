@@ -5,14 +5,13 @@ Knows nothing of the engine that rendered it, so it holds for press and for Quar
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pypdf import PdfReader
-from pypdf.errors import PyPdfError
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_book"
@@ -69,10 +68,10 @@ def pdf_problems(title: str) -> list[str]:
     found = sorted(BOOK.glob("*.pdf"))
     if len(found) != 1:
         return [f"_book must hold one PDF and holds {len(found)}"]
-    try:
-        pages = [page.extract_text() for page in PdfReader(found[0]).pages]
-    except PyPdfError as error:
-        return [f"{found[0].name} is not a readable PDF: {error}"]
+    read = subprocess.run(["pdftotext", found[0], "-"], capture_output=True, encoding="utf-8")
+    if read.returncode:
+        return [f"{found[0].name} is not a readable PDF: {read.stderr.strip()}"]
+    pages = read.stdout.split("\f")[:-1]  # each page ends with one
     problems = [
         f"page {number} of {found[0].name} has no text"
         for number, text in enumerate(pages, start=1)

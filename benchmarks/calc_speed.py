@@ -9,6 +9,7 @@ compared is run in turns, and the medians of all turns are printed with their ra
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -76,12 +77,16 @@ def one_law(mlsysim: str | None) -> None:
     peak, bandwidth = quantity("989 TFLOP/s"), quantity("3.35 TB/s")
     intensity = quantity("100 FLOP/byte")
     parameters, tokens = quantity("7B param"), quantity("1T token")
+    new = itertools.count(1)  # a text that was read before is not read again
     calls: dict[str, Callable[[], object]] = {
         "amdahl(numbers)": lambda: amdahl(0.05, 8),
         "bound(quantities)": lambda: bound(peak, bandwidth, intensity),
         "attainable(quantities)": lambda: attainable(peak, bandwidth, intensity),
         "training_time(both)": lambda: training_time(parameters, tokens, 8, peak, 0.4),
         "attainable(texts)": lambda: attainable("989 TFLOP/s", "3.35 TB/s", "100 FLOP/byte"),
+        "attainable(new texts)": lambda: attainable(
+            f"{next(new)} TFLOP/s", f"{next(new)} TB/s", f"{next(new)} FLOP/byte"
+        ),
     }
     print("\nOne scalar law")
     for name, call in calls.items():

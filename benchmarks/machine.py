@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import json
 from importlib.metadata import version
 from typing import Any
+
+import tomli_w
 
 from calc.measure import this_machine
 
@@ -14,6 +15,7 @@ def description(heading: str, packages: tuple[str, ...], **told: Any) -> str:
     """A TOML file of it: the heading as a comment, today, the machine, and what else there is."""
     machine = this_machine()
     pairs = {
+        "measured": datetime.datetime.now(datetime.UTC).date(),
         "processor": machine.processor,
         "cores": machine.cores,
         "system": machine.system,
@@ -21,9 +23,5 @@ def description(heading: str, packages: tuple[str, ...], **told: Any) -> str:
         **{name: version(name) for name in packages},
         **told,
     }
-    lines = [
-        *(f"# {line}" for line in heading.splitlines()),
-        f"measured = {datetime.datetime.now(datetime.UTC).date().isoformat()}",
-        *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in pairs.items()),
-    ]
-    return "\n".join(lines) + "\n"
+    comment = "".join(f"# {line}\n" for line in heading.splitlines())
+    return comment + tomli_w.dumps(pairs)

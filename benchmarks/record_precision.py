@@ -50,7 +50,7 @@ def main() -> None:
     (folder / "digits_precision.toml").write_text(text, encoding="utf-8")
 
 
-def trained(data: Split, seed: int, precision: str = "float32") -> NeuralNetwork:
+def trained(data: Split, seed: int, precision: str = "fp32") -> NeuralNetwork:
     network = NeuralNetwork(LAYER_SIZES, ACTIVATIONS, precision)
     network.fit(data.X_train, data.y_train, seed=seed, **TRAINING)
     return network
@@ -63,7 +63,7 @@ def rows(
     answers = full.predict(data.X_test)
     found = []
     for precision in PRECISIONS:
-        plain = precision == "float32"
+        plain = precision == "fp32"
         score = (full if plain else trained(data, seed, precision)).score(data.X_test, data.y_test)
         other = following if plain else full.with_precision(precision)
         changed = int((other.predict(data.X_test) != answers).sum())

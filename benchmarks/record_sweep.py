@@ -25,7 +25,7 @@ TRAINING: dict[str, Any] = {"epochs": 40, "alpha": 0.2, "batch_size": 32}
 BATCH, REPEATS = 256, 100
 LEVELS = [0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]
 KINDS = ["unstructured", "structured"]
-PRECISIONS = ["float32", "float16", "bfloat16", "int8"]
+PRECISIONS = ["fp32", "fp16", "bf16", "int8"]
 FACTORS = [2**power for power in range(11)]
 
 
@@ -81,7 +81,7 @@ def latencies(network: NeuralNetwork, data: Split) -> polars.DataFrame:
             network,
             data,
             [0, 0.5, 0.75, 0.9],
-            ["float32"],
+            ["fp32"],
             ["1 MB"],
             "1 MB",
             "15 W",

@@ -28,7 +28,7 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.machine import description
 from benchmarks.tables import write_rows
-from calc import codesign, scaling
+from calc import codesign, formats, scaling
 from calc.core.records import DATA
 from calc.measure import this_machine
 from calc.simulation import digits
@@ -86,7 +86,7 @@ def precision() -> Iterator[Row]:
         x, y = data(width)
         model = dense(width, width, width, CLASSES)
         steps = {"fp32": stepper(codesign.Trainer(model, adam(model), cross_entropy), x, y)}
-        for dtype in ("bfloat16", "float16"):
+        for dtype in ("bf16", "fp16"):
             model = dense(width, width, width, CLASSES)
             trainer = codesign.MixedPrecisionTrainer(model, adam(model), cross_entropy, dtype=dtype)
             steps[dtype] = stepper(trainer, x, y)
@@ -132,7 +132,7 @@ def accumulation() -> Iterator[Row]:
             trainer.gradients(x, y)
             found = torch.cat([each.grad.flatten() for each in model.parameters()])
             halves = (gradient(model, x[:64], y[:64]) + gradient(model, x[64:], y[64:])) / 2
-            case = f"{str(dtype).removeprefix('torch.')}, parts of 64 and {last}"
+            case = f"{key_of(dtype)}, parts of 64 and {last}"
             largest = wanted.abs().max()
             ulp = torch.nextafter(largest, 2 * largest) - largest
             yield "accumulation", case, "relative_error", relative(found, wanted)
@@ -172,7 +172,7 @@ def offloading() -> Iterator[Row]:
     for dtype in (torch.float32, torch.bfloat16):
         x, y = data(1024)
         x = x.to(dtype)
-        case = str(dtype).removeprefix("torch.")
+        case = key_of(dtype)
         steps, held = {}, {}
         for name in ("plain", "offloaded"):
             model = dense(1024, 1024, 1024, CLASSES).to(dtype)
@@ -319,7 +319,7 @@ def training_run(path: Path, found: dict[str, float]) -> None:
             model,
             adam(model),
             cross_entropy,
-            dtype="float16",
+            dtype="fp16",
             micro_batch=256,
             patience=12,
             scaler={"init_scale": 2.0**20, "growth_interval": 20},
@@ -355,6 +355,10 @@ def adam(model: Any) -> Any:
 def gradient(model: Any, x: Any, y: Any) -> Any:
     found = torch.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
     return torch.cat([each.flatten() for each in found])
+
+
+def key_of(dtype: torch.dtype) -> str:
+    return formats.get(str(dtype).removeprefix("torch.")).key
 
 
 def relative(found: Any, wanted: Any) -> float:

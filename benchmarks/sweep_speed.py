@@ -18,7 +18,7 @@ from benchmarks.calc_speed import in_turns
 from calc.simulation import NeuralNetwork, digits, prune, run_sweep
 
 LEVELS = [0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
-PRECISIONS = ["float32", "float16", "bfloat16", "int8"]
+PRECISIONS = ["fp32", "fp16", "bf16", "int8"]
 SEEDS, REPEATS, BATCH = range(5), 30, 256
 TRAINING: dict[str, Any] = {"epochs": 40, "alpha": 0.2, "batch_size": 32}
 TURNS = 5

@@ -6,54 +6,26 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Modules: `constants`, `hardware`, `models` and `runs` hold the data, `formats` the number formats;
-`roofline`, `scaling`, `queueing`, `training`, `energy`, `memory`, `links`, `quantization`,
-`sparsity`, `collectives`, `transformer`, `convolution`, `parallelism`, `inference` and `cost` the
-laws, and `plan` of `planning` puts them together; `simulation` tries models on hardware that one
-does not have, `codesign` fits code and training to the hardware that one has, `measure` finds the
-roofs of one's own machine, `derivations` holds what the book quotes. Each is imported when it is
-first used.
+Data: `constants`, `hardware`, `models`, `runs` and the number formats of `formats`. Laws: a
+module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them together.
+`simulation` tries models on hardware that one does not have, `codesign` fits code and training to
+the hardware that one has, `measure` finds the roofs of one's own machine, `derivations` holds what
+the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from calc.core.errors import InputError
-from calc.core.records import source
-from calc.core.units import Quantity, quantity
+from calc.core.public import Package
 
-if TYPE_CHECKING:
-    from calc import (
-        codesign as codesign,
-        collectives as collectives,
-        constants as constants,
-        convolution as convolution,
-        cost as cost,
-        derivations as derivations,
-        energy as energy,
-        formats as formats,
-        hardware as hardware,
-        inference as inference,
-        links as links,
-        measure as measure,
-        memory as memory,
-        models as models,
-        parallelism as parallelism,
-        quantization as quantization,
-        queueing as queueing,
-        roofline as roofline,
-        runs as runs,
-        scaling as scaling,
-        simulation as simulation,
-        sparsity as sparsity,
-        training as training,
-        transformer as transformer,
-    )
-    from calc.planning import plan as plan
+sys.modules[__name__].__class__ = Package
 
+# The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
+# `python -m pages` writes from it.
 __all__ = ["InputError", "Quantity", "laws", "plan", "quantity", "source"]
 
 LAW_MODULES = (
@@ -86,6 +58,13 @@ SUBMODULES = (
     "measure",
     "derivations",
 )
+_HOMES = {
+    "InputError": "core.errors",
+    "Quantity": "core.units",
+    "plan": "planning",
+    "quantity": "core.units",
+    "source": "core.records",
+}
 
 
 def laws() -> dict[str, Callable[..., Any]]:
@@ -103,14 +82,13 @@ def laws() -> dict[str, Callable[..., Any]]:
     }
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> Any:
-        if name == "plan":
-            return import_module("calc.planning").plan
-        if name in SUBMODULES:
-            return import_module(f"calc.{name}")
-        raise AttributeError(f"module 'calc' has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        globals()[name] = getattr(import_module(f"calc.{_HOMES[name]}"), name)
+        return globals()[name]
+    if name in SUBMODULES:
+        return import_module(f"calc.{name}")
+    raise AttributeError(f"module 'calc' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

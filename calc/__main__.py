@@ -2,6 +2,6 @@
 
 import sys
 
-from calc.cli import main
+from calc.commands import main
 
 sys.exit(main())

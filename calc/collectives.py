@@ -7,6 +7,9 @@ sends nothing. Sizes are of the whole array: what each device holds before an al
 reduce-scatter, and what each holds after an all-gather.
 """
 
+# Long for its docstrings: laws, each with its equation and example.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -18,8 +21,8 @@ from calc.core.units import Quantity, QuantityLike
 
 @law
 def all_gather_traffic(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends, and receives, in an all-gather: all parts but one.
 
@@ -37,8 +40,8 @@ def all_gather_traffic(
 
 @law
 def all_reduce_traffic(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends, at least, to sum an array that each of them holds whole.
 
@@ -56,10 +59,10 @@ def all_reduce_traffic(
 
 @law
 def ring_all_gather(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds every part: n − 1 rounds, one part to the neighbour in each.
 
@@ -77,10 +80,10 @@ def ring_all_gather(
 
 @law
 def ring_reduce_scatter(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until each device holds the sum of one part: an all-gather, run backwards.
 
@@ -99,10 +102,10 @@ def ring_reduce_scatter(
 
 @law
 def ring_all_reduce(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on a ring: a reduce-scatter, then an all-gather.
 
@@ -121,10 +124,10 @@ def ring_all_reduce(
 
 @law
 def tree_all_reduce(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on one tree: a reduction to its root, and a broadcast.
 
@@ -143,10 +146,10 @@ def tree_all_reduce(
 
 @law
 def double_tree_all_reduce(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on two binary trees, each for one half of the array.
 
@@ -168,9 +171,9 @@ def double_tree_all_reduce(
 
 @law
 def ring_crossover(
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Size of the array from which an all-reduce on a ring is faster than one on two trees.
 
@@ -189,13 +192,13 @@ def ring_crossover(
 
 @law
 def hierarchical_all_reduce(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices_per_node: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    nodes: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    inner_bandwidth: Annotated[QuantityLike, "byte/s"],
-    inner_latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    outer_bandwidth: Annotated[QuantityLike, "byte/s"],
-    outer_latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
+    nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
+    inner_latency: Annotated[QuantityLike, "s", "L₁", NON_NEGATIVE],
+    outer_bandwidth: Annotated[QuantityLike, "byte/s", "BW₂"],
+    outer_latency: Annotated[QuantityLike, "s", "L₂", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce by rings in each node and rings between nodes, one after the other.
 
@@ -219,10 +222,10 @@ def hierarchical_all_reduce(
 
 @law
 def all_to_all(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until each device has sent every other one a part of its own: n − 1 rounds of pairs.
 
@@ -242,12 +245,14 @@ def all_to_all(
 
 @law
 def algorithm_bandwidth(
-    size: Annotated[QuantityLike, "byte"],
-    time: Annotated[QuantityLike, "s"],
+    size: Annotated[QuantityLike, "byte", "S"],
+    time: Annotated[QuantityLike, "s", "T"],
 ) -> Annotated[Quantity, "byte/s"]:
     """Bytes of the array over the time of the collective: what a benchmark calls algbw.
 
     Equation: BW_alg = S / T
+
+    Of a broadcast and of a reduction to one device it is the bus bandwidth too.
 
     Source: nvidia-nccl-tests
 
@@ -259,15 +264,16 @@ def algorithm_bandwidth(
 
 @law
 def bus_bandwidth(
-    size: Annotated[QuantityLike, "byte"],
-    time: Annotated[QuantityLike, "s"],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    size: Annotated[QuantityLike, "byte", "S"],
+    time: Annotated[QuantityLike, "s", "T"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte/s"]:
     """Bytes that each device sent each way in an all-reduce, over its time: busbw.
 
     Equation: BW_bus = 2 · (n − 1) / n · S / T
 
-    To be held against a link's bandwidth each way. Where switches do the sums, devices send less
+    For other collectives see all_gather_bus_bandwidth and algorithm_bandwidth. To be held against a
+    link's bandwidth each way. Where switches do the sums, devices send less
     than this factor says, and it may exceed the link.
 
     Source: nvidia-nccl-tests
@@ -279,10 +285,30 @@ def bus_bandwidth(
 
 
 @law
+def all_gather_bus_bandwidth(
+    size: Annotated[QuantityLike, "byte", "S"],
+    time: Annotated[QuantityLike, "s", "T"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte/s"]:
+    """Bytes that each device sent each way in an all-gather, over its time: busbw.
+
+    Equation: BW_bus = (n − 1) / n · S / T
+
+    The same holds of a reduce-scatter and of an all-to-all; S is the whole array.
+
+    Source: nvidia-nccl-tests
+
+    >>> print(all_gather_bus_bandwidth("14 GB", "27.23 ms", 8))
+    449.9 GB/s
+    """
+    return (devices - 1) / devices * size / time
+
+
+@law
 def bubble_fraction(
-    stages: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    stages_per_device: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    stages_per_device: Annotated[QuantityLike, "", "v", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, ""]:
     """Share of a step in which a device of a pipeline waits, while it fills and while it drains.
 
@@ -301,15 +327,16 @@ def bubble_fraction(
 
 @law
 def bubble_overhead(
-    stages: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    stages_per_device: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    stages_per_device: Annotated[QuantityLike, "", "v", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, ""]:
     """Waiting in a pipeline over the time of its work: what the bubble adds to a step without one.
 
     Equation: o = (p − 1) / (v · m) = f / (1 − f)
 
-    Assumes what bubble_fraction assumes, and is at times printed under that name.
+    Assumes what bubble_fraction assumes, whose f is at times meant by this name and the other way
+    round.
 
     Source: narayanan2021efficient
 
@@ -321,9 +348,9 @@ def bubble_overhead(
 
 @law
 def step_time(
-    compute_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    communication_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    overlap: Annotated[QuantityLike, "", FRACTION],
+    compute_time: Annotated[QuantityLike, "s", "T_comp", NON_NEGATIVE],
+    communication_time: Annotated[QuantityLike, "s", "T_comm", NON_NEGATIVE],
+    overlap: Annotated[QuantityLike, "", "h", FRACTION],
 ) -> Annotated[Quantity, "s"]:
     """Time of a step that hides this fraction of its shorter part behind its longer one.
 
@@ -342,9 +369,9 @@ def step_time(
 
 @law
 def scaling_efficiency(
-    compute_time: Annotated[QuantityLike, "s"],
-    communication_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    overlap: Annotated[QuantityLike, "", FRACTION],
+    compute_time: Annotated[QuantityLike, "s", "T_comp"],
+    communication_time: Annotated[QuantityLike, "s", "T_comm", NON_NEGATIVE],
+    overlap: Annotated[QuantityLike, "", "h", FRACTION],
 ) -> Annotated[Quantity, ""]:
     """Share of a step's time that would remain if communication were free.
 

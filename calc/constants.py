@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
-from calc.core.errors import InputError, did_you_mean
+from calc.core.names import resolve, spellings, squeezed
+from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -39,17 +41,22 @@ def get(name: str) -> Quantity:
     >>> print(get("energy_dram_word"))
     640 pJ
     """
-    record = _records().get(name) if isinstance(name, str) else None
-    if record is None:
-        raise InputError(
-            f"there is no constant {name!r}; {did_you_mean(str(name), names())}"
-            "`calc list constants` prints them all"
-        )
-    return record.quantity
+    key = resolve("constant", name, _spellings(), "`calc list constants` prints them all")
+    return _records()[key].quantity
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no constant has it."""
+    return _spellings().get(squeezed(name))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return spellings(dict.fromkeys(_records(), ()))
 
 
 __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    return ["get", "load", "names", *names()]
+    return [*public_names(sys.modules[__name__]), *names()]

@@ -1,9 +1,12 @@
 """Convolutional networks: the operations of a convolution, and of a network for one image."""
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
 
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.models import ResNet
@@ -11,12 +14,12 @@ from calc.models import ResNet
 
 @law
 def convolution_flops(
-    height: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    width: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    inputs: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    outputs: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    kernel: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    height: Annotated[QuantityLike, "", "h", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+    inputs: Annotated[QuantityLike, "", "c_in", AT_LEAST_ONE],
+    outputs: Annotated[QuantityLike, "", "c_out", AT_LEAST_ONE],
+    kernel: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of a convolution: each place of the result sees a square of every input channel.
 
@@ -29,7 +32,7 @@ def convolution_flops(
     >>> print(convolution_flops(112, 112, 3, 64, 7))
     236.0 MFLOP
     """
-    return operations_per_term * height * width * inputs * outputs * kernel**2
+    return _per_term * height * width * inputs * outputs * kernel**2
 
 
 def forward_flops(model: ResNet) -> Annotated[Quantity, "FLOP"]:
@@ -41,6 +44,8 @@ def forward_flops(model: ResNet) -> Annotated[Quantity, "FLOP"]:
     >>> print(forward_flops(models.get("resnet-50")))
     8.178 GFLOP
     """
+    if not isinstance(model, ResNet):
+        raise InputError(f"a ResNet of calc.models is needed here; got {abbreviated(model)}")
     return sum(
         (
             convolution_flops(each.side, each.side, each.inputs, each.outputs, each.kernel)

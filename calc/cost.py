@@ -5,6 +5,8 @@ averages of their year, for a first estimate: the overhead of a data centre (PUE
 intensity of electricity; `calc.source` says whose.
 """
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -16,9 +18,9 @@ from calc.core.units import Quantity, QuantityLike
 
 @law
 def run_cost(
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    price: Annotated[QuantityLike, "USD/s", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
+    time: Annotated[QuantityLike, "s", "T", NON_NEGATIVE],
+    price: Annotated[QuantityLike, "USD/s", "p", NON_NEGATIVE],
 ) -> Annotated[Quantity, "USD"]:
     """Price of so many devices for so long, each at this price an hour.
 
@@ -37,10 +39,10 @@ def run_cost(
 
 @law
 def cost_per_token(
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    price: Annotated[QuantityLike, "USD/s", NON_NEGATIVE],
-    throughput: Annotated[QuantityLike, "token/s"],
-    utilization: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
+    price: Annotated[QuantityLike, "USD/s", "p", NON_NEGATIVE],
+    throughput: Annotated[QuantityLike, "token/s", "R"],
+    utilization: Annotated[QuantityLike, "", "u", POSITIVE_FRACTION] = 1.0,
 ) -> Annotated[Quantity, "USD/token"]:
     """Price of a token from devices that together write at this rate while they have work.
 
@@ -58,11 +60,11 @@ def cost_per_token(
 
 @law
 def price_of_ownership(
-    purchase: Annotated[QuantityLike, "USD", NON_NEGATIVE],
-    lifetime: Annotated[QuantityLike, "s"],
-    power: Annotated[QuantityLike, "W", NON_NEGATIVE],
-    electricity: Annotated[QuantityLike, "USD/J", NON_NEGATIVE],
-    pue: Annotated[QuantityLike, "", AT_LEAST_ONE] = constants.get("pue_average"),
+    purchase: Annotated[QuantityLike, "USD", "A", NON_NEGATIVE],
+    lifetime: Annotated[QuantityLike, "s", "T_life"],
+    power: Annotated[QuantityLike, "W", "P", NON_NEGATIVE],
+    electricity: Annotated[QuantityLike, "USD/J", "p_E", NON_NEGATIVE],
+    pue: Annotated[QuantityLike, "", "PUE", AT_LEAST_ONE] = constants.get("pue_average"),
 ) -> Annotated[Quantity, "USD/s"]:
     """What an hour of a device costs whoever bought it: its share of the purchase, and electricity.
 
@@ -82,8 +84,8 @@ def price_of_ownership(
 
 @law
 def break_even_utilization(
-    ownership: Annotated[QuantityLike, "USD/s"],
-    rent: Annotated[QuantityLike, "USD/s"],
+    ownership: Annotated[QuantityLike, "USD/s", "p_own"],
+    rent: Annotated[QuantityLike, "USD/s", "p_rent"],
 ) -> Annotated[Quantity, ""]:
     """Share of all hours that a device must be wanted, for owning it to cost less than renting.
 
@@ -102,9 +104,9 @@ def break_even_utilization(
 
 @law
 def energy_per_token(
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    power: Annotated[QuantityLike, "W"],
-    throughput: Annotated[QuantityLike, "token/s"],
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
+    power: Annotated[QuantityLike, "W", "P"],
+    throughput: Annotated[QuantityLike, "token/s", "R"],
 ) -> Annotated[Quantity, "J/token"]:
     """Energy that devices take for a token, of reading or of writing, at this rate of all.
 
@@ -123,8 +125,8 @@ def energy_per_token(
 
 @law
 def facility_energy(
-    energy: Annotated[QuantityLike, "J", NON_NEGATIVE],
-    pue: Annotated[QuantityLike, "", AT_LEAST_ONE] = constants.get("pue_average"),
+    energy: Annotated[QuantityLike, "J", "E_IT", NON_NEGATIVE],
+    pue: Annotated[QuantityLike, "", "PUE", AT_LEAST_ONE] = constants.get("pue_average"),
 ) -> Annotated[Quantity, "J"]:
     """Energy that a data centre takes for what its computers take: cooling and losses included.
 
@@ -140,8 +142,8 @@ def facility_energy(
 
 @law
 def carbon(
-    energy: Annotated[QuantityLike, "J", NON_NEGATIVE],
-    intensity: Annotated[QuantityLike, "g/J", NON_NEGATIVE] = constants.get(
+    energy: Annotated[QuantityLike, "J", "E", NON_NEGATIVE],
+    intensity: Annotated[QuantityLike, "g/J", "i", NON_NEGATIVE] = constants.get(
         "carbon_intensity_world"
     ),
 ) -> Annotated[Quantity, "g"]:

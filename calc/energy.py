@@ -1,5 +1,7 @@
 """Energy: of arithmetic, of moving data, and of a device at work."""
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -10,8 +12,8 @@ from calc.core.units import Quantity, QuantityLike
 
 @law
 def arithmetic_energy(
-    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
-    energy_per_operation: Annotated[QuantityLike, "J/FLOP"],
+    operations: Annotated[QuantityLike, "FLOP", "O", NON_NEGATIVE],
+    energy_per_operation: Annotated[QuantityLike, "J/FLOP", "e_op"],
 ) -> Annotated[Quantity, "J"]:
     """Energy of operations in the arithmetic units alone; fetching operands comes on top.
 
@@ -27,8 +29,8 @@ def arithmetic_energy(
 
 @law
 def movement_energy(
-    traffic: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    energy_per_byte: Annotated[QuantityLike, "J/byte"],
+    traffic: Annotated[QuantityLike, "byte", "D_vol", NON_NEGATIVE],
+    energy_per_byte: Annotated[QuantityLike, "J/byte", "e_byte"],
 ) -> Annotated[Quantity, "J"]:
     """Energy of moving so many bytes between two levels of memory.
 
@@ -44,8 +46,8 @@ def movement_energy(
 
 @law
 def energy_of_run(
-    power: Annotated[QuantityLike, "W"],
-    time: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    power: Annotated[QuantityLike, "W", "P"],
+    time: Annotated[QuantityLike, "s", "T", NON_NEGATIVE],
 ) -> Annotated[Quantity, "J"]:
     """Energy of a device that draws this power for that long.
 
@@ -63,8 +65,8 @@ def energy_of_run(
 
 @law
 def energy_efficiency(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    power: Annotated[QuantityLike, "W"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    power: Annotated[QuantityLike, "W", "P"],
 ) -> Annotated[Quantity, "FLOP/s/W"]:
     """Operations per joule at peak: rate over power.
 

@@ -8,12 +8,17 @@ error that lists those it has, never another type's rate.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc import formats
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import html_table
+from calc.core.names import resolve, spellings, squeezed
+from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -43,6 +48,7 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4"), "FLOP"),
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
+FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
 MAY_BE_LEFT_OUT = "link_bandwidth"  # a device without links to others has none
 INHERITED = ("kind", "source", "checked")
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
@@ -86,7 +92,7 @@ class Accelerator:
         return self._read("tdp")
 
     def peak(self, dtype: str) -> Quantity:
-        """Dense rate of the matrix units for a data type such as "fp16"."""
+        """Dense rate of the matrix units for a data type such as "fp16", in any spelling."""
         return self._rate("peak", dtype)
 
     def sparse_peak(self, dtype: str) -> Quantity:
@@ -104,7 +110,7 @@ class Accelerator:
         295.2 FLOP/byte
         """
         ridge: Quantity = self.peak(dtype) / self.memory_bandwidth
-        return ridge.to(f"{DTYPES[dtype.lower()]}/byte")
+        return ridge.to(f"{DTYPES[dtype_of(dtype)]}/byte")
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -112,6 +118,18 @@ class Accelerator:
         return tuple(
             dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
         )
+
+    def instead(self, unit: str) -> str:
+        """What a law is told to ask for that is given the device in place of one of its numbers."""
+        dtype = "bf16" if "bf16" in self.peaks["peak"] else next(iter(self.peaks["peak"]), "fp32")
+        numbers = {
+            "FLOP/s": f'peak("{dtype}")',
+            "FLOP/byte": f'ridge_point("{dtype}")',
+            "byte/s": "memory_bandwidth or .link_bandwidth",
+            "byte": "memory_capacity",
+            "W": "tdp",
+        }
+        return self.name + (f": give its .{numbers[unit]}" if unit in numbers else "")
 
     def all_records(self) -> list[Record]:
         """Every record of the device, in the order of its data file."""
@@ -122,7 +140,19 @@ class Accelerator:
 
     def publishes(self, name: str) -> bool:
         """Whether a field such as "tdp" has a value."""
-        return name in self.records and self.records[name].published is not None
+        record = self.records.get(name) if isinstance(name, str) else None
+        return record is not None and record.published is not None
+
+    def _repr_html_(self) -> str:
+        """What the data say, with the source of each value."""
+        records = {FIELDS[name]: record for name, record in self.records.items()}
+        for table, rates in self.peaks.items():
+            records |= {f"{PEAKS[table]}, {dtype.upper()}": rates[dtype] for dtype in rates}
+        rows = [("", "value", "source")]
+        for title, record in records.items():
+            value = "unpublished" if record.published is None else str(record.published)
+            rows.append((title, value, record.provenance.cited))
+        return html_table([f"{self.name} ({self.year})"], rows)
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:
@@ -131,10 +161,11 @@ class Accelerator:
 
     def _rate(self, table: str, dtype: str) -> Quantity:
         rates = self.peaks[table]
-        if not isinstance(dtype, str) or dtype.lower() not in rates:
-            has = f"it has {', '.join(rates)}" if rates else "it has none"
-            raise InputError(f"{self.name} has no {PEAKS[table]} for {dtype!r}; {has}")
-        return rates[dtype.lower()].quantity
+        if (key := dtype_of(dtype)) not in rates:
+            has = f"it has {', '.join(rates).upper()}" if rates else "it has none"
+            asked = key.upper() if key in DTYPES else abbreviated(dtype)
+            raise InputError(f"{self.name} has no {PEAKS[table]} for {asked}; {has}")
+        return rates[key].quantity
 
 
 def load(path: Path | str) -> dict[str, Accelerator]:
@@ -151,9 +182,9 @@ def load(path: Path | str) -> dict[str, Accelerator]:
 
 def _read_tables(path: Path | str) -> dict[str, Any]:
     tables = read_toml(path)
-    if unreachable := [key for key in tables if key != key_of(key)]:
-        key = unreachable[0]
-        raise InputError(f"{path}: [{key}] must be written [{key_of(key)}]: small letters and -")
+    for key in tables:
+        if key != (needed := key.lower().replace("_", "-")):
+            raise InputError(f"{path}: [{key}] must be written [{needed}]: small letters and -")
     return tables
 
 
@@ -250,6 +281,18 @@ def _check_ridge_points(device: Accelerator, path: Path | str) -> None:
             )
 
 
+def dtype_of(name: str) -> str:
+    """The data type under which a device has its rate for a format: both forms of FP8 are fp8.
+
+    >>> dtype_of("float16"), dtype_of("FP8_E5M2")
+    ('fp16', 'fp8')
+    """
+    try:
+        return formats.get(name).key.partition("-")[0]
+    except InputError:
+        return ""  # of which no device has a rate, as its refusal says
+
+
 def _is_positive(value: Quantity, unit: str) -> bool:
     return value.is_compatible_with(unit) and value.magnitude > 0
 
@@ -268,27 +311,53 @@ def names() -> tuple[str, ...]:
     return tuple(_tables())
 
 
-def get(key: str) -> Accelerator:
-    """The accelerator of that key; case, "-" and "_" do not matter.
+def get(key: Path | str) -> Accelerator:
+    """The accelerator of that key or name; case, spaces, "-", "_" and "." do not matter.
 
-    >>> get("TPU_v5p").name
-    'Google TPU v5p'
+    A device of one's own is asked for by its file, "machine.toml"; where that holds several, the
+    key stands after it: "machines.toml:mine".
+
+    >>> get("TPU_v5p").name, get("nvidia h100").key
+    ('Google TPU v5p', 'h100')
     """
-    if key_of(key) not in _tables():
-        raise InputError(
-            f"there is no device {abbreviated(key)}; {did_you_mean(key_of(key), names())}"
-            "`calc list devices` prints them all"
-        )
-    return _get(key_of(key))
+    if is_file(key):
+        return _from_file(str(key))
+    return _get(resolve("device", key, _spellings(), "`calc list devices` prints them all"))
 
 
-def key_of(name: str) -> str:
-    """The key in the data file for a name as people write it.
+def is_file(key: Path | str) -> bool:
+    """Whether this names a file of devices, or one in it, and no device of the data."""
+    return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
 
-    >>> key_of("TPU_v5p")
-    'tpu-v5p'
+
+def _from_file(name: str) -> Accelerator:
+    file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
+    if not Path(file).exists():
+        raise InputError(f"{file}: there is no such file; `calc measure` writes one")
+    devices = load(file)
+    if key is None and len(devices) == 1:
+        return next(iter(devices.values()))
+    if key not in devices:
+        holds = f"it holds {', '.join(devices)}" if devices else "it holds none"
+        needed = f"no device {key!r}" if key else "not one device alone"
+        raise InputError(f"{file}: {needed}; {holds}: ask for one as in {file}:KEY")
+    return devices[key]
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no device has it.
+
+    >>> key_of("TPU_v5p"), key_of("abacus")
+    ('tpu-v5p', None)
     """
-    return str(name).lower().replace("_", "-")
+    return _spellings().get(squeezed(name))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """By keys, by names, and by keys behind the name of the vendor."""
+    called = {key: table["name"] for key, table in _tables().items()}
+    return spellings({key: (name, f"{name.split()[0]} {key}") for key, name in called.items()})
 
 
 @cache
@@ -300,17 +369,17 @@ __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    return [
-        "Accelerator",
-        "get",
-        "load",
-        "names",
-        *(name.upper().replace("-", "_") for name in names()),
-    ]
+    spelled = [name.upper().replace("-", "_") for name in names()]
+    return [*public_names(sys.modules[__name__]), *spelled]
 
 
 def check_device(given: Any) -> None:
-    """Refuse what is no device, and the name of one, which is written otherwise."""
+    """Refuse what is no device, and the name of one, which is written otherwise.
+
+    >>> check_device("h100")
+    Traceback (most recent call last):
+    calc.core.errors.InputError: a device of calc.hardware is needed here; got 'h100': write ...
+    """
     if not isinstance(given, Accelerator):
         hint = f": write hardware.get({abbreviated(given)})" if isinstance(given, str) else ""
         raise InputError(

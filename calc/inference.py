@@ -8,28 +8,33 @@ devices say to each other. Lengths and batches may be arrays. The size of an ele
 by the name of its format, "INT8".
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import formats, roofline, training, transformer
-from calc.core.arguments import names_format
-from calc.core.elementwise import floor, maximum, where
+from calc import formats, training, transformer
+from calc.core.elementwise import floor, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
+from calc.roofline import StepTime, Workload
+
+A_TOKEN = quantity(1, "token")
 
 
 @law
 def decode_traffic(
-    weights: Annotated[QuantityLike, "byte"],
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    context: Annotated[QuantityLike, "token", NON_NEGATIVE],
-    kv_per_token: Annotated[QuantityLike, "byte/token", NON_NEGATIVE],
+    weights: Annotated[QuantityLike, "byte", "W"],
+    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "token", "c", NON_NEGATIVE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", "m", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a decode step must read: the weights once, and each sequence's keys and values.
 
@@ -47,11 +52,29 @@ def decode_traffic(
 
 
 @law
+def kv_cache_memory(
+    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "token", "c", NON_NEGATIVE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", "m", NON_NEGATIVE],
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the keys and values of all sequences, without the weights: the cache alone.
+
+    Equation: M = B · c · m
+
+    Source: pope2023efficiently
+
+    >>> print(kv_cache_memory(32, 4096, "128 KiB/token").to("GiB"))
+    16 GiB
+    """
+    return sequences * context * kv_per_token
+
+
+@law
 def sequences_that_fit(
-    memory: Annotated[QuantityLike, "byte"],
-    weights: Annotated[QuantityLike, "byte"],
-    context: Annotated[QuantityLike, "token", AT_LEAST_ONE],
-    kv_per_token: Annotated[QuantityLike, "byte/token"],
+    memory: Annotated[QuantityLike, "byte", "M"],
+    weights: Annotated[QuantityLike, "byte", "W"],
+    context: Annotated[QuantityLike, "token", "c", AT_LEAST_ONE],
+    kv_per_token: Annotated[QuantityLike, "byte/token", "m"],
 ) -> Annotated[Quantity, ""]:
     """Whole sequences whose keys and values fit into memory beside the weights.
 
@@ -70,9 +93,9 @@ def sequences_that_fit(
 
 @law
 def tokens_per_second(
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    step_time: Annotated[QuantityLike, "s"],
-    tokens_each: Annotated[QuantityLike, "token"] = 1,
+    sequences: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    step_time: Annotated[QuantityLike, "s", "T"],
+    tokens_each: Annotated[QuantityLike, "token", "n"] = 1,
 ) -> Annotated[Quantity, "token/s"]:
     """Rate at which a batch writes, all of its sequences together.
 
@@ -88,9 +111,9 @@ def tokens_per_second(
 
 @law
 def answer_time(
-    time_to_first_token: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    time_per_token: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    time_to_first_token: Annotated[QuantityLike, "s", "T_first", NON_NEGATIVE],
+    tokens: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    time_per_token: Annotated[QuantityLike, "s", "T_token", NON_NEGATIVE],
 ) -> Annotated[Quantity, "s"]:
     """Time from a request's arrival to the last token of its answer.
 
@@ -108,8 +131,8 @@ def answer_time(
 
 @law
 def speculative_tokens(
-    acceptance: Annotated[QuantityLike, "", FRACTION],
-    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
+    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
+    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
 ) -> Annotated[Quantity, ""]:
     """Tokens that one pass of the large model yields when a small one drafts, on average.
 
@@ -128,9 +151,9 @@ def speculative_tokens(
 
 @law
 def speculative_speedup(
-    acceptance: Annotated[QuantityLike, "", FRACTION],
-    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
-    draft_cost: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
+    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
+    draft_cost: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
 ) -> Annotated[Quantity, ""]:
     """How many times faster a model writes with a draft than by itself; below 1, slower.
 
@@ -149,9 +172,9 @@ def speculative_speedup(
 
 @law
 def speculative_operations(
-    acceptance: Annotated[QuantityLike, "", FRACTION],
-    drafted: Annotated[QuantityLike, "", NON_NEGATIVE],
-    draft_operations: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
+    acceptance: Annotated[QuantityLike, "", "α", FRACTION],
+    drafted: Annotated[QuantityLike, "", "γ", NON_NEGATIVE],
+    draft_operations: Annotated[QuantityLike, "", "c", NON_NEGATIVE] = 0,
 ) -> Annotated[Quantity, ""]:
     """Operations with a draft, for each one without: what the speed is paid with.
 
@@ -174,46 +197,6 @@ def _accepted(acceptance: Any, drafted: Any) -> Any:
     return where(certain, drafted + 1, (1 - doubtful ** (drafted + 1)) / (1 - doubtful))
 
 
-@dataclass(frozen=True)
-class Pass:
-    """One pass of a model over a batch: what it does, and the roofs that bound its time."""
-
-    sequences: Quantity
-    operations: Quantity
-    traffic: Quantity
-    peak: Quantity
-    bandwidth: Quantity
-
-    @property
-    def lower(self) -> Quantity:
-        """Its time if traffic and arithmetic overlap perfectly: nothing is faster."""
-        return roofline.execution_time_overlapped(
-            self.traffic, self.bandwidth, self.operations, self.peak
-        )
-
-    @property
-    def upper(self) -> Quantity:
-        """Its time if they follow one another, both at full rate: at most twice `lower`."""
-        return roofline.execution_time(self.traffic, self.bandwidth, self.operations, self.peak)
-
-    @property
-    def bound(self) -> Any:
-        """The roof that binds: "memory" or "compute" (an array of them for arrays)."""
-        intensity = roofline.arithmetic_intensity(self.operations, self.traffic)
-        return roofline.bound(self.peak, self.bandwidth, intensity)
-
-    @property
-    def rate(self) -> Quantity:
-        """Operations per second at `lower`, which no roof exceeds."""
-        rate: Quantity = (self.operations / self.lower).to("FLOP/s")
-        return rate
-
-    @property
-    def throughput(self) -> Quantity:
-        """Tokens per second of the batch at `lower`, one for each sequence."""
-        return tokens_per_second(self.sequences, self.lower)
-
-
 def weight_memory(
     model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
 ) -> Annotated[Quantity, "byte"]:
@@ -230,7 +213,7 @@ def weight_memory(
     37.48 GB
     """
     check_transformer(model)
-    each = _size("weight_size", element_size) / quantity(1, "param")
+    each = formats.element_size("weight_size", element_size) / quantity(1, "param")
     return training.model_memory(model.parameters, each)
 
 
@@ -251,7 +234,7 @@ def weights_read(
     25.50 GB 93.13 GB
     """
     check_transformer(model)
-    size = _size("weight_size", element_size)
+    size = formats.element_size("weight_size", element_size)
     count = transformer.batch_tokens(tokens)
     read = quantity(0, "byte") * count
     elements: dict[tuple[int, int], int] = {}
@@ -275,7 +258,7 @@ def decode(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
-) -> Pass:
+) -> StepTime:
     """The pass that writes the next token of so many sequences, each with its context.
 
     Equation: max(D / BW, B · F / R_peak) ≤ T ≤ D / BW + B · F / R_peak, D = W + B · c · m
@@ -293,10 +276,10 @@ def decode(
     9.609 ms memory 3330 token/s
     """
     work = _operations(transformer.decode_matmuls(model, context, sequences))
-    per_token = transformer.kv_cache_per_token(model, _size("kv_size", kv_size))
+    per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, sequences, weight_size)
     traffic = decode_traffic(weights, sequences, _tokens(context), per_token)
-    return _pass(device, devices, dtype, sequences, work, traffic)
+    return _pass(device, devices, dtype, _tokens(sequences), work, traffic)
 
 
 def prefill(
@@ -308,7 +291,7 @@ def prefill(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
-) -> Pass:
+) -> StepTime:
     """The pass that reads so many prompts of one length and writes the first token of each.
 
     Equation: max(D / BW, n · F / R_peak) ≤ T ≤ D / BW + n · F / R_peak, D = W + n · m
@@ -326,15 +309,15 @@ def prefill(
     """
     whole = transformer.forward_flops(model, transformer.causal_context(length))
     tokens = transformer.batch_tokens(length, sequences)
-    work = whole * tokens * quantity(1, "token")
+    work = whole * tokens * A_TOKEN
     for each in model.matrices:
         if each.name == "vocabulary":
             skipped = transformer.projection_flops(quantity(each.parameters, "param"))
-            work = work - skipped * (tokens - quantity(sequences)) * quantity(1, "token")
-    per_token = transformer.kv_cache_per_token(model, _size("kv_size", kv_size))
+            work = work - skipped * (tokens - quantity(sequences)) * A_TOKEN
+    per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, tokens, weight_size)
     traffic = decode_traffic(weights, sequences, _tokens(length), per_token)
-    return _pass(device, devices, dtype, sequences, work.to("FLOP"), traffic)
+    return _pass(device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
 
 
 def largest_batch(
@@ -364,7 +347,7 @@ def largest_batch(
         memory,
         weights,
         _tokens(context),
-        transformer.kv_cache_per_token(model, _size("kv_size", kv_size)),
+        transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size)),
     )
     if not found.ndim and found.magnitude < 1:
         raise InputError(
@@ -384,13 +367,13 @@ def frontier(
     dtype: str = "bf16",
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
     kv_size: Annotated[QuantityLike, "byte"] = "2 byte",
-) -> Pass:
+) -> StepTime:
     """Decode at batches that double up to the largest: each buys throughput with latency.
 
     >>> from calc import hardware, models
     >>> found = frontier(models.get("llama-3-8b"), hardware.H100, 8192)
-    >>> for batch, time, rate in zip(found.sequences, found.lower, found.throughput):
-    ...     print(batch, time, rate)
+    >>> for batch, time, rate in zip(found.tokens.m_as("token"), found.lower, found.throughput):
+    ...     print(f"{batch:.0f}", time, rate)
     1 4.801 ms 208.3 token/s
     2 5.121 ms 390.5 token/s
     4 5.762 ms 694.1 token/s
@@ -400,7 +383,10 @@ def frontier(
     64 24.99 ms 2561 token/s
     65 25.31 ms 2568 token/s
     """
-    most = int(largest_batch(model, device, context, devices, weight_size, kv_size).magnitude)
+    fits = largest_batch(model, device, context, devices, weight_size, kv_size)
+    if fits.ndim:
+        raise InputError("frontier(): batches are what varies; all else must be a single value")
+    most = int(fits.magnitude)
     batches = [2**power for power in range(most.bit_length())]
     batches += [most] if batches[-1] < most else []
     each = quantity(batches, "")
@@ -411,19 +397,16 @@ def _pass(
     device: Accelerator,
     devices: QuantityLike,
     dtype: str,
-    sequences: QuantityLike,
+    tokens: Quantity,
     operations: Quantity,
     traffic: Quantity,
-) -> Pass:
+) -> StepTime:
     check_device(device)
     count = _count("devices", devices)
-    return Pass(
-        transformer.batch_tokens(1, sequences),
-        operations,
-        traffic,
-        device.peak(dtype) * count,
-        device.memory_bandwidth * count,
+    step = Workload(operations, traffic).between(
+        device.peak(dtype) * count, device.memory_bandwidth * count
     )
+    return replace(step, tokens=tokens)
 
 
 def _operations(matmuls: tuple[transformer.Matmul, ...]) -> Quantity:
@@ -431,29 +414,11 @@ def _operations(matmuls: tuple[transformer.Matmul, ...]) -> Quantity:
 
 
 def _tokens(positions: QuantityLike) -> Quantity:
-    return transformer.batch_tokens(positions) * quantity(1, "token")
-
-
-def _size(name: str, given: QuantityLike) -> Quantity:
-    """What an element takes, of the name of its format or as it is."""
-    try:
-        size = formats.get(str(given)).size if names_format(given) else quantity(given)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-    if not size.is_compatible_with("byte") or _smallest(size) <= 0:
-        raise InputError(
-            f'{name} must be the size of an element, "2 byte", or the name of its format, "INT8";'
-            f" got {abbreviated(given)}"
-        )
-    return size
+    return transformer.batch_tokens(positions) * A_TOKEN
 
 
 def _count(name: str, given: QuantityLike) -> Quantity:
     count = quantity(given)
-    if not count.unitless or not _smallest(count) >= 1:
+    if not count.unitless or not smallest(count) >= 1:
         raise InputError(f"{name} must be a number from 1; got {abbreviated(given)}")
     return count
-
-
-def _smallest(given: Quantity) -> float:
-    return float(given.magnitude.min() if given.ndim else given.magnitude)

@@ -1,5 +1,7 @@
 """Links: time to move a message, where bandwidth takes over from latency, how far light gets."""
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -12,9 +14,9 @@ from calc.core.units import Quantity, QuantityLike
 
 @law
 def transfer_time(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "n", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until the last byte of a message has arrived: the first byte's latency, then the stream.
 
@@ -30,9 +32,9 @@ def transfer_time(
 
 @law
 def effective_bandwidth(
-    size: Annotated[QuantityLike, "byte"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "n"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "byte/s"]:
     """Bandwidth that a message of this size sees, its latency included.
 
@@ -48,8 +50,8 @@ def effective_bandwidth(
 
 @law
 def half_performance_size(
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Message size that reaches half of the bandwidth: as long on the wire as its latency.
 
@@ -65,8 +67,8 @@ def half_performance_size(
 
 @law
 def bandwidth_delay_product(
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    round_trip: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    round_trip: Annotated[QuantityLike, "s", "RTT", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes on their way, or not yet acknowledged, when a link is full: the window that fills it.
 
@@ -82,9 +84,9 @@ def bandwidth_delay_product(
 
 @law
 def windowed_bandwidth(
-    window: Annotated[QuantityLike, "byte"],
-    round_trip: Annotated[QuantityLike, "s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
+    window: Annotated[QuantityLike, "byte", "W"],
+    round_trip: Annotated[QuantityLike, "s", "RTT"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
 ) -> Annotated[Quantity, "byte/s"]:
     """Rate of a sender that lets so many bytes out and then waits for an acknowledgement.
 
@@ -102,8 +104,8 @@ def windowed_bandwidth(
 
 @law
 def round_trip_time(
-    distance: Annotated[QuantityLike, "m", NON_NEGATIVE],
-    speed: Annotated[QuantityLike, "m/s"] = constants.get("speed_light_fiber"),
+    distance: Annotated[QuantityLike, "m", "d", NON_NEGATIVE],
+    speed: Annotated[QuantityLike, "m/s", "v"] = constants.get("speed_light_fiber"),
 ) -> Annotated[Quantity, "s"]:
     """Time for light to go there and back, in optical fibre where no speed is given.
 
@@ -121,8 +123,8 @@ def round_trip_time(
 
 @law
 def reach(
-    round_trip: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    speed: Annotated[QuantityLike, "m/s"] = constants.get("speed_light_fiber"),
+    round_trip: Annotated[QuantityLike, "s", "T", NON_NEGATIVE],
+    speed: Annotated[QuantityLike, "m/s", "v"] = constants.get("speed_light_fiber"),
 ) -> Annotated[Quantity, "m"]:
     """How far away a partner may be for an answer within this round-trip time.
 

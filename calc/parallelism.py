@@ -4,20 +4,26 @@ The laws take numbers. What takes a model of `calc.models` and a `Layout` puts t
 refuses a layout that the model cannot be cut into.
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from calc import collectives, links, training, transformer
-from calc.core.arguments import one_of
-from calc.core.elementwise import choose, maximum, minimum, where
+from calc import collectives, constants, links, models, training, transformer
+from calc.core.arguments import one_of, whole_number
+from calc.core.elementwise import maximum, minimum
 from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
 from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
+from calc.roofline import StepTime, compute_time
 
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
@@ -25,13 +31,13 @@ NOTHING = quantity(0, "byte/param")
 
 @law
 def state_memory(
-    parameters: Annotated[QuantityLike, "param"],
-    weight_size: Annotated[QuantityLike, "byte/param", NON_NEGATIVE],
-    gradient_size: Annotated[QuantityLike, "byte/param", NON_NEGATIVE],
-    optimizer_size: Annotated[QuantityLike, "byte/param", NON_NEGATIVE],
-    weight_shards: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
-    gradient_shards: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
-    optimizer_shards: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    parameters: Annotated[QuantityLike, "param", "P"],
+    weight_size: Annotated[QuantityLike, "byte/param", "w", NON_NEGATIVE],
+    gradient_size: Annotated[QuantityLike, "byte/param", "g", NON_NEGATIVE],
+    optimizer_size: Annotated[QuantityLike, "byte/param", "o", NON_NEGATIVE],
+    weight_shards: Annotated[QuantityLike, "", "n_w", AT_LEAST_ONE] = 1,
+    gradient_shards: Annotated[QuantityLike, "", "n_g", AT_LEAST_ONE] = 1,
+    optimizer_shards: Annotated[QuantityLike, "", "n_o", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Memory of a device for its part of a model's weights, gradients and optimizer.
 
@@ -55,10 +61,10 @@ def state_memory(
 
 @law
 def activations_in_flight(
-    activations: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    tensor: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    stages: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    activations: Annotated[QuantityLike, "byte", "A", NON_NEGATIVE],
+    tensor: Annotated[QuantityLike, "", "t", AT_LEAST_ONE],
+    stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte"]:
     """Activations that the first stage of a pipeline holds, of those of a microbatch in all layers.
 
@@ -77,10 +83,85 @@ def activations_in_flight(
 
 
 @law
+def stage_activations(
+    activations: Annotated[QuantityLike, "byte", "A", NON_NEGATIVE],
+    stage: Annotated[QuantityLike, "", "i", AT_LEAST_ONE],
+    stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    tensor: Annotated[QuantityLike, "", "t", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, "byte"]:
+    """Activations that any stage of a pipeline holds, of those of a microbatch in all layers.
+
+    Equation: M = A / (t · p) · min(m, max(p − i + 1, 0))
+
+    Assumes what activations_in_flight does, which is the first stage, i = 1: each later one has one
+    microbatch fewer under way, the last a single one.
+
+    Source: narayanan2021efficient
+
+    >>> print(stage_activations("36.5 GB", 4, 4, 16, tensor=8))
+    1.141 GB
+    """
+    under_way = minimum(microbatches, maximum(stages - stage + 1, 0))
+    return activations / (tensor * stages) * under_way
+
+
+@law
+def data_parallel_tokens(
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    gradient_size: Annotated[QuantityLike, "byte/param", "g"] = "2 byte/param",
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "4"] = "4 FLOP/(param·token)",
+) -> Annotated[Quantity, "token"]:
+    """Tokens a device and step from which data parallelism hides its all-reduce of the gradients.
+
+    Equation: D = 2 · (n − 1) / n · g / BW · R_peak / 4
+
+    Assumes that it hides behind the backward pass, 4 operations a parameter and token, at full
+    peak. Where tensor parallelism spreads each copy over t devices, with links of their own, each
+    needs 1 / t of it.
+
+    Source: austin2025scaling
+
+    >>> print(data_parallel_tokens(1024, "989 TFLOP/s", "50 GB/s"))
+    19.76K token
+    """
+    return 2 * (devices - 1) / devices * gradient_size / bandwidth * peak / work
+
+
+@law
+def tensor_parallel_limit(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    width: Annotated[QuantityLike, "", "d"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
+    _per_token: Annotated[QuantityLike, "1/token"] = 1,
+) -> Annotated[Quantity, ""]:
+    """Devices up to which tensor parallelism hides an all-reduce behind its matrix products.
+
+    Equation: t = 1 + 2 · P / R_peak · BW / (2 · d · s)
+
+    P counts the parameters of one block, the attention or the feed-forward network of a layer: each
+    is followed by an all-reduce of vectors that are d wide. More tokens do not help: they lengthen
+    both times.
+
+    Source: austin2025scaling
+
+    >>> print(tensor_parallel_limit(3 * 8192 * 28672, 8192, "989 TFLOP/s", "450 GB/s"))
+    20.57
+    """
+    hidden_bytes = work * parameters / peak * bandwidth
+    return 1 + hidden_bytes / (2 * width * element_size * _per_token)
+
+
+@law
 def sharded_traffic(
-    size: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends in a step whose weights are sharded (ZeRO stage 3).
 
@@ -100,10 +181,10 @@ def sharded_traffic(
 
 @law
 def stage_traffic(
-    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    width: Annotated[QuantityLike, ""],
-    microbatches: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, "", "d"],
+    microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a stage of a pipeline sends each way in a step: a vector of each token.
 
@@ -121,8 +202,8 @@ def stage_traffic(
 
 @law
 def hfu(
-    mfu: Annotated[QuantityLike, ""],
-    recomputed: Annotated[QuantityLike, "", FRACTION],
+    mfu: Annotated[QuantityLike, "", "U"],
+    recomputed: Annotated[QuantityLike, "", "r", FRACTION],
 ) -> Annotated[Quantity, ""]:
     """Hardware FLOP utilisation: what is computed twice counts twice.
 
@@ -166,12 +247,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name in ("data", "tensor", "pipeline", "microbatches"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(
-                    f"a layout's {name} must be a whole number from 1; got {abbreviated(value)}"
-                )
-        if self.sharding not in range(4):
+            whole_number(f"a layout's {name}", getattr(self, name))
+        if type(self.sharding) is not int or self.sharding not in range(4):
             raise InputError(
                 f"sharding must be a stage from 0 to 3; got {abbreviated(self.sharding)}"
             )
@@ -240,6 +317,10 @@ class DeviceMemory:
         total: Quantity = self.weights + self.gradients + self.optimizer + self.activations
         return total
 
+    def __str__(self) -> str:
+        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return "\n".join(columns([(n, str(p)) for n, p in (parts | {"total": self.total}).items()]))
+
     def check(self, device: Accelerator) -> None:
         """Refuse a device that is too small, and say by how much."""
         check_device(device)
@@ -253,8 +334,15 @@ class DeviceMemory:
             )
 
 
+def _check_is(kind: type, name: str, given: Any) -> None:
+    if not isinstance(given, kind):
+        raise InputError(
+            f"{name} must be a calc.parallelism.{kind.__name__}; got {abbreviated(given)}"
+        )
+
+
 def memory_per_device(
-    model: Transformer,
+    model: Transformer | str,
     layout: Layout,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -273,12 +361,17 @@ def memory_per_device(
 
     Source: rajbhandari2020zero, korthikanti2023reducing
 
-    >>> from calc import models
-    >>> model = models.get("llama-3-70b")
-    >>> held = memory_per_device(model, Layout(data=16, tensor=8, pipeline=4, sharding=1), 8192)
-    >>> print(held.weights, held.optimizer, held.activations, held.total)
-    4.541 GB 1.703 GB 5.620 GB 16.41 GB
+    >>> layout = Layout(data=16, tensor=8, pipeline=4, sharding=1)
+    >>> held = memory_per_device("llama-3-70b", layout, 8192)
+    >>> print(held)
+    weights      4.541 GB
+    gradients    4.541 GB
+    optimizer    1.703 GB
+    activations  5.620 GB
+    total        16.41 GB
     """
+    model = models.transformer(model)
+    _check_is(Layout, "layout", layout)
     parameters = layout.parameters(model)
     sizes = dict.fromkeys(PARTS, NOTHING)
     for part, size in training.recipe(recipe).parts.items():
@@ -297,53 +390,8 @@ def memory_per_device(
     return DeviceMemory(held["weight"], held["gradient"], held["optimizer"], activations)
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step on many devices: its tokens, its operations, and the time of each part by itself."""
-
-    tokens: Quantity
-    operations: Quantity
-    peak: Quantity
-    times: dict[str, Quantity]
-
-    @property
-    def lower(self) -> Quantity:
-        """The longest part, if all others hide behind it."""
-        longest, *others = self.times.values()
-        for each in others:
-            longest = collectives.step_time(longest, each, 1)
-        return longest
-
-    @property
-    def upper(self) -> Quantity:
-        """All parts, one after the other."""
-        total: Quantity = sum(self.times.values(), quantity(0, "s"))
-        return total
-
-    @property
-    def bound(self) -> Any:
-        """The part that takes longest, such as compute, tensor or data (an array for arrays)."""
-        return choose(tuple(self.times), self.longest)
-
-    @property
-    def longest(self) -> Any:
-        """The place of that part among the times."""
-        longest, *others = (each.m_as("s") for each in self.times.values())
-        place: Any = 0
-        for number, each in enumerate(others, start=1):
-            place = where(each > longest, number, place)
-            longest = maximum(each, longest)
-        return place
-
-    @property
-    def mfu(self) -> tuple[Quantity, Quantity]:
-        """Model FLOP utilisation at the upper and at the lower bound of the time."""
-        work = self.operations / self.peak
-        return (work / self.upper).to(""), (work / self.lower).to("")
-
-
 def training_step(
-    model: Transformer,
+    model: Transformer | str,
     layout: Layout,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -353,7 +401,7 @@ def training_step(
     recomputation: str = "selective",
     dtype: str = "bf16",
     efficiency: Annotated[QuantityLike, ""] = 1.0,
-) -> Step:
+) -> StepTime:
     """The parts of a step's time, from which its bounds follow.
 
     Equation: max T_i ≤ T ≤ Σ T_i
@@ -375,6 +423,10 @@ def training_step(
     5.953 s 7.543 s compute
     """
     check_device(device)
+    model = models.transformer(model)
+    _check_is(Layout, "layout", layout)
+    _check_is(Link, "inner", inner)
+    _check_is(Link, "outer", outer)
     parameters = layout.parameters(model)
     context = transformer.causal_context(length)
     tokens = transformer.batch_tokens(length, sequences)
@@ -385,8 +437,8 @@ def training_step(
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
     operations = 3 * forward * all_tokens
     peak = device.peak(dtype) * layout.devices
-    rate = peak * quantity(efficiency)
-    compute = (3 * forward + again[recomputation]) * all_tokens / rate
+    computed = (3 * forward + again[recomputation]) * all_tokens
+    compute = compute_time(computed, peak, efficiency)
     bubble = collectives.bubble_overhead(layout.pipeline, layout.microbatches)
     vectors = stage_traffic(tokens, model.width, 1)
     all_reduces = 6 if recomputation == "full" else 4
@@ -399,7 +451,7 @@ def training_step(
         sent = collectives.all_reduce_traffic(state, layout.data)
         rounds = 2 * (layout.data - 1)
     passed = stage_traffic(tokens, model.width, layout.microbatches) / layout.tensor
-    times = {
+    parts = {
         "compute": compute * (1 + bubble),
         "tensor": collectives.ring_all_reduce(
             vectors, layout.tensor, inner.bandwidth, inner.latency
@@ -411,9 +463,9 @@ def training_step(
         * (0 if layout.pipeline == 1 else 1),
         "data": links.transfer_time(sent, outer.bandwidth, rounds * quantity(outer.latency)),
     }
-    return Step(
-        all_tokens,
+    return StepTime(
+        {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
         peak,
-        {name: each.to("s") for name, each in times.items()},
+        tokens=all_tokens,
     )

@@ -6,12 +6,16 @@ affine choose a Scheme for data, for the whole array, for each channel or for ea
 numbers into codes and back. integer_matmul multiplies codes, sqnr measures what was lost.
 """
 
+# Long for its docstrings: laws with equation and example, and the schemes that apply them.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from calc.core.arguments import as_array, number
 from calc.core.elementwise import floor, log10
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
@@ -36,14 +40,15 @@ CLIP_CANDIDATES = 200
 
 @law
 def symmetric_step(
-    largest: Annotated[QuantityLike, "", NON_NEGATIVE],
-    bits: Annotated[QuantityLike, "", BITS] = 8,
+    largest: Annotated[QuantityLike, "", "α", NON_NEGATIVE],
+    bits: Annotated[QuantityLike, "", "b", BITS] = 8,
 ) -> Annotated[Quantity, ""]:
     """Distance of neighbouring codes that are spread evenly on both sides of zero.
 
     Equation: s = α / (2^(b−1) − 1), α = max |x|
 
-    The most negative code of b bits, −2^(b−1), is left out, so that both sides are alike.
+    x are the values. The most negative code of b bits, −2^(b−1), is left out, so that both sides
+    are alike.
 
     Source: krishnamoorthi2018quantizing
 
@@ -55,12 +60,14 @@ def symmetric_step(
 
 @law
 def asymmetric_step(
-    span: Annotated[QuantityLike, "", NON_NEGATIVE],
-    bits: Annotated[QuantityLike, "", BITS] = 8,
+    span: Annotated[QuantityLike, "", "α", NON_NEGATIVE],
+    bits: Annotated[QuantityLike, "", "b", BITS] = 8,
 ) -> Annotated[Quantity, ""]:
     """Distance of neighbouring codes that are spread from the smallest to the largest value.
 
     Equation: s = α / (2^b − 1), α = x_max − x_min
+
+    x_min and x_max are the smallest and the largest value.
 
     Source: jacob2018quantization
 
@@ -72,7 +79,7 @@ def asymmetric_step(
 
 @law
 def rounding_error_bound(
-    step: Annotated[QuantityLike, "", NON_NEGATIVE],
+    step: Annotated[QuantityLike, "", "s", NON_NEGATIVE],
 ) -> Annotated[Quantity, ""]:
     """How far a value within the range of the codes can be from what its code stands for.
 
@@ -90,8 +97,8 @@ def rounding_error_bound(
 
 @law
 def expected_sqnr(
-    bits: Annotated[QuantityLike, "", BITS],
-    crest_factor: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    bits: Annotated[QuantityLike, "", "b", BITS],
+    crest_factor: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Decibels by which a signal exceeds its rounding error; the crest factor is max |x| over rms.
 
@@ -110,10 +117,10 @@ def expected_sqnr(
 
 @law
 def bytes_per_parameter(
-    code: Annotated[QuantityLike, "byte/param"],
-    group: Annotated[QuantityLike, "param"],
-    scale: Annotated[QuantityLike, "byte"] = "16 bit",
-    zero_point: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 bit",
+    code: Annotated[QuantityLike, "byte/param", "b"],
+    group: Annotated[QuantityLike, "param", "g"],
+    scale: Annotated[QuantityLike, "byte", "m_scale"] = "16 bit",
+    zero_point: Annotated[QuantityLike, "byte", "m_zero", NON_NEGATIVE] = "0 bit",
 ) -> Annotated[Quantity, "byte/param"]:
     """Memory of a weight that shares its scale and zero point with the others of its group.
 
@@ -129,13 +136,13 @@ def bytes_per_parameter(
 
 @law
 def products_without_overflow(
-    largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    other_largest: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    accumulator_bits: Annotated[QuantityLike, "", BITS] = 32,
+    largest: Annotated[QuantityLike, "", "q_max", AT_LEAST_ONE],
+    other_largest: Annotated[QuantityLike, "", "r_max", AT_LEAST_ONE],
+    accumulator_bits: Annotated[QuantityLike, "", "A", BITS] = 32,
 ) -> Annotated[Quantity, ""]:
     """Products of two codes, each as large as it can be, that a signed accumulator is sure to hold.
 
-    Equation: K = ⌊(2^(A−1) − 1) / (|q|_max · |r|_max)⌋
+    Equation: K = ⌊(2^(A−1) − 1) / (q_max · r_max)⌋
 
     Source: jacob2018quantization
 
@@ -176,9 +183,8 @@ class Scheme:
 
     def dequantize(self, codes: ArrayLike) -> Floats:
         """The numbers that the codes stand for: scale · (q − zero_point) + offset."""
-        import numpy
 
-        whole = numpy.asarray(codes)
+        whole = as_array("codes", codes)
         scale, zero_point, offset = self._spread(whole.shape)
         restored: Floats = scale * (whole.astype(float) - zero_point) + offset
         return restored
@@ -209,8 +215,8 @@ class Scheme:
         step = self._spread(values.shape)[0]  # errors are counted in it: their squares stay finite
         best = numpy.ones_like(self.scale)
         least = numpy.full_like(self.scale, math.inf)
-        for number in range(CLIP_CANDIDATES, 0, -1):
-            fraction = number / CLIP_CANDIDATES
+        for candidate in range(CLIP_CANDIDATES, 0, -1):
+            fraction = candidate / CLIP_CANDIDATES
             error = (self.shrunk(fraction).round_trip(values) - values) / step
             mean = _reduce(numpy.mean, error**2, self.axis, self.group_size)
             best, least = (
@@ -481,7 +487,7 @@ def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
 
 def _checked(data: ArrayLike) -> Floats:
     """The data as an array of floats."""
-    values = _array(as_float_or_array(data))
+    values = _array(as_float_or_array(data), "data")
     if not values.size:
         raise InputError("data must hold at least one number; got none")
     finite = abs(values) < math.inf
@@ -491,7 +497,7 @@ def _checked(data: ArrayLike) -> Floats:
 
 
 def _whole(codes: ArrayLike, name: str) -> Codes:
-    array = _array(codes)
+    array = _array(codes, f"integer_matmul(): {name}")
     if array.dtype.kind not in "iu":
         raise InputError(
             f"integer_matmul(): {name} must be whole numbers; got {abbreviated(codes)}"
@@ -499,12 +505,11 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
     return array.astype("int64")
 
 
-def _array(numbers: Any) -> NDArray[Any]:
+def _array(numbers: Any, name: str) -> NDArray[Any]:
     try:
-        import numpy
+        return as_array(name, numbers)
     except ImportError:
         raise NumpyNeededError("quantization needs numpy, which is not installed") from None
-    return numpy.asarray(numbers)
 
 
 def _fits(sums: Codes, terms: int) -> None:
@@ -523,7 +528,7 @@ def _check_bits(bits: int) -> None:
 
 
 def _upper(percentile: float) -> float:
-    if not 50 < percentile <= 100:
+    if not 50 < number("percentile", percentile) <= 100:
         raise InputError(f"percentile must be above 50 and at most 100; got {percentile!r}")
     return percentile
 

@@ -1,5 +1,8 @@
 """Requests in flight and in queues: Little's law, limits of memory, and waiting under load."""
 
+# Long for its docstrings: laws, each with its equation and example.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -19,8 +22,8 @@ from calc.core.units import Quantity, QuantityLike
 
 @law
 def requests_in_flight(
-    arrival_rate: Annotated[QuantityLike, "request/s", NON_NEGATIVE],
-    time_in_system: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    arrival_rate: Annotated[QuantityLike, "request/s", "λ", NON_NEGATIVE],
+    time_in_system: Annotated[QuantityLike, "s", "W", NON_NEGATIVE],
 ) -> Annotated[Quantity, "request"]:
     """Little's law: how many requests are in a system at a time, on average.
 
@@ -38,8 +41,8 @@ def requests_in_flight(
 
 @law
 def arrival_rate(
-    requests_in_flight: Annotated[QuantityLike, "request", NON_NEGATIVE],
-    time_in_system: Annotated[QuantityLike, "s"],
+    requests_in_flight: Annotated[QuantityLike, "request", "L", NON_NEGATIVE],
+    time_in_system: Annotated[QuantityLike, "s", "W"],
 ) -> Annotated[Quantity, "request/s"]:
     """Little's law solved for the rate that keeps so many requests in flight.
 
@@ -55,8 +58,8 @@ def arrival_rate(
 
 @law
 def time_in_system(
-    requests_in_flight: Annotated[QuantityLike, "request", NON_NEGATIVE],
-    arrival_rate: Annotated[QuantityLike, "request/s"],
+    requests_in_flight: Annotated[QuantityLike, "request", "L", NON_NEGATIVE],
+    arrival_rate: Annotated[QuantityLike, "request/s", "λ"],
 ) -> Annotated[Quantity, "s"]:
     """Little's law solved for the time from a request's arrival to its answer.
 
@@ -72,8 +75,8 @@ def time_in_system(
 
 @law
 def memory_in_flight(
-    requests_in_flight: Annotated[QuantityLike, "request", NON_NEGATIVE],
-    memory_per_request: Annotated[QuantityLike, "byte/request", NON_NEGATIVE],
+    requests_in_flight: Annotated[QuantityLike, "request", "L", NON_NEGATIVE],
+    memory_per_request: Annotated[QuantityLike, "byte/request", "m", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Memory that the requests in flight hold together.
 
@@ -89,8 +92,8 @@ def memory_in_flight(
 
 @law
 def max_requests_in_flight(
-    memory: Annotated[QuantityLike, "byte"],
-    memory_per_request: Annotated[QuantityLike, "byte/request"],
+    memory: Annotated[QuantityLike, "byte", "M"],
+    memory_per_request: Annotated[QuantityLike, "byte/request", "m"],
 ) -> Annotated[Quantity, "request"]:
     """Whole requests that a memory holds at a time.
 
@@ -106,9 +109,9 @@ def max_requests_in_flight(
 
 @law
 def max_throughput(
-    memory: Annotated[QuantityLike, "byte"],
-    memory_per_request: Annotated[QuantityLike, "byte/request"],
-    time_in_system: Annotated[QuantityLike, "s"],
+    memory: Annotated[QuantityLike, "byte", "M"],
+    memory_per_request: Annotated[QuantityLike, "byte/request", "m"],
+    time_in_system: Annotated[QuantityLike, "s", "W"],
 ) -> Annotated[Quantity, "request/s"]:
     """Rate at which a memory of that size fills up with requests in flight.
 
@@ -124,8 +127,8 @@ def max_throughput(
 
 @law
 def bytes_in_flight(
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Little's law for bytes: how much must be under way at a time to keep a memory or a link busy.
 
@@ -143,9 +146,9 @@ def bytes_in_flight(
 
 @law
 def server_utilization(
-    arrival_rate: Annotated[QuantityLike, "request/s", NON_NEGATIVE],
-    service_time: Annotated[QuantityLike, "s"],
-    servers: Annotated[QuantityLike, "request", AT_LEAST_ONE] = 1,
+    arrival_rate: Annotated[QuantityLike, "request/s", "λ", NON_NEGATIVE],
+    service_time: Annotated[QuantityLike, "s", "S"],
+    servers: Annotated[QuantityLike, "request", "c", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, ""]:
     """Share of the time in which a server is busy, of those that serve a request each.
 
@@ -163,8 +166,8 @@ def server_utilization(
 
 @law
 def single_server_time(
-    service_time: Annotated[QuantityLike, "s"],
-    utilization: Annotated[QuantityLike, "", FRACTION],
+    service_time: Annotated[QuantityLike, "s", "S"],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Mean time from arrival to answer with one server: M/M/1.
 
@@ -182,9 +185,9 @@ def single_server_time(
 
 @law
 def single_server_tail(
-    service_time: Annotated[QuantityLike, "s"],
-    utilization: Annotated[QuantityLike, "", FRACTION],
-    beyond: Annotated[QuantityLike, "", POSITIVE_FRACTION],
+    service_time: Annotated[QuantityLike, "s", "S"],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
+    beyond: Annotated[QuantityLike, "", "q", POSITIVE_FRACTION],
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Time from arrival to answer that this share of the requests exceeds: M/M/1.
 
@@ -202,9 +205,9 @@ def single_server_tail(
 
 @law
 def single_server_wait(
-    service_time: Annotated[QuantityLike, "s"],
-    utilization: Annotated[QuantityLike, "", FRACTION],
-    variation: Annotated[QuantityLike, "", NON_NEGATIVE] = 1,
+    service_time: Annotated[QuantityLike, "s", "S"],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
+    variation: Annotated[QuantityLike, "", "v", NON_NEGATIVE] = 1,
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Mean time in the queue of one server whose service times vary in any way: M/G/1.
 
@@ -225,8 +228,8 @@ def single_server_wait(
 
 @law
 def waiting_probability(
-    utilization: Annotated[QuantityLike, "", FRACTION],
-    servers: Annotated[QuantityLike, "", SERVERS],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
+    servers: Annotated[QuantityLike, "", "c", SERVERS],
 ) -> Annotated[Quantity, ""]:
     """Erlang's C formula: the share of requests that find all servers busy, M/M/c.
 
@@ -246,15 +249,15 @@ def waiting_probability(
 
 @law
 def waiting_time(
-    service_time: Annotated[QuantityLike, "s"],
-    utilization: Annotated[QuantityLike, "", FRACTION],
-    servers: Annotated[QuantityLike, "", SERVERS],
+    service_time: Annotated[QuantityLike, "s", "S"],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
+    servers: Annotated[QuantityLike, "", "c", SERVERS],
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Mean time in the one queue of several servers, M/M/c; service comes on top.
 
     Equation: W = C · S / (c · (1 − ρ))
 
-    Assumes what waiting_probability does.
+    C is the waiting_probability, whose assumptions hold here too.
 
     Source: kleinrock1975queueing
 
@@ -267,17 +270,17 @@ def waiting_time(
 
 @law
 def waiting_tail(
-    service_time: Annotated[QuantityLike, "s"],
-    utilization: Annotated[QuantityLike, "", FRACTION],
-    servers: Annotated[QuantityLike, "", SERVERS],
-    beyond: Annotated[QuantityLike, "", POSITIVE_FRACTION],
+    service_time: Annotated[QuantityLike, "s", "S"],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
+    servers: Annotated[QuantityLike, "", "c", SERVERS],
+    beyond: Annotated[QuantityLike, "", "q", POSITIVE_FRACTION],
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Time in the one queue of several servers that this share of the requests exceeds: M/M/c.
 
     Equation: W_q = S / (c · (1 − ρ)) · max(0, ln(C / q))
 
-    Zero where fewer than that share wait at all. First come, first served; assumes what
-    waiting_probability does.
+    Zero where fewer than that share wait at all. First come, first served; C is the
+    waiting_probability, whose assumptions hold here too.
 
     Source: kleinrock1975queueing
 

@@ -1,24 +1,31 @@
 """The roofline: what bounds a computation, the machine's arithmetic or its memory.
 
-Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; execution_time (the iron
-law, nothing overlaps) and execution_time_overlapped (everything does). Workloads: gemm and
-elementwise, with the laws for their operations and traffic.
+Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; compute_time, and the
+efficiency that a measured time means; execution_time (the iron law, nothing overlaps) and
+execution_time_overlapped (everything does). Workloads: gemm and elementwise, with the laws for
+their operations and traffic.
 """
+
+# Long for its docstrings: laws, each with its equation and example.
+# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Annotated, Any
 
-from calc.core.elementwise import divide_or_infinity, maximum, minimum, where
+from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
-from calc.core.units import Label, Quantity, QuantityLike
+from calc.core.units import Label, Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.hardware import Accelerator, check_device
 
 
 @law
 def arithmetic_intensity(
-    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
-    traffic: Annotated[QuantityLike, "byte"],
+    operations: Annotated[QuantityLike, "FLOP", "O", NON_NEGATIVE],
+    traffic: Annotated[QuantityLike, "byte", "D_vol"],
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Operations done for each byte moved between memory and the chip.
 
@@ -36,8 +43,8 @@ def arithmetic_intensity(
 
 @law
 def ridge_point(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """The intensity from which a machine is bound by arithmetic and no longer by memory.
 
@@ -53,9 +60,9 @@ def ridge_point(
 
 @law
 def attainable(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    intensity: Annotated[QuantityLike, "FLOP/byte", "I", NON_NEGATIVE],
 ) -> Annotated[Quantity, "FLOP/s"]:
     """The rate that neither roof lets a computation exceed.
 
@@ -73,9 +80,9 @@ def attainable(
 
 @law
 def bound(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    intensity: Annotated[QuantityLike, "FLOP/byte", "I", NON_NEGATIVE],
 ) -> Label:
     """Which roof is the lower one: "memory" or "compute" (an array of them for arrays).
 
@@ -91,9 +98,9 @@ def bound(
 
 @law
 def utilization(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    intensity: Annotated[QuantityLike, "FLOP/byte", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    intensity: Annotated[QuantityLike, "FLOP/byte", "I", NON_NEGATIVE],
 ) -> Annotated[Quantity, ""]:
     """The largest fraction of its peak that a machine can reach at this intensity.
 
@@ -108,13 +115,54 @@ def utilization(
 
 
 @law
+def compute_time(
+    operations: Annotated[QuantityLike, "FLOP", "O", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    efficiency: Annotated[QuantityLike, "", "η", POSITIVE_FRACTION] = 1.0,
+) -> Annotated[Quantity, "s"]:
+    """Time of the arithmetic alone, at this share of the peak.
+
+    Equation: T = O / (R_peak · η)
+
+    Assumes that operands are at hand; `links.transfer_time` is the time of the traffic alone.
+
+    Source: hennessy2019architecture
+
+    >>> print(compute_time("137.4 GFLOP", "989 TFLOP/s"))
+    138.9 µs
+    """
+    return operations / (peak * efficiency)
+
+
+@law
+def efficiency(
+    operations: Annotated[QuantityLike, "FLOP", "O", NON_NEGATIVE],
+    time: Annotated[QuantityLike, "s", "T"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+) -> Annotated[Quantity, ""]:
+    """Rate that a measured time means, over the peak: what the machine achieved.
+
+    Equation: η = O / (T · R_peak)
+
+    Above 1 the inputs contradict each other: operations counted that were not done, or a time that
+    stopped before they were.
+
+    Source: williams2009roofline
+
+    >>> print(efficiency("137.4 GFLOP", "200 us", "989 TFLOP/s").to("%"))
+    69.46%
+    """
+    return operations / (time * peak)
+
+
+@law
 def execution_time(
-    traffic: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    efficiency: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE] = "0 s",
+    traffic: Annotated[QuantityLike, "byte", "D_vol", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    operations: Annotated[QuantityLike, "FLOP", "O", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    efficiency: Annotated[QuantityLike, "", "η", POSITIVE_FRACTION] = 1.0,
+    latency: Annotated[QuantityLike, "s", "L_lat", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of a step whose traffic, arithmetic and latency follow one another: the iron law.
 
@@ -132,12 +180,12 @@ def execution_time(
 
 @law
 def execution_time_overlapped(
-    traffic: Annotated[QuantityLike, "byte", NON_NEGATIVE],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    operations: Annotated[QuantityLike, "FLOP", NON_NEGATIVE],
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    efficiency: Annotated[QuantityLike, "", POSITIVE_FRACTION] = 1.0,
-    latency: Annotated[QuantityLike, "s", NON_NEGATIVE] = "0 s",
+    traffic: Annotated[QuantityLike, "byte", "D_vol", NON_NEGATIVE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    operations: Annotated[QuantityLike, "FLOP", "O", NON_NEGATIVE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    efficiency: Annotated[QuantityLike, "", "η", POSITIVE_FRACTION] = 1.0,
+    latency: Annotated[QuantityLike, "s", "L_lat", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of a step whose traffic and arithmetic overlap perfectly; latency is still paid.
 
@@ -156,10 +204,10 @@ def execution_time_overlapped(
 
 @law
 def gemm_operations(
-    m: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    n: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    k: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of a matrix product (m × k) · (k × n): a multiply and an add for each term.
 
@@ -170,15 +218,15 @@ def gemm_operations(
     >>> print(gemm_operations(4096, 4096, 4096))
     137.4 GFLOP
     """
-    return operations_per_term * m * n * k
+    return _per_term * m * n * k
 
 
 @law
 def gemm_traffic(
-    m: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    n: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    k: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"],
+    m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that a matrix product must move: each input read once, the output written once.
 
@@ -196,9 +244,9 @@ def gemm_traffic(
 
 @law
 def weights_only_intensity(
-    batch: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    batch: Annotated[QuantityLike, "", "B", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Intensity of a layer applied to a batch, when only its weights count as traffic.
 
@@ -212,14 +260,14 @@ def weights_only_intensity(
     >>> print(weights_only_intensity(64, "2 byte"))
     64 FLOP/byte
     """
-    return operations_per_term * batch / element_size
+    return _per_term * batch / element_size
 
 
 @law
 def critical_batch_by_weights(
-    ridge_point: Annotated[QuantityLike, "FLOP/byte"],
-    element_size: Annotated[QuantityLike, "byte"],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, ""]:
     """Batch at which a layer reaches the ridge point, when only its weights count as traffic.
 
@@ -230,16 +278,16 @@ def critical_batch_by_weights(
     >>> print(critical_batch_by_weights("153 FLOP/byte", "2 byte"))
     153
     """
-    return ridge_point * element_size / operations_per_term
+    return ridge_point * element_size / _per_term
 
 
 @law
 def critical_batch(
-    ridge_point: Annotated[QuantityLike, "FLOP/byte"],
-    inputs: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    outputs: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"],
-    operations_per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
+    inputs: Annotated[QuantityLike, "", "i", AT_LEAST_ONE],
+    outputs: Annotated[QuantityLike, "", "o", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
 
@@ -254,18 +302,18 @@ def critical_batch(
     165.4
     """
     reach = ridge_point * element_size
-    margin = operations_per_term * inputs * outputs - reach * (inputs + outputs)
+    margin = _per_term * inputs * outputs - reach * (inputs + outputs)
     return divide_or_infinity(reach * inputs * outputs, maximum(margin, 0 * margin))
 
 
 @law
 def elementwise_operations(
-    elements: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    operations_per_element: Annotated[QuantityLike, "FLOP"] = "1 FLOP",
+    elements: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    operations_per_element: Annotated[QuantityLike, "FLOP", "o"] = "1 FLOP",
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of a function applied to every element.
 
-    Equation: O = elements · operations per element
+    Equation: O = n · o
 
     Source: williams2009roofline
 
@@ -277,13 +325,13 @@ def elementwise_operations(
 
 @law
 def elementwise_traffic(
-    elements: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    arrays: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    element_size: Annotated[QuantityLike, "byte"],
+    elements: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    arrays: Annotated[QuantityLike, "", "a", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes moved by a function applied to every element: so many arrays read or written in full.
 
-    Equation: D_vol = elements · arrays · size
+    Equation: D_vol = n · a · size
 
     Assumes that no array stays on the chip from the kernel before: fusion is what removes an array
     here.
@@ -308,8 +356,94 @@ class Workload:
         """Arithmetic intensity of the workload."""
         return arithmetic_intensity(self.operations, self.traffic)
 
+    def on(self, device: Accelerator, dtype: str) -> StepTime:
+        """Its time on a device that computes in this format.
+
+        >>> from calc import hardware
+        >>> step = gemm(4096, 4096, 4096).on(hardware.H100, "fp16")
+        >>> print(step.lower, step.upper, step.bound)
+        139.0 µs 169.0 µs compute
+        """
+        check_device(device)
+        return self.between(device.peak(dtype), device.memory_bandwidth)
+
+    def between(self, peak: Quantity, bandwidth: Quantity) -> StepTime:
+        """Its time between two roofs: that of arithmetic, and that of memory."""
+        return StepTime(
+            {
+                "compute": (self.operations / peak).to("s"),
+                "memory": (self.traffic / bandwidth).to("s"),
+            },
+            self.operations,
+            peak,
+            self.traffic,
+        )
+
     def __add__(self, other: Workload) -> Workload:
         return Workload(self.operations + other.operations, self.traffic + other.traffic)
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """The time of a step in parts, each by itself at its full rate, and what the step does.
+
+    A part has the name of what it keeps busy: compute, memory, links. The step takes `lower` where
+    all of them overlap, and `upper` where none does. What a caller does not count, bytes of memory
+    or tokens, is zero.
+    """
+
+    parts: dict[str, Quantity]
+    operations: Quantity
+    peak: Quantity
+    traffic: Quantity = field(default_factory=lambda: quantity(0, "byte"))
+    tokens: Quantity = field(default_factory=lambda: quantity(0, "token"))
+
+    @property
+    def lower(self) -> Quantity:
+        """The longest part, if all others hide behind it: no program is faster."""
+        return quantity(reduce(maximum, self._seconds), "s")
+
+    @property
+    def upper(self) -> Quantity:
+        """All parts, one after the other."""
+        return quantity(sum(self._seconds), "s")
+
+    @property
+    def bound(self) -> Any:
+        """The part that takes longest, by its name (an array of names for arrays)."""
+        return choose(tuple(self.parts), self.longest)
+
+    @property
+    def longest(self) -> Any:
+        """The place of that part among all; of equal ones the first."""
+        first, *others = self._seconds
+        place: Any = where(first < 0, 1, 0)  # 0, or an array of it
+        for number, each in enumerate(others, start=1):
+            place = where(each > first, number, place)
+            first = maximum(each, first)
+        return place
+
+    @property
+    def rate(self) -> Quantity:
+        """Operations per second at `lower`, which no roof exceeds."""
+        rate: Quantity = (self.operations / self.lower).to("FLOP/s")
+        return rate
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second at `lower`."""
+        throughput: Quantity = (self.tokens / self.lower).to("token/s")
+        return throughput
+
+    @property
+    def mfu(self) -> tuple[Quantity, Quantity]:
+        """Model FLOP utilisation at the upper and at the lower bound of the time."""
+        work = self.operations / self.peak
+        return (work / self.upper).to(""), (work / self.lower).to("")
+
+    @property
+    def _seconds(self) -> list[Any]:
+        return [each.m_as("s") for each in self.parts.values()]
 
 
 def gemm(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, read_record, read_toml
 from calc.core.units import Quantity
 
@@ -142,7 +143,8 @@ class Run:
 
     def publishes(self, name: str) -> bool:
         """Whether the report gives a number such as "device_time"."""
-        return name in self.records and self.records[name].published is not None
+        record = self.records.get(name) if isinstance(name, str) else None
+        return record is not None and record.published is not None
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:
@@ -160,16 +162,22 @@ def names() -> tuple[str, ...]:
 
 
 def get(key: str) -> Run:
-    """The run of that key.
+    """The run of that key or name; case, spaces, "-", "_" and "." do not matter.
 
     >>> print(get("llama-3-1-405b").device_time)
     3.084e7 h
     """
-    if key not in _runs():
-        raise InputError(
-            f"there is no training run {abbreviated(key)}; there is {', '.join(_runs())}"
-        )
-    return _runs()[key]
+    return _runs()[resolve("training run", key, _spellings())]
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no run has it."""
+    return _spellings().get(squeezed(name))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return spellings({key: (run.name,) for key, run in _runs().items()})
 
 
 @cache

@@ -1,26 +1,38 @@
 """Parallel speedup: what a serial part leaves of it.
 
-Laws: amdahl and amdahl_limit (a fixed problem), gustafson (a problem that grows with the machine),
-the conversion between their two serial fractions, which are not the same number, and
-serial_fraction, which finds Amdahl's from a measured speedup. time_saved is Amdahl's law for a part
-that becomes faster, and combined_speedup for several parts.
+Laws: amdahl, its slope and its limit (a fixed problem), gustafson (a problem that grows with the
+machine), the conversion between their two serial fractions, which are not the same number, and
+serial_fraction and scaled_serial_fraction, which find each from a measured speedup. time_saved is
+Amdahl's law for a part that becomes faster, part_speedup its inverse, and combined_speedup for
+several parts. universal_scalability adds what processors that must agree say to each other.
 """
+
+# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
-from calc.core.elementwise import divide_or_infinity
-from calc.core.errors import InputError
-from calc.core.law import ABOVE_ONE, AT_LEAST_ONE, FRACTION, MAY_BE_INFINITE, law
+from calc.core.arguments import listed
+from calc.core.elementwise import divide_or_infinity, largest, maximum
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import (
+    ABOVE_ONE,
+    AT_LEAST_ONE,
+    FRACTION,
+    MAY_BE_INFINITE,
+    NON_NEGATIVE,
+    POSITIVE_FRACTION,
+    law,
+)
 from calc.core.units import Quantity, QuantityLike, quantity
 
 
 @law
 def amdahl(
-    serial_fraction: Annotated[QuantityLike, "", FRACTION],
-    processors: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    serial_fraction: Annotated[QuantityLike, "", "s", FRACTION],
+    processors: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Speedup of a fixed problem on n processors.
 
@@ -39,7 +51,7 @@ def amdahl(
 
 @law
 def amdahl_limit(
-    serial_fraction: Annotated[QuantityLike, "", FRACTION],
+    serial_fraction: Annotated[QuantityLike, "", "s", FRACTION],
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Speedup that no number of processors exceeds; infinite where nothing is serial.
 
@@ -54,9 +66,26 @@ def amdahl_limit(
 
 
 @law
+def amdahl_slope(
+    serial_fraction: Annotated[QuantityLike, "", "s", FRACTION],
+    processors: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Speedup that one more processor adds to n, on a fixed problem: the slope of Amdahl's law.
+
+    Equation: S'(n) = (1 − s) / (1 + s · (n − 1))²
+
+    Source: amdahl1967validity
+
+    >>> print(amdahl_slope(0.05, 8))
+    0.5213
+    """
+    return (1 - serial_fraction) / (1 + serial_fraction * (processors - 1)) ** 2
+
+
+@law
 def gustafson(
-    serial_fraction: Annotated[QuantityLike, "", FRACTION],
-    processors: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    serial_fraction: Annotated[QuantityLike, "", "s", FRACTION],
+    processors: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Scaled speedup on n processors: how much longer one would take for the larger problem.
 
@@ -74,8 +103,8 @@ def gustafson(
 
 @law
 def serial_fraction_of_serial_run(
-    parallel_run_fraction: Annotated[QuantityLike, "", FRACTION],
-    processors: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    parallel_run_fraction: Annotated[QuantityLike, "", "s_G", FRACTION],
+    processors: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Amdahl's serial fraction of the run whose Gustafson fraction is given.
 
@@ -92,8 +121,8 @@ def serial_fraction_of_serial_run(
 
 @law
 def serial_fraction_of_parallel_run(
-    serial_run_fraction: Annotated[QuantityLike, "", FRACTION],
-    processors: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    serial_run_fraction: Annotated[QuantityLike, "", "s_A", FRACTION],
+    processors: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Gustafson's serial fraction of the run whose Amdahl fraction is given.
 
@@ -110,8 +139,8 @@ def serial_fraction_of_parallel_run(
 
 @law
 def serial_fraction(
-    speedup: Annotated[QuantityLike, ""],
-    processors: Annotated[QuantityLike, "", ABOVE_ONE],
+    speedup: Annotated[QuantityLike, "", "S"],
+    processors: Annotated[QuantityLike, "", "n", ABOVE_ONE],
 ) -> Annotated[Quantity, ""]:
     """Serial fraction of the serial run that would explain a measured speedup (Karp and Flatt).
 
@@ -129,9 +158,89 @@ def serial_fraction(
 
 
 @law
+def scaled_serial_fraction(
+    speedup: Annotated[QuantityLike, "", "S"],
+    processors: Annotated[QuantityLike, "", "n", ABOVE_ONE],
+) -> Annotated[Quantity, ""]:
+    """Serial fraction of the parallel run that would explain a scaled speedup: Gustafson, inverted.
+
+    Equation: s = (n − S) / (n − 1)
+
+    Negative where the speedup is above n.
+
+    Source: gustafson1988reevaluating
+
+    >>> print(scaled_serial_fraction(950, 1000).to("%"))
+    5.005%
+    """
+    return (processors - speedup) / (processors - 1)
+
+
+@law
+def universal_scalability(
+    processors: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    contention: Annotated[QuantityLike, "", "σ", FRACTION],
+    coherency: Annotated[QuantityLike, "", "κ", NON_NEGATIVE],
+) -> Annotated[Quantity, ""]:
+    """Speedup on n processors that queue for what they share and keep it consistent (Gunther).
+
+    Equation: S = n / (1 + σ · (n − 1) + κ · n · (n − 1))
+
+    σ is Amdahl's serial fraction; κ is the work of each pair of processors to agree, for which the
+    speedup falls again beyond most_useful_processors.
+
+    Source: gunther2007guerrilla
+
+    >>> print(universal_scalability(96, 0.0277, 0.000104))
+    20.96
+    """
+    others = processors - 1
+    return processors / (1 + contention * others + coherency * processors * others)
+
+
+@law
+def most_useful_processors(
+    contention: Annotated[QuantityLike, "", "σ", FRACTION],
+    coherency: Annotated[QuantityLike, "", "κ", NON_NEGATIVE],
+) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
+    """Processors beyond which more make the whole slower, by universal scalability.
+
+    Equation: n* = √((1 − σ) / κ)
+
+    Infinite where nothing must agree; below 1, any second processor is one too many.
+
+    Source: gunther2007guerrilla
+
+    >>> print(most_useful_processors(0.0277, 0.000104))
+    96.69
+    """
+    return divide_or_infinity(1 - contention, coherency) ** 0.5
+
+
+@law
+def part_speedup(
+    fraction: Annotated[QuantityLike, "", "f", POSITIVE_FRACTION],
+    speedup: Annotated[QuantityLike, "", "S"],
+) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
+    """How many times as fast a fraction of the time must become, for the whole to gain this much.
+
+    Equation: s = f / (1 / S − (1 − f))
+
+    Infinite where that is not positive: no speedup of the part is enough.
+
+    Source: amdahl1967validity
+
+    >>> print(part_speedup(0.6, 5 / 3))
+    3
+    """
+    margin = 1 / speedup - (1 - fraction)
+    return divide_or_infinity(fraction, maximum(margin, 0 * margin))
+
+
+@law
 def time_saved(
-    fraction: Annotated[QuantityLike, "", FRACTION],
-    speedup: Annotated[QuantityLike, ""],
+    fraction: Annotated[QuantityLike, "", "f", FRACTION],
+    speedup: Annotated[QuantityLike, "", "s"],
 ) -> Annotated[Quantity, ""]:
     """Share of the whole time that is saved where a fraction of it becomes so many times as fast.
 
@@ -163,17 +272,18 @@ def combined_speedup(
     >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
     2.308
     """
-    given = [(quantity(fraction, ""), speedup) for fraction, speedup in levers]
+    pairs = [listed("combined_speedup(): a lever", each) for each in listed("levers", levers)]
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        raise InputError(
+            "combined_speedup(): a lever is a pair, its fraction of the time and its speedup;"
+            f" got {abbreviated(wrong[0])}"
+        )
+    given = [(quantity(fraction, ""), speedup) for fraction, speedup in pairs]
     covered = sum((fraction for fraction, _ in given), quantity(0, ""))
-    if _largest(covered) > 1 + 1e-12:
+    if largest(covered) > 1 + 1e-12:
         raise InputError(
             f"combined_speedup(): the fractions are parts of one time and sum to 1 at most; these"
             f" sum to {covered}"
         )
     saved = sum((time_saved(*lever) for lever in given), quantity(0, ""))
     return 1 / (1 - saved)
-
-
-def _largest(fractions: Any) -> float:
-    magnitude = fractions.m_as("")
-    return float(magnitude.max() if getattr(magnitude, "size", 0) else magnitude)

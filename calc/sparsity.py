@@ -1,17 +1,20 @@
 """Sparse storage: the bytes of a matrix whose zeros are left out, and where that begins to pay."""
 
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from typing import Annotated
 
 from calc.core.law import NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
+from calc.formats import ELEMENT_SIZE
 
 
 @law
 def dense_storage(
-    elements: Annotated[QuantityLike, "", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte"],
+    elements: Annotated[QuantityLike, "", "N", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
 ) -> Annotated[Quantity, "byte"]:
     """Memory of a matrix that is stored in full: a zero takes as much room as any other number.
 
@@ -27,11 +30,11 @@ def dense_storage(
 
 @law
 def csr_storage(
-    nonzeros: Annotated[QuantityLike, "", NON_NEGATIVE],
-    rows: Annotated[QuantityLike, "", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte"],
-    index_size: Annotated[QuantityLike, "byte"] = "16 bit",
-    pointer_size: Annotated[QuantityLike, "byte"] = "32 bit",
+    nonzeros: Annotated[QuantityLike, "", "z", NON_NEGATIVE],
+    rows: Annotated[QuantityLike, "", "r", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
+    index_size: Annotated[QuantityLike, "byte", "m_i"] = "16 bit",
+    pointer_size: Annotated[QuantityLike, "byte", "m_p"] = "32 bit",
 ) -> Annotated[Quantity, "byte"]:
     """Memory in compressed sparse rows: each nonzero with its column, and where each row begins.
 
@@ -47,10 +50,10 @@ def csr_storage(
 
 @law
 def bitmask_storage(
-    nonzeros: Annotated[QuantityLike, "", NON_NEGATIVE],
-    elements: Annotated[QuantityLike, "", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte"],
-    mask_size: Annotated[QuantityLike, "byte"] = "1 bit",
+    nonzeros: Annotated[QuantityLike, "", "z", NON_NEGATIVE],
+    elements: Annotated[QuantityLike, "", "N", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
+    mask_size: Annotated[QuantityLike, "byte", "m_b"] = "1 bit",
 ) -> Annotated[Quantity, "byte"]:
     """Memory with a mask of one bit for each element, and the nonzeros one after the other.
 
@@ -66,8 +69,8 @@ def bitmask_storage(
 
 @law
 def csr_crossover(
-    element_size: Annotated[QuantityLike, "byte"],
-    index_size: Annotated[QuantityLike, "byte"] = "16 bit",
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
+    index_size: Annotated[QuantityLike, "byte", "m_i"] = "16 bit",
 ) -> Annotated[Quantity, ""]:
     """Share of zeros above which compressed sparse rows take less room than the full matrix.
 
@@ -85,8 +88,8 @@ def csr_crossover(
 
 @law
 def bitmask_crossover(
-    element_size: Annotated[QuantityLike, "byte"],
-    mask_size: Annotated[QuantityLike, "byte"] = "1 bit",
+    element_size: Annotated[QuantityLike, "byte", "m", ELEMENT_SIZE],
+    mask_size: Annotated[QuantityLike, "byte", "m_b"] = "1 bit",
 ) -> Annotated[Quantity, ""]:
     """Share of zeros above which a bitmask and the nonzeros take less room than the full matrix.
 

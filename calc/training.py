@@ -1,5 +1,8 @@
 """Training and inference of dense models: work, time, utilisation, tokens, failures, memory."""
 
+# Long for its docstrings: laws, each with its equation and example.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 import math
@@ -7,17 +10,17 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from calc import constants
-from calc.core.elementwise import expm1, where
-from calc.core.errors import InputError, abbreviated
+from calc.core.elementwise import expm1, floor, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.core.names import resolve, spellings
 from calc.core.units import Quantity, QuantityLike, quantity
 
 
 @law
 def training_flops(
-    parameters: Annotated[QuantityLike, "param"],
-    tokens: Annotated[QuantityLike, "token"],
-    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_training"),
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens: Annotated[QuantityLike, "token", "D"],
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations to train a dense model: 2 forward and 4 backward for each parameter and token.
 
@@ -36,9 +39,9 @@ def training_flops(
 
 @law
 def inference_flops(
-    parameters: Annotated[QuantityLike, "param"],
-    tokens: Annotated[QuantityLike, "token"] = 1,
-    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_inference"),
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens: Annotated[QuantityLike, "token", "D"] = 1,
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of a forward pass: a multiply and an add for each parameter and token.
 
@@ -56,12 +59,12 @@ def inference_flops(
 
 @law
 def training_time(
-    parameters: Annotated[QuantityLike, "param"],
-    tokens: Annotated[QuantityLike, "token"],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    mfu: Annotated[QuantityLike, "", POSITIVE_FRACTION],
-    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_training"),
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens: Annotated[QuantityLike, "token", "D"],
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    mfu: Annotated[QuantityLike, "", "U", POSITIVE_FRACTION],
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
 ) -> Annotated[Quantity, "s"]:
     """Time to train on so many devices, each at the given fraction of its dense peak.
 
@@ -80,12 +83,12 @@ def training_time(
 
 @law
 def mfu(
-    parameters: Annotated[QuantityLike, "param"],
-    tokens: Annotated[QuantityLike, "token"],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    time: Annotated[QuantityLike, "s"],
-    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_training"),
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens: Annotated[QuantityLike, "token", "D"],
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    time: Annotated[QuantityLike, "s", "T"],
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
 ) -> Annotated[Quantity, ""]:
     """Model FLOP utilisation: the fraction of the peak that the model's own operations account for.
 
@@ -103,9 +106,72 @@ def mfu(
 
 
 @law
+def mfu_of_operations(
+    operations: Annotated[QuantityLike, "FLOP", "C"],
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    time: Annotated[QuantityLike, "s", "T"],
+) -> Annotated[Quantity, ""]:
+    """Model FLOP utilisation where the operations of the whole run are known, attention included.
+
+    Equation: U = C / (N · R_peak · T)
+
+    With the operations of every recomputation it is the utilisation of the hardware (HFU).
+
+    Source: chowdhery2023palm
+
+    >>> print(mfu_of_operations("3.8e25 FLOP", 16384, "989 TFLOP/s", "70 day").to("%"))
+    38.78%
+    """
+    return operations / (devices * peak * time)
+
+
+@law
+def devices_needed(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens: Annotated[QuantityLike, "token", "D"],
+    time: Annotated[QuantityLike, "s", "T"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    mfu: Annotated[QuantityLike, "", "U", POSITIVE_FRACTION],
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
+) -> Annotated[Quantity, ""]:
+    """Whole devices that train within this time, each at the given fraction of its dense peak.
+
+    Equation: N = ⌈6 · P · D / (T · R_peak · U)⌉
+
+    Assumes what training_time does: no time is lost, and U does not fall as N grows.
+
+    Source: kaplan2020scaling
+
+    >>> print(devices_needed("70B param", "15T token", "30 day", "989 TFLOP/s", 0.4))
+    6144
+    """
+    return -floor(-work * parameters * tokens / (time * peak * mfu))
+
+
+@law
+def time_at_throughput(
+    tokens: Annotated[QuantityLike, "token", "D", NON_NEGATIVE],
+    throughput: Annotated[QuantityLike, "token/s", "R"],
+) -> Annotated[Quantity, "s"]:
+    """Time that so many tokens take at a rate that was measured.
+
+    Equation: T = D / R
+
+    Assumes the rate of the whole machine, the same from the first token to the last.
+
+    Source: narayanan2021efficient
+
+    >>> print(time_at_throughput("1T token", "400K token/s").to("day"))
+    28.94 day
+    """
+    return tokens / throughput
+
+
+@law
 def attention_overhead(
-    context: Annotated[QuantityLike, "", NON_NEGATIVE],
-    width: Annotated[QuantityLike, ""],
+    context: Annotated[QuantityLike, "", "T", NON_NEGATIVE],
+    width: Annotated[QuantityLike, "", "d"],
 ) -> Annotated[Quantity, ""]:
     """Operations of attention over the context, for each one of 6 · P · D.
 
@@ -124,8 +190,8 @@ def attention_overhead(
 
 @law
 def compute_optimal_tokens(
-    parameters: Annotated[QuantityLike, "param"],
-    tokens_per_parameter: Annotated[QuantityLike, "token/param"] = constants.get(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens_per_parameter: Annotated[QuantityLike, "token/param", "r"] = constants.get(
         "tokens_per_parameter_optimal"
     ),
 ) -> Annotated[Quantity, "token"]:
@@ -145,11 +211,11 @@ def compute_optimal_tokens(
 
 @law
 def compute_optimal_parameters(
-    operations: Annotated[QuantityLike, "FLOP"],
-    tokens_per_parameter: Annotated[QuantityLike, "token/param"] = constants.get(
+    operations: Annotated[QuantityLike, "FLOP", "C"],
+    tokens_per_parameter: Annotated[QuantityLike, "token/param", "r"] = constants.get(
         "tokens_per_parameter_optimal"
     ),
-    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_training"),
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
 ) -> Annotated[Quantity, "param"]:
     """Size of the model that makes the best of so many operations of training.
 
@@ -165,19 +231,21 @@ def compute_optimal_parameters(
 
 @law
 def pretraining_loss(
-    parameters: Annotated[QuantityLike, "param"],
-    tokens: Annotated[QuantityLike, "token"],
-    irreducible: Annotated[QuantityLike, "", NON_NEGATIVE] = constants.get("loss_irreducible"),
-    parameters_coefficient: Annotated[QuantityLike, ""] = constants.get("coefficient_parameters"),
-    parameters_exponent: Annotated[QuantityLike, "", POSITIVE_FRACTION] = constants.get(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    tokens: Annotated[QuantityLike, "token", "D"],
+    irreducible: Annotated[QuantityLike, "", "E", NON_NEGATIVE] = constants.get("loss_irreducible"),
+    parameters_coefficient: Annotated[QuantityLike, "", "A"] = constants.get(
+        "coefficient_parameters"
+    ),
+    parameters_exponent: Annotated[QuantityLike, "", "α", POSITIVE_FRACTION] = constants.get(
         "exponent_parameters"
     ),
-    tokens_coefficient: Annotated[QuantityLike, ""] = constants.get("coefficient_tokens"),
-    tokens_exponent: Annotated[QuantityLike, "", POSITIVE_FRACTION] = constants.get(
+    tokens_coefficient: Annotated[QuantityLike, "", "B"] = constants.get("coefficient_tokens"),
+    tokens_exponent: Annotated[QuantityLike, "", "β", POSITIVE_FRACTION] = constants.get(
         "exponent_tokens"
     ),
-    one_parameter: Annotated[QuantityLike, "param"] = 1,
-    one_token: Annotated[QuantityLike, "token"] = 1,
+    _parameter: Annotated[QuantityLike, "param"] = 1,
+    _token: Annotated[QuantityLike, "token"] = 1,
 ) -> Annotated[Quantity, ""]:
     """Loss of a language model of this size after so many tokens, in nats a token.
 
@@ -190,14 +258,14 @@ def pretraining_loss(
     >>> print(pretraining_loss("70B param", "1.4T token"))
     1.937
     """
-    by_size = parameters_coefficient * (one_parameter / parameters) ** parameters_exponent
-    return irreducible + by_size + tokens_coefficient * (one_token / tokens) ** tokens_exponent
+    by_size = parameters_coefficient * (_parameter / parameters) ** parameters_exponent
+    return irreducible + by_size + tokens_coefficient * (_token / tokens) ** tokens_exponent
 
 
 @law
 def checkpoint_interval_first_order(
-    checkpoint_time: Annotated[QuantityLike, "s"],
-    time_between_failures: Annotated[QuantityLike, "s"],
+    checkpoint_time: Annotated[QuantityLike, "s", "δ"],
+    time_between_failures: Annotated[QuantityLike, "s", "M"],
 ) -> Annotated[Quantity, "s"]:
     """Time from one checkpoint to the next that loses least to both checkpoints and failures.
 
@@ -216,8 +284,8 @@ def checkpoint_interval_first_order(
 
 @law
 def checkpoint_interval(
-    checkpoint_time: Annotated[QuantityLike, "s"],
-    time_between_failures: Annotated[QuantityLike, "s"],
+    checkpoint_time: Annotated[QuantityLike, "s", "δ"],
+    time_between_failures: Annotated[QuantityLike, "s", "M"],
 ) -> Annotated[Quantity, "s"]:
     """Work between checkpoints that loses least, where failures are not so rare.
 
@@ -239,8 +307,8 @@ def checkpoint_interval(
 
 @law
 def time_between_failures(
-    device_time_between_failures: Annotated[QuantityLike, "s"],
-    devices: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    device_time_between_failures: Annotated[QuantityLike, "s", "M_device"],
+    devices: Annotated[QuantityLike, "", "N", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "s"]:
     """Mean time between failures of a machine that stops with any one of its devices.
 
@@ -258,10 +326,10 @@ def time_between_failures(
 
 @law
 def goodput(
-    interval: Annotated[QuantityLike, "s"],
-    checkpoint_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    restart_time: Annotated[QuantityLike, "s", NON_NEGATIVE],
-    time_between_failures: Annotated[QuantityLike, "s"],
+    interval: Annotated[QuantityLike, "s", "τ"],
+    checkpoint_time: Annotated[QuantityLike, "s", "δ", NON_NEGATIVE],
+    restart_time: Annotated[QuantityLike, "s", "R", NON_NEGATIVE],
+    time_between_failures: Annotated[QuantityLike, "s", "M"],
 ) -> Annotated[Quantity, ""]:
     """Share of the time that goes into work which lasts, between checkpoints and failures.
 
@@ -285,8 +353,8 @@ def goodput(
 
 @law
 def model_memory(
-    parameters: Annotated[QuantityLike, "param"],
-    bytes_per_parameter: Annotated[QuantityLike, "byte/param"],
+    parameters: Annotated[QuantityLike, "param", "P"],
+    bytes_per_parameter: Annotated[QuantityLike, "byte/param", "b"],
 ) -> Annotated[Quantity, "byte"]:
     """Memory that a model's state takes, activations and caches not included.
 
@@ -344,6 +412,5 @@ def recipe(name: str) -> Recipe:
     >>> print(recipe("adam-mixed").bytes_per_parameter)
     16 byte/param
     """
-    if not isinstance(name, str) or name not in RECIPES:
-        raise InputError(f"there is no recipe {abbreviated(name)}; there is {', '.join(RECIPES)}")
-    return Recipe(name, {part: constants.get(constant) for part, constant in RECIPES[name].items()})
+    key = resolve("recipe", name, spellings(dict.fromkeys(RECIPES, ())))
+    return Recipe(key, {part: constants.get(constant) for part, constant in RECIPES[key].items()})

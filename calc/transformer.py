@@ -7,17 +7,22 @@ look at the whole context: of models whose layers look back through a window (Mi
 operations and caches are too many where the context is longer than that.
 """
 
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import constants, roofline
+from calc import constants, formats, roofline
 from calc.core.arguments import one_of
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 
@@ -26,8 +31,8 @@ RECOMPUTATIONS = ("none", "selective", "full")
 
 @law
 def projection_flops(
-    parameters: Annotated[QuantityLike, "param"],
-    work: Annotated[QuantityLike, "FLOP/(param·token)"] = constants.get("work_inference"),
+    parameters: Annotated[QuantityLike, "param", "P"],
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's forward pass in matrices of weights: a multiply and an add for each.
 
@@ -46,12 +51,12 @@ def projection_flops(
 
 @law
 def attention_flops(
-    context: Annotated[QuantityLike, "", NON_NEGATIVE],
-    layers: Annotated[QuantityLike, ""],
-    heads: Annotated[QuantityLike, ""],
-    key_width: Annotated[QuantityLike, ""],
-    value_width: Annotated[QuantityLike, ""],
-    work: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's forward pass in scores and weighted values, over its context.
 
@@ -65,12 +70,12 @@ def attention_flops(
     >>> print(attention_flops(4096, 32, 32, 128, 128))
     2.147 GFLOP/token
     """
-    return work * context * layers * heads * (key_width + value_width)
+    return _per_term * context * layers * heads * (key_width + value_width)
 
 
 @law
 def causal_context(
-    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Positions that a token looks at under a causal mask, itself included, on average.
 
@@ -86,8 +91,8 @@ def causal_context(
 
 @law
 def batch_tokens(
-    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, ""]:
     """Tokens that pass through a model at once: the rows of its matrix products.
 
@@ -105,12 +110,12 @@ def batch_tokens(
 
 @law
 def attention_crossover(
-    projections: Annotated[QuantityLike, "FLOP/token"],
-    layers: Annotated[QuantityLike, ""],
-    heads: Annotated[QuantityLike, ""],
-    key_width: Annotated[QuantityLike, ""],
-    value_width: Annotated[QuantityLike, ""],
-    work: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+    projections: Annotated[QuantityLike, "FLOP/token", "F"],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
 ) -> Annotated[Quantity, ""]:
     """Context at which a token's attention takes as many operations as its projections.
 
@@ -123,17 +128,17 @@ def attention_crossover(
     >>> print(attention_crossover("13.2 GFLOP/token", 32, 32, 128, 128))
     25177
     """
-    return projections / (work * layers * heads * (key_width + value_width))
+    return projections / (_per_term * layers * heads * (key_width + value_width))
 
 
 @law
 def kv_bytes_per_token(
-    layers: Annotated[QuantityLike, ""],
-    heads: Annotated[QuantityLike, ""],
-    key_width: Annotated[QuantityLike, ""],
-    value_width: Annotated[QuantityLike, ""],
-    element_size: Annotated[QuantityLike, "byte"],
-    copies: Annotated[QuantityLike, "1/token"] = 1,
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
+    _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, "byte/token"]:
     """Memory of a token's keys and values, one of each in every layer and head that has its own.
 
@@ -148,16 +153,16 @@ def kv_bytes_per_token(
     >>> print(kv_bytes_per_token(32, 8, 128, 128, "2 byte").to("KiB/token"))
     128 KiB/token
     """
-    return copies * layers * heads * (key_width + value_width) * element_size
+    return _per_token * layers * heads * (key_width + value_width) * element_size
 
 
 @law
 def latent_bytes_per_token(
-    layers: Annotated[QuantityLike, ""],
-    latent: Annotated[QuantityLike, ""],
-    rotary_width: Annotated[QuantityLike, "", NON_NEGATIVE],
-    element_size: Annotated[QuantityLike, "byte"],
-    copies: Annotated[QuantityLike, "1/token"] = 1,
+    layers: Annotated[QuantityLike, "", "l"],
+    latent: Annotated[QuantityLike, "", "r"],
+    rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
+    _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, "byte/token"]:
     """Memory of a token in latent attention: what its keys and values are made from in every layer.
 
@@ -168,17 +173,17 @@ def latent_bytes_per_token(
     >>> print(latent_bytes_per_token(61, 512, 64, "2 byte").to("KiB/token"))
     68.62 KiB/token
     """
-    return copies * layers * (latent + rotary_width) * element_size
+    return _per_token * layers * (latent + rotary_width) * element_size
 
 
 @law
 def layer_activations(
-    width: Annotated[QuantityLike, ""],
-    attention_width: Annotated[QuantityLike, ""],
-    feed_forward_width: Annotated[QuantityLike, ""],
-    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
-    mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
-    norms: Annotated[QuantityLike, "", NON_NEGATIVE] = 2,
+    width: Annotated[QuantityLike, "", "d"],
+    attention_width: Annotated[QuantityLike, "", "a"],
+    feed_forward_width: Annotated[QuantityLike, "", "f"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
+    norms: Annotated[QuantityLike, "", "n", NON_NEGATIVE] = 2,
 ) -> Annotated[Quantity, "byte"]:
     """What a layer keeps of one token for the way back, attention scores left out.
 
@@ -200,10 +205,10 @@ def layer_activations(
 
 @law
 def score_activations(
-    context: Annotated[QuantityLike, "", NON_NEGATIVE],
-    heads: Annotated[QuantityLike, ""],
-    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
-    mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    heads: Annotated[QuantityLike, "", "h"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
 ) -> Annotated[Quantity, "byte"]:
     """What a layer keeps of one token's attention scores where nothing is recomputed.
 
@@ -221,16 +226,41 @@ def score_activations(
 
 
 @law
+def fused_attention_intensity(
+    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
+    heads_per_group: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations for each byte of an attention kernel whose scores never leave the chip.
+
+    Equation: I = 2 · g · n · c / ((g · n + c) · s)
+
+    Queries of n tokens, in g heads that share keys and values, look at c positions. Assumes that
+    queries, keys, values and results cross the memory interface once each, which makes it an upper
+    bound, and no mask: under a causal one about half is needed. The width of a head cancels.
+
+    Source: dao2022flashattention
+
+    >>> print(fused_attention_intensity(1, 8192, 8), fused_attention_intensity(8192, 8192, 8))
+    7.992 FLOP/byte 7282 FLOP/byte
+    """
+    rows = heads_per_group * queries
+    return _per_term * rows * context / ((rows + context) * element_size)
+
+
+@law
 def experts_used(
-    experts: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    share: Annotated[QuantityLike, "", FRACTION],
-    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", "s", FRACTION],
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
 ) -> Annotated[Quantity, ""]:
     """Experts that at least one token of a batch is sent to, on average.
 
-    Equation: n = E · (1 − (1 − k / E)^T)
+    Equation: n = E · (1 − (1 − s)^T)
 
-    Assumes that each token chooses its share k / E of the experts by itself, and none is preferred.
+    Assumes that each token chooses its share s of the experts by itself, and none is preferred.
 
     Source: shazeer2017moe
 
@@ -456,7 +486,9 @@ def activation_memory(
     one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)
     tokens = batch_tokens(context, sequences)
     if recomputation == "full":
-        return tokens * model.layers * model.width * quantity(element_size)
+        return (
+            tokens * model.layers * model.width * formats.element_size("element_size", element_size)
+        )
     kept = layer_activations(
         model.width,
         *_kept_widths(model),
@@ -472,12 +504,11 @@ def activation_memory(
 
 def _check(model: Any, context: QuantityLike = 1) -> None:
     check_transformer(model)
-    positions = quantity(context)
-    longest = positions.magnitude.max() if positions.ndim else positions.magnitude
+    longest = largest(quantity(context))
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
-            f" {longest:.0f}"
+            f" {longest:.0f}: model.with_context({longest:.0f}) reads longer"
         )
 
 

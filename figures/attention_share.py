@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import models, transformer
+from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.transformer_arithmetic import Crossover
 from figures import style
@@ -22,6 +23,19 @@ def draw() -> Figure:
         _model(axes, models.get(key))
     axes.set_ylim(5, None)
     return figure
+
+
+def alt() -> str:
+    doubled = (
+        f"{show(transformer.crossover_context(model), digits=2)} for {model.name}"
+        for model in map(models.get, Crossover.keys)
+    )
+    return f"""Log-log plot of the operations of a token's forward pass, in GFLOP, against the
+    positions that the token looks at, from {show(Crossover.shortest)} to {show(Crossover.longest)}.
+    The curve of each model begins level, where its weights are nearly all of the work, and bends
+    upwards until it rises in proportion to the positions. A dot marks where attention costs as much
+    as the weights: at {listed(doubled)}. Beyond the context that a model was made to read, its
+    curve is dotted."""
 
 
 def _model(axes: Axes, model: models.Transformer) -> None:

@@ -7,12 +7,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from calc.core.units import quantity
+from calc.derivations import show
 from calc.derivations.simulating import BudgetCurves, LargestBatch, ReferenceNetwork
 from calc.simulation import estimate_parameter_memory, plan_batches
 from figures import style
 
 # A precision, and the name that stands beside the foot of its curve.
-CURVES = {"float32": "FP32", "float16": "FP16, BF16", "int8": "INT8"}
+CURVES = {"fp32": "FP32", "fp16": "FP16, BF16", "int8": "INT8"}
 
 
 def draw() -> Figure:
@@ -51,7 +52,7 @@ def draw() -> Figure:
             size=style.SMALL,
         )
     budget = LargestBatch.budget.m_as("KiB")
-    for batch, precision in ((LargestBatch.fp32, "float32"), (LargestBatch.fp16, "float16")):
+    for batch, precision in ((LargestBatch.fp32, "fp32"), (LargestBatch.fp16, "fp16")):
         colour = style.PRECISIONS[precision]
         left = style.is_narrow() and batch == LargestBatch.fp16  # the next curve is close
         axes.plot(budget, batch, "o", color=colour, markersize=5)
@@ -74,6 +75,20 @@ def draw() -> Figure:
         size=style.SMALL,
     )
     return figure
+
+
+def alt() -> str:
+    walls = (
+        f"{show(estimate_parameter_memory(ReferenceNetwork.model, precision).to('KiB'), digits=3)} "
+        f"in {name.replace(', ', ' and ')}"
+        for precision, name in CURVES.items()
+    )
+    return f"""Log-log plot of the largest batch against the memory budget, from
+    {show(BudgetCurves.lowest)} to {show(BudgetCurves.highest)}, a curve for each precision. A curve
+    begins at a dotted line, the memory of the parameters: {"; ".join(walls)}. From there it rises
+    steeply, then in proportion to the budget, until it reaches the {show(BudgetCurves.requested)}
+    samples asked for. At {show(LargestBatch.budget)} FP32 holds {show(LargestBatch.fp32)} samples
+    and FP16 {show(LargestBatch.fp16)}."""
 
 
 def _memory(kib: float) -> str:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from calc import formats
+from calc.core.formatting import listed
 from calc.derivations import show
 from calc.formats import Float, Integer
 from figures import style
@@ -47,6 +48,17 @@ def draw() -> Figure:
     _column_names(axes)
     _block(axes, len(ROWS) + 1.3)
     return figure
+
+
+def alt() -> str:
+    floats = (form for form in ROWS if isinstance(form, Float))
+    widths = (f"{form.exponent_bits} and {form.mantissa_bits} in {form.name}" for form in floats)
+    integers = (f"{form.bits} in {form.name}" for form in ROWS if isinstance(form, Integer))
+    return f"""Rows of boxes to the same scale, a box for each bit. Behind the sign bit stand those
+    of the exponent and of the mantissa: {listed(widths)}; the integers, {listed(integers)}, have no
+    such parts. Beside each format stands its range, in FP32 {_range(formats.FP32)}, in FP16
+    {_range(formats.FP16)}. In the last row, to a smaller scale, the {BLOCK.scale.bits} bits of a
+    shared scale stand before {BLOCK.block_size} elements of {BLOCK.element.bits} bits."""
 
 
 def _range(form: Float | Integer) -> str:

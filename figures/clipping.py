@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.derivations import show
 from calc.derivations.quantization import Clipping
 from figures import style
+
+FRACTIONS = numpy.linspace(0.2, 1, 161)  # of the largest value
+CLIP = FRACTIONS * Clipping.largest.magnitude
 
 
 def draw() -> Figure:
@@ -21,11 +27,27 @@ def draw() -> Figure:
     return figure
 
 
-def _panel(axes: Axes, bits: int) -> None:
-    fractions = numpy.linspace(0.2, 1, 161)
-    rounding, clipping = Clipping.errors(bits, fractions)
-    clip = fractions * Clipping.largest.magnitude
+def alt() -> str:
+    (few, _, _, best_few), (many, _, _, best_many) = map(
+        _errors, (Clipping.few_bits, Clipping.many_bits)
+    )
+    return f"""Panels of squared error, as a share of the variance and on a logarithmic axis,
+    against the clip point in standard deviations. Where the clip point rises, rounding error rises
+    and clipping error falls. With {Clipping.few_bits} bits their sum is least at
+    {CLIP[best_few]:.1f}. With {Clipping.many_bits} bits rounding error is
+    {show(few[-1] / many[-1], digits=2)} times as small, and the sum is least at
+    {CLIP[best_many]:.1f}, near the largest value of {show(Clipping.largest, digits=2)}."""
+
+
+def _errors(bits: int) -> tuple[Any, Any, Any, int]:
+    """Errors by rounding, by clipping and in all at each clip point, and where all is least."""
+    rounding, clipping = Clipping.errors(bits, FRACTIONS)
     total = rounding + clipping
+    return rounding, clipping, total, int(total.argmin())
+
+
+def _panel(axes: Axes, bits: int) -> None:
+    clip, (rounding, clipping, total, best) = CLIP, _errors(bits)
     style.log_axis(axes, "y", "")
     axes.plot(clip, rounding, color=style.INK, linewidth=1.2, linestyle=(0, (4, 3)))
     axes.plot(clip[clipping > 0], clipping[clipping > 0], color=style.RED, linewidth=1.4)
@@ -33,7 +55,6 @@ def _panel(axes: Axes, bits: int) -> None:
     axes.set_ylim(1.4e-5, 0.6)
     axes.set_xlabel("Clip point (standard deviations)")
     axes.set_title(f"{bits} bits", size=style.SMALL, weight="bold", loc="left")
-    best = int(total.argmin())
     inside = best < len(clip) - 20
     axes.plot(clip[best], total[best], "o", color=style.INK, markersize=6, zorder=5)
     axes.annotate(

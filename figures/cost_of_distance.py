@@ -5,9 +5,10 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.memory_hierarchy import MemoryHierarchy
+from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
 from figures import style
 
 PANELS = {
@@ -29,10 +30,31 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    ways = []
+    for field, (title, unit, span) in PANELS.items():
+        (_, first), *_, (_, last) = _points(field)
+        ways.append(
+            f"{title.split(' (')[0].lower()} {'rises' if last > first else 'falls'} from "
+            f"{show(first, unit, digits=3)} to {show(last, unit, digits=3)}, a factor of "
+            f"{show(span, digits=2)}"
+        )
+    return f"""Panels of dots on logarithmic axes, with the levels of memory as rows:
+    {listed(level.name for level in _levels())}. Away from the arithmetic, {"; ".join(ways)}."""
+
+
+def _levels() -> list[Level]:
+    return [level for level in MemoryHierarchy.levels if level.latency is not None]
+
+
+def _points(field: str) -> list[tuple[int, Quantity]]:
+    """The rows of the levels whose value is known, and the values."""
+    found = [(row, getattr(level, field)) for row, level in enumerate(_levels())]
+    return [(row, value) for row, value in found if value is not None]
+
+
 def _panel(axes: Axes, field: str, unit: str) -> None:
-    levels = [level for level in MemoryHierarchy.levels if level.latency is not None]
-    found = [(row, getattr(level, field)) for row, level in enumerate(levels)]
-    points: list[tuple[int, Quantity]] = [(row, value) for row, value in found if value is not None]
+    levels, points = _levels(), _points(field)
     rows, values = [row for row, _ in points], [value.m_as(unit) for _, value in points]
     style.log_axis(axes, "x", "", decades=2)
     axes.plot(values, rows, "-", color=style.RED, linewidth=1)

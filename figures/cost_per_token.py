@@ -8,10 +8,14 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calc import inference
+from calc import inference, quantity
+from calc.core.formatting import listed
+from calc.core.units import Quantity
+from calc.derivations import show
 from calc.derivations.cost_and_carbon import TokenPrice
 from figures import style
 
+MILLION = show(quantity(1e6, "token"))
 COLOUR = style.DEVICES["h100"]
 
 
@@ -24,21 +28,41 @@ def draw() -> Figure:
     for axes in (prices, times):
         style.log_axis(axes, "x", "Sequences written at a time")
         axes.set_xlim(1, 12000 if axes is prices else 1200)
-    style.log_axis(prices, "y", "USD for a million tokens")
+    style.log_axis(prices, "y", f"USD for {MILLION}")
     style.log_axis(times, "y", "Time between two tokens (ms)")
     prices.set_ylim(0.005, 5)
     times.set_ylim(1, 100)
     for context in TokenPrice.contexts:
-        most = inference.largest_batch(TokenPrice.model, TokenPrice.device, context).magnitude
-        batch = numpy.geomspace(1, most, 16)
-        price, time = TokenPrice.price(context, batch)
-        words = "1024 tokens each" if context == min(TokenPrice.contexts) else f"{context}"
+        batch, price, time = _curve(context)
+        words = f"{context} tokens each" if context == min(TokenPrice.contexts) else f"{context}"
         _line(prices, batch, price.m_as("USD/Mtoken"), context, words)
         _line(times, batch, time.m_as("ms"), context)
     _level(prices, TokenPrice.price_read.m_as("USD/Mtoken"), "a token that is read, in a prompt")
     full = TokenPrice.whole_memory.m_as("ms")
     _level(times, full, f"all of the memory: {full:.1f} ms")
     return figure
+
+
+def alt() -> str:
+    ends = [[values[-1] for values in _curve(context)[1:]] for context in TokenPrice.contexts]
+    lengths = listed(map(show, TokenPrice.contexts))
+    prices = listed(show(price.m_as("USD/Mtoken"), digits=2) for price, _ in ends)
+    slowest = max(time for _, time in ends)
+    return f"""Log-log plots against the number of sequences that are written at a time, as far as
+    memory holds: a curve each for contexts of {lengths} tokens. In the first panel the price of
+    {MILLION} falls from about {show(TokenPrice.price_alone.magnitude, digits=2)} USD and flattens,
+    the longer the context the earlier, to {prices} USD; a dashed line at
+    {show(TokenPrice.price_read.magnitude, digits=2)} USD marks a token that is read in a prompt. In
+    the second the time between tokens rises from about {show(TokenPrice.time_alone, digits=2)} to
+    {show(slowest, "ms", digits=3)}, below a dashed line at
+    {show(TokenPrice.whole_memory, digits=3)}, the time of reading all of the memory."""
+
+
+def _curve(context: int) -> tuple[Any, Quantity, Quantity]:
+    """Batches up to the largest, the price of a million tokens, and the time between two."""
+    most = inference.largest_batch(TokenPrice.model, TokenPrice.device, context).magnitude
+    batch = numpy.geomspace(1, most, 16)
+    return batch, *TokenPrice.price(context, batch)
 
 
 def _line(axes: Axes, batch: Any, values: Any, context: int, words: str = "") -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import hypot
+from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
+from calc.derivations import show
 from calc.derivations.hardware_tables import (
     AcceleratorTables,
     dtype_of_two_bytes,
@@ -66,6 +68,27 @@ def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     return figure
 
 
+def alt(devices: Sequence[Accelerator] = DEVICES) -> str:
+    points = sorted(
+        (device.memory_bandwidth.m_as("GB/s"), device.ridge_point(dtype).magnitude, device.name)
+        for device in devices
+        if (dtype := _format(device))
+    )
+    bandwidths, ridges, _ = zip(*points, strict=True)
+    half = len(points) // 2
+    (_, least, lowest), (_, most, highest) = (
+        find(points, key=lambda point: point[1]) for find in (min, max)
+    )
+    return f"""Scatter plot of the ridge points of {len(points)} devices, in operations for each
+    byte, against their memory bandwidth, which runs from {show(bandwidths[0])} to
+    {show(bandwidths[-1])} GB/s on a logarithmic axis. The middle half of the ridge points lies
+    between {show(sorted(ridges)[len(ridges) // 4], digits=2)} and
+    {show(sorted(ridges)[-len(ridges) // 4], digits=2)}; the median is
+    {show(median(ridges[:half] or ridges), digits=2)} for the slower half of the memories and
+    {show(median(ridges[half:]), digits=2)} for the faster. Lowest is the {lowest} at
+    {show(least, digits=2)}, highest the {highest} at {show(most, digits=2)}."""
+
+
 def _format(device: Accelerator) -> str | None:
     """A format of two bytes, or the nearest that the device has."""
     return dtype_of_two_bytes(device) or next(
@@ -80,7 +103,7 @@ def _mark(axes: Axes, device: Accelerator, dtype: str, mark: str) -> tuple[float
         *at,
         mark,
         color=colour,
-        markerfacecolor=colour if dtype.endswith("16") else "none",
+        markerfacecolor=colour if dtype in ("bf16", "fp16") else "none",
         markersize=6.5 if device.key in style.DEVICES else 5,
         zorder=4,
     )

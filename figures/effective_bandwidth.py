@@ -39,6 +39,16 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    halves = (f"{name}, {show(half, digits=3)}" for name, _, _, half in FourLinks.rows)
+    return f"""Log-log plot of effective bandwidth against the size of the message, a curve for each
+    link. On the left, where latency decides, every curve rises in proportion to the size; on the
+    right it is level at the link's bandwidth. Dots mark the sizes that reach half of it:
+    {"; ".join(halves)}. Circles on the curve of the long link mark {show(LongLink.small)}, which
+    reaches {show(LongLink.small_effective, digits=3)}, and {show(LongLink.large)}, which reaches
+    {show(LongLink.large_effective, digits=3)}."""
+
+
 def _link(
     axes: Axes, name: str, latency: Quantity, bandwidth: Quantity, half: Quantity, narrow: bool
 ) -> None:

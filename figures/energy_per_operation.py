@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.numbers_to_know import EnergyLadder, EnergyOfMovement
 from figures import style
@@ -33,6 +34,26 @@ def draw() -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     return figure
+
+
+def alt() -> str:
+    def energies(group: str) -> str:
+        return listed(
+            f"{'≈ ' if name in EnergyLadder.estimates else ''}{show(energy, UNIT, digits=3)} "
+            f"({name.replace(', ', ' of ')})"
+            for name, energy, member in EnergyLadder.rungs
+            if member == group
+        )
+
+    quoted = (
+        f"{show(energy, UNIT, digits=3)} ({name.replace(', ', ' of ')})"
+        for name, energy in EnergyLadder.quoted_elsewhere
+    )
+    return f"""Horizontal bars of energy on a logarithmic axis. {GROUPS["arithmetic"].capitalize()}
+    takes {energies("arithmetic")}; {GROUPS["movement"]} takes {energies("movement")}. Diamonds in
+    the bars mark what is often quoted instead: {listed(quoted)}. A dotted line leads from the FP16
+    multiply down to DRAM, which takes as much as
+    {show(EnergyOfMovement.dram_word_per_fp16_multiply, digits=3)} such multiplies."""
 
 
 def _rows() -> dict[str, float]:

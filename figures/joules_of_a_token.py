@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.derivations import show
 from calc.derivations.cost_and_carbon import TokenJoules, TokenPrice
 from figures import style
 
@@ -37,6 +38,26 @@ def draw() -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
     return figure
+
+
+def alt() -> str:
+    totals = (
+        f"{show(joules.floor.magnitude, digits=2)} and {show(joules.total.magnitude, digits=2)} "
+        f"for a token {_flat(name)}"
+        for name, joules in CASES
+    )
+    shares = (
+        f"{show(((joules.memory + joules.way) / joules.total).to('%'), digits=2)} and "
+        f"{show((joules.arithmetic / joules.total).to('%'), digits=2)} of one {_flat(name)}"
+        for name, joules in CASES
+    )
+    return f"""In the first panel pairs of dots on a logarithmic axis, the floor and the board at
+    full power, in joules for a token: {"; ".join(totals)}. In the second bars of the shares of the
+    board's energy: the memory with the way from it, and arithmetic, take {"; ".join(shares)}."""
+
+
+def _flat(name: str) -> str:
+    return name.replace("\n", " ")
 
 
 def _totals(axes: Axes) -> None:

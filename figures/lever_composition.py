@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from calc.core.formatting import listed
 from calc.derivations.training_levers import MeasuredStep, PromisedFactors
 from figures import style
 
@@ -64,3 +65,13 @@ def draw() -> Figure:
     axes.set_xlabel("Time of a step")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
     return figure
+
+
+def alt() -> str:
+    after = MeasuredStep.shares["optimizer"] / MeasuredStep.optimizer_factor
+    after *= MeasuredStep.combined.magnitude
+    before = (f"{NAMES.get(part, part)} {share:.1%}" for part, share in MeasuredStep.shares.items())
+    return f"""Bars of time, in percent of a measured step. The parts of that step are
+    {listed(before)}. With all levers {1 / MeasuredStep.combined:.0%} are left, {after:.0%} of it
+    the optimiser. The bar that the product of the factors promises is
+    {1 / PromisedFactors.product:.1%} long."""

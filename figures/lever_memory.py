@@ -5,6 +5,8 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.training_levers import MeasuredMemory, SevenBillion
 from figures import style
 
@@ -18,6 +20,19 @@ def draw() -> Figure:
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)
     return figure
+
+
+def alt() -> str:
+    bars = (
+        f"{name} {show(state + activations, digits=3)}, of which {show(state, digits=3)} are state"
+        for name, state, activations in SevenBillion.bars
+    )
+    ratios = (f"{ratio:.2f}" for ratio in MeasuredMemory.ratios)
+    first, *_, last = MeasuredMemory.cases
+    return f"""In the first panel stacked bars of state and activations for a model of
+    {show(SevenBillion.parameters, digits=2)}: {"; ".join(bars)}; a line marks the
+    {show(SevenBillion.device.to("GB"), digits=2)} of an H100. In the second the measured memory of
+    networks in BF16, relative to FP32, from {first} to {last}: {listed(ratios)}."""
 
 
 def _seven_billion(axes: Axes) -> None:
@@ -41,7 +56,7 @@ def _seven_billion(axes: Axes) -> None:
     axes.set_ylim(-0.8, len(SevenBillion.bars))
     axes.set_yticks(range(len(SevenBillion.bars)), [name for name, *_ in SevenBillion.bars])
     axes.set_xlim(0, 440)
-    axes.set_xlabel("7 B model, computed (GB)")
+    axes.set_xlabel(f"{show(SevenBillion.parameters, digits=2)} (GB)")
 
 
 def _measured(axes: Axes) -> None:

@@ -25,6 +25,16 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    return f"""Panels over {show(Picture.window)}. Above, stairs of arrivals and, to their right, of
+    departures climb to {Picture.number}; between them lie strips, one for each request. An arrow
+    along a strip marks the time of that request, W, {show(Picture.marked_time)}, and an arrow from
+    stair to stair the number in flight at that moment, L, {show(Picture.at_instant)}. Below, the
+    number in flight rises and falls between {min(Picture.numbers[:-1])} and {max(Picture.numbers)},
+    about a dashed line at its mean of {show(Picture.mean_in_flight.magnitude)}: both ways the area
+    is {show(Picture.by_request)}."""
+
+
 def _counts(axes: Axes) -> None:
     end, number = Picture.window.m_as("s"), Picture.number
     axes.set_ylim(0, number + 0.4)

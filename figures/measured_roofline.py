@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from polars import col
 
 from calc import hardware, quantity, roofline
-from calc.derivations.hardware_aware import CPU, KERNELS
+from calc.derivations import show
+from calc.derivations.hardware_aware import CPU, EIGHT_ROWS, KERNELS
 from calc.hardware import Accelerator
 from figures import style
 
@@ -19,7 +20,7 @@ DEVICES = ((hardware.H100, "fp16"), (CPU, "fp32"), (CPU, "fp64"))
 NAMES = {"h100": "H100"}
 LABELS = {  # of kernels: offset in points, and the side that it stands on
     "resolvent": ((7, -1), "left"),
-    "GEMM, 8 rows": ((7, -4), "left"),
+    EIGHT_ROWS: ((7, -4), "left"),
     "attention, decode": ((7, -4), "left"),
 }
 
@@ -39,6 +40,23 @@ def draw(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> Figure:
         drawn.add(device.key)
     _kernels(axes)
     return figure
+
+
+def alt(devices: Sequence[tuple[Accelerator, str]] = DEVICES) -> str:
+    roofs = (
+        f"{NAMES.get(device.key, device.name)} in {dtype.upper()}, "
+        f"{show(device.peak(dtype).to(RATE), digits=3)} from "
+        f"{show(device.ridge_point(dtype), digits=3)} on"
+        for device, dtype in devices
+    )
+    below = (
+        f"{name} by a factor of {show(ratio, digits=2)}"
+        for name, ratio in KERNELS.filter(col("name").is_in(LABELS)).select("name", "ratio").rows()
+    )
+    return f"""Log-log plot of rate against arithmetic intensity. Each roof rises along the memory's
+    bandwidth and is flat right of its ridge point: {"; ".join(roofs)}. Dots are the kernels of the
+    suite, measured on the core: most lie on or near its roofs, and named are those that miss them
+    most: {"; ".join(below)}."""
 
 
 def _roof(axes: Axes, device: Accelerator, dtype: str, again: bool) -> None:

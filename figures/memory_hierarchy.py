@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
+from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import approximately, show
 from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
@@ -24,6 +25,16 @@ def draw() -> Figure:
     axes.set_axis_off()
     (_narrow if style.is_narrow() else _wide)(axes, MemoryHierarchy.levels)
     return figure
+
+
+def alt() -> str:
+    levels = (
+        f"{level.name}: {', '.join(value or 'unknown' for value in _values(level))}"
+        for level in MemoryHierarchy.levels
+    )
+    return f"""A pyramid whose levels are the wider the farther they are from the arithmetic, from
+    the chip to the box. Beside each stand its {listed(map(str.lower, COLUMNS))}.
+    {"; ".join(levels)}."""
 
 
 def _wide(axes: Axes, levels: tuple[Level, ...]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import formats
+from calc.derivations import show
 from calc.formats import Float, Integer
 from figures import style
 
@@ -37,10 +40,27 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    rows = (
+        f"{form.name} {_values(form).size}, from {show(_values(form)[0], digits=3)} to "
+        f"{show(_values(form)[-1])}"
+        for form in ROWS
+    )
+    return f"""Rows of ticks over a logarithmic axis, a tick for each positive number of a format:
+    {"; ".join(rows)}. In each power of two the ticks of a floating-point format are as many; those
+    of its subnormal numbers, at its left end, and of the integers stand at equal distances, far
+    apart at the left and in a solid band at the right."""
+
+
+def _values(form: Float | Integer) -> Any:
+    """All positive numbers of a format, in order."""
+    values = form.decode(range(1, 2 ** (form.bits - 1)))
+    return values[values <= form.max]
+
+
 def _ticks(axes: Axes, row: int, form: Float | Integer) -> None:
     """A tick for each positive value; those that stand at equal distances in another colour."""
-    values = form.decode(range(1, 2 ** (form.bits - 1)))
-    values = values[values <= form.max]
+    values = _values(form)
     normal_from = form.smallest_normal if isinstance(form, Float) else form.max + 1
     for chosen, color in (
         (values[values >= normal_from], NORMAL),

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import quantization
+from calc.derivations import show
 from calc.derivations.quantization import Drawing, OutlierChannel
 from figures import style
 
@@ -23,6 +24,17 @@ def draw() -> Figure:
     left = f"{OutlierChannel.codes_left} codes for each\nof the others"
     panels[0].text(16, 5.5, left, va="center", size=style.SMALL)
     return figure
+
+
+def alt() -> str:
+    scheme = quantization.symmetric(Drawing.outlier_weights)
+    largest = abs(scheme.quantize(Drawing.outlier_weights)[1:]).max()
+    return f"""Panels with a row of ticks for each of {Drawing.channels} channels, along the codes
+    from {show(scheme.low)} to {show(scheme.high)}. In the first, with the same scale for all
+    channels, the values of the first, {OutlierChannel.outlier} times as large as the others, fill
+    the whole width, and all other rows crowd between {show(-largest)} and {show(largest)}:
+    {OutlierChannel.codes_left} codes for each channel. In the second, with a scale for each
+    channel, every row fills the whole width."""
 
 
 def _panel(axes: Axes, axis: int | None, title: str) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from polars import col
 
+from calc import formats
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.memory_budgets import FRONT, VARIANTS, AcceptedSets, name_of
 from figures import style
 
@@ -78,3 +81,21 @@ def draw() -> Figure:
     axes.set_ylim(0, 104)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
     return figure
+
+
+def alt() -> str:
+    points = (
+        f"{row['accuracy']:.1%} at {show(row['memory_bytes'] / 1e3, digits=2)} kB "
+        f"({MARKS[row['kind']][2]})"
+        for row in FRONT.sort("memory_bytes").iter_rows(named=True)
+    )
+    least, most = (
+        min(FRONT["memory_bytes"].to_list()),
+        max(VARIANTS["memory_dense_bytes"].to_list()),
+    )
+    return f"""Test accuracy against memory on a logarithmic axis, from
+    {show(least / 1e3, digits=2)} to {show(most / 1e3, digits=2)} kB, with dashed lines at budgets
+    of {listed(map(show, AcceptedSets.budgets))}. The front rises in steps and is flat after the
+    last: {"; ".join(points)}. Its points are all in
+    {listed(formats.get(each).name for each in FRONT["precision"].unique())}; all other variants of
+    {len(VARIANTS)} lie to the right of it or below."""

@@ -9,18 +9,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from calc.derivations import show
-from calc.derivations.communication import PipelineSchedule
+from calc.derivations.communication import PipelineSchedule, Slot
 from figures import style
+
+CASES = (  # microbatches, and the share of a step that each stage waits
+    (PipelineSchedule.few, PipelineSchedule.bubble_of_few),
+    (PipelineSchedule.many, PipelineSchedule.bubble_of_many),
+)
 
 
 def draw() -> Figure:
     figure = style.figure(height=3.9, narrow_height=4.4)
     panels = figure.subplots(2, 1, sharex=True)
-    cases = (
-        (PipelineSchedule.few, PipelineSchedule.bubble_of_few),
-        (PipelineSchedule.many, PipelineSchedule.bubble_of_many),
-    )
-    for axes, (microbatches, bubble) in zip(panels, cases, strict=True):
+    for axes, (microbatches, bubble) in zip(panels, CASES, strict=True):
         _stages(axes, microbatches)
         axes.set_title(f"{microbatches} microbatches: each stage waits {show(bubble, digits=2)}")
     meanings = ("grey: forward", "red: backward", "hatched: waiting")
@@ -32,6 +33,26 @@ def draw() -> Figure:
         )
     panels[-1].set_xlabel("Time, in units of the work of a stage")
     return figure
+
+
+def alt() -> str:
+    (few, first, first_end), (many, then, then_end) = (
+        (
+            microbatches,
+            show(bubble, digits=2),
+            show(_end(PipelineSchedule.slots(microbatches)), digits=3),
+        )
+        for microbatches, bubble in CASES
+    )
+    return f"""Timelines of a step, with a row for each of {PipelineSchedule.stages} stages. With
+    {few} microbatches hatched gaps stand before, between and after the forward and the backward
+    blocks of each row, {first} of the step. With {many} microbatches each block is shorter, the
+    gaps are {then} of the step, and it ends after {then_end} times the work of a stage instead of
+    {first_end} times."""
+
+
+def _end(slots: list[Slot]) -> float:
+    return max(slot.start + slot.length for slot in slots)
 
 
 def _wait(axes: Axes, stage: int, start: float, end: float) -> None:
@@ -51,7 +72,7 @@ def _wait(axes: Axes, stage: int, start: float, end: float) -> None:
 
 def _stages(axes: Axes, microbatches: int) -> None:
     slots = PipelineSchedule.slots(microbatches)
-    end = max(slot.start + slot.length for slot in slots)
+    end = _end(slots)
     for stage in range(PipelineSchedule.stages):
         own = [(slot.start, slot.start + slot.length) for slot in slots if slot.stage == stage]
         for (_, before), (after, _) in pairwise([(0.0, 0.0), *sorted(own), (end, end)]):

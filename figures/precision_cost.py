@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 import numpy
 from matplotlib.figure import Figure
@@ -11,7 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from calc.derivations.simulating import PrecisionCost
 from figures import style
 
-NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8"}
+NAMES = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8"}
+# What makes answers change: in FP32 another seed, and else the precision.
+CHANGES = {key: f"to {name}" for key, name in NAMES.items()} | {"fp32": "next seed"}
 
 
 def draw() -> Figure:
@@ -39,11 +42,32 @@ def draw() -> Figure:
     right.set_xlim(left=-0.5)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.set_yticks(range(len(NAMES)), NAMES.values())
-    casts = [f"to {name}" for name in NAMES.values()]
-    right.set_yticks(range(len(NAMES)), ["next seed", *casts[1:]])
+    right.set_yticks(range(len(CHANGES)), CHANGES.values())
     for axes in (left, right):
         axes.set_ylim(len(NAMES) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color=style.INK, alpha=0.12, linewidth=0.6)
         axes.set_axisbelow(True)
     return figure
+
+
+def alt() -> str:
+    accuracies = (
+        f"{name} {min(found):.1%} to {max(found):.1%}, {statistics.mean(found):.1%} on average"
+        for precision, name in NAMES.items()
+        for found in [PrecisionCost.accuracy[precision]]
+    )
+    changes = (
+        f"{label} {_span(found)}"
+        for precision, label in CHANGES.items()
+        for found in [PrecisionCost.changed[precision]]
+    )
+    return f"""Panels of dots with the precisions as rows, a dot for each of {PrecisionCost.seeds}
+    seeds. In the first the test accuracy of networks that were trained in a precision:
+    {"; ".join(accuracies)}. In the second, of {PrecisionCost.test_samples} answers, those that
+    change: {"; ".join(changes)}."""
+
+
+def _span(counts: Sequence[float]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from calc.derivations.hardware_aware import KERNELS, Validation
+from calc.core.formatting import listed
+from calc.derivations import show
+from calc.derivations.hardware_aware import EIGHT_ROWS, KERNELS, Validation
 from figures import style
 
+LOW, HIGH = 0.3, 1000  # ms
 LABELS = {  # of the kernels far from the line: offset in points, and the side that it stands on
     "transpose": ((-7, 0), "right"),
     "gather elements": ((0, 10), "center"),
     "resolvent": ((7, 0), "left"),
-    "GEMM, 8 rows": ((5, -9), "right"),
+    EIGHT_ROWS: ((5, -9), "right"),
     "GEMM, thin": ((5, 10), "right"),
 }
 
@@ -19,7 +22,7 @@ LABELS = {  # of the kernels far from the line: offset in points, and the side t
 def draw() -> Figure:
     figure = style.figure(height=4.2, narrow_height=4.0)
     axes = figure.subplots()
-    low, high = 0.3, 1000
+    low, high = LOW, HIGH
     style.log_axis(axes, "x", "Predicted by the roofline (ms)")
     style.log_axis(axes, "y", "Measured (ms)")
     axes.set_xlim(low, high)
@@ -45,3 +48,12 @@ def draw() -> Figure:
             place = (1e3 * row["predicted_seconds"], 1e3 * row["measured_seconds"])
             style.name_dot(axes, row["name"], place, *LABELS[row["name"]])
     return figure
+
+
+def alt() -> str:
+    slow = KERNELS.sort("ratio", descending=True)["name"].unique(maintain_order=True)[:3]
+    return f"""Log-log plot of the measured against the predicted time with a dot for each of
+    {Validation.kernels} kernels, from {show(LOW)} to {show(HIGH)} ms. {Validation.within} of them
+    lie within a narrow band about the diagonal, a factor of {show(Validation.threshold)} to either
+    side. Farthest above it, slower than predicted, lie {listed(slow)}, by up to
+    {show(Validation.worst, digits=2)} times."""

@@ -7,13 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
+from calc.derivations import show
 from calc.derivations.memory_budgets import LATENCY, PruningLatency
 from figures import style
 
 BARS = {
     "none": ("unpruned", style.INK),
-    "unstructured": ("half the weights", style.BLUE),
-    "structured": ("half the neurons", style.ORANGE),
+    "unstructured": (f"{show(PruningLatency.level, '%')} of weights", style.BLUE),
+    "structured": (f"{show(PruningLatency.level, '%')} of neurons", style.ORANGE),
 }
 
 
@@ -30,6 +31,17 @@ def draw() -> Figure:
         if not style.is_narrow() or axes is panels[-1]:
             axes.set_xlabel("Time, of the unpruned")
     return figure
+
+
+def alt() -> str:
+    groups = (
+        f"{show(1 / weights, digits=2)} and {show(1 / neurons, digits=2)} at batch {show(batch)}"
+        for batch, *_, weights, neurons in map(PruningLatency.row, PruningLatency.batches)
+    )
+    _, weights, neurons = (name for name, _ in BARS.values())
+    return f"""Groups of bars of the time of a forward pass, one group for each batch. Relative to
+    the unpruned network, the bars with {weights} and with {neurons} are as long as
+    {"; ".join(groups)}."""
 
 
 def _panel(axes: Axes, rows: polars.DataFrame) -> None:

@@ -9,9 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import quantization
+from calc.derivations import show
 from calc.derivations.quantization import Drawing
 from figures import style
 
+VALUES = 4001  # of a staircase
 FORMS = {
     "symmetric": (quantization.symmetric, style.INK),
     "asymmetric": (quantization.affine, style.RED),
@@ -34,9 +36,30 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    (weights, weight_bounds), (outputs, output_bounds) = (
+        _codes_and_bounds(data) for _, data in Drawing.cases
+    )
+    return f"""Pairs of panels over the value: above, the staircase of the round trip in
+    {Drawing.bits} bits, and below its error, a sawtooth between plus and minus half a step. First
+    weights, spread evenly about zero: {weights[0]} symmetric and {weights[1]} asymmetric codes make
+    nearly the same staircase, with errors of up to {show(weight_bounds[0], digits=2)} and
+    {show(weight_bounds[1], digits=2)}. Then what is left after a ReLU: only {outputs[0]} of the
+    symmetric codes occur and all {outputs[1]} asymmetric ones, and the errors reach
+    {show(output_bounds[0], digits=2)} and {show(output_bounds[1], digits=2)}."""
+
+
+def _codes_and_bounds(data: Any) -> tuple[list[int], list[float]]:
+    """Of each form on these data: how many codes occur, and the bound of the error."""
+    value = numpy.linspace(data.min(), data.max(), VALUES)
+    schemes = [build(data, Drawing.bits) for build, _ in FORMS.values()]
+    codes = [numpy.unique(scheme.quantize(value)).size for scheme in schemes]
+    return codes, [float(scheme.error_bound) for scheme in schemes]
+
+
 def _case(upper: Axes, lower: Axes, name: str, data: Any) -> None:
     low, high = float(data.min()), float(data.max())
-    value = numpy.linspace(low, high, 4001)
+    value = numpy.linspace(low, high, VALUES)
     upper.set_title(name, size=style.SMALL, weight="bold", loc="left")
     _histogram(upper, data)
     upper.plot([low, high], [low, high], ":", color=style.INK, linewidth=0.8)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import roofline
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.iron_law import Regimes
 from figures import style
 
 WIDTHS = numpy.geomspace(64, 65536, 120)
 BATCHES = numpy.geomspace(1, 6000, 120)
-COUNTRIES = (style.PURPLE, style.ORANGE, style.BLUE)  # latency, memory, arithmetic
+NAMES = ("latency", "memory", "arithmetic")
+COUNTRIES = (style.PURPLE, style.ORANGE, style.BLUE)
+MARKED = (
+    (Regimes.decode_width, Regimes.decode_batch, "a decode"),
+    (Regimes.decode_width, Regimes.prefill_batch, "a long prompt"),
+    (Regimes.small_width, Regimes.small_batch, "a small model"),
+)
 
 
 def draw() -> Figure:
@@ -21,7 +31,7 @@ def draw() -> Figure:
     style.log_axis(axes, "x", "Width of the layer")
     style.log_axis(axes, "y", "Batch")
     axes.grid(False)
-    latency, memory, arithmetic = _terms()
+    latency, memory, arithmetic = _terms(*numpy.meshgrid(WIDTHS, BATCHES))
     # How far each term is above the larger of the other two: positive in its own country.
     for term, others, colour in (
         (latency, numpy.maximum(memory, arithmetic), COUNTRIES[0]),
@@ -38,10 +48,30 @@ def draw() -> Figure:
     return figure
 
 
-def _terms() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-    width, batch = numpy.meshgrid(WIDTHS, BATCHES)
+def alt() -> str:
+    places = (
+        f"{name} of width {show(width)} at batch {show(batch)} (bound by {_country(width, batch)})"
+        for width, batch, name in MARKED
+    )
+    return f"""A map with the width of a layer on the horizontal axis, from {show(WIDTHS[0])} to
+    {show(WIDTHS[-1])}, and the batch on the vertical axis, from {show(BATCHES[0])} to
+    {show(BATCHES[-1])}, both logarithmic. Narrow layers at small batch, up to a width of about
+    {show(Regimes.width_of_memory, digits=2)}, lie at the lower left in the country that is bound by
+    latency. Wider layers at small batch are bound by memory, at the lower right; wide layers are
+    bound by arithmetic, at the top, above a batch of about
+    {show(Regimes.ridge_point.magnitude, digits=2)}. Marked are {listed(places)}."""
+
+
+def _country(width: float, batch: float) -> str:
+    """The name of the largest term there."""
+    terms = dict(zip(NAMES, _terms(width, batch), strict=True))
+    return max(terms, key=lambda name: float(terms[name]))
+
+
+def _terms(width: Any, batch: Any) -> tuple[Any, Any, Any]:
+    """Microseconds of latency, of memory and of arithmetic."""
     layer = roofline.gemm(batch, width, width, Regimes.element_size)
-    memory = (layer.traffic / Regimes.bandwidth).m_as("µs")
+    memory = numpy.asarray((layer.traffic / Regimes.bandwidth).m_as("µs"))
     arithmetic = (layer.operations / Regimes.peak).m_as("µs")
     return numpy.full_like(memory, Regimes.launch.m_as("µs")), memory, arithmetic
 
@@ -53,7 +83,7 @@ def _names(axes: Axes) -> None:
         (4000, 60, "memory", "larger batch,\nsmaller numbers"),
         (8000, 3900, "arithmetic", "fewer operations,\nmore peak"),
     ):
-        colour = COUNTRIES[("latency", "memory", "arithmetic").index(name)]
+        colour = COUNTRIES[NAMES.index(name)]
         title = name if narrow else f"bound by {name}"
         axes.text(x, y, title, color=colour, weight="bold", size=11)
         if not narrow:
@@ -61,11 +91,8 @@ def _names(axes: Axes) -> None:
 
 
 def _places(axes: Axes) -> None:
-    for width, batch, name, offset, side in (
-        (Regimes.decode_width, Regimes.decode_batch, "decode, batch 1", (5, 7), "left"),
-        (Regimes.decode_width, Regimes.prefill_batch, "a long prompt", (0, -15), "center"),
-        (Regimes.small_width, Regimes.small_batch, "a small model", (4, -15), "right"),
-    ):
+    places = (((5, 7), "left"), ((0, -15), "center"), ((4, -15), "right"))
+    for (width, batch, name), (offset, side) in zip(MARKED, places, strict=True):
         axes.plot(width, batch, "o", color=style.INK, markersize=6, clip_on=False, zorder=5)
         axes.annotate(
             name,

@@ -6,6 +6,9 @@ import numpy
 from matplotlib.figure import Figure
 
 from calc import cost
+from calc.core.formatting import listed
+from calc.core.units import Quantity
+from calc.derivations import show
 from calc.derivations.cost_and_carbon import RentOrBuy, RunPrice
 from figures import style
 
@@ -18,10 +21,8 @@ def draw() -> Figure:
     share = numpy.linspace(0.2, 1, 25)
     rent = RentOrBuy.rent.m_as("USD/h")
     for years, width in zip(RentOrBuy.lifetimes, WIDTHS, strict=True):
-        price = cost.price_of_ownership(
-            RentOrBuy.purchase, years, RunPrice.power, RentOrBuy.electricity
-        )
-        even = cost.break_even_utilization(price, RentOrBuy.rent).m_as("")
+        price, share_of_rent = _owned(years)
+        even = share_of_rent.m_as("")
         axes.plot(100 * share, price.m_as("USD/h") / share, color=style.BLUE, linewidth=width)
         axes.plot(100 * even, rent, "o", color=style.INK, markersize=6)
         axes.annotate(
@@ -66,3 +67,21 @@ def draw() -> Figure:
     axes.set_xlabel("Hours with work, of all hours (%)")
     axes.set_ylabel("USD for an hour of work")
     return figure
+
+
+def alt() -> str:
+    evens = (
+        f"{show(_owned(years)[1].to('%'), digits=2)} after {show(years)}"
+        for years in RentOrBuy.lifetimes
+    )
+    return f"""The price of an hour of work, in USD, against the share of hours with work. A falling
+    curve for each lifetime of a machine that one owns crosses the level line of the rent,
+    {show(RentOrBuy.rent)}, where owning begins to pay: at {listed(evens)}."""
+
+
+def _owned(years: Quantity) -> tuple[Quantity, Quantity]:
+    """The price of an hour of a machine used for so long, and the share of hours that repays it."""
+    price = cost.price_of_ownership(
+        RentOrBuy.purchase, years, RunPrice.power, RentOrBuy.electricity
+    )
+    return price, cost.break_even_utilization(price, RentOrBuy.rent)

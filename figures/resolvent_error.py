@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.resolvent import ACCURACY, FormatErrors
 from figures import style
 
@@ -22,6 +24,7 @@ DRAWN = [
     ("ratio", "complex64"),
     ("ratio", "complex128"),
 ]
+NAMES = {"theta_phi": "the textbook form", "scaled": "the scaled form", "ratio": "the ratio form"}
 TITLES = {"disorder": "disorder", "signs": "b·c of any sign"}
 
 
@@ -49,17 +52,51 @@ def draw() -> Figure:
     return figure
 
 
-def _line(axes: Axes, kind: str, method: str, dtype: str) -> None:
+def alt() -> str:
+    panels = (
+        f"{title}: {'; '.join(_told(kind, method) for method in NAMES)}"
+        for kind, title in TITLES.items()
+    )
+    return f"""Panels of the relative error, on a logarithmic axis, against the length, from
+    {show(min(ACCURACY["n"].to_list()))} to {show(FormatErrors.longest)}, with a line at the
+    promised {show(FormatErrors.claim)}. A cross ends the lines of the textbook form, whose errors
+    are not finite any more; the lines of the other forms go on to the right end.
+    {". ".join(panels).capitalize()}."""
+
+
+def _told(kind: str, method: str) -> str:
+    """The last errors of a method's lines, and the lengths at which some of these end."""
+    lasts = []
+    for dtype in (dtype for each, dtype in DRAWN if each == method):
+        known, ends = _known(kind, method, dtype)
+        n, error = known[-1]
+        lasts.append(
+            f"{show(error, digits=1)} in {_formats(dtype)}{f' at a length of {n}' if ends else ''}"
+        )
+    return f"{NAMES[method]} {listed(lasts)}"
+
+
+def _formats(dtype: str) -> str:
+    return "mixed formats" if dtype == "mixed" else dtype
+
+
+def _known(kind: str, method: str, dtype: str) -> tuple[list[tuple[int, float]], bool]:
+    """Lengths with their errors as far as these are finite, and whether any is not."""
     rows = ACCURACY.filter(
         (col("kind") == kind) & (col("method") == method) & (col("dtype") == dtype)
     ).sort("n")
     known = [
         (n, error) for n, error in zip(rows["n"], rows["relative"], strict=True) if error < math.inf
     ]
+    return known, len(known) < len(rows)
+
+
+def _line(axes: Axes, kind: str, method: str, dtype: str) -> None:
+    known, ends = _known(kind, method, dtype)
     lengths, errors = zip(*known, strict=True)
     colour = COLOURS[dtype]
     axes.plot(lengths, errors, color=colour, linestyle=LINES[method], linewidth=1.5)
-    if len(known) < len(rows):
+    if ends:
         axes.plot(lengths[-1], errors[-1], "X", color=colour, markersize=7, mew=0)
 
 

@@ -8,6 +8,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.derivations import show
 from calc.derivations.resolvent import log_minors, onsets
 from figures import style
 
@@ -35,16 +36,36 @@ def draw() -> Figure:
     axes.set_xlim(0, LENGTH)
     axes.set_ylim(bottom - 14, top + 14)
     axes.set_yticks([-40, -20, 0, 20, 40])
-    axes.yaxis.set_major_formatter(lambda value, _: style.plain(10.0**value) if value else "1")
+    axes.yaxis.set_major_formatter(
+        lambda value, _: style.plain(10.0**value) if value else f"{10**value}"
+    )
     axes.set_xlabel("Length n")
     axes.set_ylabel("|θₙ|, logarithmic")
     return figure
 
 
+def alt() -> str:
+    ranges = (
+        f"{first} to {last}, {show(median)} in the middle"
+        for first, median, last in map(_span, ("disorder", "small"))
+    )
+    up, down = ranges
+    return f"""On a logarithmic axis bundles of nearly straight lines over the length, which begin
+    near {show(1)}. Those of disorder rise and meet the line of complex64's largest number,
+    {show(float(LIMITS.max), digits=2)}, at lengths from {up}. Those of small entries fall, cross
+    the dotted line of its smallest normal number, {show(float(LIMITS.tiny), digits=2)}, and meet
+    its smallest, {show(float(LIMITS.smallest_subnormal), digits=2)}, at lengths from {down}."""
+
+
+def _span(kind: str) -> tuple[int, float, int]:
+    """The lengths at which the first, the middle and the last of the samples are gone."""
+    gone = onsets(kind, "complex64")
+    return gone[0], float(numpy.median(gone)), gone[-1]
+
+
 def _onsets(axes: Axes, edge: float, kind: str, side: int) -> None:
     """The range of lengths at which the samples are gone, and their median, on the limit."""
-    gone = onsets(kind, "complex64")
-    first, median, last = gone[0], float(numpy.median(gone)), gone[-1]
+    first, median, last = _span(kind)
     axes.plot([first, last], [edge, edge], color=style.RED, linewidth=5, solid_capstyle="butt")
     axes.text(
         last if side < 0 else LENGTH,

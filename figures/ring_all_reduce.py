@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
+from calc.derivations import show
 from calc.derivations.communication import Exchange, RingOfFour
 from figures import style
 
-DEVICES = "abcd"
+DEVICES = ascii_lowercase[: RingOfFour.devices]
 GAP = 0.3  # between two devices, for the arrow
 
 
@@ -35,6 +38,16 @@ def draw() -> Figure:
         axes.text(0, -1.15, title, weight="bold", size=style.SMALL)
         step += 1
     return figure
+
+
+def alt() -> str:
+    n, *_, last = RingOfFour.devices, *RingOfFour.steps()
+    whole = sum(len(summed) == n for parts in last.held for summed in parts)
+    return f"""Grids of {n} devices by {n} parts of an array: at the start, and after each of
+    {show(2 * (n - 1))} steps. In each of the first {show(n - 1)} steps every device receives a part
+    from its left neighbour and adds it, until each holds a part that is the sum of all, marked Σ.
+    In the {show(n - 1)} steps after them the finished sums go round as copies, until all {whole}
+    cells hold one."""
 
 
 def _devices(axes: Axes, exchange: Exchange) -> None:
@@ -78,8 +91,8 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
 def _legend(axes: Axes) -> None:
     lines = (
         "Σ is the sum of all",
-        "four. Each device",
-        "holds one; now they",
-        "go round as copies.",
+        "devices. Each holds",
+        "one; now they go",
+        "round as copies.",
     )
     axes.text(0, 0.1, "\n".join(lines), size=style.SMALL, va="top", linespacing=1.4)

@@ -46,6 +46,19 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    return f"""Log-log plots of the time of an all-reduce against the size of the array, a panel for
+    {show(RingOrTree.few)} devices and one for {show(RingOrTree.many)}. Each curve is level for
+    short arrays, where latency decides, and rises in proportion to the size of long ones; a single
+    tree is the slowest for these. Among {show(RingOrTree.few)} devices an array of
+    {show(RingOrTree.small)} takes {show(RingOrTree.small_by_ring_of_few, digits=2)} on the ring and
+    {show(RingOrTree.small_by_tree_of_few, digits=2)} on trees, and from
+    {show(RingOrTree.crossover_few)} on the ring is faster than a pair of trees. Among
+    {show(RingOrTree.many)} it takes {show(RingOrTree.small_by_ring, digits=2)} and
+    {show(RingOrTree.small_by_tree, digits=2)}, and the ring wins only from
+    {show(RingOrTree.crossover_many, digits=3)} on."""
+
+
 def _label(tick: Any) -> str:
     return str(show(tick))
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from calc import hardware, quantity, roofline
 from calc.core.units import Quantity
+from calc.derivations import show
 from calc.derivations.hardware_tables import dtype_of_two_bytes
 from calc.derivations.roofline import A100Roofline, DecodeStep
 from calc.hardware import Accelerator
@@ -35,9 +36,8 @@ def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     slowest = min(device.memory_bandwidth.m_as("TB/s") for device in devices)
     axes.set_ylim(min(0.06, 0.03 * slowest), 2e3)
     for number, (device, line) in enumerate(zip(devices, cycle(LINES), strict=False)):
-        dtype = dtype_of_two_bytes(device) or "fp32"
-        _roof(axes, device, dtype, line, number, narrow)
-    _workloads(axes, narrow)
+        _roof(axes, device, _dtype(device), line, number, narrow)
+    _draw_workloads(axes, narrow)
     _gap(axes)
     axes.text(
         9,
@@ -51,6 +51,45 @@ def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     flat = "compute is\nthe roof" if narrow else "compute is the roof"
     axes.text(330, 250, flat, size=style.SMALL, alpha=0.8, va="top")
     return figure
+
+
+def alt(devices: Sequence[Accelerator] = DEVICES) -> str:
+    roofs = (
+        f"{SHORT_NAMES.get(device.key, device.name)} at {show(device.ridge_point(dtype), digits=3)}"
+        f" and {show(device.peak(dtype), digits=3)}"
+        for device in devices
+        for dtype in [_dtype(device)]
+    )
+    works = (
+        f"{name} at {show(_on_the_h100(intensity), digits=2)}"
+        for name, intensity, *_ in _workloads()
+    )
+    return f"""Log-log plot of attainable rate against arithmetic intensity. A roofline for each
+    accelerator rises along its memory bandwidth and turns flat at its ridge point:
+    {"; ".join(roofs)}. Dots on the H100's roof are pieces of work, from far down the slope to the
+    flat part: {"; ".join(works)}. An arrow says that the peak is
+    {show(DecodeStep.peak / DecodeStep.attainable, digits=3)} times as high as what a decode reaches
+    at batch 1."""
+
+
+def _dtype(device: Accelerator) -> str:
+    return dtype_of_two_bytes(device) or "fp32"
+
+
+def _workloads() -> list[tuple[str, Quantity, tuple[float, float], str]]:
+    """Pieces of work, their intensities, and where their names stand."""
+    return [
+        ("ReLU", A100Roofline.relu_intensity, (-7, 3), "right"),
+        ("decode, batch 1", DecodeStep.intensity, (-7, 3), "right"),
+        (f"decode, batch {DecodeStep.large_batch}", DecodeStep.large_intensity, (-7, 3), "right"),
+        (f"GEMM {A100Roofline.n}³", A100Roofline.gemm_intensity, (0, 7), "center"),
+    ]
+
+
+def _on_the_h100(intensity: Quantity) -> Quantity:
+    h100 = hardware.H100
+    rate: Quantity = roofline.attainable(h100.peak("fp16"), h100.memory_bandwidth, intensity)
+    return rate
 
 
 def _roof(
@@ -90,16 +129,9 @@ def _roof(
     axes.text(360, 0.6 * 0.5**number, f"{name.split()[0]}: ridge at {at}", **labels)
 
 
-def _workloads(axes: Axes, narrow: bool) -> None:
-    h100 = hardware.H100
-    marks = [
-        ("ReLU", A100Roofline.relu_intensity, (-7, 3), "right"),
-        ("decode, batch 1", DecodeStep.intensity, (-7, 3), "right"),
-        (f"decode, batch {DecodeStep.large_batch}", DecodeStep.large_intensity, (-7, 3), "right"),
-        (f"GEMM {A100Roofline.n}³", A100Roofline.gemm_intensity, (0, 7), "center"),
-    ]
-    for name, intensity, offset, side in marks:
-        reached = roofline.attainable(h100.peak("fp16"), h100.memory_bandwidth, intensity)
+def _draw_workloads(axes: Axes, narrow: bool) -> None:
+    for name, intensity, offset, side in _workloads():
+        reached = _on_the_h100(intensity)
         axes.plot(
             intensity.magnitude, reached.m_as(RATE), "o", color=style.INK, markersize=6, zorder=5
         )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import polars
 from matplotlib.figure import Figure
 from polars import col
 
-from calc.derivations.memory_budgets import NAMES, SCALED
+from calc import formats
+from calc.core.formatting import listed
+from calc.derivations import show
+from calc.derivations.memory_budgets import SCALED
 from figures import style
+
+FLOATS = listed(formats.get(key).name for key in style.PRECISIONS if key != "int8")
 
 
 def draw() -> Figure:
     figure = style.figure(height=3.2, narrow_height=3.4)
     axes = figure.subplots()
-    for precision in ("float32", "int8"):
+    for precision in ("fp32", "int8"):
         colour = style.PRECISIONS[precision]
-        rows = (
-            SCALED.filter(col("precision") == precision)
-            .group_by("factor", maintain_order=True)
-            .agg((col("accuracy") * 100).mean(), (col("accuracy") * 100).std().alias("std"))
-        )
+        rows = _means(precision)
         axes.errorbar(
             rows["factor"].to_list(),
             rows["accuracy"].to_list(),
@@ -30,11 +32,11 @@ def draw() -> Figure:
             capsize=2,
         )
     factors = SCALED["factor"].unique().sort().to_list()
-    axes.text(factors[0], 94, "FP32, FP16 and BF16", va="top", size=style.SMALL, weight="bold")
+    axes.text(factors[0], 94, FLOATS, va="top", size=style.SMALL, weight="bold")
     axes.text(
         factors[-3] / 1.2,
         74,
-        NAMES["int8"],
+        formats.INT8.name,
         ha="right",
         color=style.PRECISIONS["int8"],
         size=style.SMALL,
@@ -50,3 +52,23 @@ def draw() -> Figure:
     axes.set_ylim(0, 104)
     axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
     return figure
+
+
+def alt() -> str:
+    floats, codes = _means("fp32"), _means("int8")
+    ends = (f"{show(floats['accuracy'][place], digits=3)}%" for place in (0, -1))
+    fall = (f"{show(mean, digits=3)}% at {factor}" for factor, mean, _ in codes.tail(5).rows())
+    first, *_, last = codes["factor"]
+    return f"""Test accuracy against the factor by which a pixel is multiplied, from {first} to
+    {last} on a logarithmic axis, with error bars. At its ends the level line of {FLOATS} is at
+    {listed(ends)}. That of INT8 begins at {show(codes["accuracy"][0], digits=3)}% and then falls:
+    {listed(fall)}."""
+
+
+def _means(precision: str) -> polars.DataFrame:
+    """Of each factor the mean accuracy over all seeds, and its spread, in percent."""
+    return (
+        SCALED.filter(col("precision") == precision)
+        .group_by("factor", maintain_order=True)
+        .agg((col("accuracy") * 100).mean(), (col("accuracy") * 100).std().alias("std"))
+    )

@@ -7,14 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from calc import quantity, scaling
+from calc import scaling
+from calc.core.formatting import listed
+from calc.core.units import Quantity
+from calc.derivations import show
 from calc.derivations.scaling import FixedTime, FixedWork, Sketch
 from figures import style
 
 MOST = 4096
 AT = FixedTime.many
-SERIAL = ("1%", "5%", "25%")
-DASHES = {"1%": (0, (6, 2)), "5%": "-", "25%": (0, (2, 1.5))}
+DASHES = ((0, (6, 2)), "-", (0, (2, 1.5)))
 ROW = 0.82  # of a line of the sketch, the rest is gap
 PARALLEL = 0.32  # opacity of what n processors share
 
@@ -40,6 +42,25 @@ def draw() -> Figure:
     _amdahl(amdahl)
     _gustafson(gustafson)
     return figure
+
+
+def alt() -> str:
+    limits = (
+        f"{show(scaling.amdahl_limit(serial))} for {show(serial)}" for serial in Sketch.serials
+    )
+    ends = (
+        f"{show(scaling.gustafson(serial, AT), digits=3)} for {show(serial)}"
+        for serial in Sketch.serials
+    )
+    number = Sketch.processors
+    return f"""Sketches above plots. Amdahl: a processor does a serial {show(Sketch.serial)} of the
+    work and a parallel rest, one after the other; {number} processors share the rest, and the run
+    is {show(Sketch.fixed_work_speedup, digits=2)} times as fast. Gustafson: each of {number}
+    processors does a rest of the full length, and the run takes as long as before but does
+    {show(Sketch.fixed_time_speedup, digits=3)} times the work. Log-log plots of the speedup against
+    processors: Amdahl's bends away from the ideal line and flattens at its limit, {listed(limits)}
+    serial work; Gustafson's stays just below the ideal line, and at {show(AT)} processors is
+    {listed(ends)}."""
 
 
 # --- the sketches: a row for each processor, time to the right ---
@@ -86,7 +107,7 @@ def _rows(axes: Axes, number: int) -> None:
     short = style.is_narrow()
     axes.set_yticks(
         [0.4, 1.5 + number / 2 - 0.1],
-        ["n = 1", f"n = {number}"] if short else ["1 processor", f"{number} processors"],
+        [f"n = {each}" if short else f"{each} processor{'s' * (each > 1)}" for each in (1, number)],
     )
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("Time →", loc="left")
@@ -115,33 +136,30 @@ def _bar(axes: Axes, row: float, start: float, length: float, colour: str, name:
 
 def _amdahl(axes: Axes) -> None:
     numbers = numpy.geomspace(1, MOST, 300)
-    for name in SERIAL:
-        serial = quantity(name)
+    for serial, dashes in zip(Sketch.serials, DASHES, strict=True):
         limit = scaling.amdahl_limit(serial).magnitude
-        colour = _colour(name)
+        colour = _colour(serial)
         speedup = scaling.amdahl(serial, numbers).magnitude
-        axes.plot(numbers, speedup, color=colour, linestyle=DASHES[name])
+        axes.plot(numbers, speedup, color=colour, linestyle=dashes)
         axes.axhline(limit, color=colour, linewidth=0.7, alpha=0.6)
-        words = f"{name}: limit {limit:.0f}" if limit > 50 else f"{name} serial: limit {limit:.0f}"
+        words = f"{show(serial)}{'' if limit > 50 else ' serial'}: limit {limit:.0f}"
         _note(axes, MOST * 0.9, limit * 1.08, words, "bottom", colour, "right")
     _note(axes, 700, 1000, "ideal", "bottom", side="right")
 
 
 def _gustafson(axes: Axes) -> None:
     numbers = numpy.geomspace(1, MOST, 300)
-    ends = []
-    for name in SERIAL:
-        speedup = scaling.gustafson(quantity(name), numbers).magnitude
-        axes.plot(numbers, speedup, color=_colour(name), linestyle=DASHES[name])
-        ends.append(f"{name} serial: {scaling.gustafson(quantity(name), AT).magnitude:.0f}")
+    for row, (serial, dashes) in enumerate(zip(Sketch.serials, DASHES, strict=True)):
+        speedup = scaling.gustafson(serial, numbers).magnitude
+        axes.plot(numbers, speedup, color=_colour(serial), linestyle=dashes)
+        end = f"{show(serial)} serial: {scaling.gustafson(serial, AT).magnitude:.0f}"
+        _note(axes, MOST * 0.8, 9 / 2.1**row, end, "center", _colour(serial), "right")
     _note(axes, 1.4, 2600, "no limit", "top", side="left")
-    for row, (name, text) in enumerate(zip(SERIAL, ends, strict=True)):
-        _note(axes, MOST * 0.8, 9 / 2.1**row, text, "center", _colour(name), "right")
     _note(axes, MOST * 0.8, 9 * 2.1, f"at n = {AT}", "center", side="right")
 
 
-def _colour(serial: str) -> str:
-    return style.RED if quantity(serial) == FixedWork.serial else style.INK
+def _colour(serial: Quantity) -> str:
+    return style.RED if serial == FixedWork.serial else style.INK
 
 
 def _note(

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from calc import inference
+from calc.derivations import show
 from calc.derivations.serving import OneGpu, step
 from figures import style
 
@@ -40,6 +41,28 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    curves = (
+        f"{context} tokens at {show(_most(context))} sequences, "
+        f"{show(at_end.throughput.m_as('token/s'), digits=2)} tokens/s and "
+        f"{show(at_end.lower, 'ms', digits=2)}"
+        for context, *_ in CURVES
+        for at_end in [step(OneGpu.model, 1, _most(context), context)]
+    )
+    return f"""Log-log plot of the throughput of all streams together against the time of a step.
+    Walls stand at {show(OneGpu.weights_time, digits=2)}, reading the weights, and at
+    {show(OneGpu.memory_time, digits=3)}, reading the memory; a ceiling at
+    {show(OneGpu.compute_roof.magnitude, digits=2)} tokens/s, arithmetic. A curve for each context
+    rises along the left wall with the batch, then bends and flattens until memory is full: with
+    {"; ".join(curves)}. Dotted lines, the roofs of caches alone, stand at
+    {show(OneGpu.cache_roof.magnitude, digits=2)} for {OneGpu.context} tokens and
+    {show(OneGpu.long_cache_roof.magnitude, digits=2)} for {OneGpu.long_context}."""
+
+
+def _most(context: int) -> int:
+    return int(inference.largest_batch(OneGpu.model, OneGpu.h100, context).magnitude)
+
+
 def _roofs(axes: Axes) -> None:
     left, right = OneGpu.weights_time.m_as("ms"), OneGpu.memory_time.m_as("ms")
     top = OneGpu.compute_roof.m_as("token/s")
@@ -60,7 +83,7 @@ def _roofs(axes: Axes) -> None:
 
 
 def _curve(axes: Axes, context: int, colour: str, marked: tuple[int, ...]) -> None:
-    most = int(inference.largest_batch(OneGpu.model, OneGpu.h100, context).magnitude)
+    most = _most(context)
     found = step(OneGpu.model, 1, numpy.geomspace(1, most, 26), context)
     time, rate = found.lower.m_as("ms"), found.throughput.m_as("token/s")
     axes.plot(time, rate, color=colour, linewidth=2)
@@ -71,7 +94,7 @@ def _curve(axes: Axes, context: int, colour: str, marked: tuple[int, ...]) -> No
     for batch, x, y in zip(batches[1:-1], times[1:], rates[1:], strict=False):
         _note(axes, x, y, f"{batch}", (5, -11), color=colour)
     if context == OneGpu.long_context:
-        _note(axes, times[0], rates[0], "batch 1", (6, -5))
+        _note(axes, times[0], rates[0], f"batch {batches[0]}", (6, -5))
     over = context == OneGpu.short_context
     look = {"va": "bottom"} if over else {"va": "top"}
     by = (5, 4 if over else 2)

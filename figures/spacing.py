@@ -7,14 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import formats
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.number_formats import RangeWall
 from calc.formats import Float, Integer
 from figures import style
 
 COLOURS: dict[Float | Integer, str] = {
-    formats.FP32: style.PRECISIONS["float32"],
-    formats.FP16: style.PRECISIONS["float16"],
-    formats.BF16: style.PRECISIONS["bfloat16"],
+    formats.FP32: style.PRECISIONS["fp32"],
+    formats.FP16: style.PRECISIONS["fp16"],
+    formats.BF16: style.PRECISIONS["bf16"],
     formats.FP8_E5M2: style.PURPLE,
     formats.FP8_E4M3: style.RED,
     formats.INT8: style.PRECISIONS["int8"],
@@ -42,6 +44,27 @@ def draw() -> Figure:
     _gradient(axes)
     _labels(axes, narrow)
     return figure
+
+
+def alt() -> str:
+    gaps = (
+        f"{show(form.ulp(1.0), digits=3)} in {form.name}"
+        for form in COLOURS
+        if isinstance(form, Float)
+    )
+    ranges = (
+        f"{form.name} from {show(form.smallest_subnormal, digits=2)} to {show(form.max)}"
+        for form in COLOURS
+        if isinstance(form, Float) and form.max < HIGH
+    )
+    integers = formats.INT8
+    return f"""Log-log plot of the gap between neighbouring numbers, as a share of the value,
+    against the value. The lines of floating-point formats are sawteeth, level across most of their
+    range: at {show(1)} the gap is {listed(gaps)}. FP32 and BF16 cross the whole axis, from
+    {show(LOW)} to {show(HIGH)}; the other lines climb at the left to a gap as large as the value
+    and end at the right at a wall, {listed(ranges)}. INT8 is a slope from {show(integers.step)} to
+    a wall at {show(integers.max)}, and a dotted line marks a gradient of
+    {show(RangeWall.gradient)}."""
 
 
 def _curve(axes: Axes, form: Float, color: str) -> None:

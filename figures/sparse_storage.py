@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import simulation, sparsity
+from calc.core.formatting import listed
 from calc.core.units import Quantity
+from calc.derivations import show
 from calc.derivations.memory_budgets import Crossovers, DenseStorage
 from figures import style
 
 COLOURS = {"dense": style.INK, "csr": style.ORANGE, "bitmask": style.BLUE}
-PRECISIONS = ("float32", "float16", "int8")
+PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def draw() -> Figure:
@@ -32,6 +36,21 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    def crossings(law: Callable[[Quantity], Quantity]) -> str:
+        return listed(f"{show(law(size).to('%'))} in {name}" for name, size in Crossovers.elements)
+
+    return f"""Panels of the memory of a matrix, relative to dense storage, against its share of
+    zeros, one for each size of element. Dense storage is a level line; CSR falls from above it to
+    nearly nothing, and a bitmask from a little above it to a small rest. Dots mark the shares of
+    zeros from which they pay: CSR {crossings(_csr_crossover)}; the bitmask
+    {crossings(sparsity.bitmask_crossover)}."""
+
+
+def _csr_crossover(size: Quantity) -> Quantity:
+    return sparsity.csr_crossover(size, Crossovers.index)
+
+
 def _panel(axes: Axes, precision: str, size: Quantity) -> None:
     zeros = numpy.linspace(0, 1, 5)  # of straight lines
     shape = DenseStorage.rows, DenseStorage.columns
@@ -40,7 +59,7 @@ def _panel(axes: Axes, precision: str, size: Quantity) -> None:
         share = (simulation.storage_bytes(shape, zeros, precision, form) / full).m_as("")
         axes.plot(100 * zeros, 100 * share, color=colour, linewidth=1.8)
     crossings = {
-        "csr": sparsity.csr_crossover(size, Crossovers.index).m_as("%"),
+        "csr": _csr_crossover(size).m_as("%"),
         "bitmask": sparsity.bitmask_crossover(size).m_as("%"),
     }
     for form, crossing in crossings.items():

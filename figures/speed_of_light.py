@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import links, quantity
+from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.numbers_to_know import ReachOfBudgets
@@ -45,6 +46,20 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    budgets = {name: (budget, reach) for name, budget, reach in ReachOfBudgets.budgets}
+    places = (
+        f"{name} at {show(distance, UNIT)} and {show(time)}"
+        for name, distance, time in ReachOfBudgets.places
+    )
+    (voice, rim), (braking, small) = budgets["Voice"], budgets["Braking"]
+    return f"""Half a disc, a map of what light in fibre can answer. Its rim, {show(rim, UNIT)}
+    away, is a round trip of {show(voice)}, the budget of a voice assistant; a small disc of
+    {show(small, UNIT)} around the centre is {show(braking)}, the budget of a braking car. Lines
+    from the centre lead to places by the length of the path: {listed(places)}. What is dotted
+    between a place and the rim is the time left for servers and networks."""
+
+
 def _arc(radius: float) -> tuple[numpy.ndarray, numpy.ndarray]:
     angle = numpy.linspace(0, numpy.pi, 181)
     return radius * numpy.cos(angle), radius * numpy.sin(angle)
@@ -63,7 +78,7 @@ def _rings(axes: Axes) -> None:
     named = RINGS[1::2] if style.is_narrow() else RINGS
     times = [links.round_trip_time(quantity(radius, UNIT)) for radius in named]
     places = [*(-radius for radius in named), 0, *named]
-    names = [*(str(show(time)) for time in times), "0", *(style.plain(each) for each in named)]
+    names = [*(str(show(time)) for time in times), *(style.plain(each) for each in (0, *named))]
     if style.is_narrow():
         places, names = places[1:], names[1:]
     axes.set_xticks(places, names)

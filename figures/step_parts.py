@@ -9,21 +9,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
+from calc.core.units import Quantity
+from calc.derivations import show
 from calc.derivations.serving import StepParts
 from figures import style
 
 WEIGHTS, CACHES = style.BLUE, style.ORANGE
 HIGHEST = 37  # ms
+CASES = (  # sizes of a number, and the sequences that fill the memory
+    (StepParts.size, StepParts.largest.magnitude),
+    (StepParts.short_size, StepParts.largest_short.magnitude),
+)
 
 
 def draw() -> Figure:
     figure = style.figure(height=3.7, narrow_height=6.2)
     panels = style.panels(figure, 2, sharex=True, sharey=True)
-    full = StepParts.largest.magnitude, StepParts.largest_short.magnitude
-    for axes, size, most, words in zip(
-        panels, ("2 byte", "1 byte"), full, ("two bytes", "one byte"), strict=True
-    ):
-        _panel(axes, size, int(most), f"Weights and caches in {words}")
+    for axes, (size, most) in zip(panels, CASES, strict=True):
+        _panel(axes, size, int(most), f"Weights and caches in {show(size)}")
     for axes in panels if style.is_narrow() else panels[:1]:
         axes.set_ylabel("Time of a step (ms)")
     for axes in panels[1:] if style.is_narrow() else panels:
@@ -31,7 +34,21 @@ def draw() -> Figure:
     return figure
 
 
-def _panel(axes: Axes, size: str, most: int, title: str) -> None:
+def alt() -> str:
+    (size, most), (short_size, most_short) = CASES
+    ends = (f"{show(sum(StepParts.parts(batch, each)[:2]), digits=2)} ms" for each, batch in CASES)
+    long, short = ends
+    return f"""Panels of the time of a step against the sequences that are written at a time: a
+    level band of reading weights carries a wedge of reading caches, a dashed line is arithmetic,
+    and a red line is the longer of both. With numbers of {show(size)} the wedge grows to {long} at
+    {show(most)} sequences, where memory is full, and arithmetic stays below. With
+    {show(short_size)} the line of arithmetic leaves the wedge behind at
+    {show(StepParts.compute_bound, digits=3)} sequences, and the step follows it until memory is
+    full at {show(most_short)}, where reading takes {short} and arithmetic
+    {show(StepParts.parts(most_short, short_size)[2], digits=2)} ms."""
+
+
+def _panel(axes: Axes, size: Quantity, most: int, title: str) -> None:
     ends = numpy.array([1, most])
     weights, caches, arithmetic = StepParts.parts(ends, size)
     reading, floor = weights + caches, numpy.zeros(2)
@@ -39,7 +56,7 @@ def _panel(axes: Axes, size: str, most: int, title: str) -> None:
         band = (*low, *high[::-1])
         axes.fill((*ends, *ends[::-1]), band, color=colour, alpha=0.4, linewidth=0)
     axes.plot(ends, arithmetic, color=style.INK, linewidth=1.2, linestyle=(0, (4, 2)))
-    bend = StepParts.compute_bound.magnitude if size == "1 byte" else most
+    bend = StepParts.compute_bound.magnitude if size == StepParts.short_size else most
     corners = numpy.array([1, bend, most])
     weights, caches, arithmetic = StepParts.parts(corners, size)
     step = numpy.maximum(weights + caches, arithmetic)

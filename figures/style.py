@@ -31,7 +31,7 @@ PURPLE = "#9c65b9"
 
 RED = "#c85943"  # what is no device
 
-PRECISIONS = {"float32": INK, "float16": BLUE, "bfloat16": ORANGE, "int8": GREEN}
+PRECISIONS = {"fp32": INK, "fp16": BLUE, "bf16": ORANGE, "int8": GREEN}
 DEVICES = {"h100": BLUE, "a100": ORANGE, "tpu-v5p": GREEN, "phone-npu": PURPLE}
 
 SMALL = 9.5
@@ -93,7 +93,7 @@ def name_dot(
 
 def plain(value: float) -> str:
     """10⁻⁵, 0.1, 100, 10 000, 10⁶: a tick as a reader would write it."""
-    if value >= 1e5 or value < 0.9e-4:
+    if value >= 1e5 or 0 < value < 0.9e-4:
         return f"10{str(round(math.log10(value))).translate(SUPERSCRIPTS)}"
     return (
         f"{value:g}" if value < 1e4 else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")

@@ -7,7 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
-from calc.derivations.memory_budgets import NAMES, VARIANTS
+from calc import formats
+from calc.core.formatting import listed
+from calc.derivations.memory_budgets import VARIANTS
 from figures import style
 
 TITLES = {"unstructured": "Weights pruned one by one", "structured": "Whole neurons pruned"}
@@ -29,6 +31,29 @@ def draw() -> Figure:
     return figure
 
 
+def alt() -> str:
+    panels = (
+        f"{title}: {listed(f'{mean:.1%} at {level:.0%}' for level, mean, _ in rows)}"
+        for kind, title in TITLES.items()
+        for rows in [_levels(kind).rows()]
+    )
+    apart = max(each for kind in TITLES for each in _levels(kind)["apart"].to_list())
+    return f"""Panels of test accuracy against the share that is pruned, with error bars, for
+    {listed(formats.get(each).name for each in style.PRECISIONS)}. {"; ".join(panels)}. At no level
+    are the means of the formats more than {apart:.1%} apart."""
+
+
+def _levels(kind: str) -> polars.DataFrame:
+    """Of each level of pruning the mean accuracy of all formats, and how far apart these are."""
+    accuracy = col("accuracy")
+    return (
+        VARIANTS.filter(col("kind").is_in(["none", kind]))
+        .group_by("pruning")
+        .agg(accuracy.mean(), (accuracy.max() - accuracy.min()).alias("apart"))
+        .sort("pruning")
+    )
+
+
 def _panel(axes: Axes, rows: polars.DataFrame) -> None:
     for number, (precision, colour) in enumerate(style.PRECISIONS.items()):
         mine = rows.filter(col("precision") == precision).sort("pruning")
@@ -45,7 +70,7 @@ def _panel(axes: Axes, rows: polars.DataFrame) -> None:
         axes.text(
             0.04,
             0.36 - 0.1 * number,
-            NAMES[precision],
+            formats.get(precision).name,
             transform=axes.transAxes,
             color=colour,
             size=style.SMALL,

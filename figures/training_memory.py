@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.training_at_scale import ShardedStates
 from figures import style
 
@@ -38,7 +40,7 @@ def draw() -> Figure:
     axes.text(
         capacity + 8,
         places[-1] + 0.62,
-        "an H100 has 80 GiB",
+        f"an H100 has {show(ShardedStates.capacity)}",
         color=style.RED,
         size=style.SMALL,
         va="center",
@@ -61,3 +63,16 @@ def draw() -> Figure:
     axes.set_xlim(0, MOST + 75)
     axes.set_xlabel("Memory of a device (GB)")
     return figure
+
+
+def alt() -> str:
+    bars = (
+        f"{name}: {show(held.total, digits=3)}"
+        for (name, *_), held in zip(ShardedStates.ways, ShardedStates.held, strict=True)
+    )
+    first = ShardedStates.held[0]
+    parts = (f"{show(getattr(first, part), digits=3)} of {name}" for part, name, _ in PARTS)
+    return f"""Stacked bars of the memory of a device for {len(ShardedStates.ways)} ways to cut,
+    with a line at the {show(ShardedStates.capacity)}, or
+    {show(ShardedStates.capacity.to("GB"), digits=2)}, of an H100. The first bar is {listed(parts)};
+    ZeRO takes them away by and by, but for the activations. In all, {"; ".join(bars)}."""

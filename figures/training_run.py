@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from matplotlib.figure import Figure
 
+from calc.core.formatting import listed
+from calc.derivations import show
 from calc.derivations.training_levers import RUN
 from figures import style
 
@@ -36,3 +40,19 @@ def draw() -> Figure:
     rate.set_ylim(0, 1.15 * max(rates))
     rate.set_xlabel("Step")
     return figure
+
+
+def alt() -> str:
+    first, *_, last = RUN.steps
+    events = (f"{event} ({sum(event in step.events for step in RUN.steps)})" for event in MARKS)
+    rates = [each / 1e9 for each in RUN.rates]
+    marked = listed(
+        show(rate, digits=2)
+        for rate, step in zip(rates, RUN.steps, strict=True)
+        if "out of memory" in step.events
+    )
+    return f"""Curves over the {len(RUN.steps)} steps of a run, with marks on its events:
+    {listed(events)}. Above, on a logarithmic axis, the loss falls from {show(first.loss, digits=2)}
+    to {show(last.loss, digits=1)}. Below, the rate is level at about
+    {show(median(rates), digits=2)} GFLOP/s; in the steps that ran out of memory it is {marked}
+    GFLOP/s."""

@@ -8,9 +8,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.derivations import show
 from calc.derivations.training_at_scale import Cuts
 from calc.parallelism import Layout
 from figures import style
+
+DEVICES = [2**power for power in range(6, 15)]
 
 
 def draw() -> Figure:
@@ -24,6 +27,26 @@ def draw() -> Figure:
     left.set_ylim(0, 80)
     left.set_yticks(range(0, 81, 20))
     return figure
+
+
+def alt() -> str:
+    def bounds(layout: Layout, **how: Any) -> str:
+        low, high = Cuts.step(layout, **how).mfu
+        return f"{show(low.to('%'), digits=2)} and {show(high.to('%'), digits=2)}"
+
+    node, beyond = (bounds(Cuts.sliced(Cuts.devices, each)) for each in (Cuts.node, 2 * Cuts.node))
+    small = [degree for degree in Cuts.degrees if not Cuts.fits(degree)]
+    ends = [bounds(Cuts.sliced(each, Cuts.node)) for each in (DEVICES[0], DEVICES[-1])]
+    alone = [
+        bounds(Cuts.sharded(each), recomputation="full") for each in (DEVICES[0], Cuts.sequences)
+    ]
+    return f"""Panels of the MFU of a step between its bounds: nothing hidden, a solid line, and all
+    communication hidden, a dashed one. In the first, by slices on {show(Cuts.devices)} H100s, the
+    bounds are {node} at {Cuts.node} slices and fall to {beyond} at {2 * Cuts.node}, beyond the
+    node; up to {small[-1]} slices the model does not fit {show(Cuts.h100.memory_capacity)}. In the
+    second, by devices from {show(DEVICES[0])} to {show(DEVICES[-1])}, the bounds of {Cuts.node}
+    slices go from {ends[0]} to {ends[1]}; with shards alone they go from {alone[0]} to {alone[1]},
+    and end at {show(Cuts.sequences)} devices, a sequence each."""
 
 
 def _band(axes: Axes, x: Sequence[int], layouts: Sequence[Layout], colour: str, **how: Any) -> None:
@@ -42,20 +65,19 @@ def _by_slices(axes: Axes) -> None:
     small = [degree for degree in Cuts.degrees if not Cuts.fits(degree)]
     edge = (small[-1] * Cuts.node) ** 0.5
     axes.axvspan(Cuts.degrees[0], edge, color=style.INK, alpha=0.07, linewidth=0)
-    _note(axes, 1.1, 8, "does not fit\n80 GiB", style.INK)
+    _note(axes, 1.1, 8, f"does not fit\n{show(Cuts.h100.memory_capacity)}", style.INK)
     _note(axes, 14.5, 27, "beyond\nthe node", style.RED)
     _note(axes, 1.1, 74, "all hidden", style.BLUE)
     _note(axes, 1.1, 37, "nothing hidden", style.BLUE)
 
 
 def _by_devices(axes: Axes) -> None:
-    devices = [2**power for power in range(6, 15)]
-    _powers(axes, devices[2::3], "H100s")
-    sliced = [Cuts.sliced(each, Cuts.node) for each in devices]
-    _band(axes, devices, sliced, style.BLUE)
-    few = [each for each in devices if each <= Cuts.sequences]
+    _powers(axes, DEVICES[2::3], "H100s")
+    sliced = [Cuts.sliced(each, Cuts.node) for each in DEVICES]
+    _band(axes, DEVICES, sliced, style.BLUE)
+    few = [each for each in DEVICES if each <= Cuts.sequences]
     _band(axes, few, [Cuts.sharded(each) for each in few], style.ORANGE, recomputation="full")
-    _note(axes, 75, 74, "8 slices, copies", style.BLUE)
+    _note(axes, 75, 74, f"{Cuts.node} slices, copies", style.BLUE)
     _note(axes, 75, 19, "shards alone", style.ORANGE)
     _note(axes, 2300, 21, "ends: one\nsequence each", style.ORANGE)
 

@@ -1,11 +1,11 @@
-"""`python -m pages`: writes every generated page that has changed."""
+"""`python -m pages`: writes every generated page that has changed, and alt text into chapters."""
 
 from __future__ import annotations
 
 import sys
 
 try:
-    from pages import ROOT, answers, changes, library
+    from pages import ROOT, alt_texts, answers, changes, library, stubs
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m pages` needs {missing.name}; `make set-up-test` brings it")
 
@@ -20,11 +20,17 @@ def wanted_pages() -> dict[str, str]:
 
 
 def main() -> None:
-    wanted = wanted_pages()
+    write(stubs.stubs())  # first, since the library's pages are read from them too
+    wanted = wanted_pages() | alt_texts.pages()
     for stale in {*(ROOT / "library").glob("*.qmd")} - {ROOT / name for name in wanted}:
         stale.unlink()
         print(f"removed {stale.relative_to(ROOT)}")
-    for name, text in wanted.items():
+    write(wanted)
+
+
+def write(texts: dict[str, str]) -> None:
+    """Write what has changed, and say so."""
+    for name, text in texts.items():
         path = ROOT / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(exist_ok=True)

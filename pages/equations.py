@@ -29,6 +29,7 @@ SIGNS = {
     "δ": r"\delta",
     "ε": r"\varepsilon",
     "η": r"\eta",
+    "κ": r"\kappa",
     "λ": r"\lambda",
     "π": r"\pi",
     "μ": r"\mu",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import doctest
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ import griffe
 import calc
 from calc.core.law import (
     ABOVE_ONE,
+    ARGUMENTS,
     AT_LEAST_ONE,
     BITS,
     FRACTION,
@@ -21,7 +23,9 @@ from calc.core.law import (
     POSITIVE,
     POSITIVE_FRACTION,
     SERVERS,
+    Range,
 )
+from calc.core.meanings import meaning
 from pages import ROOT, generated
 from pages.equations import tex
 
@@ -41,6 +45,8 @@ WIDTH = 78  # of a signature, in characters: more would have to be scrolled
 FRONT = "calc"  # the page of what `import calc` itself offers
 # What is code already, what is to become it, and symbols with a subscript.
 SPAN = re.compile(r'(`[^`]*`)|(\{"[^}]*\}|"[^"\s]+")|(?<!\w)([^\W\d_]_(?:\w+|\{[^}]*\}))')
+TITLES: tuple[str, ...] = ("Argument", "Symbol", "Unit", "Range", "Meaning")
+WIDTHS: tuple[str, ...] = tuple(":" + "-" * part for part in (13, 4, 10, 6, 17))
 STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
 OVERVIEW = """Every number of this book comes from `calc`, a Python library whose laws
 and data need only pint; what needs more says so. It is yours to use:
@@ -64,6 +70,7 @@ number is taken only where the unit is a count. `.to("GB/s")` converts what a la
 
 def pages() -> dict[str, str]:
     """The text of each page, by its path in the repository."""
+    calc.laws()  # fills ARGUMENTS
     package = griffe.load("calc", search_paths=[ROOT], submodules=True)
     assert isinstance(package, griffe.Module)
     rows = [_row("calc", FRONT, package)]
@@ -112,10 +119,10 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
 
 
 def _front(package: griffe.Module) -> list[str]:
-    where = {"Quantity": "units", "quantity": "units", "InputError": "errors", "source": "records"}
     parts = [_prose(package)]
     for name in calc.__all__:
-        member = (_module(package, where[name]) if name in where else package)[name]
+        home = getattr(calc, name).__module__
+        member = package[f"{home}.{name}".removeprefix("calc.")]
         if isinstance(member, griffe.Alias):
             member = member.final_target
         if isinstance(member, griffe.Function):
@@ -137,7 +144,7 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
     yield from (_block(block, member) for block in rest)
     parts = [
         part
-        for part in member.members.values()
+        for part in _own_and_hidden_parts(member)
         if isinstance(part, griffe.Function | griffe.Attribute)
         and part.docstring
         and not part.name.startswith("_")
@@ -153,6 +160,16 @@ def _member(page: str, member: griffe.Function | griffe.Class) -> Iterator[str]:
             yield named + _block(block, part)
 
 
+def _own_and_hidden_parts(member: griffe.Class) -> Iterator[griffe.Object]:
+    """The parts of a class, with those of a base that has no place on the page itself."""
+    shown = member.module.parent.members if member.module.parent else {}
+    for part in member.all_members.values():
+        if not isinstance(part, griffe.Alias):
+            yield part
+        elif (base := part.final_target.parent) and base.name not in shown:
+            yield part.final_target
+
+
 def _signature(part: griffe.Function | griffe.Attribute) -> str:
     """A method with its arguments; what is read without a call by its name alone."""
     if isinstance(part, griffe.Attribute):
@@ -165,7 +182,8 @@ def _first_sentence(documented: griffe.Object) -> str:
 
 
 def _parameters(function: griffe.Function | griffe.Class) -> list[griffe.Parameter]:
-    return [each for each in function.parameters if each.name not in ("self", "cls")]
+    own = [each for each in function.parameters if each.name not in ("self", "cls")]
+    return [each for each in own if not each.name.startswith("_")]
 
 
 def _heading(page: str, owner: str, name: str) -> str:
@@ -220,12 +238,20 @@ def _default(source: str) -> str:
 
 
 def _units_table(function: griffe.Function) -> str:
-    rows = ["| Argument | Unit | Range |", "|:------|:------|:------------|"]
+    """What each argument is; its symbol, where the function is a law, whose equation has one."""
+    called = function.path.removeprefix("calc.")
+    symbols = {each.name: f"${tex(each.symbol)}$" for each in ARGUMENTS.get(function.path, [])}
+    rows = [TITLES, WIDTHS]
     for each in _parameters(function):
         unit, range_ = _annotated(each.annotation, function) or (_type(each.annotation), "")
-        rows.append(f"| `{each.name}` | {unit} | {range_} |")
+        if not (words := meaning(called, each.name)):
+            raise SystemExit(f"{called}: say what {each.name} is in calc/data/arguments.toml")
+        rows.append((f"`{each.name}`", symbols.get(each.name, ""), unit, range_, words))
     unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
-    return "\n".join([*rows, f"| returns | {unit} | |"])
+    rows.append(("returns", "", unit, "", ""))
+    if not symbols:
+        rows = [(argument, *rest) for argument, _, *rest in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _type(annotation: str | griffe.Expr | None) -> str:
@@ -247,12 +273,19 @@ def _annotated(
     call = ast.parse(source, mode="eval").body
     assert isinstance(call, ast.Subscript)
     assert isinstance(call.slice, ast.Tuple)
-    _, unit, *rest = call.slice.elts
+    kind, unit, *rest = call.slice.elts
     names = [each.id for each in rest if isinstance(each, ast.Name)]
-    words = next((RANGES[name].words for name in names if name in RANGES), POSITIVE.words)
-    words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
+    words = _interval(next((RANGES[name] for name in names if name in RANGES), POSITIVE))
+    if ast.unparse(kind) != "QuantityLike":  # whose text is the symbol
+        words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
     text = ast.literal_eval(unit)
     return (f"`{text}`" if text else "pure number"), words
+
+
+def _interval(allowed: Range) -> str:
+    if allowed.high == math.inf:
+        return f"{'≥' if allowed.low_included else '>'} {allowed.low:g}"
+    return f"{'' if allowed.low_included else 'above '}{allowed.low:g} to {allowed.high:g}"
 
 
 def _docstring(documented: griffe.Object | griffe.Alias) -> str:

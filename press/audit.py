@@ -95,12 +95,7 @@ def _typed_in(
 ) -> list[Problem]:
     if GENERATED.search(woven.text):
         return []
-    return Places(draft(chapter, woven, parsed), allowed).problems() + [
-        Problem(source.file, cell.option_lines.get("fig-alt", cell.line), excerpt)
-        for cell in source.pieces
-        if isinstance(cell, Cell) and "fig-alt" in cell.options
-        for _, excerpt in typed_numbers(str(cell.options["fig-alt"]), allowed)
-    ]
+    return Places(draft(chapter, woven, parsed), allowed).problems()
 
 
 EACH = Scope.EACH

@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / (".venv-torch" if sys.argv[1:] == ["torch"] else ".venv")
 VENV_PYTHON = VENV / "bin" / "python"
+WIDER = {"book": "test"}  # a lock that holds all of another, in the same versions
 TORCH_GIB = 4  # of which torch, numba, Triton and what they need take 2.6, and wheels the rest
 
 
@@ -26,11 +27,9 @@ def main(lock_name: str) -> None:
     wait_for_others()
     if not environment_works():
         make_environment()
-    lock = ROOT / "requirements" / f"{lock_name}.txt"
-    stamp = VENV / f"{lock_name}.stamp"
-    wanted = fingerprint(lock, ROOT / "pyproject.toml")
-    if stamp.is_file() and stamp.read_text() == wanted:
+    if is_installed(lock_name) or is_installed(WIDER.get(lock_name, lock_name)):
         return
+    lock = lock_file(lock_name)
     if lock_name == "torch":
         check_disk()
     print(
@@ -39,7 +38,7 @@ def main(lock_name: str) -> None:
     pip_install(*([] if lock_name == "torch" else ["--require-hashes"]), "-r", str(lock))
     # Then the checkout itself: its build tool came with the lock, so nothing more is fetched.
     pip_install("--no-deps", "--no-build-isolation", "-e", str(ROOT))
-    stamp.write_text(wanted)
+    stamp(lock_name).write_text(fingerprint(lock_name))
 
 
 def check_this_python() -> None:
@@ -95,11 +94,25 @@ def make_environment() -> None:
     run(sys.executable, "-m", "venv", str(VENV))
 
 
-def fingerprint(*files: Path) -> str:
+def lock_file(lock_name: str) -> Path:
+    return ROOT / "requirements" / f"{lock_name}.txt"
+
+
+def stamp(lock_name: str) -> Path:
+    """What the environment was made from, kept in it."""
+    return VENV / f"{lock_name}.stamp"
+
+
+def is_installed(lock_name: str) -> bool:
+    file = stamp(lock_name)
+    return file.is_file() and file.read_text() == fingerprint(lock_name)
+
+
+def fingerprint(lock_name: str) -> str:
     """What the environment is made from. The checkout's place is part of it: the environment of a
     checkout that was moved or copied still imports `calc` from the old place."""
     digest = hashlib.sha256(os.fsencode(ROOT))
-    for file in files:
+    for file in (lock_file(lock_name), ROOT / "pyproject.toml"):
         digest.update(file.read_bytes())
     return digest.hexdigest() + "\n"
 

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from calc.codesign.run_log import LoggedRun
-from calc.core.files import write_atomically
+from calc.core.files import writable, write_atomically
 from calc.core.units import quantity
 from calc.roofline import attainable, bound, ridge_point
 
@@ -64,7 +64,7 @@ def write_dashboard(run: LoggedRun, path: Path | str) -> None:
     ['run.html']
     """
     page = dashboard_page(run)
-    write_atomically(Path(path), lambda name: Path(name).write_text(page, encoding="utf-8"))
+    write_atomically(writable(path), lambda name: Path(name).write_text(page, encoding="utf-8"))
 
 
 def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
@@ -153,10 +153,10 @@ def _words(value: float, unit: str) -> str:
 
 
 def _over_steps(run: LoggedRun, name: str, values: list[float], unit: str) -> str:
-    """A quantity over the steps, from zero, with a mark where something went wrong."""
-    last, top = max(run.steps[-1].number, 2), max(values) * 1.08 or 1.0
+    """A quantity over the steps, from zero or below, with a mark where something went wrong."""
+    last, top = max(run.steps[-1].number, 2), max(0.0, *values) * 1.08 or 1.0
     x = _scale(run.steps[0].number, last, LEFT, RIGHT)
-    y = _scale(0.0, top, BOTTOM, TOP)
+    y = _scale(min(0.0, *values), top, BOTTOM, TOP)
     points = " ".join(
         f"{x(step.number):.1f},{y(value):.1f}"
         for step, value in zip(run.steps, values, strict=True)

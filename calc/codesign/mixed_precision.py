@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from calc import formats
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Loss, Trainer
 from calc.core.errors import InputError, abbreviated
 
-DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class MixedPrecisionTrainer(Trainer):
-    """A trainer under autocast, in "bfloat16" or "float16"; a scaler guards the latter.
+    """A trainer under autocast, in BF16 or FP16; a scaler guards the latter.
 
     `overflows` counts the steps whose gradients were not finite; `scale` is what multiplies the
     loss now. Options of torch's GradScaler, such as init_scale, go in as `scaler`.
@@ -29,18 +30,17 @@ class MixedPrecisionTrainer(Trainer):
         optimizer: Any,
         loss: Loss,
         *,
-        dtype: str = "bfloat16",
+        dtype: str = "bf16",
         scaler: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(model, optimizer, loss, **options)
-        if dtype not in DTYPES:
-            raise InputError(
-                f"mixed precision is in {' or '.join(DTYPES)}; got {abbreviated(dtype)}"
-            )
-        self.dtype, self.overflows = dtype, 0
+        self.dtype = formats.get(dtype).key
+        if self.dtype not in DTYPES:
+            raise InputError(f"mixed precision is in BF16 or FP16; got {abbreviated(dtype)}")
+        self.overflows = 0
         self.scaler = torch.amp.GradScaler(
-            self.device.type, enabled=dtype == "float16", **(scaler or {})
+            self.device.type, enabled=self.dtype == "fp16", **(scaler or {})
         )
 
     @property
@@ -71,7 +71,7 @@ class MixedPrecisionTrainer(Trainer):
         return not overflowed
 
     def remedy(self) -> str:
-        return " or bfloat16, whose range is FP32's," if self.dtype == "float16" else ""
+        return " or BF16, whose range is FP32's," if self.dtype == "fp16" else ""
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {
@@ -83,8 +83,8 @@ class MixedPrecisionTrainer(Trainer):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state.get("dtype") != self.dtype:
             raise InputError(
-                f"this trainer computes in {self.dtype}, and the state is of one in"
-                f" {state.get('dtype', 'full precision')}"
+                f"this trainer computes in {self.dtype.upper()}, and the state is of one in"
+                f" {str(state.get('dtype', 'FP32')).upper()}"
             )
         super().load_state_dict(state)
         self.scaler.load_state_dict(state["scaler"])

@@ -7,11 +7,11 @@ kill cut off is left out.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 
@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 KIND = "calc.codesign run, version 1"
 
 
+# What a step and a device may have: no sum or ratio of them leaves floating point.
+SECONDS = (1e-9, 1e9)
+ROOFS = (1.0, 1e30)
+MOST_COUNTED = 2**63
+
+
 @dataclass(frozen=True)
 class LoggedStep:
-    """A step as it is logged; memory is what was kept for backward, and work what was counted."""
+    """A step as it is logged; memory is what was kept for backward, and work what was counted.
+
+    What no step is, such as one without time or with a loss that is NaN, is refused.
+    """
 
     number: int
     loss: float
@@ -36,16 +45,34 @@ class LoggedStep:
     memory: int
     events: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name in ("number", "samples", "parts", "flop", "traffic", "memory"):
+            count = whole_number(name, getattr(self, name), at_least=0)
+            _checked(count, name, (0, MOST_COUNTED))
+            object.__setattr__(self, name, count)  # numpy's numbers are no JSON
+        for name, limits in (("loss", (-1e300, 1e300)), ("seconds", SECONDS)):
+            object.__setattr__(self, name, _checked(getattr(self, name), name, limits))
+        if not isinstance(self.events, list | tuple):
+            raise InputError(f"events must be a list; got {abbreviated(self.events)}")
+        events = tuple(_text("an event", each) for each in self.events)
+        object.__setattr__(self, "events", events)
+
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """A run that was read: what it ran on, and its steps."""
+    """A run: what it ran on, and its steps, of which some have work."""
 
     title: str
     device: str
     peak: Quantity
     bandwidth: Quantity
     steps: tuple[LoggedStep, ...]
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise InputError("it tells of no step")
+        if not any(step.flop and step.traffic for step in self.steps):
+            raise InputError("no step has flop and traffic")
 
     @property
     def seconds(self) -> float:
@@ -83,7 +110,7 @@ class LoggedRun:
 
 
 class RunLog:
-    """Writes the log of a run: `log.record(step, work)` after each step.
+    """Writes the log of a run, a new file: `log.record(step, work)` after each step.
 
     The peak is that of the format that the run computes in, and both roofs are the device's: out of
     a datasheet, or measured. A trainer gives the step and `WorkCounter` the work, as its example
@@ -112,12 +139,13 @@ class RunLog:
         self.path = Path(path)
         header = {
             "kind": KIND,
-            "title": title,
-            "device": device,
+            "title": _text("title", title),
+            "device": _text("device", device),
             "peak_flop_per_second": quantity(peak).m_as("FLOP/s"),
             "bandwidth_byte_per_second": quantity(bandwidth).m_as("byte/s"),
         }
-        self._write("w", header)
+        _roofs(header)
+        self._write("x", header)
 
     def record(self, step: Step, work: WorkCounter) -> None:
         """Append a step, with the work that was counted while it ran."""
@@ -138,6 +166,11 @@ class RunLog:
         try:
             with self.path.open(mode, encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except FileExistsError:
+            raise InputError(
+                f"{self.path} is there already, and no log is written over: take it away or give"
+                " another file"
+            ) from None
         except OSError as error:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from None
 
@@ -155,40 +188,62 @@ def read_run(path: Path | str) -> LoggedRun:
         text = source.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(f"there is no log {source}") from None
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):  # of its encoding, or of a path that no system takes
         raise InputError(f"{source} cannot be read as a log") from None
-    first, *rest = text[: text.rfind("\n") + 1].splitlines() or [""]
+    first, *rest = text[: text.rfind("\n") + 1].split("\n")[:-1] or [""]
     header = _read(source, 1, first)
     if header.get("kind") != KIND:
         raise InputError(f"{source} is no log of a run; RunLog writes them")
     steps = tuple(_step(source, number, line) for number, line in enumerate(rest, start=2))
-    if not steps:
-        raise InputError(f"{source} tells of no step")
-    return LoggedRun(
-        header["title"],
-        header["device"],
-        quantity(header["peak_flop_per_second"], "FLOP/s"),
-        quantity(header["bandwidth_byte_per_second"], "byte/s"),
-        steps,
-    )
+    try:
+        peak, bandwidth = _roofs(header)
+        title, device = (_text(name, header.get(name)) for name in ("title", "device"))
+        return LoggedRun(title, device, peak, bandwidth, steps)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
 
 
 def _step(source: Path, number: int, line: str) -> LoggedStep:
     row = _read(source, number, line)
     try:
-        step = LoggedStep(**{**row, "events": tuple(row.get("events", ()))})
-        if step.seconds > 0 and math.isfinite(step.loss):
-            return step
-    except TypeError:
-        pass
-    raise InputError(f"{source}, line {number}: {abbreviated(line)} is no step of a run")
+        return LoggedStep(**row)
+    except (TypeError, InputError) as error:  # of names, or of what stands there
+        why = f": {error}" if isinstance(error, InputError) else ""
+        raise InputError(
+            f"{source}, line {number}: {abbreviated(line)} is no step of a run{why}"
+        ) from None
 
 
 def _read(source: Path, number: int, line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
         raise InputError(f"{source}, line {number}: {abbreviated(line)} is no line of a log")
     return row
+
+
+def _roofs(header: dict[str, Any]) -> tuple[Quantity, Quantity]:
+    """Peak and bandwidth of a first line."""
+    units = {"peak_flop_per_second": "FLOP/s", "bandwidth_byte_per_second": "byte/s"}
+    peak, bandwidth = (
+        quantity(_checked(header.get(name), name, ROOFS), unit) for name, unit in units.items()
+    )
+    return peak, bandwidth
+
+
+def _text(name: str, given: Any) -> str:
+    """Text that a file can hold, which half of a surrogate pair is not."""
+    try:
+        given.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise InputError(f"{name} must be text; got {abbreviated(given)}") from None
+    return str(given)
+
+
+def _checked(given: Any, name: str, limits: tuple[float, float]) -> float:
+    value = number(name, given, at_least=limits[0])
+    if value > limits[1]:
+        raise InputError(f"{name} must be a number up to {limits[1]:g}; got {abbreviated(given)}")
+    return value

@@ -11,6 +11,8 @@ from calc.core.elementwise import floor
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 
+LARGEST = 2**62  # above all counts, so that no integer of an array wraps
+
 
 def whole_number(name: str, given: Any, at_least: int = 1) -> int:
     """A count as it was given; 2.9, True and 0 are refused, never rounded or replaced."""
@@ -18,8 +20,9 @@ def whole_number(name: str, given: Any, at_least: int = 1) -> int:
         count = -math.inf if isinstance(given, bool) else operator.index(given)
     except TypeError:
         count = -math.inf
-    if count < at_least:
-        raise InputError(f"{name} must be a whole number from {at_least}; got {abbreviated(given)}")
+    if not at_least <= count < LARGEST:
+        needed = f"from {at_least}" if count < at_least else "below 2 to the power of 62"
+        raise InputError(f"{name} must be a whole number {needed}; got {abbreviated(given)}")
     return int(count)
 
 
@@ -42,11 +45,6 @@ def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     return given
 
 
-def names_format(given: Any) -> bool:
-    """Whether this names a format, as "INT8" does, and is no size of an element, as "4.25 bit"."""
-    return isinstance(given, str) and not given.strip()[:1].isdigit()
-
-
 def listed(name: str, given: Any) -> list[Any]:
     """What a list holds; a single value, in which text would be letters, is none."""
     try:
@@ -56,6 +54,19 @@ def listed(name: str, given: Any) -> list[Any]:
     if held is None:
         raise InputError(f"{name} must be a list; got {abbreviated(given)}")
     return held
+
+
+def as_array(name: str, given: Any) -> Any:
+    """What a list or an array holds, its rows of one length."""
+    import numpy
+
+    try:
+        return numpy.asarray(given)
+    except Exception:  # rows of unequal length, or an array that fails at being one
+        raise InputError(
+            f"{name} must be a list or an array whose rows are of one length;"
+            f" got {abbreviated(given)}"
+        ) from None
 
 
 def memory(name: str, given: QuantityLike) -> Quantity:

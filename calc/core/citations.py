@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from calc.core.errors import InputError
+from calc.core.formatting import listed
 
 # The wheel carries the book's bibliography beside its data; a checkout has it at the root.
 BIBLIOGRAPHY = [
@@ -60,4 +61,4 @@ def _authors(entry: dict[str, str]) -> str:
     names = [person.split(",")[0].strip() for person in people]
     if len(names) > 3 or "others" in names:
         return f"{names[0]} et al."
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return listed(names)

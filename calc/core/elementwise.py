@@ -108,7 +108,7 @@ def doublings(value: Any) -> Any:
 
 
 def _reaches(value: Any, whole: Any) -> Any:
-    return value * (1 + 1e-12) >= whole
+    return value + abs(value) * 1e-12 >= whole
 
 
 def scale(magnitude: Any, factor: float) -> Any:
@@ -135,6 +135,18 @@ def evaluate(body: Callable[..., Any], magnitudes: Sequence[Any]) -> Any:
     except ValueError:
         shapes = " and ".join(str(each.shape) for each in magnitudes if _is_array(each))
         raise InputError(f"arrays of shapes {shapes} do not broadcast") from None
+
+
+def smallest(value: Any) -> float:
+    """The smallest number of a quantity, or of an array; of none, infinity."""
+    magnitude = getattr(value, "magnitude", value)
+    return float(magnitude.min(initial=math.inf) if _is_array(magnitude) else magnitude)
+
+
+def largest(value: Any) -> float:
+    """The largest number of a quantity, or of an array; of none, minus infinity."""
+    magnitude = getattr(value, "magnitude", value)
+    return float(magnitude.max(initial=-math.inf) if _is_array(magnitude) else magnitude)
 
 
 def _is_array(value: Any) -> bool:

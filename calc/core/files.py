@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all, whatever interrupts the writing."""
+"""Files: read as text or refused in a sentence, and written in full or not at all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a file; what cannot be read as one is told in a sentence."""
+    name = path if str(path).isprintable() else abbreviated(path)
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except TypeError:
+        raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{name}: is not UTF-8 text") from None
+    except ValueError as error:  # a path that no system takes
+        raise InputError(f"{name}: cannot be read: {error}") from None
 
 
 def writable(path: Path | str) -> Path:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import html as html_escapes
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from calc.core.units import Quantity, Registry
+from calc.core.spelling import COUNTED, UnitTable, Written
 
 DIGITS = 4
 EXACT = 17  # digits that tell any two floats apart
@@ -22,10 +21,10 @@ LARGE = [("exa", 1e18), ("peta", 1e15), ("tera", 1e12), ("giga", 1e9), ("mega", 
 SMALL = [("milli", 1e-3), ("micro", 1e-6), ("nano", 1e-9), ("pico", 1e-12)]
 COUNT_SUFFIXES = [("T", 1e12), ("B", 1e9), ("M", 1e6), ("K", 1e3)]
 DURATIONS = [("year", 365.25 * 86400.0), ("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)]
+MASSES = [("megatonne", 1e12), ("kilotonne", 1e9), ("tonne", 1e6), ("kilogram", 1e3)]
 
 TAKES_LARGE = frozenset({"byte", "bit", "FLOP", "operation", "watt", "joule", "hertz"})
 TAKES_SMALL = frozenset({"second", "watt", "joule", "meter"})
-COUNTED = frozenset({"parameter", "token", "request", "sample"})
 
 SUFFIX_WORDS = {"M": "million", "B": "billion", "T": "trillion"}
 WORDS = {  # units that prose spells as words, and counts in the plural
@@ -43,17 +42,13 @@ WORDS = {  # units that prose spells as words, and counts in the plural
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def text(quantity: Quantity, spec: str = "") -> str:
+def text(quantity: Written, spec: str = "") -> str:
     """What str() and format() give and the parser reads back; `spec` is the number's (".3g")."""
     magnitude, suffix, powers = readable(quantity, EXACT if spec else DIGITS)
     return f"{_number(magnitude, spec)}{suffix}{_unit_after_number(powers, quantity)}"
 
 
-def html(quantity: Quantity) -> str:
-    return html_escapes.escape(text(quantity))
-
-
-def prose(quantity: Quantity, digits: int | None = None, rescaled: bool = True) -> str:
+def prose(quantity: Written, digits: int | None = None, rescaled: bool = True) -> str:
     """The same value as a book prints it: 16 026 min, 4.2 × 10²² FLOP, 7 billion parameters."""
     magnitude, suffix, powers = readable(quantity, digits or DIGITS, rescaled)
     if suffix == "K":
@@ -68,7 +63,7 @@ def prose(quantity: Quantity, digits: int | None = None, rescaled: bool = True) 
     return (number + words + unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def tex(quantity: Quantity, digits: int | None = None, rescaled: bool = True) -> str:
+def tex(quantity: Written, digits: int | None = None, rescaled: bool = True) -> str:
     """The same value inside a formula."""
     magnitude, suffix, powers = readable(quantity, digits or DIGITS, rescaled)
     mantissa, _, exponent = _number(magnitude, digits=digits).partition("e")
@@ -100,6 +95,12 @@ def printed_number(number: str) -> str:
     return printed
 
 
+def listed(parts: Iterable[object]) -> str:
+    """What a sentence enumerates: a, b and c."""
+    *first, last = map(str, parts)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """A line for each row, each column as wide as its longest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -109,16 +110,26 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def unit_text(powers: Mapping[str, Any], registry: Registry) -> str:
+def html_table(caption: Iterable[str], rows: Sequence[tuple[str, ...]]) -> str:
+    """The same as HTML, for notebooks: the first row is the header, its first column names rows."""
+    header, *body = (tuple(map(html_escapes.escape, row)) for row in rows)
+    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in header)}</tr>"]
+    for name, *cells in body:
+        lines.append(f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    above = "<br>".join(map(html_escapes.escape, caption))
+    return f"<table><caption>{above}</caption>{''.join(lines)}</table>"
+
+
+def unit_text(powers: Mapping[str, Any], units: UnitTable) -> str:
     """FLOP/(param·token) of {"FLOP": 1, "parameter": -1, "token": -1}."""
-    above = [_power_text(name, power, registry) for name, power in powers.items() if power > 0]
-    below = [_power_text(name, -power, registry) for name, power in powers.items() if power < 0]
+    above = [_power_text(name, power, units) for name, power in powers.items() if power > 0]
+    below = [_power_text(name, -power, units) for name, power in powers.items() if power < 0]
     divided = "/" + (below[0] if len(below) == 1 else f"({'·'.join(below)})") if below else ""
     return ("·".join(above) or ("1" if below else "")) + divided
 
 
 def readable(
-    quantity: Quantity, digits: int = DIGITS, rescaled: bool = True
+    quantity: Written, digits: int = DIGITS, rescaled: bool = True
 ) -> tuple[Any, str, dict[str, Any]]:
     """Magnitude, suffix of the number (the B of `7B param`) and unit, scaled for a reader."""
     powers: dict[str, Any] = dict(quantity._units)
@@ -143,6 +154,9 @@ def _scale(first: str, powers: Mapping[str, Any], size: float) -> tuple[float, s
         return factor, suffix, first
     if powers == {"second": 1} and size >= 120:
         name, factor = next(pair for pair in DURATIONS if size >= 2 * pair[1])
+        return factor, "", name
+    if powers == {"gram": 1} and size >= 1e4:
+        name, factor = next(pair for pair in MASSES if size >= pair[1])
         return factor, "", name
     prefix, factor = "", 1.0
     if first in TAKES_LARGE and 1e4 <= size < 1e21:
@@ -196,13 +210,13 @@ def _tidy(number: str) -> str:
     return f"{mantissa}e{int(exponent)}" if e and exponent.lstrip("+-").isdigit() else number
 
 
-def _unit_after_number(powers: Mapping[str, Any], quantity: Quantity) -> str:
+def _unit_after_number(powers: Mapping[str, Any], quantity: Written) -> str:
     unit = unit_text(powers, quantity._REGISTRY)
     if unit.startswith("1/"):
         return unit[1:]
     return unit if unit == "%" else f" {unit}" if unit else ""
 
 
-def _power_text(name: str, power: Any, registry: Registry) -> str:
-    symbol = "byte" if name == "byte" else registry.get_symbol(registry.get_name(name))
+def _power_text(name: str, power: Any, units: UnitTable) -> str:
+    symbol = units.symbol(name)
     return symbol + ("" if power == 1 else f"{power:g}".translate(SUPERSCRIPTS))

@@ -1,12 +1,12 @@
 """`@law`: what turns an equation into a checked function of quantities.
 
-A law is a plain function whose annotations carry the unit of every argument and of the result, and,
-after the unit, the range that is allowed (positive and finite where nothing is said):
+A law is a plain function whose annotations carry the unit of every argument and its symbol in the
+equation, and after them the range that is allowed (positive and finite where nothing is said):
 
     @law
     def ridge_point(
-        peak: Annotated[QuantityLike, "FLOP/s"],
-        bandwidth: Annotated[QuantityLike, "byte/s"],
+        peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+        bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     ) -> Annotated[Quantity, "FLOP/byte"]:
         return peak / bandwidth
 
@@ -14,18 +14,20 @@ The decorator converts each argument to the annotated unit, refuses what does no
 sentence, runs the body on bare magnitudes, and gives the result its unit. The units of one law must
 be coherent (byte, not GB, next to byte/s), so that magnitudes obey the same equation as quantities;
 a test runs every body on quantities too, where an incoherent or dimensionally wrong equation cannot
-pass.
+pass. For its sake a number of the equation that has a unit is an argument whose name begins with
+`_`, as the two operations of a multiply and an add; it has a default, and no caller sees it.
 """
 
 from __future__ import annotations
 
+import html
 import inspect
 import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import (
     Annotated,
     Any,
@@ -42,7 +44,7 @@ from pint.util import UnitsContainer
 
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
-from calc.core.parsing import COUNTED
+from calc.core.spelling import COUNTED
 from calc.core.units import Quantity, as_float_or_array, from_parts, quantity, registry
 
 P = ParamSpec("P")
@@ -57,6 +59,8 @@ class Range:
     high: float
     low_included: bool
     words: str
+    read: Callable[[Any], Quantity] = quantity
+    """What makes a quantity of text."""
 
     def holds(self, low: float, high: float) -> bool:
         """Whether all values between these two extremes are allowed; never true of NaN."""
@@ -77,13 +81,16 @@ MAY_BE_INFINITE = "the law's limit may be infinite"
 
 LAWS: dict[str, Callable[..., Any]] = {}
 """Every law that has been imported, by module and name."""
+ARGUMENTS: dict[str, list[Argument]] = {}
+"""The arguments of each, in their order."""
 
 
 class Argument:
     """One annotated argument of a law: its unit, its range, and the check of what is given."""
 
-    def __init__(self, law_name: str, name: str, unit: str, allowed: Range) -> None:
-        self.law_name, self.name, self.unit, self.allowed = law_name, name, unit, allowed
+    def __init__(self, law_name: str, name: str, unit: str, symbol: str, allowed: Range) -> None:
+        self.law_name, self.name, self.symbol = law_name, name, symbol
+        self.unit, self.allowed = unit, allowed
         self.units: UnitsContainer = registry._parse_units_as_container(unit)
         self.is_count = all(base in COUNTED for base in self.units)  # true of a pure number too
         self.factors: dict[UnitsContainer, float] = {self.units: 1.0}
@@ -119,7 +126,7 @@ class Argument:
 
     def _read(self, given: Any) -> Quantity:
         try:
-            return quantity(given)
+            return self.allowed.read(given)
         except InputError as error:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
 
@@ -131,14 +138,16 @@ class Argument:
         return f"; for {meant[1]} billion write {meant[1]}{f'B {self.unit}' if self.unit else 'e9'}"
 
     def _count(self, given: Any) -> Any:
-        if not self.is_count:
-            self._refuse(given, f"got {abbreviated(given)} without a unit")
         try:
-            return as_float_or_array(given)
+            numbers = as_float_or_array(given)
         except NumpyNeededError as error:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
         except InputError:
-            self._refuse(given, f"got {abbreviated(given)}")
+            offers = hasattr(given, "instead")  # as a device does
+            self._refuse(given, f"got {given.instead(self.unit) if offers else abbreviated(given)}")
+        if not self.is_count:
+            self._refuse(given, f"got {abbreviated(given)} without a unit")
+        return numbers
 
     def _refuse_range(self, given: Any, low: float, high: float) -> NoReturn:
         got = str(given) if isinstance(given, Quantity) else abbreviated(given)
@@ -156,7 +165,7 @@ class Argument:
             needs = f"a number of {self.unit} (with or without the unit)"
         example = (
             ""
-            if self.is_count or isinstance(given, Quantity)
+            if self.is_count or isinstance(given, Quantity) or hasattr(given, "instead")
             else f', as in calc.quantity(1, "{self.unit}")'
         )
         raise InputError(f"{self.law_name}(): {self.name} needs {needs}{example}; {got}")
@@ -188,28 +197,55 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
     name = function.__name__
     hints = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function)
-    arguments = [_argument(name, each, hints.get(each)) for each in signature.parameters]
+    every = [_argument(name, each, hints.get(each)) for each in signature.parameters]
     result = _result(name, hints.get("return"))
-    count = len(arguments)
     read_once = _with_defaults_read(name, signature)
+    fixed = [
+        each.magnitude(read_once.parameters[each.name].default) for each in every if not each.symbol
+    ]
+    arguments = [each for each in every if each.symbol]
+    read_once, signature = _public(read_once), _public(signature)
+    count = len(arguments)
+    defaults = [each.default for each in read_once.parameters.values()]
+    required = sum(each is inspect.Parameter.empty for each in defaults)
     body: Callable[..., Any] = function
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
         given: Any = args
-        if kwargs or len(args) != count:
+        if kwargs or not required <= len(args) <= count:
             given = _bound(read_once, name, args, kwargs)
+        elif len(args) < count:
+            given = (*args, *defaults[len(args) :])
         magnitudes = [
             argument.magnitude(value) for argument, value in zip(arguments, given, strict=True)
         ]
+        magnitudes += fixed
         try:
             value = evaluate(body, magnitudes)
         except InputError as error:
             raise InputError(f"{name}(): {error}") from None
         return result.wrap(value) if result else value
 
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    checked._repr_html_ = partial(_html, checked)  # type: ignore[attr-defined]
     LAWS[f"{function.__module__}.{name}"] = checked
+    ARGUMENTS[f"{function.__module__}.{name}"] = arguments
     return checked
+
+
+def _html(law: Callable[..., Any]) -> str:
+    """A law in a notebook: its call, what it says, its equation."""
+    summary, _, rest = (inspect.getdoc(law) or "").partition("\n\n")
+    equation = re.search(r"^Equation: (.*)", rest, re.MULTILINE)
+    lines = [f"{law.__name__}({', '.join(inspect.signature(law).parameters)})", summary]
+    call, *more = map(html.escape, lines + ([equation[1]] if equation else []))
+    return "<br>".join([f"<code>{call}</code>", *more])
+
+
+def _public(signature: inspect.Signature) -> inspect.Signature:
+    public = [each for each in signature.parameters.values() if not each.name.startswith("_")]
+    return signature.replace(parameters=public)
 
 
 def _with_defaults_read(law_name: str, signature: inspect.Signature) -> inspect.Signature:
@@ -233,14 +269,19 @@ def _bound(signature: inspect.Signature, name: str, args: Any, kwargs: Any) -> l
 
 
 def _argument(law_name: str, name: str, hint: Any) -> Argument:
-    unit, allowed, *_ = (*_metadata(hint), None, None)
-    if not isinstance(unit, str) or not isinstance(allowed, Range | None):
+    unit, *rest = _metadata(hint) or (None,)
+    private = name.startswith("_")
+    symbol = "" if private else rest.pop(0) if rest else ""
+    allowed = rest.pop(0) if rest else POSITIVE
+    told = isinstance(symbol, str) and bool(symbol) != private
+    if not isinstance(unit, str) or not told or not isinstance(allowed, Range):
         raise InputError(
-            f"{law_name}(): argument {name} must be annotated with its unit, and its Range if it"
-            f' has one, as in {name}: Annotated[QuantityLike, "FLOP/s"]'
+            f"{law_name}(): argument {name} must be annotated with its unit, its symbol in the"
+            f" equation, and its Range if it has one, as in"
+            f' {name}: Annotated[QuantityLike, "FLOP/s", "R_peak"]'
         )
     with _declaring(law_name, f"the unit of argument {name}"):
-        return Argument(law_name, name, unit, allowed or POSITIVE)
+        return Argument(law_name, name, unit, symbol, allowed)
 
 
 def _result(law_name: str, hint: Any) -> Result | None:

@@ -2,10 +2,12 @@
 
 Grammar, loosest binding first:
 
-    expression :  term  (("+" | "-") term)* term       :  factor  (("*" | "/") factor)* factor     :
-    "-" factor  |  primary ["**" integer] primary    :  number [unit]  |  unit  |  "(" expression
-    ")" unit       :  name ["**" integer]  (("*" | "/") written without spaces, then a name or a
-    group of names)*
+    expression :  term (("+" | "-") term)*
+    term       :  factor (("*" | "/") factor)*
+    factor     :  ("+" | "-") factor  |  primary ["**" integer]
+    primary    :  number ["**" integer] [unit]  |  power  |  "(" expression ")"
+    unit       :  power (("*" | "/") power)*, written without spaces
+    power      :  name ["**" integer]  |  "(" unit ")" ["**" integer]
 
 So a unit belongs to the number before it: `10 GB / 2 GB/s` divides 10 GB by (2 GB/s). A suffix K,
 M, B or T directly on a number and followed by something counted is a power of a thousand: `7B
@@ -18,26 +20,19 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from calc.core.errors import InputError
-
-if TYPE_CHECKING:
-    from calc.core.units import Registry
+from calc.core.formatting import unit_text
+from calc.core.spelling import COUNTED, UnitTable
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 40
 MAX_EXPONENT = {"number": 64, "unit": 9}
 
-# Units of what is counted: they take the suffixes below, and laws accept bare numbers of them.
-COUNTED = frozenset({"parameter", "token", "request", "sample"})
 SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
-SMALL_PREFIXES = frozenset({"femto", "pico", "nano", "micro", "milli", "centi"})
-BINARY_PREFIXES = frozenset({"kibi", "mebi", "gibi", "tebi", "pebi", "exbi"})
-CONTINUOUS = frozenset({"meter", "second", "gram", "watt", "joule", "hertz", "watt_hour"})
-WITHOUT_LARGE_PREFIX = frozenset({"second", "minute", "hour", "day", "week", "year", "percent"})
+AT_A_RATE = "write USD at your rate: at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3 USD/hour"
 
 # Spellings with more than one reading, and what to write instead.
 AMBIGUOUS = [
@@ -51,6 +46,7 @@ AMBIGUOUS = [
     (r"([kMGT]?)[Bb]ps", "write bit/s or B/s, with its prefix"),
     (r"(?i:nan|inf|infinity)", "only finite numbers are read"),
     (r"usd|dollars?", "write USD"),
+    (r"(?i:eur|euros?|gbp|pounds?|chf|cny|rmb|yuan|jpy|yen|inr)", AT_A_RATE),
     (
         r"[KMT]",
         "K, M, B and T stand directly on a number, before something counted, as in 7B param",
@@ -70,6 +66,7 @@ TOKEN = re.compile(
     r"|(?P<operator>\*\*|[-+*/^()·×])"
     r"|(?P<end>$))"
 )
+NONZERO = re.compile("[^eE]*[1-9]")  # of a number
 OPERATORS = {"^": "**", "·": "*", "×": "*"}
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -77,36 +74,35 @@ Result = TypeVar("Result")
 Powers = dict[str, int]  # canonical unit name → exponent
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     kind: str
     text: str
     spaced: bool  # white space before it
 
 
-def parse(text: str, registry: Registry) -> tuple[float, Powers]:
+def parse(text: str, units: UnitTable) -> tuple[float, Powers]:
     """Value and unit of an expression, with one unit for each dimension (GB/TB is a number)."""
-    parser = _Parser(text, registry)
+    parser = _Parser(text, units)
     magnitude, powers = parser.whole(parser.expression)
     try:
-        factor, merged = merge_units(powers, registry)
+        factor, merged = merge_units(powers, units)
     except OverflowError:
         parser.refuse("a number in it is too large")
-    return parser.finite(magnitude * factor), parser.checked(merged)
+    return parser.finite(magnitude * factor, zero=magnitude == 0), parser.checked(merged)
 
 
-def merge_units(powers: Mapping[str, Any], registry: Registry) -> tuple[float, dict[str, Any]]:
+def merge_units(powers: Mapping[str, Any], units: UnitTable) -> tuple[float, dict[str, Any]]:
     """One unit for each dimension, the first, and the factor that the others leave.
 
     GB/TB is a number, and so are a percentage and a GHz·s.
     """
-    number = registry.factor_between(powers, {})
+    number = units.factor_between(powers, {})
     if number is not None:
         return number, {}
     total, merged = 1.0, dict[str, Any]()
     for name, power in powers.items():
         for other in ("", *merged):
-            factor = registry.factor_between({name: 1}, {other: 1} if other else {})
+            factor = units.factor_between({name: 1}, {other: 1} if other else {})
             if factor is not None:
                 total *= factor**power
                 if other:
@@ -117,20 +113,28 @@ def merge_units(powers: Mapping[str, Any], registry: Registry) -> tuple[float, d
     return total, {name: power for name, power in merged.items() if power}
 
 
-def parse_unit(text: str, registry: Registry) -> Powers:
+def parse_unit(text: str, units: UnitTable) -> Powers:
     """The powers of a unit such as "FLOP/(param·token)"; "" and "1" are that of a pure number."""
     if text in ("", "1", "dimensionless"):
         return {}
-    parser = _Parser(text, registry)
+    parser = _Parser(text, units)
     if text.startswith("1/"):
         parser.position = 1
         return {name: -power for name, power in parser.whole(parser.inverse_unit).items()}
     return parser.whole(parser.unit)
 
 
+def read_float(text: str) -> float:
+    """The number that stands there; one so small that it would become zero is refused."""
+    number = float(text)
+    if number == 0 and NONZERO.match(text):
+        raise InputError(f"{text} is too small for floating point")
+    return number
+
+
 class _Parser:
-    def __init__(self, text: str, registry: Registry) -> None:
-        self.text, self.registry = text, registry
+    def __init__(self, text: str, units: UnitTable) -> None:
+        self.text, self.units = text, units
         if len(text) > MAX_LENGTH:
             raise InputError(
                 f"cannot read a text of {len(text)} characters: at most {MAX_LENGTH} are read"
@@ -164,6 +168,7 @@ class _Parser:
         hint = {
             ",": "write 1.5 or 1500, without a comma",
             "$": "write USD",
+            **dict.fromkeys("€£¥", AT_A_RATE),
             ";": "give one expression at a time",
         }.get(character, "only numbers, units, + - * / ** and parentheses are read")
         self.refuse(f"{character!r} has no meaning here; {hint}")
@@ -206,7 +211,7 @@ class _Parser:
     def _refuse_two_units(self, first: str, second: str) -> NoReturn:
         if first in SUFFIXES:
             prefixed = {"K": "k", "B": "G"}.get(first, first) + second
-            takes_prefix = prefixed in self.registry.unit_names
+            takes_prefix = prefixed in self.units.unit_names
             counted = self._resolve(second)[1] in COUNTED
             self.refuse(
                 f"for a power of a thousand write {first} directly on the number and something"
@@ -249,7 +254,8 @@ class _Parser:
             divided = divided or sign < 0
             if sign < 0 and right == 0:
                 self.refuse("it divides by zero")
-            magnitude = self.finite(magnitude * right if sign > 0 else magnitude / right)
+            zero = magnitude == 0 or right == 0
+            magnitude = self.finite(magnitude * right if sign > 0 else magnitude / right, zero)
             powers = self._combine(powers, right_powers, sign)
         return magnitude, powers
 
@@ -282,7 +288,7 @@ class _Parser:
                 if token.text
                 else "it ends too early"
             )
-        magnitude = self.finite(float(token.text))
+        magnitude = self.finite(float(token.text), zero=not NONZERO.match(token.text))
         if self.next.text == "**":
             magnitude = self._power(magnitude, self._exponent("number"))
         if self.next.kind != "name":
@@ -365,7 +371,7 @@ class _Parser:
 
     def _resolve(self, name: str) -> tuple[str, str]:
         """Prefix and unit, by their canonical names, of a name such as GB."""
-        found = self.registry.unit_names.get(name)
+        found = self.units.unit_names.get(name)
         if found is None:
             self._refuse_name(name)
         return found
@@ -374,24 +380,25 @@ class _Parser:
         for pattern, hint in AMBIGUOUS:
             if match := re.fullmatch(pattern, name):
                 self.refuse(f"{name} is not a unit here: {match.expand(hint)}")
-        close = difflib.get_close_matches(name, self.registry.unit_names, n=3, cutoff=0.6)
-        units = dict.fromkeys(
-            unit for prefix, unit in self.registry.unit_names.values() if not prefix
-        )
+        close = difflib.get_close_matches(name, self.units.unit_names, n=3, cutoff=0.6)
+        units = dict.fromkeys(unit for prefix, unit in self.units.unit_names.values() if not prefix)
         known = f"known are {', '.join(units)}"
         advice = f"did you mean {' or '.join(close)}?" if close else known
         self.refuse(f"{name[:40]} is not a unit here; {advice}")
 
     # --- arithmetic ---
 
-    def finite(self, magnitude: float) -> float:
+    def finite(self, magnitude: float, zero: bool = True) -> float:
+        """A number that floating point holds; zero only where it is meant."""
         if not math.isfinite(magnitude):
             self.refuse("a number in it is too large")
+        if magnitude == 0 and not zero:
+            self.refuse("a number in it is too small")
         return magnitude
 
     def _power(self, magnitude: float, exponent: int) -> float:
         try:
-            return self.finite(magnitude**exponent)
+            return self.finite(magnitude**exponent, zero=magnitude == 0)
         except ZeroDivisionError:
             self.refuse("it divides by zero")
         except OverflowError:
@@ -400,10 +407,10 @@ class _Parser:
     def _add(
         self, left: tuple[float, Powers], right: tuple[float, Powers], sign: int
     ) -> tuple[float, Powers]:
-        factor = self.registry.factor_between(right[1], left[1])
+        factor = self.units.factor_between(right[1], left[1])
         if factor is None:
             first, second = (
-                self.registry.unit_text(powers) or "a number" for _, powers in (left, right)
+                unit_text(powers, self.units) or "a number" for _, powers in (left, right)
             )
             self.refuse(f"{first} and {second} cannot be added: they measure different things")
         return self.finite(left[0] + sign * right[0] * factor), left[1]
@@ -420,26 +427,3 @@ class _Parser:
         if any(abs(power) > limit for power in powers.values()):
             self.refuse(f"the exponent of a unit grows beyond {limit}")
         return {name: power for name, power in powers.items() if power}
-
-
-def build_unit_names(registry: Registry) -> dict[str, tuple[str, str]]:
-    """Every spelling that is read, with its canonical (prefix, unit): {"GB": ("giga", "byte")}."""
-    units = {alias: unit.name for alias, unit in registry._units.items() if alias}
-    prefixes = {alias: prefix.name for alias, prefix in registry._prefixes.items() if alias}
-    names = {alias: ("", unit) for alias, unit in units.items()}
-    for prefix_alias, prefix in prefixes.items():
-        for alias, unit in units.items():
-            written_out = prefix_alias == prefix
-            if _takes_prefix(unit, prefix) and not (written_out and len(alias) < 3):  # no gigaB
-                names.setdefault(prefix_alias + alias, (prefix, unit))
-    return names
-
-
-def _takes_prefix(unit: str, prefix: str) -> bool:
-    if prefix in BINARY_PREFIXES:
-        return unit in ("bit", "byte")
-    if prefix == "centi":
-        return unit == "meter"
-    if prefix in SMALL_PREFIXES:
-        return unit in CONTINUOUS
-    return unit not in WITHOUT_LARGE_PREFIX

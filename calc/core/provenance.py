@@ -28,6 +28,14 @@ class Provenance:
         except InputError as error:
             raise InputError(f"{self.key} names a source that is not there: {error}") from None
 
+    @property
+    def cited(self) -> str:
+        """The citation, or the key of a source of one's own, which is in no bibliography."""
+        try:
+            return self.citation
+        except InputError:
+            return self.source
+
     def __str__(self) -> str:
         parts = [f"{self.title}: {self.kind}, {self.citation}"]
         parts += [f"Checked {self.checked}."]

@@ -10,13 +10,16 @@ from __future__ import annotations
 import copy
 import datetime
 import math
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
+from calc.core.parsing import read_float
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
 
@@ -41,13 +44,18 @@ class Record:
     """One value of a data file; `quantity` raises where the value is unpublished."""
 
     provenance: Provenance
-    published: Quantity | None
+    _published: Quantity | None
+
+    @property
+    def published(self) -> Quantity | None:
+        """A copy: what a reader does to theirs does not reach the data."""
+        return copy.copy(self._published)
 
     @property
     def quantity(self) -> Quantity:
-        if self.published is None:
+        if (value := self.published) is None:
             raise InputError(f"{self.provenance.title} is unpublished: {self.provenance.note}")
-        return copy.copy(self.published)  # what a reader does to theirs does not reach the data
+        return value
 
 
 def source(value: Quantity) -> str:
@@ -59,7 +67,8 @@ def source(value: Quantity) -> str:
     """
     if not isinstance(value, Quantity):
         raise InputError(
-            f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got {value!r}"
+            f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got"
+            f" {abbreviated(value)}"
         )
     if value.provenance is None:
         raise InputError(f"{value} was computed, so it has no source; ask for that of its inputs")
@@ -70,6 +79,8 @@ def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
     """A module's `__getattr__`, which finds by name what `get` does."""
 
     def getattr_(name: str) -> T:
+        if name == "__all__":  # for `from … import *`
+            return cast(T, dir(sys.modules[get.__module__]))
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -82,20 +93,15 @@ def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
 
 def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
+    text = read_text(path)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except TypeError:
-        raise InputError(f"a file needs a path; got {abbreviated(path)}") from None
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text") from None
+        return tomllib.loads(text, parse_float=read_float)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not valid TOML: {error}") from None
-    except ValueError as error:  # a path that no system takes
-        raise InputError(f"{abbreviated(path)}: cannot be read: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply") from None
 
 
 def read_record(

@@ -14,7 +14,7 @@ import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, cast
 
@@ -22,10 +22,10 @@ from pint import DimensionalityError
 from pint.facets.numpy.quantity import NumpyQuantity
 from pint.facets.numpy.registry import GenericNumpyRegistry
 from pint.facets.numpy.unit import NumpyUnit
-from pint.facets.plain import PlainQuantity
+from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
-from calc.core import formatting, parsing
+from calc.core import formatting, parsing, spelling
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 if TYPE_CHECKING:
@@ -87,10 +87,20 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     _REGISTRY: ClassVar[Registry]  # type: ignore[assignment]
     provenance: Provenance | None = None
 
+    def _repr_html_(self) -> str:
+        """The text, and where the value comes from for who points at it."""
+        shown = super()._repr_html_()
+        if self.provenance is None:
+            return shown
+        where = f"{self.provenance.title}: {self.provenance.kind}, {self.provenance.cited}"
+        return f'<span title="{html.escape(where)}">{shown}</span>'
+
     def __new__(cls, value: Any, units: Any = None) -> Quantity:
         given: Any = value
         if isinstance(value, str):
             given = cls._REGISTRY.parse_expression(value)
+            if units is None:
+                return cast(Quantity, given)
         elif not isinstance(value, PlainQuantity):
             given = as_float_or_array(value)
             if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
@@ -218,8 +228,7 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
             raise AttributeError(str(error)) from None
 
     def parse_expression(self, input_string: str, *_: Any, **__: Any) -> Quantity:
-        magnitude, powers = parsing.parse(input_string, self)
-        return from_parts(magnitude, powers)
+        return from_parts(*_parse(input_string))
 
     __call__ = parse_expression  # pint binds its own
 
@@ -281,15 +290,31 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
 
     @cached_property
     def unit_names(self) -> dict[str, tuple[str, str]]:
-        return parsing.build_unit_names(self)
+        units = ((text, unit.name) for text, unit in self._units.items())
+        prefixes = ((text, prefix.name) for text, prefix in self._prefixes.items())
+        return spelling.unit_names(units, prefixes)
 
     def factor_between(self, source: Mapping[str, Any], target: Mapping[str, Any]) -> float | None:
         """What converts a magnitude from one unit to another; None where dimensions differ."""
-        factor: Any = self._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
-        return None if isinstance(factor, Exception) else float(factor)
+        return _factor_between(tuple(source.items()), tuple(target.items()))
 
-    def unit_text(self, powers: parsing.Powers) -> str:
-        return formatting.unit_text(powers, self)
+    def symbol(self, name: str) -> str:
+        return "byte" if name == "byte" else self.get_symbol(self.get_name(name))
+
+
+# What a text or a pair of units means never changes: there is one registry, and it takes no more.
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> tuple[float, UnitsContainer]:
+    magnitude, powers = parsing.parse(text, registry)
+    return magnitude, UnitsContainer(powers)
+
+
+@lru_cache(maxsize=1024)
+def _factor_between(
+    source: tuple[tuple[str, Any], ...], target: tuple[tuple[str, Any], ...]
+) -> float | None:
+    factor: Any = registry._get_conversion_factor(UnitsContainer(source), UnitsContainer(target))
+    return None if isinstance(factor, Exception) else float(factor)
 
 
 def from_parts(
@@ -341,6 +366,8 @@ def as_float_or_array(value: Any) -> Any:
             return float(value)
         except OverflowError:
             raise InputError("a number is too large for floating point") from None
+        except ValueError:  # a signalling NaN
+            _refuse_magnitude(value)
     if isinstance(value, list | tuple | range) or hasattr(value, "__array__"):
         return _checked_array(value)
     return _refuse_magnitude(value)
@@ -350,17 +377,26 @@ def _checked_array(value: Any) -> Any:
     try:
         import numpy
 
-        array = numpy.asarray(value)
+        array = numpy.asarray(_without_quantities(value))
     except ImportError:
         raise NumpyNeededError(
             "a list of numbers needs numpy, which is not installed: pip install numpy"
         ) from None
-    except (TypeError, ValueError):  # rows of unequal length, or quantities among numbers
+    except Exception:  # uneven rows, a quantity with a unit, an array that fails at being one
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):
         _refuse_magnitude(value)
     array = numpy.asarray(array, dtype=float)
     return array if array.ndim else float(array)
+
+
+def _without_quantities(value: Any) -> Any:
+    """A list with the pure numbers of the quantities in it, whose units numpy would strip."""
+    if isinstance(value, PlainQuantity):
+        return Quantity(value).m_as("")
+    return (
+        [_without_quantities(each) for each in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def _refuse_magnitude(value: Any) -> NoReturn:
@@ -382,6 +418,8 @@ def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) 
     """
     if unit is None:
         return Quantity(value)
+    if not isinstance(unit, str | PlainUnit | UnitsContainer):
+        raise InputError(f'a unit is text such as "GB/s"; got {abbreviated(unit)}')
     if isinstance(value, str | PlainQuantity):
         return Quantity(value).to(unit)
     return Quantity(value, unit)

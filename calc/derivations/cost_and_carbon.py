@@ -18,8 +18,8 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity
-from calc.inference import Pass
 from calc.planning import Plan, plan
+from calc.roofline import StepTime
 
 
 def _year(fact: Quantity) -> int:
@@ -134,7 +134,7 @@ class Joules:
         return floor
 
 
-def joules(step: Pass, tokens: Any) -> Joules:
+def joules(step: StepTime, tokens: Any) -> Joules:
     """Of each of so many tokens that a pass reads or writes."""
     count = quantity(1, "token") * tokens
     cells = energy.movement_energy(step.traffic, JoulesOf.dram) / count

@@ -158,15 +158,9 @@ class FreeBatch:
     small_layer = roofline.gemm(small, width, width, element_size)
     medium_layer = roofline.gemm(medium, width, width, element_size)
     large_layer = roofline.gemm(large, width, width, element_size)
-    small_time = roofline.execution_time_overlapped(
-        small_layer.traffic, bandwidth, small_layer.operations, peak
-    )
-    medium_time = roofline.execution_time_overlapped(
-        medium_layer.traffic, bandwidth, medium_layer.operations, peak
-    )
-    large_time = roofline.execution_time_overlapped(
-        large_layer.traffic, bandwidth, large_layer.operations, peak
-    )
+    small_time = small_layer.between(peak, bandwidth).lower
+    medium_time = medium_layer.between(peak, bandwidth).lower
+    large_time = large_layer.between(peak, bandwidth).lower
     medium_per_small = medium_time / small_time
     large_per_medium = large_time / medium_time
 

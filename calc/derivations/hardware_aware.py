@@ -22,6 +22,7 @@ PAIRS = polars.read_csv(MEASURED / "cpu_pairs.csv").with_columns(
 )
 (CPU,) = hardware.load(MEASURED / "cpu.toml").values()
 MEASUREMENT = CPU.measurement
+EIGHT_ROWS = "GEMM, 8 rows"  # a kernel's name
 
 
 def stored(table: str, name: str) -> Quantity:
@@ -121,7 +122,7 @@ class Validation:
     gather = kernel("gather elements", "fp32")["ratio"]
     resolvent = kernel("resolvent", "fp64")["ratio"]
     thin = kernel("GEMM, thin", "fp32")["ratio"]
-    eight_rows = kernel("GEMM, 8 rows", "fp32")["ratio"]
+    eight_rows = kernel(EIGHT_ROWS, "fp32")["ratio"]
     tall = kernel("GEMM, tall", "fp32")["ratio"]
     exponential = kernel("exp", "fp64")["ratio"]
     gather_rows = kernel("gather rows", "fp32")["ratio"]
@@ -140,7 +141,7 @@ class Reasons:
     exponential = without("exp", "in cache")
     relu_in_place = without("ReLU", "in place")
     product_in_place = without("ReLU", "a product in place", "in place")
-    eight_rows = without("GEMM, 8 rows", "in cache")
+    eight_rows = without(EIGHT_ROWS, "in cache")
     product_of_convolution = quantity(without("convolution", "as in the suite", "product"), "")
     triad_of_add = without("add", "as in the suite", "triad")
     copy_of_ufunc = without("copy", "a ufunc", "as in the roof")

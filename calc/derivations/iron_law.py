@@ -18,8 +18,9 @@ class IronLaw:
     operations = DecodeStep.operations * batch
     memory_time = (weights / bandwidth).to("ms")
     arithmetic_time = (operations / peak).to("ms")
-    added = roofline.execution_time(weights, bandwidth, operations, peak)
-    overlapped = roofline.execution_time_overlapped(weights, bandwidth, operations, peak)
+    step = roofline.Workload(operations, weights).between(peak, bandwidth)
+    added = step.upper
+    overlapped = step.lower
     added_per_overlapped = added / overlapped
 
 
@@ -77,13 +78,9 @@ class SlowKernel:
     element_size = SmallLayer.element_size
 
     product = roofline.gemm(n, n, n, element_size)
-    ideal = roofline.execution_time_overlapped(product.traffic, bandwidth, product.operations, peak)
-    overlapped = roofline.execution_time_overlapped(
-        product.traffic, bandwidth, product.operations, peak, efficiency
-    )
-    added = roofline.execution_time(
-        product.traffic, bandwidth, product.operations, peak, efficiency
-    )
+    ideal = product.on(h100, "fp16").lower
+    overlapped = product.between(efficiency * peak, bandwidth).lower
+    added = product.between(efficiency * peak, bandwidth).upper
 
 
 class ThreeRepairs:

@@ -8,7 +8,7 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import simulation, sparsity
+from calc import formats, simulation, sparsity
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 
@@ -18,7 +18,6 @@ SWEEP = polars.read_csv(MEASURED / "digits_sweep.csv")
 LATENCY = polars.read_csv(MEASURED / "digits_latency.csv")
 SCALED = polars.read_csv(MEASURED / "digits_scaled_pixel.csv")
 
-NAMES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "int8": "INT8"}
 STORED = [f"memory_{each}_bytes" for each in ("dense", "csr", "bitmask")]
 
 
@@ -48,7 +47,7 @@ def variant(kind: str, pruning: float, precision: str) -> dict[str, Any]:
 
 def name_of(row: dict[str, Any]) -> str:
     """How the chapter calls a variant."""
-    form = NAMES[row["precision"]]
+    form = formats.get(row["precision"]).name
     if row["kind"] == "none":
         return form
     return f"{form}, {row['pruning']:.0%} {row['kind']}"
@@ -66,7 +65,7 @@ class SweptNetwork:
 
     parameters = quantity(sum(layers.parameter_counts), "param")
     float32 = simulation.estimate_parameter_memory(layers)
-    float16 = simulation.estimate_parameter_memory(layers, "float16")
+    float16 = simulation.estimate_parameter_memory(layers, "fp16")
     int8 = simulation.estimate_parameter_memory(layers, "int8")
     variants = len(VARIANTS)
     rows = len(SWEEP)
@@ -149,11 +148,11 @@ class AcceptedSets:
         )
 
 
-def _accuracy(kind: str, pruning: float, precision: str = "float32") -> Quantity:
+def _accuracy(kind: str, pruning: float, precision: str = "fp32") -> Quantity:
     return quantity(100 * variant(kind, pruning, precision)["accuracy"], "%")
 
 
-def _spread(kind: str, pruning: float, precision: str = "float32") -> Quantity:
+def _spread(kind: str, pruning: float, precision: str = "fp32") -> Quantity:
     return quantity(100 * variant(kind, pruning, precision)["accuracy_std"], "%")
 
 
@@ -162,7 +161,7 @@ def _largest_change() -> int:
     rows = SWEEP.filter(col("kind") == "none").pivot(
         on="precision", index="seed", values="accuracy"
     )
-    change = (rows["int8"] - rows["float32"]).abs().max()
+    change = (rows["int8"] - rows["fp32"]).abs().max()
     assert isinstance(change, float)
     return round(change * SweptNetwork.test_samples)
 
@@ -198,8 +197,8 @@ class ScaledPixel:
     mild_factor = 8
     largest_code = 127
 
-    float32 = _of_scaled(factor, "float32")
-    float16 = _of_scaled(factor, "float16")
+    float32 = _of_scaled(factor, "fp32")
+    float16 = _of_scaled(factor, "fp16")
     int8 = _of_scaled(factor, "int8")
     int8_mild = _of_scaled(mild_factor, "int8")
     step = factor / largest_code
@@ -255,7 +254,7 @@ class TwoEnergies:
     power = PruningLatency.power
 
     fixed = (power * PruningLatency.dense).to("mJ")
-    float32 = quantity(variant("none", 0, "float32")["energy_model_joules"], "J").to("uJ")
+    float32 = quantity(variant("none", 0, "fp32")["energy_model_joules"], "J").to("uJ")
     int8 = quantity(variant("none", 0, "int8")["energy_model_joules"], "J").to("uJ")
     gain_of_int8 = float32 / int8
     fixed_over_model = fixed / float32
@@ -265,7 +264,7 @@ FRONT = simulation.pareto_frontier(VARIANTS, {"accuracy": "max", "memory_bytes":
 
 
 def _smallest_within_a_spread() -> dict[str, Any]:
-    unpruned = variant("none", 0, "float32")
+    unpruned = variant("none", 0, "fp32")
     floor = unpruned["accuracy"] - unpruned["accuracy_std"]
     return VARIANTS.filter(col("accuracy") >= floor).sort("memory_bytes").row(0, named=True)
 
@@ -293,9 +292,9 @@ class StorageOfLayer:
     columns = 1024
     level = quantity("50%")
 
-    dense = simulation.storage_bytes((rows, columns), 0.5, "float16")
-    csr = simulation.storage_bytes((rows, columns), 0.5, "float16", "csr")
-    bitmask = simulation.storage_bytes((rows, columns), 0.5, "float16", "bitmask")
+    dense = simulation.storage_bytes((rows, columns), 0.5, "fp16")
+    csr = simulation.storage_bytes((rows, columns), 0.5, "fp16", "csr")
+    bitmask = simulation.storage_bytes((rows, columns), 0.5, "fp16", "bitmask")
 
 
 class OwnSweep:

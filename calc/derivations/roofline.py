@@ -19,17 +19,15 @@ class A100Roofline:
     ridge_point = roofline.ridge_point(peak, bandwidth)
     gemm = roofline.gemm(n, n, n, element_size)
     gemm_intensity = gemm.intensity
-    gemm_bound = roofline.bound(peak, bandwidth, gemm_intensity)
-    gemm_time = roofline.execution_time_overlapped(gemm.traffic, bandwidth, gemm.operations, peak)
+    gemm_bound = gemm.on(a100, "fp16").bound
+    gemm_time = gemm.on(a100, "fp16").lower
     relu = roofline.elementwise(n**2, element_size=element_size)
     relu_intensity = relu.intensity
-    relu_bound = roofline.bound(peak, bandwidth, relu_intensity)
+    relu_bound = relu.on(a100, "fp16").bound
     relu_attainable = roofline.attainable(peak, bandwidth, relu_intensity)
     relu_share_of_tensor_peak = roofline.utilization(peak, bandwidth, relu_intensity)
     relu_share_of_vector_peak = roofline.utilization(vector_peak, bandwidth, relu_intensity)
-    relu_time = roofline.execution_time_overlapped(
-        relu.traffic, bandwidth, relu.operations, vector_peak
-    )
+    relu_time = relu.between(vector_peak, bandwidth).lower
     relu_share_of_operations = (relu.operations / gemm.operations).to("%")
     relu_share_of_time = (relu_time / (relu_time + gemm_time)).to("%")
 
@@ -52,7 +50,7 @@ class FusedMatmulRelu:
     wide_gain = wide_separate / A100Roofline.gemm_time
     thin = roofline.gemm(n, n, inner, element_size)
     thin_intensity = thin.intensity
-    thin_time = roofline.execution_time_overlapped(thin.traffic, bandwidth, thin.operations, peak)
+    thin_time = thin.on(a100, "fp16").lower
     thin_separate = thin_time + relu_time
     thin_gain = thin_separate / thin_time
 
@@ -80,9 +78,9 @@ class BatchSize:
     def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quantity, str]:
         """Intensity by weights and in full, attainable share of the peak, and what binds."""
         by_weights = roofline.weights_only_intensity(batch, cls.element_size)
-        exact = roofline.gemm(batch, cls.width, cls.width, cls.element_size).intensity
-        share = roofline.utilization(cls.peak, cls.bandwidth, exact).to("%")
-        return batch, by_weights, exact, share, roofline.bound(cls.peak, cls.bandwidth, exact)
+        layer = roofline.gemm(batch, cls.width, cls.width, cls.element_size)
+        share = roofline.utilization(cls.peak, cls.bandwidth, layer.intensity).to("%")
+        return batch, by_weights, layer.intensity, share, layer.on(cls.a100, "fp16").bound
 
 
 class DecodeStep:
@@ -97,15 +95,16 @@ class DecodeStep:
 
     weights = training.model_memory(parameters, bytes_per_parameter)
     operations = training.inference_flops(parameters)
-    intensity = roofline.arithmetic_intensity(operations, weights)
+    step = roofline.Workload(operations, weights)
+    intensity = step.intensity
     ridge_point = h100.ridge_point("fp16")
     attainable = roofline.attainable(peak, bandwidth, intensity)
     share_of_peak = roofline.utilization(peak, bandwidth, intensity)
-    step_time = roofline.execution_time_overlapped(weights, bandwidth, operations, peak)
+    step_time = step.on(h100, "fp16").lower
     tokens_per_second = (quantity("1 token") / step_time).to("token/s")
-    large_operations = operations * large_batch
-    large_intensity = roofline.arithmetic_intensity(large_operations, weights)
-    large_step_time = roofline.execution_time_overlapped(weights, bandwidth, large_operations, peak)
+    large_step = roofline.Workload(operations * large_batch, weights)
+    large_intensity = large_step.intensity
+    large_step_time = large_step.on(h100, "fp16").lower
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
 
 
@@ -137,13 +136,8 @@ class ThreeOffers:
 
     layer = roofline.gemm(batch, width, width, element_size)
     intensity = layer.intensity
-    now = roofline.execution_time_overlapped(layer.traffic, bandwidth, layer.operations, peak)
-    gain_of_peak = now / roofline.execution_time_overlapped(
-        layer.traffic, bandwidth, layer.operations, 2 * peak
-    )
-    gain_of_bandwidth = now / roofline.execution_time_overlapped(
-        layer.traffic, more_bandwidth * bandwidth, layer.operations, peak
-    )
-    gain_of_smaller_numbers = now / roofline.execution_time_overlapped(
-        layer.traffic / 2, bandwidth, layer.operations, peak
-    )
+    smaller = roofline.Workload(layer.operations, layer.traffic / 2)
+    now = layer.between(peak, bandwidth).lower
+    gain_of_peak = now / layer.between(2 * peak, bandwidth).lower
+    gain_of_bandwidth = now / layer.between(peak, more_bandwidth * bandwidth).lower
+    gain_of_smaller_numbers = now / smaller.between(peak, bandwidth).lower

@@ -161,6 +161,7 @@ class Sketch:
 
     serial = quantity(25, "%")
     processors = 4
+    serials = (quantity(1, "%"), FixedWork.serial, serial)  # of the figure's curves
 
     fixed_work_time = 1 / scaling.amdahl(serial, processors)
     fixed_work_speedup = scaling.amdahl(serial, processors)

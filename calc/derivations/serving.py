@@ -7,11 +7,11 @@ from typing import Any
 
 from calc import collectives, hardware, inference, models, queueing, transformer
 from calc.core.units import Quantity, quantity
-from calc.inference import Pass
 from calc.models import Transformer
+from calc.roofline import StepTime
 
 
-def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> Pass:
+def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> StepTime:
     """A pass that writes with so many H100s, weights and caches in two bytes."""
     return inference.decode(model, hardware.get("h100"), context, sequences, devices)
 
@@ -147,25 +147,28 @@ class StepParts:
     devices = 8
     context = 2048
     most = 1900
+    size = quantity("2 byte")
+    short_size = quantity("1 byte")
+    bandwidth = h100.memory_bandwidth * devices
 
     largest = OneNode.largest
-    largest_short = inference.largest_batch(model, h100, context, devices, "1 byte", "1 byte")
+    largest_short = inference.largest_batch(model, h100, context, devices, short_size, short_size)
 
     @classmethod
-    def parts(cls, sequences: Any, size: str) -> tuple[Any, Any, Any]:
+    def parts(cls, sequences: Any, size: Quantity) -> tuple[Any, Any, Any]:
         """Milliseconds of reading weights, of reading caches, and of arithmetic in BF16."""
         found = inference.decode(
             cls.model, cls.h100, cls.context, sequences, 8, weight_size=size, kv_size=size
         )
-        weights = inference.weights_read(cls.model, sequences, size) / found.bandwidth
-        memory = found.traffic / found.bandwidth
-        compute = found.operations / found.peak
+        weights = inference.weights_read(cls.model, sequences, size) / cls.bandwidth
+        memory = found.parts["memory"]
+        compute = found.parts["compute"]
         return weights.m_as("ms"), (memory - weights).m_as("ms"), compute.m_as("ms")
 
     # Arithmetic grows with the batch as the caches do, but the weights are there from the start.
-    compute_one = step(model, devices, 1).operations / step(model, devices, 1).peak
-    short_weights = inference.weights_read(model, 1, "1 byte") / step(model, devices, 1).bandwidth
-    short_cache = cache_of(model, context) / 2 / step(model, devices, 1).bandwidth
+    compute_one = step(model, devices, 1).parts["compute"]
+    short_weights = inference.weights_read(model, 1, short_size) / bandwidth
+    short_cache = cache_of(model, context) / 2 / bandwidth
     compute_bound = (short_weights / (compute_one - short_cache)).to("")
 
 

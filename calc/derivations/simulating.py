@@ -7,6 +7,7 @@ import statistics
 import tomllib
 from collections.abc import Iterable
 
+from calc import formats
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.simulation import (
@@ -72,7 +73,7 @@ class MemoryByMode:
     inference = estimate_total_memory(model, batch, mode="inference")
     training = estimate_total_memory(model, batch, mode="training", optimizer=optimizer)
     training_per_usual = training / usual
-    fp16 = estimate_total_memory(model, batch, "float16")
+    fp16 = estimate_total_memory(model, batch, "fp16")
     int8 = estimate_total_memory(model, batch, "int8")
     names = (
         ("all_outputs", "parameters, input, every layer's output"),
@@ -85,12 +86,12 @@ class MemoryByMode:
         """The bytes of a mode in FP32, FP16 and INT8."""
         totals = (
             estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer)
-            for precision in ("float32", "float16", "int8")
+            for precision in ("fp32", "fp16", "int8")
         )
         return [f"`{mode}`", what, *(each.m_as("byte") for each in totals)]
 
 
-def _largest(budget: Quantity, precision: str = "float32", mode: str = "all_outputs") -> int:
+def _largest(budget: Quantity, precision: str = "fp32", mode: str = "all_outputs") -> int:
     """The batch of the reference network where nothing but the memory limits it."""
     return adjust_batch_size_to_memory(
         ReferenceNetwork.model,
@@ -111,13 +112,13 @@ class LargestBatch:
     small_decimal_budget = quantity("0.25 MB")
 
     fp32 = _largest(budget)
-    fp16 = _largest(budget, "float16")
+    fp16 = _largest(budget, "fp16")
     int8 = _largest(budget, "int8")
     small_fp32 = _largest(small_budget)
-    small_fp16 = _largest(small_budget, "float16")
+    small_fp16 = _largest(small_budget, "fp16")
     small_int8 = _largest(small_budget, "int8")
     decimal_fp32 = _largest(decimal_budget)
-    decimal_fp16 = _largest(decimal_budget, "float16")
+    decimal_fp16 = _largest(decimal_budget, "fp16")
     small_decimal_fp32 = _largest(small_decimal_budget)
     gain = fp16 / fp32
     small_gain = small_fp16 / small_fp32
@@ -151,7 +152,7 @@ class ConstrainedExample:
     """The device of the run in the chapter: sixteen kibibytes, FP16, four times as slow."""
 
     memory = quantity("16 KiB")
-    precision = "float16"
+    precision = "fp16"
     requested = 64
     factor = 4
     model = LayerSizes.dense(64, 32, 10)
@@ -186,22 +187,22 @@ class PrecisionCost:
 
     accuracy = _by_precision(rows, "accuracy")
     changed = _by_precision(rows, "changed")
-    mean_fp32 = quantity(statistics.mean(accuracy["float32"])).to("%")
-    spread_fp32 = quantity(statistics.stdev(accuracy["float32"])).to("%")
-    mean_changed_by_seed = statistics.mean(changed["float32"])
-    most_changed_by_seed = max(changed["float32"])
+    mean_fp32 = quantity(statistics.mean(accuracy["fp32"])).to("%")
+    spread_fp32 = quantity(statistics.stdev(accuracy["fp32"])).to("%")
+    mean_changed_by_seed = statistics.mean(changed["fp32"])
+    most_changed_by_seed = max(changed["fp32"])
     mean_int8 = quantity(statistics.mean(accuracy["int8"])).to("%")
     most_changed_int8 = max(changed["int8"])
-    most_changed_fp16 = max(changed["float16"])
+    most_changed_fp16 = max(changed["fp16"])
     one_sample = quantity(1 / test_samples).to("%")
 
     @classmethod
     def row(cls, name: str) -> list[object]:
         """A precision: mean and spread of the accuracy, mean and most of the changed answers."""
         accuracy, changed = cls.accuracy[name], cls.changed[name]
-        cast = [None, None] if name == "float32" else [statistics.mean(changed), int(max(changed))]
+        cast = [None, None] if name == "fp32" else [statistics.mean(changed), int(max(changed))]
         return [
-            f"`{name}`",
+            formats.get(name).name,
             quantity(statistics.mean(accuracy)).to("%"),
             quantity(statistics.stdev(accuracy)).to("%"),
             *cast,
@@ -210,8 +211,8 @@ class PrecisionCost:
     @classmethod
     def row_of_seeds(cls) -> list[object]:
         """What the next seed changes, in FP32."""
-        changed = cls.changed["float32"]
-        return ["the next seed, `float32`", None, None, statistics.mean(changed), int(max(changed))]
+        changed = cls.changed["fp32"]
+        return ["the next seed, FP32", None, None, statistics.mean(changed), int(max(changed))]
 
 
 class NarrowerOrCoarser:
@@ -221,6 +222,6 @@ class NarrowerOrCoarser:
     narrow_hidden = ReferenceNetwork.hidden // 2
 
     narrow = LayerSizes.dense(ReferenceNetwork.inputs, narrow_hidden, ReferenceNetwork.outputs)
-    wide_fp16 = _largest(budget, "float16")
+    wide_fp16 = _largest(budget, "fp16")
     narrow_fp32 = adjust_batch_size_to_memory(narrow, 4096, budget).batch
     gain = wide_fp16 / narrow_fp32

@@ -10,7 +10,8 @@ from calc.core.units import Quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
-from calc.parallelism import DeviceMemory, Layout, Link, Step
+from calc.parallelism import DeviceMemory, Layout, Link
+from calc.roofline import StepTime
 
 LLAMA = models.get("llama-3-70b")
 
@@ -32,16 +33,22 @@ class ShardedStates:
     capacity = h100.memory_capacity
     length = 8192
     devices = 64
+    slices = 8
+    copies = 8
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
-        ("64 copies", Layout(data=64), "selective"),
-        ("ZeRO 1: optimiser", Layout(data=64, sharding=1), "selective"),
-        ("ZeRO 2: gradients", Layout(data=64, sharding=2), "selective"),
-        ("ZeRO 3: weights", Layout(data=64, sharding=3), "selective"),
-        ("… and recomputed", Layout(data=64, sharding=3), "full"),
-        ("8 slices, 8 copies", Layout(data=8, tensor=8), "selective"),
-        ("… with ZeRO 1", Layout(data=8, tensor=8, sharding=1), "selective"),
-        ("8 slices, 8 stages", Layout(tensor=8, pipeline=8, microbatches=8), "selective"),
+        (f"{devices} copies", Layout(data=devices), "selective"),
+        ("ZeRO 1: optimiser", Layout(data=devices, sharding=1), "selective"),
+        ("ZeRO 2: gradients", Layout(data=devices, sharding=2), "selective"),
+        ("ZeRO 3: weights", Layout(data=devices, sharding=3), "selective"),
+        ("… and recomputed", Layout(data=devices, sharding=3), "full"),
+        (f"{slices} slices, {copies} copies", Layout(data=copies, tensor=slices), "selective"),
+        ("… with ZeRO 1", Layout(data=copies, tensor=slices, sharding=1), "selective"),
+        (
+            f"{slices} slices, {copies} stages",
+            Layout(tensor=slices, pipeline=copies, microbatches=copies),
+            "selective",
+        ),
     )
 
     held = tuple(map(_held, ways, repeat(length)))
@@ -76,7 +83,7 @@ class Cuts:
     batch = quantity(sequences * length, "token")
 
     @classmethod
-    def step(cls, layout: Layout, recomputation: str = "selective") -> Step:
+    def step(cls, layout: Layout, recomputation: str = "selective") -> StepTime:
         """A step of the batch; slices that do not fit a node talk over its network."""
         return parallelism.training_step(
             cls.model,
@@ -159,18 +166,18 @@ class StepBounds:
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
     sharded_step = Cuts.step(Cuts.sharded(Cuts.devices), "full")
 
-    compute = step.times["compute"]
-    tensor = step.times["tensor"]
-    data = step.times["data"].to("s")
+    compute = step.parts["compute"]
+    tensor = step.parts["tensor"]
+    data = step.parts["data"].to("s")
     lower = step.lower
     upper = step.upper
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
     across_most = across.mfu[1].to("%")
-    across_tensor = across.times["tensor"]
+    across_tensor = across.parts["tensor"]
     last_least = last.mfu[0].to("%")
-    last_compute = last.times["compute"]
-    last_data = last.times["data"]
+    last_compute = last.parts["compute"]
+    last_data = last.parts["data"]
     sharded_least = sharded_step.mfu[0].to("%")
     sharded_most = sharded_step.mfu[1].to("%")
 

@@ -97,10 +97,10 @@ class SixteenBitSteps:
     """What 16-bit formats gain in time here is between much and worse than nothing."""
 
     widths = tuple(SETTINGS["widths"])
-    best_bf16 = max(all_of("precision", "bfloat16_speedup"))
-    worst_bf16 = min(all_of("precision", "bfloat16_speedup"))
-    best_fp16 = max(all_of("precision", "float16_speedup"))
-    worst_fp16 = min(all_of("precision", "float16_speedup"))
+    best_bf16 = max(all_of("precision", "bf16_speedup"))
+    worst_bf16 = min(all_of("precision", "bf16_speedup"))
+    best_fp16 = max(all_of("precision", "fp16_speedup"))
+    worst_fp16 = min(all_of("precision", "fp16_speedup"))
 
     @classmethod
     def row(cls, width: int) -> tuple[Any, ...]:
@@ -109,8 +109,8 @@ class SixteenBitSteps:
         products = measured("parts", case, "forward") + measured("parts", case, "backward")
         return (
             width,
-            measured("precision", case, "bfloat16_speedup"),
-            measured("precision", case, "float16_speedup"),
+            measured("precision", case, "bf16_speedup"),
+            measured("precision", case, "fp16_speedup"),
             quantity(100 * products, "%"),
             measured("parts", case, "ceiling_of_faster_products"),
         )
@@ -131,7 +131,7 @@ class SevenBillion:
     device = hardware.H100.memory_capacity
     per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     per_parameter_offloaded = quantity(
-        measured("offload", "bfloat16", "offloaded_bytes_per_parameter"), "byte/param"
+        measured("offload", "bf16", "offloaded_bytes_per_parameter"), "byte/param"
     )
     state = training.model_memory(parameters, per_parameter)
     state_offloaded = training.model_memory(parameters, per_parameter_offloaded)
@@ -166,13 +166,13 @@ class PartsOfABatch:
     first = 64
     last = 1
     middle = 32
-    worst_relative = max(all_of("accumulation", "relative_error", "float64"))
-    worst_ulp = max(all_of("accumulation", "largest_error_ulp", "float32"))
+    worst_relative = max(all_of("accumulation", "relative_error", "fp64"))
+    worst_ulp = max(all_of("accumulation", "largest_error_ulp", "fp32"))
     wrong = quantity(
-        100 * measured("accumulation", "float64, parts of 64 and 32", "error_divided_by_parts"), "%"
+        100 * measured("accumulation", "fp64, parts of 64 and 32", "error_divided_by_parts"), "%"
     )
     wrong_most = quantity(
-        100 * measured("accumulation", "float64, parts of 64 and 1", "error_divided_by_parts"), "%"
+        100 * measured("accumulation", "fp64, parts of 64 and 1", "error_divided_by_parts"), "%"
     )
     batch = first + last
     weight = 1 / 2
@@ -193,11 +193,9 @@ class OffloadingTime:
     share = (time / step).to("%")
     wanted = quantity("5%")
     sequences = (time / wanted / (step / SevenBillion.sequences)).to("")
-    float32_plain = quantity(
-        measured("offload", "float32", "plain_bytes_per_parameter"), "byte/param"
-    )
+    float32_plain = quantity(measured("offload", "fp32", "plain_bytes_per_parameter"), "byte/param")
     float32_offloaded = quantity(
-        measured("offload", "float32", "offloaded_bytes_per_parameter"), "byte/param"
+        measured("offload", "fp32", "offloaded_bytes_per_parameter"), "byte/param"
     )
 
 

@@ -6,7 +6,6 @@ Every value says in its note how it was measured and how far its repeats lay apa
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from calc import hardware
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.files import writable, write_atomically
 from calc.core.units import quantity
 from calc.hardware import Accelerator
@@ -23,10 +22,18 @@ from calc.measure.timing import Measured
 
 SOURCE = "calc-measure"
 NO_METER = "calc measure reads no meter of power."
+HEADING = """\
+# Written by `calc measure`; calc.hardware.load() reads it. Medians, and spreads: the
+# range of the middle half of the repeats as a share of the median.
+"""
 
 
 def record_text(survey: Survey, command: str) -> str:
     """The file of one survey, and of the command that made it."""
+    try:
+        import tomli_w
+    except ImportError:
+        raise MissingExtraError("a record of a machine", "tomli-w", "measure") from None
     fields = {
         "memory_bandwidth": _value(survey.memory_bandwidth, "GB/s"),
         "memory_capacity": {
@@ -43,7 +50,6 @@ def record_text(survey: Survey, command: str) -> str:
         else {"kind": "unpublished", "note": "The system does not tell of its caches."},
         "tdp": {"kind": "unpublished", "note": NO_METER},
     }
-    key = key_of(survey.name)
     measured = {
         "command": command,
         "threads": survey.threads,
@@ -55,24 +61,17 @@ def record_text(survey: Survey, command: str) -> str:
             str(size): _row(each, "GB/s") for size, each in survey.working_sets.items()
         },
     }
-    lines = [
-        "# Written by `calc measure`; calc.hardware.load() reads it. Medians, and spreads: the",
-        "# range of the middle half of the repeats as a share of the median.",
-        f"[{key}]",
-        f"name = {_toml(survey.name)}",
-        f"year = {survey.day.year}",
-        'kind = "measured"',
-        f"source = {_toml(SOURCE)}",
-        f"checked = {survey.day.isoformat()}",
-        *(f"{name} = {_toml(value)}" for name, value in fields.items()),
-        "",
-        f"[{key}.peak]",
-        *(f"{name} = {_toml(_value(each, _unit_of(each)))}" for name, each in survey.peaks.items()),
-        "",
-        f"[{key}.measurement]",
-        *(f"{name} = {_toml(value)}" for name, value in measured.items() if value != {}),
-    ]
-    return "\n".join(lines) + "\n"
+    device = {
+        "name": survey.name,
+        "year": survey.day.year,
+        "kind": "measured",
+        "source": SOURCE,
+        "checked": survey.day,
+        **fields,
+        "peak": {name: _value(each, _unit_of(each)) for name, each in survey.peaks.items()},
+        "measurement": {name: value for name, value in measured.items() if value != {}},
+    }
+    return HEADING + tomli_w.dumps({key_of(survey.name): device})
 
 
 def accelerator(survey: Survey, command: str = "calc.measure.survey()") -> Accelerator:
@@ -175,16 +174,3 @@ def _row(measured: Measured, unit: str) -> dict[str, Any]:
         "spread": float(f"{measured.spread:.3g}"),
         "repeats": measured.repeats,
     }
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML writes it in one line."""
-    if isinstance(value, dict):
-        return (
-            "{ " + ", ".join(f"{_bare(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-        )
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _bare(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)

@@ -60,6 +60,8 @@ class Survey:
 def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
     """Measure this machine's CPU on so many threads; what its caches do, on one.
 
+    - `threads`: cores to use
+
     With torch installed, BF16 is measured beside the formats of NumPy. Progress is told as steps
     that are done, and their number. Nothing is written.
 

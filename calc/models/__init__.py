@@ -7,12 +7,21 @@ Hugging Face `config.json`.
 from __future__ import annotations
 
 from calc.core.records import as_attributes
-from calc.models.architecture import Matrix, Transformer
+from calc.models.architecture import Matrix, Transformer, from_shape
 from calc.models.config import from_config
-from calc.models.data import get, names
+from calc.models.data import get, key_of as key_of, names, transformer as transformer
 from calc.models.resnet import Convolution, ResNet
 
-__all__ = ["Convolution", "Matrix", "ResNet", "Transformer", "from_config", "get", "names"]
+__all__ = [
+    "Convolution",
+    "Matrix",
+    "ResNet",
+    "Transformer",
+    "from_config",
+    "from_shape",
+    "get",
+    "names",
+]
 
 
 __getattr__ = as_attributes(get)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import math
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, NamedTuple, Self
 
+from calc.core.arguments import listed, one_of
 from calc.core.errors import InputError, abbreviated
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router")
@@ -40,23 +42,24 @@ class Transformer:
     """One model: its architecture, and its parameters part by part.
 
     Its numbers have the names of `calc/data/models.toml`, whose first comment explains them:
-    layers, width, heads, kv_heads, head_width, vocabulary, context and so on. What a model does
-    not have, such as experts or positions that are learned, is None.
+    layers, width, heads, kv_heads, head_width, vocabulary, context and so on, whole numbers all.
+    What a model does not have, such as experts or positions that are learned, is None. `notes` are
+    what a reader of its numbers must know.
     """
 
-    key: str
-    name: str
-    year: int | None
+    key: str = ""
+    name: str = "this transformer"
+    year: int | None = None
     layers: Quantity
     width: Quantity
     heads: Quantity
     kv_heads: Quantity
     head_width: Quantity
     context: Quantity
-    gated: bool
-    norm: str
-    biases: tuple[str, ...]
-    output: str
+    gated: bool = True
+    norm: str = "rms"
+    biases: tuple[str, ...] = ()
+    output: str = "own"
     feed_forward_width: Quantity | None = None
     vocabulary: Quantity | None = None
     patch_inputs: Quantity | None = None
@@ -75,8 +78,19 @@ class Transformer:
     value_width: Quantity | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            value, needed = getattr(self, field.name), field.default is MISSING
+            if str(field.type).startswith("Quantity") and (needed or value is not None):
+                unit, least = "param" if field.name == "total" else "", int(needed)
+                count = _count(self.name, field.name, value, unit, least)
+                object.__setattr__(self, field.name, count)
+        one_of(f"{self.name}: norm", self.norm, NORMS)
+        one_of(f"{self.name}: output", self.output, OUTPUTS)
+        for bias in listed(f"{self.name}: biases", self.biases):
+            one_of(f"{self.name}: biases", bias, BIASES)
         heads, kv_heads = self._count("heads"), self._count("kv_heads")
         if heads % kv_heads:
             raise InputError(
@@ -88,6 +102,15 @@ class Transformer:
                 f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
                 f" of {self._count('experts')}"
             )
+
+    def with_context(self, context: QuantityLike) -> Self:
+        """The same model, made to read longer than published, or shorter.
+
+        >>> from calc import models
+        >>> print(models.get("llama-3-8b").with_context(131072).context)
+        131072
+        """
+        return replace(self, context=context)  # type: ignore[arg-type]
 
     @property
     def key_width(self) -> Quantity:
@@ -261,6 +284,69 @@ class Transformer:
     def _count(self, name: str) -> int:
         value: Quantity | None = getattr(self, name)
         return 0 if value is None else int(value.magnitude)
+
+
+def from_shape(
+    layers: QuantityLike,
+    width: QuantityLike,
+    heads: QuantityLike,
+    *,
+    context: QuantityLike,
+    kv_heads: QuantityLike | None = None,
+    head_width: QuantityLike | None = None,
+    name: str = "this transformer",
+    **others: Any,
+) -> Transformer:
+    """The transformer of these numbers, in the shape of Llama where nothing else is said.
+
+    Where they are left out, each head has keys and values of its own, and heads share the width.
+    `others` are more fields of a `Transformer`, such as feed_forward_width, output or experts.
+
+    >>> shape = from_shape(32, 4096, 32, kv_heads=8, feed_forward_width=14336, vocabulary=128256,
+    ...                    context=8192)
+    >>> print(shape.parameters)
+    8.030B param
+    """
+    if head_width is None:
+        whole, parts = _count(name, "width", width), _count(name, "heads", heads)
+        head_width, rest = divmod(whole.magnitude, parts.magnitude)
+        if rest:
+            raise InputError(
+                f"{name}: without a head_width, its {parts} heads must divide its width of"
+                f" {whole.magnitude:g}"
+            )
+    numbers: dict[str, Any] = {
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "kv_heads": heads if kv_heads is None else kv_heads,
+        "head_width": head_width,
+        "context": context,
+    }
+    try:
+        return Transformer(name=name, **numbers, **others)
+    except TypeError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _count(model: str, name: str, given: Any, unit: str = "", least: int = 1) -> Quantity:
+    """A whole number, as a quantity that keeps where it comes from."""
+    try:
+        count = given if isinstance(given, Quantity) else quantity(given)
+        count = quantity(count.magnitude, unit) if unit and count.unitless else count
+    except InputError as error:
+        raise InputError(f"{model}: {name}: {error}") from None
+    if (
+        not count.is_compatible_with(unit)
+        or count.ndim
+        or not least <= count.m_as(unit) < math.inf
+        or count.m_as(unit) % 1
+        or isinstance(given, bool)
+    ):
+        raise InputError(
+            f"{model}: {name} must be a whole number from {least}; got {abbreviated(given)}"
+        )
+    return count
 
 
 def check_transformer(model: Any) -> None:

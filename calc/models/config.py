@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError, abbreviated
-from calc.core.units import quantity
-from calc.models.architecture import BIASES, Transformer
+from calc.core.files import read_text
+from calc.models.architecture import BIASES, Transformer, from_shape
 
 COUNTS = {
     "layers": "num_hidden_layers",
@@ -26,6 +27,17 @@ EXPERTS = COUNTS | {
     "experts": "num_local_experts",
     "active_experts": "num_experts_per_tok",
 }
+NOT_READ = {  # what changes parameters or their size, and what to do about it
+    "quantization_config": 'take it out, and give the format of the weights, weights="int4"',
+    **dict.fromkeys(
+        (
+            *("kv_lora_rank", "q_lora_rank", "n_routed_experts", "n_shared_experts"),
+            *("moe_intermediate_size", "shared_expert_intermediate_size", "block_configs"),
+            *("vision_config", "text_config", "cross_attention_layers", "num_kv_shared_layers"),
+        ),
+        "describe the model by models.from_shape",
+    ),
+}
 FAMILIES = {  # what a configuration of each family must give, by our names
     "llama": DENSE,
     "mistral": DENSE,
@@ -40,7 +52,8 @@ def from_config(path: str | Path) -> Transformer:
     """The model that a Hugging Face `config.json` describes.
 
     Reads the families llama, mistral, qwen2, gemma, gemma2 and mixtral. Its numbers have no source
-    but the file.
+    but the file. What would change them and is not read is refused by name; a window of attention
+    is left out, as the model's `notes` say.
 
     >>> import json
     >>> from tempfile import TemporaryDirectory
@@ -54,9 +67,9 @@ def from_config(path: str | Path) -> Transformer:
     >>> print(model.parameters)
     8.030B param
     """
-    config = _read(Path(path))
+    config = _read(path)
     family = config.get("model_type")
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise InputError(
             f"{path}: its model_type must be one of {', '.join(FAMILIES)};"
             f" got {abbreviated(family)}"
@@ -65,46 +78,68 @@ def from_config(path: str | Path) -> Transformer:
         config.setdefault("num_key_value_heads", config["num_attention_heads"])
     if missing := [name for name in FAMILIES[family].values() if config.get(name) is None]:
         raise InputError(f"{path}: a configuration of {family} must have {', '.join(missing)}")
+    for name, hint in NOT_READ.items():
+        if config.get(name):
+            raise InputError(f"{path}: {name} is not read, and would change the answer: {hint}")
     counts = {
         ours: _count(path, config, theirs)
         for ours, theirs in (FAMILIES[family] | {"head_width": "head_dim"}).items()
         if config.get(theirs) is not None
     }
-    if "head_width" not in counts:
-        counts["head_width"], rest = divmod(counts["width"], counts["heads"])
-        if rest:
-            raise InputError(
-                f"{path}: without a head_dim, its num_attention_heads ({counts['heads']}) must"
-                f" divide its hidden_size ({counts['width']})"
-            )
     if family == "gemma2":
         counts["norms"] = 4
-    return Transformer(
+    tied = _flag(path, config, "tie_word_embeddings", family in ("gemma", "gemma2"))
+    return from_shape(
+        **counts,
         key=Path(path).stem,
         name=str(path),
-        year=None,
-        gated=True,
-        norm="rms",
-        biases=tuple(_biases(family, config)),
-        output="tied"
-        if config.get("tie_word_embeddings", family in ("gemma", "gemma2"))
-        else "own",
-        **{name: quantity(count, "1") for name, count in counts.items()},
+        biases=tuple(_biases(path, family, config)),
+        output="tied" if tied else "own",
+        notes=tuple(_notes(path, config, counts["context"])),
     )
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: str | Path) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # of the text's encoding, or of JSON
+        config = json.loads(text, object_pairs_hook=partial(_once_each, path))
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{path}: is not valid JSON: {error}") from None
     if not isinstance(config, dict):
         raise InputError(
             f"{path}: must hold a JSON object, as config.json does; got {abbreviated(config)}"
         )
     return config
+
+
+def _once_each(path: str | Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ: JSON itself would keep the last of equal ones."""
+    names = [name for name, _ in pairs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"{path}: {twice[0]} is there {names.count(twice[0])} times")
+    return dict(pairs)
+
+
+def _flag(path: str | Path, config: dict[str, Any], name: str, default: bool) -> bool:
+    value = config.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(f"{path}: {name} must be true or false; got {abbreviated(value)}")
+    return default if value is None else value
+
+
+def _notes(path: str | Path, config: dict[str, Any], context: int) -> Iterator[str]:
+    window = config.get("sliding_window")
+    if window is None or not _flag(path, config, "use_sliding_window", True):
+        return
+    if _count(path, config, "sliding_window") < context:
+        yield (
+            f"its sliding_window of {window} tokens is not counted, and every layer looks at the"
+            " whole context"
+        )
 
 
 def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
@@ -114,11 +149,12 @@ def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
     return count
 
 
-def _biases(family: str, config: dict[str, Any]) -> Iterator[str]:
+def _biases(path: str | Path, family: str, config: dict[str, Any]) -> Iterator[str]:
     qkv, attention_output, feed_forward, _ = BIASES
-    if family == "qwen2" or config.get("attention_bias"):
+    attention = _flag(path, config, "attention_bias", False)
+    if family == "qwen2" or attention:
         yield qkv
-    if config.get("attention_bias"):
+    if attention:
         yield attention_output
-    if config.get("mlp_bias"):
+    if _flag(path, config, "mlp_bias", False):
         yield feed_forward

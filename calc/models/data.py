@@ -6,16 +6,16 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, overload
 
-from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.errors import InputError
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, read_record, read_toml
-from calc.models.architecture import BIASES, NORMS, OUTPUTS, Transformer
+from calc.models.architecture import Transformer, check_transformer
 from calc.models.resnet import ResNet
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
 UNITS = {"total": "param", "work": "FLOP"}  # of numbers that are no counts
 PLAIN = ("name", "year", "gated", "norm", "biases", "output", "blocks")  # without a source each
-WORDS = {"norm": tuple(NORMS), "output": OUTPUTS}
 
 
 def names() -> tuple[str, ...]:
@@ -36,22 +36,33 @@ def get(key: str) -> Transformer: ...
 
 
 def get(key: str) -> Transformer | ResNet:
-    """The model of that key; case, "-", "_" and "." do not matter.
+    """The model of that key or name; case, spaces, "-", "_" and "." do not matter.
 
     >>> get("Llama_3_8B").name
     'Llama 3 8B'
     """
-    spellings = {_spelling(name): name for name in names()}
-    if _spelling(key) not in spellings:
-        raise InputError(
-            f"there is no model {abbreviated(key)}; {did_you_mean(str(key).lower(), names())}"
-            "`calc list models` prints them all"
-        )
-    return _get(spellings[_spelling(key)])
+    return _get(resolve("model", key, _spellings(), "`calc list models` prints them all"))
 
 
-def _spelling(key: str) -> str:
-    return str(key).lower().replace("_", "-").replace(".", "-")
+def transformer(model: Transformer | str) -> Transformer:
+    """The transformer itself, or that of a name."""
+    found = get(model) if isinstance(model, str) else model
+    check_transformer(found)
+    return found
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no model has it.
+
+    >>> key_of("Llama 3 8B"), key_of("abacus")
+    ('llama-3-8b', None)
+    """
+    return _spellings().get(squeezed(name))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return spellings({key: (table["name"],) for key, table in _tables().items()})
 
 
 @cache
@@ -64,18 +75,11 @@ def _get(key: str) -> Transformer | ResNet:
     table = dict(_tables()[key])
     made = ResNet if table.pop("family", "transformer") == "resnet" else Transformer
     inherited = {name: table.pop(name) for name in INHERITED}
-    known = {field.name for field in fields(made)} - {"key"}
+    known = {field.name for field in fields(made)} - {"key", "notes"}
     if wrong := [name for name in table if name not in known]:
         raise InputError(
             f"{FILE}: {key} has an unknown field {wrong[0]}; known are {', '.join(sorted(known))}"
         )
-    for name, allowed in WORDS.items():
-        if name in table and table[name] not in allowed:
-            raise InputError(
-                f"{FILE}: {key}: {name} must be one of {', '.join(allowed)}; got {table[name]!r}"
-            )
-    if wrong := [each for each in table.get("biases", ()) if each not in BIASES]:
-        raise InputError(f"{FILE}: {key}: biases are {', '.join(BIASES)}; got {wrong[0]!r}")
 
     def read(name: str, value: Any) -> Any:
         if name in PLAIN:
@@ -87,5 +91,5 @@ def _get(key: str) -> Transformer | ResNet:
 
     try:
         return made(key=key, **{name: read(name, value) for name, value in table.items()})
-    except TypeError as error:  # a field that every model has
+    except (InputError, TypeError) as error:  # a word that is none, or a field that every model has
         raise InputError(f"{FILE}: {key}: {error}") from None

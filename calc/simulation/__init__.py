@@ -16,6 +16,12 @@ except ImportError:
     raise MissingExtraError("calc.simulation", "numpy", "simulation") from None
 
 from calc.simulation.adapters import SklearnNetwork, TorchNetwork, TrainableModel
+from calc.simulation.batching import (
+    BatchChoice,
+    BatchPlans,
+    adjust_batch_size_to_memory,
+    plan_batches,
+)
 from calc.simulation.budgets import memory_violations
 from calc.simulation.constrained import (
     ConstrainedRun,
@@ -35,12 +41,6 @@ from calc.simulation.metrics import (
 )
 from calc.simulation.network import History, NeuralNetwork
 from calc.simulation.pareto import pareto_frontier
-from calc.simulation.planning import (
-    BatchChoice,
-    BatchPlans,
-    adjust_batch_size_to_memory,
-    plan_batches,
-)
 from calc.simulation.precision import PRECISIONS, Arithmetic, arithmetic
 from calc.simulation.pruning import prune
 from calc.simulation.sizing import (

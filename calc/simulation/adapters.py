@@ -54,9 +54,7 @@ class SklearnNetwork:
     (2080, 330)
     """
 
-    def __init__(
-        self, perceptron: Any, inputs: int, classes: int, precision: str = "float32"
-    ) -> None:
+    def __init__(self, perceptron: Any, inputs: int, classes: int, precision: str = "fp32") -> None:
         self.perceptron = perceptron
         hidden = numpy.atleast_1d(perceptron.hidden_layer_sizes).tolist()
         self.classes = whole_number("classes", classes, at_least=2)
@@ -128,16 +126,16 @@ class SklearnNetwork:
 class TorchNetwork:
     """A torch module that ends in one number for each class, with the methods of NeuralNetwork.
 
-    It is trained in FP32 by stochastic gradient descent on the cross entropy; in float16 and
-    bfloat16 the finished module computes as torch does. int8 is refused: torch has kernels for it
-    on some machines only. `sample_shape` is needed unless all layers are Linear.
+    It is trained in FP32 by stochastic gradient descent on the cross entropy; in FP16 and
+    BF16 the finished module computes as torch does. INT8 is refused: torch has kernels for it on
+    some machines only. `sample_shape` is needed unless all layers are Linear.
     """
 
     def __init__(
         self,
         module: Any,
         sample_shape: Sequence[int] | None = None,
-        precision: str = "float32",
+        precision: str = "fp32",
     ) -> None:
         self.module = module
         self._sizes = torch_sizes(module, sample_shape)
@@ -199,7 +197,7 @@ class TorchNetwork:
         import torch
 
         samples = torch.from_numpy(checked_samples(X, self.layer_widths[0]))
-        dtype = getattr(torch, self.precision)
+        dtype = {"fp32": torch.float32, "fp16": torch.float16}.get(self.precision, torch.bfloat16)
         module = copy.deepcopy(self.module).to(dtype).eval()
         with torch.no_grad():
             sums = module(samples.reshape(-1, *self.sample_shape).to(dtype))
@@ -279,8 +277,8 @@ def _reset(part: Any) -> None:
 
 
 def _torch_precision(name: str) -> str:
-    if arithmetic(name).name == "int8":
+    if (precision := arithmetic(name).name) == "int8":
         raise InputError(
-            "int8 of a torch module is not simulated; the same layers as a NeuralNetwork are"
+            "INT8 of a torch module is not simulated; the same layers as a NeuralNetwork are"
         )
-    return name
+    return precision

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
+from calc.simulation.batching import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History
-from calc.simulation.planning import INFEASIBLE, adjust_batch_size_to_memory
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import copies_of_parameters, int8_overhead
 from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
@@ -21,21 +21,26 @@ from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
 
 @dataclass(frozen=True)
 class HardwareSimulationConfig:
-    """The device to simulate: its memory, its speed, its number format, and the largest batch.
+    """The device to simulate; where it is not `enabled`, nothing of it is applied.
 
-    `compute_speed_factor` says how many times as long it takes; `mode` and `optimizer` say what the
-    memory estimate counts. `sleep` waits that time out, and `run_infeasible` trains with a batch of
-    1 where not even that fits. Where it is not `enabled`, nothing of it is applied.
+    - `max_memory`: the memory that the device has
+    - `compute_speed_factor`: how many times as long the device takes
+    - `precision_mode`: float32, float16, bfloat16 or int8
+    - `batch_size_limit`: the largest batch
+    - `mode`: what the memory estimate counts: all_outputs, inference or training
+    - `optimizer`: whose state training counts: sgd, momentum or adam
+    - `sleep`: wait as long as the device would
+    - `run_infeasible`: where not one sample fits, train with a batch of 1 all the same
 
     >>> config = HardwareSimulationConfig(enabled=True, max_memory="0.25 MiB")
     >>> print(config.max_memory, config.precision_mode, config.batch_size_limit)
-    0.25 MiB float32 128
+    0.25 MiB fp32 128
     """
 
     enabled: bool = False
     max_memory: QuantityLike = "512 MiB"
     compute_speed_factor: float = 1.0
-    precision_mode: str = "float32"
+    precision_mode: str = "fp32"
     batch_size_limit: int = 128
     mode: str = "all_outputs"
     optimizer: str = "sgd"
@@ -47,6 +52,7 @@ class HardwareSimulationConfig:
             "max_memory": memory("max_memory", self.max_memory),
             "compute_speed_factor": speed_factor(self.compute_speed_factor),
             "batch_size_limit": whole_number("batch_size_limit", self.batch_size_limit),
+            "precision_mode": arithmetic(self.precision_mode).name,
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -54,7 +60,6 @@ class HardwareSimulationConfig:
             if not isinstance(getattr(self, name), bool):
                 given = abbreviated(getattr(self, name))
                 raise InputError(f"{name} must be True or False; got {given}")
-        arithmetic(self.precision_mode)
         copies_of_parameters(self.mode, self.optimizer)
 
 
@@ -100,16 +105,6 @@ class HardwarePlan:
             ),
         }[self.limited_by]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, memory in bytes under names that say so."""
-        plain: dict[str, Any] = {}
-        for name, value in asdict(self).items():
-            if isinstance(value, Quantity):
-                plain[f"{name}_bytes"] = whole_bytes(value)
-            else:
-                plain[name] = value
-        return plain | {"feasible": self.feasible, "reason": self.reason}
-
 
 @dataclass(frozen=True)
 class ConstrainedRun:
@@ -121,15 +116,6 @@ class ConstrainedRun:
     elapsed: Quantity
     simulated_time: Quantity
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, as for JSON; the model is left out."""
-        return {
-            "plan": self.plan.as_dict(),
-            "history": {name: list(values) for name, values in asdict(self.history).items()},
-            "elapsed_seconds": self.elapsed.m_as("s"),
-            "simulated_seconds": self.simulated_time.m_as("s"),
-        }
-
 
 def apply_precision_constraint(model: TrainableModel, precision: str) -> TrainableModel:
     """A copy of the model that computes in this precision; the model is left as it is.
@@ -137,14 +123,14 @@ def apply_precision_constraint(model: TrainableModel, precision: str) -> Trainab
     >>> from calc.simulation import NeuralNetwork
     >>> network = NeuralNetwork((64, 32, 10), ("relu", "softmax"))
     >>> apply_precision_constraint(network, "int8").precision, network.precision
-    ('int8', 'float32')
+    ('int8', 'fp32')
     """
-    arithmetic(precision)
+    name = arithmetic(precision).name
     if not isinstance(model, TrainableModel):
         raise InputError(
             f"cannot change the precision of {abbreviated(model)}: it has no with_precision"
         )
-    return model.with_precision(precision)
+    return model.with_precision(name)
 
 
 def prepare_hardware_constrained_run(
@@ -166,8 +152,8 @@ def prepare_hardware_constrained_run(
         raise InputError(
             f"simulation_config must be a HardwareSimulationConfig; got {abbreviated(config)}"
         )
-    own_precision = getattr(model, "precision", "float32")
-    precision = config.precision_mode if config.enabled else own_precision
+    own_precision = getattr(model, "precision", "fp32")
+    precision = arithmetic(config.precision_mode if config.enabled else own_precision).name
     choice = adjust_batch_size_to_memory(
         model,
         batch_size,
@@ -217,9 +203,14 @@ def run_training_with_hardware_constraints(
     Where not one sample fits, nothing is trained and the plan's sentence is raised, unless the
     device says `run_infeasible`.
 
+    - `epochs`: passes over the samples
+    - `alpha`: the length of a step
+    - `batch_size`: samples in a batch, if they fit
+    - `seed`: where the random numbers start
+
     >>> from calc.simulation import NeuralNetwork, digits
     >>> device = HardwareSimulationConfig(
-    ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="float16"
+    ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="fp16"
     ... )
     >>> run = run_training_with_hardware_constraints(
     ...     NeuralNetwork((64, 32, 10), ("relu", "softmax")), *digits()[:2], epochs=5, alpha=0.1,

@@ -18,19 +18,12 @@ from calc.simulation.sizing import elements_per_sample
 from calc.simulation.storage import FORMATS, stored
 
 OPERATIONS_PER_WEIGHT = 2  # a multiplication and an addition
-# What a multiplication and an addition of each precision take; sums are kept in 32 bits.
-ARITHMETIC = {
-    "float32": ("energy_7nm_fp32_multiply", "energy_7nm_fp32_add"),
-    "float16": ("energy_7nm_fp16_multiply", "energy_7nm_fp32_add"),
-    "bfloat16": ("energy_7nm_bf16_multiply", "energy_7nm_fp32_add"),
-    "int8": ("energy_7nm_int8_multiply", "energy_7nm_int32_add"),
-}
 
 
 def model_memory(model: NeuralNetwork, format: str = "dense") -> Quantity:
     """Memory of a network's parameters: its weights stored in this format, its biases in full.
 
-    >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"), precision="float16")
+    >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"), precision="fp16")
     >>> network.initialize(seed=0)
     >>> print(model_memory(network))
     101.8 kB
@@ -61,7 +54,9 @@ def inference_energy(model: NeuralNetwork, batch: int, format: str = "dense") ->
     checked_network(model)
     size = arithmetic(model.precision).element_bytes
     traffic = model_memory(model, format) + in_bytes(samples * elements_per_sample(model) * size)
-    multiply, add = (constants.get(name) for name in ARITHMETIC[model.precision])
+    sums = "int32" if model.precision == "int8" else "fp32"
+    names = f"energy_7nm_{model.precision}_multiply", f"energy_7nm_{sums}_add"
+    multiply, add = map(constants.get, names)
     each = (multiply + add) / quantity(OPERATIONS_PER_WEIGHT, "FLOP")
     weights = sum(each.size for each in model.weights)
     operations = quantity(OPERATIONS_PER_WEIGHT * samples * weights, "FLOP")
@@ -89,7 +84,7 @@ def measured_latency(
     count = whole_number("repeats", repeats)
     factor = number("latency_multiplier", latency_multiplier, at_least=1.0)
     checked_network(model)
-    plain = model.with_precision("float32")
+    plain = model.with_precision("fp32")
     plain.probabilities(samples)  # the first pass pays for what later ones find ready
     seconds = []
     for _ in range(count):

@@ -46,7 +46,7 @@ class NeuralNetwork:
 
     `layer_sizes` are the inputs and then the outputs of each layer; `activations` one word for each
     layer: relu, tanh, sigmoid or identity, and softmax for the last. Weights are FP32. `precision`
-    says in which format the layers compute; where it is not float32, training keeps FP32 weights,
+    says in which format the layers compute; where it is not FP32, training keeps FP32 weights,
     rounds them on their way into each layer, and takes the gradient as if nothing were rounded.
 
     >>> network = NeuralNetwork((2, 8, 2), ("tanh", "softmax"))
@@ -57,7 +57,7 @@ class NeuralNetwork:
     """
 
     def __init__(
-        self, layer_sizes: Sequence[int], activations: Sequence[str], precision: str = "float32"
+        self, layer_sizes: Sequence[int], activations: Sequence[str], precision: str = "fp32"
     ) -> None:
         self.layer_sizes = tuple(
             whole_number("NeuralNetwork(): a layer size", each)
@@ -140,7 +140,7 @@ class NeuralNetwork:
             if not math.isfinite(loss):
                 raise InputError(
                     f"fit(): the loss was no finite number any more in epoch {epoch} in"
-                    f" {self.precision}; a smaller alpha than {alpha:g} may help"
+                    f" {self.precision.upper()}; a smaller alpha than {alpha:g} may help"
                 )
             history = History(
                 (*history.loss, loss / len(samples)), (*history.accuracy, right / len(samples))

@@ -1,8 +1,8 @@
 """What a layer computes in fewer bits: FP16, BF16 or INT8 in place of FP32.
 
 Each precision says how many bytes an element takes and does the arithmetic of a layer as its format
-does. float16 and bfloat16 round weights, biases and activations to the format and add up in FP32,
-as matrix units do. int8 gives each output channel of the weights and each sample its own symmetric
+does. FP16 and BF16 round weights, biases and activations to the format and add up in FP32, as
+matrix units do. INT8 gives each output channel of the weights and each sample its own symmetric
 scale, multiplies whole numbers and adds them up in 32 bits, where nothing wraps.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy
 
-from calc import quantization
+from calc import formats, quantization
 from calc.core.errors import InputError, abbreviated
 
 FLOAT32 = numpy.float32
@@ -38,8 +38,9 @@ class Arithmetic(Protocol):
 class _Rounded:
     """A floating-point format: everything that is kept is rounded to it, sums are FP32."""
 
-    def __init__(self, name: str, element_bytes: int, rounded: Any) -> None:
-        self.name, self.element_bytes, self._rounded = name, element_bytes, rounded
+    def __init__(self, form: formats.Float) -> None:
+        self.name, self.element_bytes = form.key, form.bits // 8
+        self._rounded = form.round_fp32
 
     def __reduce__(self) -> tuple[Any, ...]:
         return arithmetic, (self.name,)
@@ -82,45 +83,22 @@ class _Int8:
         return (numpy.clip(sums, -ACCUMULATOR_MAX, ACCUMULATOR_MAX) * step).astype(FLOAT32)
 
 
-def _float32(values: Any) -> Any:
-    return numpy.asarray(values, dtype=FLOAT32)
-
-
-def _float16(values: Any) -> Any:
-    with numpy.errstate(over="ignore"):
-        return numpy.asarray(values, dtype=FLOAT32).astype(numpy.float16).astype(FLOAT32)
-
-
-def _bfloat16(values: Any) -> Any:
-    """BF16 is the upper half of FP32: add half of what is cut off, a little less at an even end."""
-    numbers = numpy.asarray(values, dtype=FLOAT32)
-    bits = numbers.view(numpy.uint32)
-    odd = (bits >> numpy.uint32(16)) & numpy.uint32(1)
-    with numpy.errstate(over="ignore"):
-        kept = (bits + numpy.uint32(0x7FFF) + odd) & numpy.uint32(0xFFFF0000)
-    return numpy.where(numpy.isnan(numbers), numbers, kept.view(FLOAT32))
-
-
-PRECISIONS: dict[str, Arithmetic] = {
-    each.name: each
-    for each in (
-        _Rounded("float32", 4, _float32),
-        _Rounded("float16", 2, _float16),
-        _Rounded("bfloat16", 2, _bfloat16),
-        _Int8(),
-    )
-}
+_FLOATS = (_Rounded(formats.FP32), _Rounded(formats.FP16), _Rounded(formats.BF16))
+PRECISIONS: dict[str, Arithmetic] = {each.name: each for each in _FLOATS} | {"int8": _Int8()}
 
 
 def arithmetic(precision: str) -> Arithmetic:
-    """What computes in that precision: float32, float16, bfloat16 or int8.
+    """What computes in that precision: FP32, FP16, BF16 or INT8, in any spelling.
 
-    >>> arithmetic("bfloat16").element_bytes
-    2
-    >>> arithmetic("bfloat16").activations([0.1, 300.0]).tolist()
+    >>> arithmetic("bfloat16").name, arithmetic("bf16").element_bytes
+    ('bf16', 2)
+    >>> arithmetic("BF16").activations([0.1, 300.0]).tolist()
     [0.10009765625, 300.0]
     """
-    if not isinstance(precision, str) or precision not in PRECISIONS:
-        known = ", ".join(PRECISIONS)
-        raise InputError(f"there is no precision {abbreviated(precision)}; there are {known}")
-    return PRECISIONS[precision]
+    try:
+        return PRECISIONS[formats.get(precision).key]
+    except (InputError, KeyError):
+        known = ", ".join(PRECISIONS).upper()
+        raise InputError(
+            f"there is no precision {abbreviated(precision)}; there are {known}"
+        ) from None

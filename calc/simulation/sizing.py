@@ -185,7 +185,7 @@ def _traced(module: Any, layers: list[Any], sample_shape: tuple[int, ...]) -> La
 
 
 def estimate_parameter_memory(
-    model: Any, precision: str = "float32", mode: str = "all_outputs", optimizer: str = "sgd"
+    model: Any, precision: str = "fp32", mode: str = "all_outputs", optimizer: str = "sgd"
 ) -> Quantity:
     """Weights and biases; in the mode `training` with their gradients and the optimizer's state.
 
@@ -198,7 +198,7 @@ def estimate_parameter_memory(
 
 
 def estimate_activation_memory(
-    model: Any, batch: int, precision: str = "float32", mode: str = "all_outputs"
+    model: Any, batch: int, precision: str = "fp32", mode: str = "all_outputs"
 ) -> Quantity:
     """What a batch of samples and its way through the layers take, by the mode.
 
@@ -213,7 +213,7 @@ def estimate_activation_memory(
 def estimate_total_memory(
     model: Any,
     batch: int,
-    precision: str = "float32",
+    precision: str = "fp32",
     mode: str = "all_outputs",
     optimizer: str = "sgd",
 ) -> Quantity:

@@ -20,7 +20,7 @@ LARGEST_INDEX = 2**16
 
 
 def storage_bytes(
-    shape: Sequence[int], sparsity: Any = 0.0, precision: str = "float32", format: str = "dense"
+    shape: Sequence[int], sparsity: Any = 0.0, precision: str = "fp32", format: str = "dense"
 ) -> Quantity:
     """Memory of a matrix of this shape, of whose elements this share is zero.
 

@@ -142,26 +142,39 @@ def run_sweep(
     seed trains the layers of `base_model` anew, in FP32 and on the training half of `data`; pruning
     and rounding come after training. A row holds the metrics of `collect_metrics`, whether the
     parameters exceed each budget in the chosen `storage` (the flags of `memory_violations`), and
-    whether they are within the active one (`accepted`). `repeats` forward passes over a batch of
-    `latency_batch` samples give the latency and its spread.
+    whether they are within the active one (`accepted`).
+
+    - `pruning_levels`: shares of the weights that are pruned
+    - `kinds`: kinds of pruning, of unstructured and structured
+    - `precisions`: number formats, of float32, float16, bfloat16 and int8
+    - `budgets`: memory budgets that rows are held against
+    - `active_budget`: the budget that `accepted` means, which is the first on the command line
+    - `storage`: how pruned weights are stored: dense, csr or bitmask
+    - `power`: power of the device
+    - `latency_multiplier`: how many times as long the device takes
+    - `epochs`: passes over the samples in each training
+    - `alpha`: the length of a step
+    - `batch_size`: samples in a batch of training
+    - `repeats`: timed passes of each variant
+    - `latency_batch`: samples in a timed pass
+    - `resume`: a file that takes each row as it is finished, and that a later call goes on from
 
     With an `executor` of `concurrent.futures`, such as a ProcessPoolExecutor or that of a Dask
     cluster (`Client.get_executor()`), rows are made by its workers. Everything but the times
     follows from the seeds, wherever it runs.
 
-    `resume` names a file that takes each row as it is finished: where it holds rows already, only
-    the others are made. A sweep that cannot go on, since its executor died or a training failed,
-    raises SweepStoppedError, which has the finished rows too. `on_progress` is told how many rows
-    there are and how many there will be.
+    Of the rows that the file of `resume` holds, none is made again. A sweep that cannot go on,
+    since its executor died or a training failed, raises SweepStoppedError, which has the finished
+    rows too. `on_progress` is told how many rows there are and how many there will be.
 
     >>> from calc.simulation import digits
     >>> network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
     >>> table = run_sweep(
-    ...     network, digits(), [0, 0.5], ["float32", "int8"], ["4 kB", "8 kB"], "4 kB", "15 W",
+    ...     network, digits(), [0, 0.5], ["fp32", "int8"], ["4 kB", "8 kB"], "4 kB", "15 W",
     ...     repeats=3, epochs=2,
     ... )
     >>> table.select("pruning", "precision", "memory_dense_bytes", "accepted").rows()
-    [(0.0, 'float32', 4840, False), (0.0, 'int8', 1210, True), (0.5, 'float32', 4840, False), \
+    [(0.0, 'fp32', 4840, False), (0.0, 'int8', 1210, True), (0.5, 'fp32', 4840, False), \
 (0.5, 'int8', 1210, True)]
     """
     imported()  # before any work

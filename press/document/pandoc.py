@@ -113,22 +113,24 @@ def walk(item: Any, change: Change) -> Any:
     """`item` with `change` applied to every node, outermost first.
 
     `change` returns None to leave a node and go on inside it, or its replacement (one or several),
-    which is not walked again.
+    which is not walked again. Words and spaces, which are most nodes, are not copied.
     """
-    if type(item) is list:
-        result = []
-        for child in item:
-            new = change(child) if type(child) is dict and "t" in child else None
-            if new is None:
-                result.append(walk(child, change) if type(child) in (list, dict) else child)
-            elif type(new) is list:
-                result.extend(new)
-            else:
-                result.append(new)
-        return result
     if type(item) is dict:
         return {k: walk(v, change) if type(v) in (list, dict) else v for k, v in item.items()}
-    return item
+    result = []
+    for child in item:
+        kind = type(child)
+        node = kind is dict and "t" in child
+        new = change(child) if node else None
+        if isinstance(new, list):
+            result += new
+        elif new is not None:
+            result.append(new)
+        elif kind is list or (kind is dict and not (node and type(child.get("c", "")) is str)):
+            result.append(walk(child, change))
+        else:
+            result.append(child)
+    return result
 
 
 def nodes(item: Any) -> Iterable[Node]:
@@ -139,9 +141,10 @@ def nodes(item: Any) -> Iterable[Node]:
         if type(item) is dict:
             if "t" in item:
                 yield item
-            waiting.extend(v for v in reversed(item.values()) if type(v) in (list, dict))
-        elif type(item) is list:
-            waiting.extend(v for v in reversed(item) if type(v) in (list, dict))
+                if type(item.get("c", "")) is str:
+                    continue
+            item = item.values()
+        waiting += [inner for inner in reversed(item) if type(inner) in (list, dict)]
 
 
 def plain_text(item: Any, skip: tuple[str, ...] = ("Note",)) -> str:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.book.rendered import render_copy
+from tests.book.rendered import rendered_book
 
 
 @pytest.fixture(scope="session")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `_book` of a fresh render."""
-    return render_copy(tmp_path_factory.mktemp("book"))
+def book() -> Path:
+    """The `_book` of today's sources."""
+    return rendered_book()

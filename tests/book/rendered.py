@@ -1,4 +1,4 @@
-"""The book's own sources, and one fresh render of them for the tests that read pages."""
+"""The book's own sources, and one render of them for all tests that read pages."""
 
 from __future__ import annotations
 
@@ -10,39 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-SOURCES = [
-    "_quarto.yml",
-    "pyproject.toml",
-    "index.qmd",
-    "references.qmd",
-    "references.bib",
-    "chapters",
-    "backmatter",
-    "library",
-    "figures",
-    "calc",
-    "fonts",
-]
 INLINE = re.compile(r"`\{python\} ([^`]*)`")
 
 
-def render_copy(folder: Path) -> Path:
-    """Renders a copy of the sources, so that the checkout's own `_book` is left alone."""
-    for name in SOURCES:
-        source = REPOSITORY / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, folder / name)
+def rendered_book() -> Path:
+    """The checkout's own `_book`, as `make book` leaves it.
+
+    Who asks while it is rendered waits; where nothing has changed since, press says so at once.
+    """
     run = subprocess.run(
-        [sys.executable, "-m", "press", "render", str(folder)],
+        [sys.executable, "-m", "press", "render"],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    return folder / "_book"
+    return REPOSITORY / "_book"
 
 
 def copy_tracked(source: Path, folder: Path) -> list[Path]:

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 import calc
-from pages import answers
+from figures import batch_size
+from pages import alt_texts, answers, stubs
 from pages.__main__ import wanted_pages
 from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
@@ -67,6 +68,11 @@ def test_the_pages_in_git_are_those_of_today() -> None:
     }
     stale = sorted(name for name in WANTED.keys() | kept if WANTED.get(name) != kept.get(name))
     assert not stale, "run `python -m pages`"
+
+
+def test_the_stubs_in_git_are_those_of_today() -> None:
+    for name, text in stubs.stubs().items():
+        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, "run `python -m pages`"
 
 
 def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() -> None:
@@ -159,6 +165,36 @@ def test_an_example_runs_by_itself(
 )
 def test_equations_become_tex(equation: str, wanted: str) -> None:
     assert tex(equation) == wanted
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda path: path.stem)
+def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
+    text = chapter.read_text(encoding="utf-8")
+    assert alt_texts.with_alt_texts(text) == text, "run `python -m pages`"
+    cells = [options + code for options, code in alt_texts.CELL.findall(text)]
+    told = [cell for cell in cells if "#| fig-alt:" in cell]
+    assert all(map(alt_texts.DRAWN.search, told)), "draw it in figures/, and tell it there in alt()"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "#| label: fig-a\n",
+        "#| fig-alt: As it was.\n#| fig-cap: A caption\n",
+        "#| label: fig-a\n#| fig-alt: |\n#|   As it was.\n#|   On two lines.\n",
+    ],
+)
+def test_an_alt_text_is_written_into_the_cell_of_its_figure(options: str) -> None:
+    before = "# A\n\n```{python}\nimport figures.batch_size\n```\n\n"
+    cell = f"{before}```{{python}}\n{options}figures.batch_size.draw()\n```\n"
+    written = alt_texts.with_alt_texts(cell)
+    assert alt_texts.with_alt_texts(written) == written
+    assert written.startswith(before + "```{python}\n")
+    assert written.endswith("\nfigures.batch_size.draw()\n```\n")
+    read = yaml.safe_load("".join(re.findall(r"^#\| ?(.*\n)", written, re.M)))
+    kept = yaml.safe_load("".join(re.findall(r"^#\| ?(.*\n)", options, re.M))) or {}
+    assert read == kept | {"fig-alt": " ".join(batch_size.alt().split())}
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda path: path.stem)

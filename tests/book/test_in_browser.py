@@ -15,6 +15,7 @@ from tests.in_browser import THEMES, axe_violations, background, open_file, page
 PHONE = {"width": 390, "height": 800}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_no_page_is_hard_to_use_by_the_rules_of_axe(
     context: BrowserContext, book: Path, theme: str

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -16,7 +18,8 @@ from press.reading.project import read_book
 from press.reading.source import Cell, read_source
 from tests.book.rendered import REPOSITORY
 
-# Runs a notebook in its folder and prints what its cells gave, as far as it is text.
+# Runs a notebook in its folder, by the kernel `fresh`, and holds what its cells give against what
+# was printed with them, as far as it is text.
 RUN = """
 import sys, nbclient, nbformat
 book = nbformat.read(sys.argv[1], as_version=4)
@@ -25,15 +28,15 @@ def told(cell):
     return "".join(o.get("text") or o["data"].get("text/markdown", "") for o in cell.outputs)
 cells = [cell for cell in book.cells if cell.cell_type == "code"]
 before = [told(cell) for cell in cells]
-nbclient.NotebookClient(book, timeout=300).execute()
+nbclient.NotebookClient(book, timeout=300, kernel_name='fresh').execute()
 for cell, old in zip(cells, before):
     assert told(cell) == old, f"{cell.source} was printed with {old} and gives {told(cell)}"
 """
 
 
-def command(*arguments: str | Path, **more: Path) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
     words = list(map(str, arguments))
-    return subprocess.run(words, capture_output=True, text=True, check=False, **more)  # type: ignore
+    return subprocess.run(words, capture_output=True, text=True, check=False, **more)
 
 
 def filled_environment(folder: Path) -> Path:
@@ -41,7 +44,7 @@ def filled_environment(folder: Path) -> Path:
     venv.create(folder / "environment", with_pip=True)
     python = folder / "environment" / "bin" / "python"
     lock = REPOSITORY / "requirements" / "book.txt"
-    pip = (python, "-m", "pip", "install", "--quiet", "--no-input")
+    pip = (python, "-m", "pip", "install", "--quiet", "--no-input", "--no-compile")
     filled = command(*pip, "--require-hashes", "-r", lock)
     if filled.returncode:
         reason = (filled.stderr.strip().splitlines() or ["?"])[-1]
@@ -73,16 +76,28 @@ def with_cells() -> set[str]:
     } - {"answers"}  # whose cells stand in the PDF alone
 
 
+@pytest.mark.slow
+@pytest.mark.first
 def test_each_notebook_runs_in_a_fresh_environment(book: Path, tmp_path: Path) -> None:
     zips = sorted((book / "notebooks").glob("*.zip"))
     assert {path.stem for path in zips} == with_cells()
     for path in zips:
         ZipFile(path).extractall(tmp_path / "downloads")
-    python = filled_environment(tmp_path)
+    kernel = [
+        str(filled_environment(tmp_path)),
+        *("-m", "ipykernel_launcher", "-f", "{connection_file}"),
+    ]
+    described = tmp_path / "jupyter" / "kernels" / "fresh" / "kernel.json"
+    described.parent.mkdir(parents=True)
+    described.write_text(
+        json.dumps({"argv": kernel, "display_name": "Fresh", "language": "python"})
+    )
+    environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "jupyter")}
 
     def faults(path: Path) -> str:
         folder = tmp_path / "downloads" / path.stem
-        done = command(python, "-c", RUN, f"{path.stem}.ipynb", cwd=folder)
+        run = (sys.executable, "-c", RUN, f"{path.stem}.ipynb")
+        done = command(*run, cwd=folder, env=environment)
         return f"{path.stem}: {done.stderr.strip()[-2000:]}" if done.returncode else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -27,6 +27,7 @@ CELL = re.compile(r" *Cell \d+/\d+: '[\w-]+'\.*Done$")  # a label may speak of e
 KERNEL = "Kernel is running over TCP without encryption"  # Jupyter's own line, not Quarto's
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("quarto") is None,
     reason="Quarto is not on PATH; where it is, its pages and PDF are compared with those of press",

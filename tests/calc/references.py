@@ -33,12 +33,12 @@ REFERENCES: dict[str, Callable[..., Any]] = {
             latency + sorted([operations / peak / efficiency, traffic / bandwidth])[-1]
         )
     ),
-    "roofline.gemm_operations": lambda m, n, k, per_term: m * n * k * per_term,
+    "roofline.gemm_operations": lambda m, n, k: m * n * k * 2,
     "roofline.gemm_traffic": lambda m, n, k, size: m * k * size + k * n * size + m * n * size,
-    "roofline.weights_only_intensity": lambda batch, size, per_term: per_term * batch / size,
-    "roofline.critical_batch_by_weights": lambda ridge, size, per_term: ridge / (per_term / size),
-    "roofline.critical_batch": lambda ridge, inputs, outputs, size, per_term: _critical_batch(
-        ridge, inputs, outputs, size, per_term
+    "roofline.weights_only_intensity": lambda batch, size: 2 * batch / size,
+    "roofline.critical_batch_by_weights": lambda ridge, size: ridge / (2 / size),
+    "roofline.critical_batch": lambda ridge, inputs, outputs, size: _critical_batch(
+        ridge, inputs, outputs, size
     ),
     "roofline.elementwise_operations": lambda elements, per_element: per_element * elements,
     "roofline.elementwise_traffic": lambda elements, arrays, size: size * arrays * elements,
@@ -121,10 +121,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "training.compute_optimal_parameters": lambda operations, each, work: (
         math.sqrt(operations) / math.sqrt(each * work)
     ),
-    "training.pretraining_loss": lambda size, data, e, a, alpha, b, beta, one, token: (
+    "training.pretraining_loss": lambda size, data, e, a, alpha, b, beta: (
         e
-        + a * math.exp(float(alpha) * math.log(one / size))
-        + b * math.exp(float(beta) * math.log(token / data))
+        + a * math.exp(-float(alpha) * math.log(size))
+        + b * math.exp(-float(beta) * math.log(data))
     ),
     "training.checkpoint_interval_first_order": lambda checkpoint, failures: math.sqrt(
         2 * checkpoint * failures
@@ -164,10 +164,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "memory.working_set": lambda side, size, tiles: side * size * side * tiles,
     "memory.largest_tile": lambda capacity, size, tiles: _whole_root(capacity / size / tiles),
-    "memory.tile_intensity": lambda side, size, per_term: per_term * side**3 / (2 * side**2 * size),
-    "memory.tile_for_intensity": lambda intensity, size, per_term: (
-        intensity * size / (per_term / 2)
-    ),
+    "memory.tile_intensity": lambda side, size: 2 * side**3 / (2 * side**2 * size),
+    "memory.tile_for_intensity": lambda intensity, size: size * intensity,
     "links.transfer_time": lambda size, bandwidth, latency: size / bandwidth + latency,
     "links.effective_bandwidth": lambda size, bandwidth, latency: (
         bandwidth * size / (latency * bandwidth + size)
@@ -247,20 +245,20 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "transformer.projection_flops": lambda parameters, work: parameters * work,
     # A score for each position and head, d_k terms long, and a sum of values, d_v wide.
-    "transformer.attention_flops": lambda context, layers, heads, keys, values, work: (
-        work * keys * context * heads * layers + work * values * context * heads * layers
+    "transformer.attention_flops": lambda context, layers, heads, keys, values: (
+        2 * keys * context * heads * layers + 2 * values * context * heads * layers
     ),
     # The sum of 1, 2, …, n over n.
     "transformer.causal_context": lambda length: length * (length + 1) / 2 / length,
     "transformer.batch_tokens": lambda length, sequences: length * sequences,
-    "transformer.attention_crossover": lambda projections, layers, heads, keys, values, work: (
-        projections / layers / heads / work / (keys + values)
+    "transformer.attention_crossover": lambda projections, layers, heads, keys, values: (
+        projections / layers / heads / 2 / (keys + values)
     ),
-    "transformer.kv_bytes_per_token": lambda layers, heads, keys, values, size, copies: (
-        (keys * size + values * size) * heads * layers * copies
+    "transformer.kv_bytes_per_token": lambda layers, heads, keys, values, size: (
+        (keys * size + values * size) * heads * layers
     ),
-    "transformer.latent_bytes_per_token": lambda layers, latent, rotary, size, copies: (
-        (latent * size + rotary * size) * layers * copies
+    "transformer.latent_bytes_per_token": lambda layers, latent, rotary, size: (
+        (latent * size + rotary * size) * layers
     ),
     "transformer.layer_activations": lambda width, attention, hidden, size, mask, norms: (
         2 * width * size
@@ -276,17 +274,62 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "transformer.experts_used": lambda experts, share, tokens: (
         experts - experts * (1 - share) ** tokens
     ),
-    "convolution.convolution_flops": lambda height, width, inputs, outputs, kernel, per_term: (
-        per_term * (inputs * kernel * kernel) * (outputs * height * width)
+    "convolution.convolution_flops": lambda height, width, inputs, outputs, kernel: (
+        2 * (inputs * kernel * kernel) * (outputs * height * width)
+    ),
+    "roofline.compute_time": lambda operations, peak, efficiency: operations / efficiency / peak,
+    "roofline.efficiency": lambda operations, time, peak: operations / time / peak,
+    # The derivative of n / (n s + 1 − s), by the quotient rule.
+    "scaling.amdahl_slope": lambda serial, processors: (
+        (processors * serial + 1 - serial - processors * serial)
+        / (processors * serial + 1 - serial) ** 2
+    ),
+    # Gustafson: S = s + (1 − s) n, solved for s.
+    "scaling.scaled_serial_fraction": lambda speedup, processors: (
+        (speedup - processors) / (1 - processors)
+    ),
+    "scaling.universal_scalability": lambda processors, contention, coherency: (
+        1 / ((1 - contention) / processors + contention + coherency * (processors - 1))
+    ),
+    "scaling.most_useful_processors": lambda contention, coherency: (
+        math.sqrt(1 - contention) / math.sqrt(coherency) if coherency else math.inf
+    ),
+    # The whole takes 1 − f + f / s of its time, which is to be 1 / S.
+    "scaling.part_speedup": lambda fraction, speedup: (
+        fraction * speedup / (1 - (1 - fraction) * speedup)
+        if (1 - fraction) * speedup < 1
+        else math.inf
+    ),
+    "training.mfu_of_operations": lambda operations, devices, peak, time: (
+        operations / time / peak / devices
+    ),
+    "training.devices_needed": lambda parameters, tokens, time, peak, mfu, work: math.ceil(
+        parameters * tokens * work / time / peak / mfu
+    ),
+    "training.time_at_throughput": lambda tokens, throughput: 1 / (throughput / tokens),
+    "inference.kv_cache_memory": lambda sequences, context, each: each * context * sequences,
+    "parallelism.stage_activations": lambda kept, stage, stages, batches, slices: (
+        kept / slices / stages * sorted([0, stages + 1 - stage, batches])[1]
+    ),
+    # The time of the traffic of an all-reduce, over that of the backward pass of one token.
+    "parallelism.data_parallel_tokens": lambda n, peak, bandwidth, gradient, work: (
+        (2 * gradient - 2 * gradient / n) / bandwidth / (work / peak)
+    ),
+    # Slices n where 2 (n − 1) d s / BW / n is the time of 2 P / n operations.
+    "parallelism.tensor_parallel_limit": lambda parameters, width, peak, bandwidth, size, work: (
+        1 + parameters * work / peak / (2 * width * size / bandwidth)
+    ),
+    "collectives.all_gather_bus_bandwidth": lambda size, time, n: (size - size / n) / time,
+    # Two products of 2 n c d operations in each of g heads; 2 g n d and 2 c d elements to move.
+    "transformer.fused_attention_intensity": lambda queries, context, heads, size: (
+        4 * queries * context * heads / (2 * heads * queries * size + 2 * context * size)
     ),
 }
 
 
-def _critical_batch(
-    ridge: Exact, inputs: Exact, outputs: Exact, size: Exact, per_term: Exact
-) -> Any:
-    """Solves B · i · o · per_term = ridge · size · (i · o + B · (i + o)) for B."""
-    slope = inputs * outputs * per_term - ridge * size * (inputs + outputs)
+def _critical_batch(ridge: Exact, inputs: Exact, outputs: Exact, size: Exact) -> Any:
+    """Solves B · i · o · 2 = ridge · size · (i · o + B · (i + o)) for B."""
+    slope = inputs * outputs * 2 - ridge * size * (inputs + outputs)
     return ridge * size * inputs * outputs / slope if slope > 0 else math.inf
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import calc
 from calc import constants, hardware, models
-from calc.cli import main
+from calc.commands import main
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -93,14 +93,14 @@ def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
 def test_show_a_law_by_its_full_name(capsys: pytest.CaptureFixture[str]) -> None:
     shown = run(capsys, "show", "calc.roofline.attainable")
     assert shown == run(capsys, "show", "roofline.attainable")
-    assert "law 'calc.zzz'" in refused(capsys, "show", "calc.zzz")
+    assert "function 'calc.zzz'" in refused(capsys, "show", "calc.zzz")
 
 
 def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "roofline", "h100", "--flops", "14 GFLOP", "--bytes", "14 GB")
     rows = dict(line.split("  ", 1) for line in printed.splitlines())
     assert {title: row.strip() for title, row in rows.items()} == {
-        "device": "NVIDIA H100 SXM5 80 GB, fp16: 989 TFLOP/s, 3.35 TB/s",
+        "device": "NVIDIA H100 SXM5 80 GB, FP16: 989 TFLOP/s, 3.35 TB/s",
         "arithmetic intensity": "1 FLOP/byte",
         "ridge point": "295.2 FLOP/byte",
         "bound by": "memory",
@@ -109,12 +109,12 @@ def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
         "time, no overlap": "4.193 ms",
     }
     assert run(capsys, "roofline", "h100", "--flops", "14e9", "--bytes", "14e9") == printed
-    assert "int8" in run(
+    assert "INT8" in run(
         capsys, "roofline", "h100", "--flops", "1e9", "--bytes", "1", "--dtype", "int8"
     )
 
 
-SERVER = ("--batch", "8", "--prompt", "1000", "--generate", "200")
+SERVER = ("--batch", "8", "--prompt", "1000", "--generated", "200")
 
 
 def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +133,7 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generate", "200")
+    counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generated", "200")
     printed = run(capsys, "plan", "llama-3-70b", "h100", *counts)
     rows = [line.split() for line in printed.split("\n\n")[0].splitlines()[2:]]
     assert [row[:2] for row in rows] == [[n, b] for n in "28" for b in ("1", "8", "64")]
@@ -163,23 +163,36 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     [
         (("llama", "h100", *SERVER), "there is no model 'llama'"),
         (("llama-3-8b", "h10", *SERVER), "there is no device 'h10'"),
-        (("a,b", "h100", *SERVER), "takes one model, and several numbers with commas; got 'a,b'"),
-        (("llama-3-8b", "h100,a100", *SERVER), "takes one device, and several numbers with"),
+        (("a,b", "h100", *SERVER), "takes one model, and several devices and numbers with"),
+        (("llama-3-8b", "h100,h10", *SERVER), "there is no device 'h10'"),
         (("llama-3-405b", "t4", *SERVER), "Llama 3 405B does not fit on 1 NVIDIA T4"),
         (
-            ("llama-3-8b", "h100", "--prompt", "0", "--generate", "9"),
+            ("llama-3-8b", "h100", "--prompt", "0", "--generated", "9"),
             "--prompt must be a whole number from 1; got 0\n",
         ),
-        (("llama-3-8b", "h100", "--prompt", "9", "--generate", "0"), "--generate must be a whole"),
-        (("llama-3-8b", "h100", "--prompt", "9e3", "--generate", "9"), "at most 8192 tokens"),
+        (
+            ("llama-3-8b", "h100", "--prompt", "9", "--generated", "0"),
+            "--generated must be a whole",
+        ),
+        (("llama-3-8b", "h100", "--prompt", "9e3", "--generated", "9"), "at most 8192 tokens"),
         (("llama-3-8b", "h100", *SERVER, "--devices", "3"), "3 devices cannot share the heads"),
-        (("llama-3-8b", "h100", *SERVER, "--devices", "x"), "--devices must be whole numbers"),
+        (
+            ("llama-3-8b", "h100", *SERVER, "--devices", "x"),
+            "--devices needs numbers, as in 1,8,64; got 'x'",
+        ),
         (("llama-3-8b", "h100", *SERVER, "--price", "3"), "--price must be one positive quantity"),
         (
             ("llama-3-8b", "h100", *SERVER, "--price", "3EUR/hour"),
             "--price: cannot read '3EUR",
         ),
-        (("llama-3-8b", "h100", *SERVER, "--weights", "8"), "as in \"8 bit\"; got '8'"),
+        (
+            ("llama-3-8b", "h100", *SERVER, "--weights", "-8"),
+            "weights must be the size of an element",
+        ),
+        (
+            ("llama-3-8b", "h100", *SERVER, "--batch", ""),
+            "--batch needs numbers, as in 1,8,64; got ''",
+        ),
         (("llama-3-8b", "h100", *SERVER, "--weights", "INT9"), "there is no format 'INT9'"),
         (("none.json", "h100", *SERVER), "none.json"),
     ],
@@ -216,7 +229,7 @@ def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
 def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     work = ("--flops", "1e9", "--bytes", "1e9")
     assert "no device 'h101'" in refused(capsys, "roofline", "h101", *work)
-    assert "no dense peak for 'fp4'" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
+    assert "no dense peak for FP4" in refused(capsys, "roofline", "h100", *work, "--dtype", "fp4")
     assert "calc: --bytes must be zero or positive" in refused(
         capsys, "roofline", "h100", "--flops", "1", "--bytes=-1"
     )
@@ -266,7 +279,8 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no device, model, constant or law 'zzz'; `calc list` prints their names\n"
+        "calc: there is no constant, device, model, run, format, law or function 'zzz'; `calc list`"
+        " prints their names\n"
     )
 
 
@@ -283,13 +297,14 @@ def test_show_suggests_what_was_meant(
     capsys: pytest.CaptureFixture[str], name: str, meant: str
 ) -> None:
     sentence = refused(capsys, "show", name)
-    assert f"no device, model, constant or law {name!r}; did you mean {meant}" in sentence
+    assert f"law or function {name!r}; did you mean {meant}" in sentence
 
 
 def test_show_tells_a_mistake_in_the_data(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "_tables", lambda: {"broken": {"name": "Broken 1"}})
+    monkeypatch.setattr(hardware, "_spellings", lambda: {"broken": "broken"})
     assert "broken must be a table with a name and a year" in refused(capsys, "show", "broken")
 
 

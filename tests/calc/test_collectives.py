@@ -370,3 +370,32 @@ def test_a_step_lies_between_its_longer_part_and_the_sum(
 def test_free_communication_scales_perfectly() -> None:
     assert collectives.scaling_efficiency("1 s", "0 s", 0) == quantity("1")
     assert collectives.scaling_efficiency("1 s", "1 s", 1) == quantity("1")
+
+
+def test_bus_bandwidth_is_the_link_for_every_ring() -> None:
+    gather = collectives.ring_all_gather("14 GB", 8, "450 GB/s")
+    scatter = collectives.ring_reduce_scatter("14 GB", 8, "450 GB/s")
+    exchange = collectives.all_to_all("14 GB", 8, "450 GB/s")
+    for time in (gather, scatter, exchange):
+        found = collectives.all_gather_bus_bandwidth("14 GB", time, 8)
+        assert found.m_as("GB/s") == pytest.approx(450)
+    reduced = collectives.ring_all_reduce("14 GB", 8, "450 GB/s")
+    assert collectives.bus_bandwidth("14 GB", reduced, 8).m_as("GB/s") == pytest.approx(450)
+    whole = links.transfer_time("14 GB", "450 GB/s")  # a broadcast through a pipeline
+    assert collectives.algorithm_bandwidth("14 GB", whole) == quantity("450 GB/s")
+
+
+def test_no_latency_needs_no_argument() -> None:
+    for law in (
+        collectives.ring_all_gather,
+        collectives.ring_reduce_scatter,
+        collectives.ring_all_reduce,
+        collectives.tree_all_reduce,
+        collectives.double_tree_all_reduce,
+        collectives.all_to_all,
+    ):
+        assert law("1 GB", 8, "50 GB/s") == law("1 GB", 8, "50 GB/s", "0 s")
+    nodes = "1 GB", 8, 4, "450 GB/s", "1 us", "50 GB/s"
+    assert collectives.hierarchical_all_reduce(*nodes) == collectives.hierarchical_all_reduce(
+        *nodes, "0 s"
+    )

@@ -92,7 +92,9 @@ def test_the_file_says_which_names_there_are() -> None:
 def test_the_year_is_that_of_the_source(name: str) -> None:
     provenance = constants.get(name).provenance
     assert provenance is not None
-    printed = bibliography()[provenance.source].get("year")
+    source = bibliography().get(provenance.source)
+    assert source, f"{FILE.name}: [{name}]: references.bib has no entry {provenance.source}"
+    printed = source.get("year")
     assert str(provenance.year) == printed, (
         f"{FILE.name}: [{name}] has year = {provenance.year}, but {provenance.source} in"
         f" references.bib has {printed}"

@@ -13,8 +13,9 @@ import numpy
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, formats, quantity
+from calc import InputError, formats, hardware, inference, models, quantity, roofline, simulation
 from calc.core import citations
+from calc.core.names import squeezed
 from calc.formats import Block, Float, Integer, PowerOfTwo
 
 # Each format with the type that numpy or ml_dtypes has for it.
@@ -257,6 +258,66 @@ def test_rounding_once_and_twice() -> None:
     assert float(numpy.array(above_the_tie).astype(ml_dtypes.bfloat16)) == 1
 
 
+# --- one table of spellings ---
+
+
+@pytest.mark.parametrize(
+    ("form", "spellings"),
+    [
+        (formats.FP16, ["fp16", "FP16", "float16", "Float_16", "half", "fp 16"]),
+        (formats.BF16, ["bf16", "bfloat16", "BFLOAT16"]),
+        (formats.FP8_E4M3, ["fp8", "FP8 E4M3", "fp8_e4m3", "e4m3", "float8_e4m3fn", "fp8-e4m3"]),
+        (formats.FP8_E5M2, ["fp8-e5m2", "float8_e5m2"]),
+        (formats.INT8, ["int8", "INT8", "int-8"]),
+        (formats.FP4_E2M1, ["fp4", "fp4-e2m1"]),
+    ],
+)
+def test_any_spelling_means_the_same_everywhere(form: Any, spellings: list[str]) -> None:
+    b200 = hardware.get("b200")
+    for spelling in spellings:
+        assert formats.get(spelling) is form
+        assert formats.printed(spelling) == form.name
+        assert formats.element_size("weights", spelling) == form.size
+        assert roofline.gemm(64, 64, 64, spelling) == roofline.gemm(64, 64, 64, form.size)
+        assert inference.weight_memory(models.get("llama-3-8b"), spelling).m_as("byte") == (
+            pytest.approx(8_030_261_248 * form.bits / 8)
+        )
+        assert b200.peak(spelling) == b200.peak(hardware.dtype_of(form.key))
+        assert b200.ridge_point(spelling) == b200.ridge_point(hardware.dtype_of(form.key))
+        if form.key in simulation.PRECISIONS:
+            assert simulation.arithmetic(spelling).name == form.key
+            config = simulation.HardwareSimulationConfig(precision_mode=spelling)
+            assert config.precision_mode == form.key
+
+
+def test_no_spelling_means_two_formats() -> None:
+    known = [
+        squeezed(each)
+        for form, others in formats.SPELLINGS.items()
+        for each in (form.name, *others)
+    ]
+    assert len(known) == len({*known})
+
+
+def test_a_bare_number_counts_bits() -> None:
+    for eight in (8, "8", 8.0, quantity(8, "")):
+        assert formats.element_size("weights", eight) == quantity("8 bit")
+    for wrong in (1, 2, 0, -8, math.nan, True, None, "", "2 s", quantity("3 GB/s")):
+        with pytest.raises(InputError, match=r"^weights"):
+            formats.element_size("weights", wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="element_size needs a quantity in byte"):
+        roofline.gemm(8, 8, 8, 2)  # of what, a law does not guess
+
+
+@pytest.mark.parametrize("form", [formats.FP32, formats.TF32, formats.BF16, formats.FP16])
+def test_rounding_in_fp32_is_rounding(form: Float) -> None:
+    bits = numpy.random.default_rng(seed=3).integers(0, 2**32, 100_000, dtype="uint32")
+    values = numpy.concatenate([bits, (bits >> 13) << 13 | 0x1000]).astype("uint32").view("float32")
+    with numpy.errstate(all="ignore"):  # signalling NaN among them
+        wanted = form.round(values.astype(float)).astype("float32")
+        same(form.round_fp32(values).astype(float), wanted.astype(float))
+
+
 # --- any split, in exact fractions ---
 
 
@@ -478,7 +539,7 @@ def test_codes_come_in_the_narrowest_type() -> None:
     ("wrong", "sentence"),
     [
         (lambda: formats.get("fp12"), "there is no format 'fp12'; did you mean fp32"),
-        (lambda: formats.get("FP8"), "did you mean fp8-e5m2 or fp8-e4m3? there are fp64, fp32"),
+        (lambda: formats.get("fp8-e"), "did you mean fp8-e5m2 or fp8-e4m3? there are fp64, fp32"),
         (lambda: formats.get(16), "there is no format 16"),
         (lambda: Float(12, 3), "exponent_bits must be a whole number from 2 to 11; got 12"),
         (lambda: Float(1, 3), "exponent_bits must be a whole number from 2 to 11; got 1"),
@@ -502,7 +563,7 @@ def test_codes_come_in_the_narrowest_type() -> None:
         (lambda: formats.FP64.decode(2**64), "a code of FP64 is a whole number from 0 to"),
         (lambda: formats.E8M0.decode(True), "a code of E8M0 is a whole number from 0 to 255"),
         (lambda: formats.FP16.round("1"), "a number, or a list or array of numbers, is needed"),
-        (lambda: formats.FP8_E4M3.decode([[1, 2], [3]]), "a code of FP8 E4M3 is a whole number"),
+        (lambda: formats.FP8_E4M3.decode([[1, 2], [3]]), "codes of FP8 E4M3 must be a list or an"),
         (
             lambda: formats.FP16.round(quantity("3 GB")),
             "got 3 GB: give its magnitude in a unit, as",

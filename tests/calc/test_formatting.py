@@ -52,6 +52,23 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.parametrize(
+    ("grams", "text"),
+    [
+        (9000, "9000 g"),
+        (1.5e4, "15 kg"),
+        (999_990, "1 t"),
+        (5.981e7, "59.81 t"),
+        (5.5e9, "5.5 kt"),
+        (4e13, "40 Mt"),
+    ],
+)
+def test_mass_beyond_a_tonne_is_in_tonnes(grams: float, text: str) -> None:
+    assert str(quantity(grams, "g")) == text
+    assert str(quantity(grams, "kg")).endswith(" kg")  # a unit that somebody chose is kept
+    assert str(quantity(grams, "g/kWh")).endswith(" g/kWh")
+
+
 @given(numbers, st.sampled_from(UNITS))
 def test_the_parser_reads_what_is_printed(number: float, unit: str) -> None:
     original = quantity(number, unit)

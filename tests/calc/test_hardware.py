@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import calc
 from calc import InputError, hardware, quantity
 
 GOOD = """
@@ -98,15 +99,15 @@ def test_what_is_not_there() -> None:
         hardware.get(None)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="no device"):
         hardware.XYZ  # noqa: B018
-    with pytest.raises(InputError, match="no dense peak for 'fp4'; it has fp64, tf32, fp16, bf16"):
+    with pytest.raises(InputError, match="no dense peak for FP4; it has FP64, TF32, FP16, BF16"):
         hardware.H100.peak("fp4")
-    with pytest.raises(InputError, match="no dense peak for 'fp16'; it has bf16"):
+    with pytest.raises(InputError, match="no dense peak for FP16; it has BF16"):
         hardware.TPU_V5P.ridge_point("fp16")
-    with pytest.raises(InputError, match="sparsity for 'fp16'; it has none"):
+    with pytest.raises(InputError, match="sparsity for FP16; it has none"):
         hardware.TPU_V5P.sparse_peak("fp16")
     with pytest.raises(InputError, match="no dense peak for 16"):
         hardware.H100.peak(16)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no dense peak for 5; it has fp64"):
+    with pytest.raises(InputError, match="no dense peak for 5; it has FP64"):
         hardware.H100.ridge_point(5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="unpublished"):
         hardware.TPU_V5P.tdp  # noqa: B018
@@ -124,6 +125,27 @@ def test_a_good_device(load: Callable[[str], dict[str, hardware.Accelerator]]) -
     assert device.ridge_point("fp16") == quantity("50 FLOP/byte")
     assert device.memory_bandwidth.provenance is not None
     assert device.memory_bandwidth.provenance.title == "memory bandwidth of Made Up 1"
+
+
+def test_a_device_of_ones_own_is_asked_for_by_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    (key,) = hardware.load(path)
+    for name in (path, str(path), f"{path}:{key}"):
+        assert hardware.get(name).memory_bandwidth == hardware.load(path)[key].memory_bandwidth
+    plan = calc.plan("llama-3-8b", path, prompt=10, generated=10)
+    assert plan.device.key == calc.plan("llama-3-8b", str(path), prompt=10, generated=10).device.key
+    path.write_text(GOOD + GOOD.replace(f"[{key}", "[other"))
+    assert hardware.get(f"{path}:other").key == "other"
+    with pytest.raises(InputError, match=f"not one device alone; it holds {key}, other: ask for"):
+        hardware.get(path)
+    with pytest.raises(InputError, match=f"no device 'third'; it holds {key}, other"):
+        hardware.get(f"{path}:third")
+    with pytest.raises(InputError, match="there is no such file"):
+        calc.plan("llama-3-8b", tmp_path / "none.toml", prompt=1, generated=1)
+    path.write_text("")
+    with pytest.raises(InputError, match="it holds none"):
+        hardware.get(path)
 
 
 def test_a_device_without_links(load: Callable[[str], dict[str, hardware.Accelerator]]) -> None:

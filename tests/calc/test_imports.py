@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,21 +24,13 @@ LAYERS = [
     set(calc.LAW_MODULES),
     {"planning"},
     {"derivations", "simulation", "codesign", "measure"},
-    {"cli", "__main__"},
+    {"commands", "__main__"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # What the arrows between the parts of the repository allow beside a part itself.
-PARTS = {"calc": set(), "figures": {"calc"}, "pages": {"calc"}, "press": set()}
+PARTS = {"calc": set(), "figures": {"calc"}, "pages": {"calc", "figures"}, "press": set()}
+Fresh = Callable[[str], str]  # the fixture that runs a snippet in a fresh interpreter
 HEAVY = {"matplotlib", "pandas", "scipy", "torch", "IPython"}
-
-
-def python(code: str, *options: str) -> str:
-    """What a fresh interpreter in the checkout prints."""
-    done = subprocess.run(
-        [sys.executable, *options, "-c", code], capture_output=True, text=True, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def imported(path: Path) -> Iterator[tuple[str, bool]]:
@@ -93,15 +87,16 @@ def test_the_library_imports_pint_and_the_standard_library_alone() -> None:
             assert not at_once or top in {"calc", "pint", "__future__"} | sys.stdlib_module_names
 
 
-def test_a_first_answer_loads_no_more_than_it_needs() -> None:
+def test_a_first_answer_loads_no_more_than_it_needs(fresh_python: Fresh) -> None:
     code = """if True:
         import sys, calc
         assert str(calc.hardware.H100.ridge_point("fp16")) == "295.2 FLOP/byte"
         assert not {"calc.planning", "calc.inference", "calc.cost"} & set(sys.modules)
         print(*{name.split(".")[0] for name in sys.modules})
     """
-    loaded = set(python(code).split())
-    before = set(python("import sys, pint; print(*{n.split('.')[0] for n in sys.modules})").split())
+    loaded = set(fresh_python(code).split())
+    tops = "print(*{name.split('.')[0] for name in sys.modules})"
+    before = set(fresh_python(f"import sys, pint; {tops}").split())
     unwanted = HEAVY | {"click", "rich", "typer", "yaml", "pydantic", "argparse"}
     assert not loaded & unwanted - before
     third_party = loaded - before - set(sys.stdlib_module_names)
@@ -141,7 +136,10 @@ def test_without_numpy_numbers_still_work() -> None:
         assert "numpy" not in sys.modules
     """
     no_lists = "a list of numbers needs numpy, which is not installed: pip install numpy"
-    assert python(code).splitlines() == [
+    command = [sys.executable, "-c", code]  # a process that has not seen pint load numpy
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
         "295.2 FLOP/byte",
         "3.35 TFLOP/s",
         "memory",
@@ -167,10 +165,11 @@ def test_without_numpy_numbers_still_work() -> None:
         ("numpy", "import calc.measure", "calc.measure", "measure"),
         ("polars", "calc.simulation.write_table(0, 'rows.csv')", "a table of rows", "simulation"),
         ("sklearn", "calc.simulation.digits()", "digits()", "simulation"),
+        ("tomli_w", "calc.measure.record.record_text(0, '')", "a record of a machine", "measure"),
     ],
 )
 def test_a_missing_extra_is_told_with_what_brings_it(
-    package: str, use: str, who: str, extra: str
+    package: str, use: str, who: str, extra: str, fresh_python: Fresh
 ) -> None:
     code = f"""if True:
         import sys, calc
@@ -180,25 +179,51 @@ def test_a_missing_extra_is_told_with_what_brings_it(
         except calc.core.errors.MissingExtraError as refusal:
             print(refusal)
     """
-    needed = package.replace("sklearn", "scikit-learn")
-    assert python(code) == (
+    needed = package.replace("sklearn", "scikit-learn").replace("_", "-")
+    assert fresh_python(code) == (
         f'{who} needs {needed}, which is not installed; in the checkout: pip install ".[{extra}]"\n'
     )
 
 
 @pytest.mark.parametrize("name", calc.SUBMODULES)
-def test_every_way_to_a_module(name: str) -> None:
-    fresh = "import sys; import calc; "
-    python(fresh + f"assert calc.{name} is sys.modules['calc.{name}']")
-    python(f"from calc import {name}")
+def test_every_way_to_a_module(name: str, fresh_python: Fresh) -> None:
+    fresh_python(
+        f"import sys, calc; from calc import {name}\n"
+        f"assert {name} is calc.{name} is sys.modules['calc.{name}']"
+    )
     assert importlib.import_module(f"calc.{name}") is getattr(calc, name)
     assert name in dir(calc)
 
 
-def test_the_front_door() -> None:
+@pytest.mark.parametrize("name", sorted({*calc.SUBMODULES} - {"codesign"}))  # which needs torch
+def test_a_module_shows_what_it_defines(name: str) -> None:
+    module = getattr(calc, name)
+    for each in dir(module):
+        value = getattr(module, each)
+        assert not inspect.ismodule(value)
+        assert each[0] != "_"
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__module__.startswith(f"calc.{name}"), f"calc.{name}.{each} is imported"
+    shown: dict[str, Any] = {}
+    exec(f"from calc.{name} import *", shown)
+    assert shown.keys() - {"__builtins__"} <= set(dir(module))
+
+
+def test_dir_of_laws() -> None:
+    assert dir(calc.energy) == [
+        "arithmetic_energy",
+        "energy_efficiency",
+        "energy_of_run",
+        "movement_energy",
+    ]
+    assert "H100" in dir(calc.hardware)
+    assert "Path" not in dir(calc.constants)
+
+
+def test_the_front_door(fresh_python: Fresh) -> None:
     for name in calc.__all__:
         assert getattr(calc, name)
         assert name in dir(calc)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         calc.nothing  # noqa: B018
-    assert python("from calc import *; print(quantity('3 GB'))") == "3 GB\n"
+    assert fresh_python("from calc import *; print(quantity('3 GB'))") == "3 GB\n"

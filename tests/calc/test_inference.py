@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, hardware, inference, models, quantity, transformer
+from calc import InputError, hardware, inference, models, quantity, roofline, transformer
 
 H100 = hardware.H100
 LLAMA = models.get("llama-3-8b")
@@ -55,8 +55,8 @@ def test_no_pass_exceeds_a_roof(model: object, context: int, batch: int, devices
         assert found.traffic / found.lower <= H100.memory_bandwidth * devices * TOLERANCE
         assert found.lower <= found.upper <= 2 * found.lower * TOLERANCE
         assert found.lower in (
-            (found.operations / found.peak).to("s"),
-            (found.traffic / found.bandwidth).to("s"),
+            (found.operations / (H100.peak("bf16") * devices)).to("s"),
+            (found.traffic / (H100.memory_bandwidth * devices)).to("s"),
         )
 
 
@@ -66,13 +66,8 @@ def test_more_of_a_machine_is_never_slower(
 ) -> None:
     slow = inference.decode(model, H100, context, batch)  # type: ignore[arg-type]
     for peak, bandwidth in ((more, 1), (1, more), (more, more)):
-        fast = inference.Pass(
-            slow.sequences,
-            slow.operations,
-            slow.traffic,
-            slow.peak * peak,
-            slow.bandwidth * bandwidth,
-        )
+        work = roofline.Workload(slow.operations, slow.traffic)
+        fast = work.between(slow.peak * peak, H100.memory_bandwidth * bandwidth)
         assert fast.lower <= slow.lower * TOLERANCE
         assert fast.upper <= slow.upper * TOLERANCE
     both = inference.decode(model, H100, context, batch, devices=more)  # type: ignore[arg-type]
@@ -150,7 +145,7 @@ def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     used = inference.weight_memory(LLAMA) + most * 8192 * quantity("128 KiB")
     assert used <= H100.memory_capacity < used + 8192 * quantity("128 KiB")
     found = inference.frontier(LLAMA, H100, 8192)
-    assert found.sequences.magnitude[-1] == most
+    assert found.tokens.magnitude[-1] == most
     assert np.all(np.diff(found.lower.magnitude) > 0)
     assert np.all(np.diff(found.throughput.magnitude) > 0)
     several = inference.largest_batch(LLAMA, H100, quantity([1024, 8192], ""))
@@ -257,3 +252,10 @@ def test_weights_of_a_name_are_refused() -> None:
         inference.weight_memory("llama-3-8b")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"write models\.get\('llama-3-8b'\)"):
         inference.weights_read("llama-3-8b", 1)  # type: ignore[arg-type]
+
+
+def test_the_cache_alone_is_what_a_decode_step_reads_beside_the_weights() -> None:
+    cache = inference.kv_cache_memory(32, 4096, "128 KiB/token")
+    both = inference.decode_traffic("16 GB", 32, 4096, "128 KiB/token")
+    assert (both - cache).m_as("GB") == pytest.approx(16)
+    assert inference.kv_cache_memory(1, 0, "128 KiB/token").magnitude == 0

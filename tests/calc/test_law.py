@@ -8,22 +8,27 @@ import math
 import random
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
+import hypothesis
 import numpy as np
 import pint
 import pytest
+from hypothesis import settings, strategies as st
 
 import calc
 from calc import InputError, Quantity, quantity
 from calc.core.citations import bibliography
-from calc.core.law import MAY_BE_INFINITE, Range, law
+from calc.core.law import ARGUMENTS, FRACTION, MAY_BE_INFINITE, Range, law
+from calc.core.meanings import SHARED, meaning, tables
 from calc.core.units import QuantityLike
 from tests.calc.references import REFERENCES
 
 LAWS = calc.laws()
+H100 = calc.hardware.H100
 every_law = pytest.mark.parametrize("name", LAWS)
 
 
@@ -46,7 +51,7 @@ def arguments_of(law: Callable[..., Any]) -> dict[str, Argument]:
     hints = get_type_hints(law, include_extras=True)
     arguments = {}
     for name in inspect.signature(law).parameters:
-        _, unit, *allowed = get_args(hints[name])
+        _, unit, _, *allowed = get_args(hints[name])
         low, included, high = 0.0, False, math.inf
         if allowed:
             assert isinstance(allowed[0], Range)
@@ -70,8 +75,15 @@ def assert_homogeneous(law: Callable[..., Any]) -> None:
         arguments = valid(law, seed)
         expected = law(**arguments)
         in_root_units = {name: each.to_root_units() for name, each in arguments.items()}
+        numbers = {
+            name: quantity(
+                each.default, get_args(get_type_hints(law, include_extras=True)[name])[1]
+            )
+            for name, each in inspect.signature(law.__wrapped__).parameters.items()
+            if name.startswith("_")
+        }
         try:
-            found = law.__wrapped__(**in_root_units)
+            found = law.__wrapped__(**in_root_units, **numbers)
             if isinstance(expected, Quantity):
                 found = quantity(found).to(expected.units)
         except pint.DimensionalityError as error:
@@ -191,25 +203,25 @@ def test_the_equation_is_homogeneous(name: str) -> None:
 
 @law
 def sum_of_unlike_terms(
-    traffic: Annotated[QuantityLike, "byte"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
-    operations: Annotated[QuantityLike, "FLOP"],
+    traffic: Annotated[QuantityLike, "byte", "D"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    operations: Annotated[QuantityLike, "FLOP", "O"],
 ) -> Annotated[Quantity, "s"]:
     return traffic / bandwidth + operations
 
 
 @law
 def result_of_another_dimension(
-    peak: Annotated[QuantityLike, "FLOP/s"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
 ) -> Annotated[Quantity, "FLOP/byte"]:
     return peak * bandwidth
 
 
 @law
 def incoherent_units(
-    size: Annotated[QuantityLike, "GB"],
-    bandwidth: Annotated[QuantityLike, "byte/s"],
+    size: Annotated[QuantityLike, "GB", "S"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
 ) -> Annotated[Quantity, "s"]:
     return size / bandwidth
 
@@ -224,6 +236,7 @@ def test_a_wrong_equation_does_not_pass_for_homogeneous(wrong: Callable[..., Any
 
 
 # --- what each argument refuses ---
+
 
 BAD_NUMBERS = [math.nan, math.inf, -math.inf, -1.0]
 
@@ -262,14 +275,89 @@ def test_every_argument_refuses_another_dimension(name: str) -> None:
                 law(**valid(law) | {argument: wrong})
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [None, True, "", "8 procs", 1j, {}, {1, 2}, 10**400, ["1"], [1, [2]], np.array(["x"], object)],
-    ids=repr,
-)
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
+NO_NUMBERS = [
+    *(None, True, "", "8 procs", 1j, {}, {1, 2}, 10**400, ["1"], [1, [2]], [[1], [1, 2]]),
+    *(np.array(["x"], object), Decimal("sNaN"), [Decimal("sNaN")], Decimal("NaN")),
+    *(["8 GB"], [quantity("8 GB")], [quantity([8, 9], "GB")], [quantity([8, 9], "GB"), 3]),
+    *([pint.UnitRegistry().Quantity([8, 9], "byte")], ITSELF),
+]
+
+
+@pytest.mark.parametrize("thing", NO_NUMBERS, ids=repr)
 def test_what_is_no_number_is_refused(thing: Any) -> None:
     with pytest.raises(InputError, match=r"amdahl\(\): processors"):
         calc.scaling.amdahl(0.05, thing)
+
+
+# Of each unit of an argument some others of its dimension, which a list must not lose.
+OTHERS = {"": ("%", "GB/MB"), "byte": ("GiB", "bit"), "s": ("ms", "h"), "param": ("Mparam",)}
+
+
+def assert_a_list_keeps_units(name: str, argument: str, items: Any) -> None:
+    """Quantities in a list mean what each of them means, or are refused."""
+    law, arguments = LAWS[name], valid(LAWS[name])
+    wanted = law(**arguments)
+    try:
+        found = law(**arguments | {argument: items})
+    except InputError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+        assert getattr(wanted, "units", "") == getattr(found, "units", "")
+        same = getattr(found, "magnitude", found) == getattr(wanted, "magnitude", wanted)
+        assert np.all(same) or np.allclose(found.magnitude, wanted.magnitude, rtol=1e-9)
+    assert not refusal or refusal.startswith(f"{law.__name__}(): {argument} needs ")
+
+
+def written_otherwise(name: str, argument: str) -> list[Quantity]:
+    unit, value = arguments_of(LAWS[name])[argument].unit, valid(LAWS[name])[argument]
+    return [value, *(value.to(other) for other in OTHERS.get(unit, ()))]
+
+
+@every_law
+def test_every_argument_keeps_the_units_in_a_list(name: str) -> None:
+    for argument in arguments_of(LAWS[name]):
+        for each in written_otherwise(name, argument):
+            array = quantity([each.magnitude] * 2, str(each.units))
+            for items in ([array], (each, each), [[array], [array]]):
+                assert_a_list_keeps_units(name, argument, items)
+
+
+@settings(max_examples=60)
+@hypothesis.given(data=st.data())
+def test_a_list_keeps_the_units_of_whatever_is_in_it(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(list(LAWS)))
+    argument = data.draw(st.sampled_from(list(arguments_of(LAWS[name]))))
+    scalars = st.sampled_from(written_otherwise(name, argument))
+    arrays = st.tuples(scalars, st.integers(1, 3)).map(
+        lambda drawn: quantity([drawn[0].magnitude] * drawn[1], str(drawn[0].units))
+    )
+    lists = st.recursive(scalars | arrays, lambda each: st.lists(each, min_size=1), max_leaves=6)
+    assert_a_list_keeps_units(name, argument, data.draw(st.lists(lists, min_size=1)))
+
+
+def test_pure_numbers_in_a_list_are_read_with_their_units() -> None:
+    expected = calc.scaling.amdahl([[0.005, 0.002]], 4)
+    assert (calc.scaling.amdahl([quantity([0.5, 0.2], "%")], 4) == expected).all()
+    assert (quantity([quantity([0.5, 0.2], "%")], "") == quantity([[0.005, 0.002]], "")).all()
+
+
+@pytest.mark.parametrize(
+    ("law", "arguments", "end"),
+    [
+        ("roofline.ridge_point", (H100, "1 TB/s"), 'give its .peak("bf16")'),
+        ("roofline.ridge_point", ("1 TFLOP/s", H100), "give its .memory_bandwidth or ."),
+        ("energy.energy_of_run", (H100, "1 s"), "give its .tdp"),
+        ("roofline.critical_batch_by_weights", (H100, "2 byte"), 'its .ridge_point("bf16")'),
+        ("scaling.amdahl", (0.1, H100), "got NVIDIA H100 SXM5 80 GB"),
+    ],
+)
+def test_a_device_is_told_which_of_its_numbers_to_give(law: str, arguments: Any, end: str) -> None:
+    with pytest.raises(InputError, match=r"; got NVIDIA H100 SXM5 80 GB") as refusal:
+        LAWS[law](*arguments)
+    assert end in str(refusal.value)
 
 
 def test_a_refusal_teaches() -> None:
@@ -356,6 +444,8 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
     }
     assert may_be == {
         "scaling.amdahl_limit",
+        "scaling.most_useful_processors",
+        "scaling.part_speedup",
         "roofline.critical_batch",
         "queueing.single_server_time",
         "queueing.single_server_tail",
@@ -374,7 +464,9 @@ def test_the_signature_is_that_of_the_equation(name: str) -> None:
     assert law.__name__ == name.split(".")[1]
     assert law.__module__ == f"calc.{name.split('.')[0]}"
     assert inspect.isfunction(law.__wrapped__)
-    assert inspect.signature(law) == inspect.signature(law.__wrapped__)
+    every, public = inspect.signature(law.__wrapped__), inspect.signature(law)
+    own = [each for each in every.parameters.values() if not each.name.startswith("_")]
+    assert public == every.replace(parameters=own)
     hints = get_type_hints(law, include_extras=True)
     for argument in inspect.signature(law).parameters:
         assert get_args(hints[argument])[0] == QuantityLike
@@ -401,6 +493,119 @@ def test_the_documentation_has_its_parts(name: str) -> None:
     )
 
 
+# --- symbols ---
+
+NAMED = re.compile(
+    r"log₂|log₁₀"
+    r"|[A-Za-zα-ω]+\u0302?(?:_\w+|[½₁₂])?(?:\*(?! ?\w))?"  # R_peak, BW₂, x̂, n½, I*
+    r"|\d+(?:\.\d+)?"
+)
+NO_SYMBOLS = {"min", "max", "log₂", "log₁₀", "ln", "exp", "where", "else", "memory", "compute"}
+
+
+def equation_of(law: Callable[..., Any]) -> str:
+    found = re.search(r"^Equation: (.+?)\n\n", f"{inspect.getdoc(law)}\n\n", re.M | re.S)
+    assert found
+    return " ".join(found[1].split())
+
+
+def symbols(equation: str) -> set[str]:
+    return {each for each in NAMED.findall(equation) if each not in NO_SYMBOLS}
+
+
+def explained(law: Callable[..., Any], symbol: str) -> bool:
+    """Whether the prose of the docstring says what a symbol is."""
+    prose = (inspect.getdoc(law) or "").split("\n\n", 2)[2].split(">>>")[0]
+    return re.search(rf"(?<![\w.]){re.escape(symbol)}(?!\w)", prose) is not None
+
+
+def untold(law: Callable[..., Any], arguments: list[Any]) -> tuple[set[str], set[str]]:
+    """Symbols of the equation that are nothing, and of arguments that are nowhere."""
+    own = {each.symbol for each in arguments}
+    *result, right = re.split(" [=≤] ", equation_of(law), maxsplit=1)
+    used = symbols(right)
+    numbers = {each for each in used if each[0].isdigit()}
+    known = own | numbers | symbols("".join(result))
+    return (
+        {each for each in used - known if not explained(law, each)},
+        {each for each in own - used if not explained(law, each)},
+    )
+
+
+@every_law
+def test_each_symbol_is_an_argument_the_result_or_explained(name: str) -> None:
+    strange, unused = untold(LAWS[name], ARGUMENTS[f"calc.{name}"])
+    assert not strange, (
+        f"{name}: its equation has {', '.join(strange)}, which no argument has for a symbol and no"
+        " sentence of the docstring explains"
+    )
+    assert not unused, (
+        f"{name}: {', '.join(unused)} stands beside an argument, and neither in the equation nor in"
+        " a sentence of the docstring"
+    )
+
+
+@every_law
+def test_no_two_arguments_share_a_symbol(name: str) -> None:
+    own = [each.symbol for each in ARGUMENTS[f"calc.{name}"]]
+    assert len(set(own)) == len(own)
+
+
+@every_law
+def test_a_number_for_a_symbol_is_the_default(name: str) -> None:
+    for argument in ARGUMENTS[f"calc.{name}"]:
+        if argument.symbol[0].isdigit():
+            default = inspect.signature(LAWS[name]).parameters[argument.name].default
+            assert quantity(default, argument.unit).magnitude == float(argument.symbol)
+
+
+@law
+def of_symbols_untold(
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """The ridge point.
+
+    Equation: I* = R_top / B
+
+    B is explained, and R_peaks is another.
+    """
+    return peak / bandwidth
+
+
+def test_an_untold_symbol_is_seen() -> None:
+    key = f"{__name__}.of_symbols_untold"
+    assert untold(of_symbols_untold, ARGUMENTS[key]) == ({"R_top"}, {"R_peak", "BW"})
+
+
+# --- what each argument is ---
+
+
+@every_law
+def test_each_argument_is_told(name: str) -> None:
+    for argument in ARGUMENTS[f"calc.{name}"]:
+        assert meaning(name, argument.name), (
+            f"{name}: say what {argument.name} is in calc/data/arguments.toml, under"
+            f" [{name.split('.')[0]}], or under [shared] if it is so in every law"
+        )
+
+
+def test_every_word_in_the_list_of_arguments_is_of_one() -> None:
+    told = {(place, each) for place, words in tables().items() for each in words}
+    taken = set()
+    for module in (*calc.LAW_MODULES, "planning"):
+        for name in dir(home := getattr(calc, module)):
+            if inspect.isfunction(function := getattr(home, name)):
+                places = (f"{module}.{name}", module, SHARED)
+                taken |= {(place, each) for place in places for each in signature(function)}
+    own = {(place, each) for place, each in told if place != "codesign"}  # which needs torch
+    assert own <= taken, "calc/data/arguments.toml tells of arguments that nothing has"
+
+
+def signature(function: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
 # --- what a declaration refuses ---
 
 
@@ -413,33 +618,49 @@ def without_an_annotation(peak) -> Annotated[Quantity, "FLOP/s"]:  # type: ignor
 
 
 def with_a_range_that_is_none(
-    peak: Annotated[QuantityLike, "FLOP/s", "positive"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak", "positive"],
 ) -> Annotated[Quantity, "FLOP/s"]:
     return peak  # type: ignore[return-value]
 
 
+def without_a_symbol(peak: Annotated[QuantityLike, "FLOP/s"]) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def with_a_range_for_a_symbol(
+    peak: Annotated[QuantityLike, "FLOP/s", FRACTION],
+) -> Annotated[Quantity, "FLOP/s"]:
+    return peak  # type: ignore[return-value]
+
+
+def with_a_private_argument_to_give(
+    _peak: Annotated[QuantityLike, "FLOP/s"],
+) -> Annotated[Quantity, "FLOP/s"]:
+    return _peak  # type: ignore[return-value]
+
+
 def with_an_unknown_unit(
-    peak: Annotated[QuantityLike, "furlong/s"],
+    peak: Annotated[QuantityLike, "furlong/s", "R_peak"],
 ) -> Annotated[Quantity, "FLOP/s"]:
     return peak  # type: ignore[return-value]
 
 
 def with_an_unreadable_default(
-    peak: Annotated[QuantityLike, "FLOP/s"] = "1,5 FLOP/s",
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"] = "1,5 FLOP/s",
 ) -> Annotated[Quantity, "FLOP/s"]:
     return peak  # type: ignore[return-value]
 
 
-def without_a_result(peak: Annotated[QuantityLike, "FLOP/s"]):  # type: ignore[no-untyped-def]
+def without_a_result(peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]):  # type: ignore[no-untyped-def]
     return peak
 
 
-def with_a_result_of_no_unit(peak: Annotated[QuantityLike, "FLOP/s"]) -> Quantity:
+def with_a_result_of_no_unit(peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]) -> Quantity:
     return peak  # type: ignore[return-value]
 
 
 def with_a_result_of_unknown_unit(
-    peak: Annotated[QuantityLike, "FLOP/s"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
 ) -> Annotated[Quantity, "FLOPS"]:
     return peak  # type: ignore[return-value]
 
@@ -448,8 +669,11 @@ def with_a_result_of_unknown_unit(
     ("function", "sentence"),
     [
         (without_a_unit, "argument peak must be annotated with its unit"),
-        (without_an_annotation, 'as in peak: Annotated[QuantityLike, "FLOP/s"]'),
-        (with_a_range_that_is_none, "argument peak must be annotated with its unit, and its Range"),
+        (without_an_annotation, 'as in peak: Annotated[QuantityLike, "FLOP/s", "R_peak"]'),
+        (without_a_symbol, "argument peak must be annotated with its unit, its symbol in the"),
+        (with_a_range_for_a_symbol, "argument peak must be annotated with its unit, its symbol"),
+        (with_a_private_argument_to_give, "_peak needs a quantity in FLOP/s"),
+        (with_a_range_that_is_none, "the equation, and its Range if it has one"),
         (with_an_unknown_unit, "the unit of argument peak: cannot read 'furlong/s'"),
         (with_an_unreadable_default, "the default of argument peak: cannot read '1,5 FLOP/s'"),
         (without_a_result, "the result must be annotated with its unit"),

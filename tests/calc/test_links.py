@@ -60,3 +60,8 @@ def test_round_trips_in_fibre(distance: float, floor: float) -> None:
 def test_another_speed() -> None:
     vacuum = constants.get("speed_light_vacuum")
     assert links.reach("2 s", speed=vacuum) == quantity(299_792_458, "m")
+
+
+def test_no_latency_needs_no_argument() -> None:
+    assert links.transfer_time("1 GB", "1 GB/s") == quantity("1 s")
+    assert links.effective_bandwidth("1 GB", "1 GB/s") == quantity("1 GB/s")

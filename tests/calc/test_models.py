@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from calc import InputError, Quantity, models, source
+from calc import InputError, Quantity, models, plan, quantity, source, transformer
 from calc.core.citations import bibliography
 from calc.models import data
 
@@ -42,7 +42,10 @@ NAMES = {
 def test_parameters_are_the_published_ones(name: str) -> None:
     model = models.get(name)
     counted, published = model.parameters.m_as("param"), model.total.m_as("param")
-    assert abs(counted - published) < (ROUNDED_TO.get(name, 1) + 1) / 2
+    assert abs(counted - published) < (ROUNDED_TO.get(name, 1) + 1) / 2, (
+        f"{name} counts {counted:.0f} parameters, and its total is {published:.0f}: where that is"
+        " rounded, say to what in ROUNDED_TO above"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,11 +94,12 @@ def test_each_number_names_its_source(name: str) -> None:
 
 def test_models_are_found_by_any_spelling() -> None:
     assert models.QWEN_2_5_72B is models.get("qwen-2.5-72b")
+    assert models.get("Llama3-70B") is models.get("llama 3 70b")
     assert "LLAMA_3_8B" in dir(models)
     with pytest.raises(InputError, match=r"there is no model 'gpt-5'; .*`calc list models` prints"):
         models.get("gpt-5")
-    with pytest.raises(InputError, match=r"no model 'Llama3-70B'; did you mean llama-3-70b, "):
-        models.get("Llama3-70B")
+    with pytest.raises(InputError, match=r"no model 'llama-3.1-70b'; did you mean llama-3-70b, "):
+        models.get("llama-3.1-70b")
     with pytest.raises(AttributeError, match="there is no model 'GPT_5'"):
         _ = models.GPT_5
 
@@ -111,7 +115,7 @@ def test_the_source_of_a_number_is_told() -> None:
     [
         ("layers =", "depth =", "unknown field depth; known are "),
         ('norm = "layer"', 'norm = "batch"', "norm must be one of rms, layer; got 'batch'"),
-        ('biases = ["qkv"', 'biases = ["q"', "biases are qkv, .*; got 'q'"),
+        ('biases = ["qkv"', 'biases = ["q"', "biases must be one of qkv, .*; got 'q'"),
         ("layers = 96\n", "", "missing 1 required keyword-only argument: 'layers'"),
         (
             "kv_heads = 96",
@@ -229,12 +233,21 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
         ),
         (LLAMA | {"num_hidden_layers": 0}, "num_hidden_layers must be a whole number above 0; got"),
         (LLAMA | {"hidden_size": "wide"}, "hidden_size must be a whole number above 0; got 'wide'"),
-        (LLAMA | {"hidden_size": 4097}, r"num_attention_heads \(32\) must divide its hidden_size"),
+        (LLAMA | {"hidden_size": 4097}, "its 32 heads must divide its width of 4097$"),
         (MIXTRAL | {"num_experts_per_tok": 9}, "cannot be sent to 9 experts of 8$"),
         (config("gemma", "18 2048 8 1 16384 256000 8192"), "gemma must have head_dim$"),
         ('{"model_type": "llama",', "is not valid JSON: "),
         ("[1, 2]", r"must hold a JSON object, as config.json does; got \[1, 2\]"),
         ("", "is not valid JSON: "),
+        ("[" * 100_000, "is nested too deeply"),
+        ('{"model_type": "llama", "hidden_size": 1, "hidden_size": 2}', "hidden_size is there 2 t"),
+        (LLAMA | {"tie_word_embeddings": "false"}, "tie_word_embeddings must be true or false; g"),
+        (LLAMA | {"attention_bias": "no"}, "attention_bias must be true or false; got 'no'"),
+        (LLAMA | {"mlp_bias": 1}, "mlp_bias must be true or false; got 1"),
+        (LLAMA | {"quantization_config": {"bits": 4}}, "quantization_config is not read"),
+        (LLAMA | {"kv_lora_rank": 512}, "kv_lora_rank is not read, and would change the answer"),
+        (LLAMA | {"sliding_window": "wide"}, "sliding_window must be a whole number above 0"),
+        (LLAMA | {"model_type": ["llama"]}, "model_type must be one of llama"),
     ],
 )
 def test_a_config_that_cannot_be_read(
@@ -247,10 +260,75 @@ def test_a_config_that_cannot_be_read(
 
 
 def test_a_config_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: No such file"):
+    with pytest.raises(InputError, match="there is no such file"):
         models.from_config(tmp_path / "config.json")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         models.from_config(tmp_path)
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(InputError, match="is not valid JSON"):
+    with pytest.raises(InputError, match="is not UTF-8 text"):
         models.from_config(tmp_path / "config.json")
+    for wrong in (3, None, [], "a\0b", "\udcff", "x" * 5000):
+        with pytest.raises(InputError, match=r"needs a path|cannot be read|no such file"):
+            models.from_config(wrong)  # type: ignore[arg-type]
+
+
+def test_a_window_is_told_and_not_counted(read: Callable[[Any], models.Transformer]) -> None:
+    mistral = CONFIGS["mistral 7B"][0]
+    told = read(mistral | {"sliding_window": 4096})
+    assert "sliding_window of 4096 tokens is not counted" in told.notes[0]
+    made = plan(told, "h100", prompt=100, generated=100)
+    assert any("sliding_window" in sentence for sentence in made.assumptions)
+    for none in (
+        {"sliding_window": None},
+        {"sliding_window": 32768},
+        {"sliding_window": 4096, "use_sliding_window": False},
+    ):
+        assert read(mistral | none).notes == ()
+
+
+# --- shapes of one's own ---
+
+SHAPE: dict[str, Any] = {"feed_forward_width": 14336, "vocabulary": 128256, "context": 8192}
+
+
+def test_a_shape_is_described_by_plain_numbers() -> None:
+    published = models.get("llama-3-8b")
+    mine = models.from_shape(32, 4096, "32", kv_heads=quantity(8, ""), name="mine", **SHAPE)
+    assert mine.parameters == published.parameters
+    numbers: dict[str, Any] = {"layers": 32, "width": 4096, "heads": 32, "kv_heads": 8}
+    in_full = models.Transformer(head_width=128, **numbers, **SHAPE)
+    assert in_full.parameters == published.parameters
+    first, second = (plan(each, "h100", prompt=10, generated=10) for each in (mine, published))
+    assert first.writing.lower == second.writing.lower
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"width": 4097}, "mine: without a head_width, its 32 heads must divide its width of 4097"),
+        ({"heads": 0}, "mine: heads must be a whole number from 1; got 0"),
+        ({"layers": 2.5}, "mine: layers must be a whole number from 1; got 2.5"),
+        ({"layers": None}, "mine: "),
+        ({"layers": True}, "mine: layers"),
+        ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
+        ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
+        ({"kv_heads": 5}, "mine: its 5 heads of keys and values must divide its 32 query heads"),
+        ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),
+        ({"depth": 3}, "mine: .*unexpected keyword argument 'depth'"),
+    ],
+)
+def test_a_shape_that_is_none(change: dict[str, Any], message: str) -> None:
+    shape: dict[str, Any] = {"layers": 32, "width": 4096, "heads": 32, "name": "mine"}
+    with pytest.raises(InputError, match=message) as refusal:
+        models.from_shape(**(shape | SHAPE | change))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_longer_context_is_allowed_with_a_word() -> None:
+    model = models.get("llama-3-8b")
+    with pytest.raises(InputError, match=r"at most 8192 tokens; .*with_context\(131072\)"):
+        transformer.decode_matmuls(model, 131072)
+    longer = model.with_context(131072)
+    assert longer.parameters == model.parameters
+    assert transformer.decode_matmuls(longer, 131072)
+    assert model.context.magnitude == 8192

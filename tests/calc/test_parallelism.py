@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, collectives, hardware, models, parallelism, quantity, runs
+from calc import InputError, collectives, hardware, models, parallelism, quantity, roofline, runs
 from calc.parallelism import Layout, Link, memory_per_device, training_step
 
 LLAMA = models.get("llama-3-70b")
@@ -73,14 +73,14 @@ def step(
     inner: Link = NVLINK,
     outer: Link = NETWORK,
     **more: object,
-) -> parallelism.Step:
+) -> roofline.StepTime:
     given = {"length": 8192, "sequences": 1, "efficiency": 0.7, "device": hardware.H100} | more
     return training_step(LLAMA, layout, inner=inner, outer=outer, **given)  # type: ignore[arg-type]
 
 
 def test_one_device_computes_and_nothing_else() -> None:
     alone = step(Layout(), efficiency=1)
-    assert alone.lower == alone.upper == alone.times["compute"]
+    assert alone.lower == alone.upper == alone.parts["compute"]
     assert alone.bound == "compute"
     # Attention is recomputed, so a little less than the peak is progress.
     assert 0.9 < alone.mfu[0].magnitude < 1
@@ -103,7 +103,7 @@ def test_bounds_and_monotony(
     layout = Layout(data, tensor, pipeline, microbatches, sharding)
     slow = step(layout)
     assert slow.lower <= slow.upper <= 4 * slow.lower * (1 + 1e-12)
-    assert slow.lower == max(slow.times.values()) == slow.times[slow.bound]
+    assert slow.lower == max(slow.parts.values()) == slow.parts[slow.bound]
     assert slow.mfu[0] <= slow.mfu[1] <= quantity(0.7 * (1 + 1e-12), "")
     fast = step(
         layout,
@@ -175,3 +175,49 @@ def test_bad_input() -> None:
         memory_per_device(LLAMA, Layout(), 8192).check("h100")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"here; got 'h100': write hardware\.get\('h100'\)"):
         step(device="h100")
+
+
+def test_stages_of_a_pipeline_hold_fewer_and_fewer_activations() -> None:
+    first = parallelism.activations_in_flight("36.5 GB", 8, 4, 16)
+    held = parallelism.stage_activations("36.5 GB", [1, 2, 3, 4, 5], 4, 16, 8)
+    assert held[0] == first
+    assert (held / first).magnitude.tolist() == pytest.approx([1, 0.75, 0.5, 0.25, 0])
+    few = parallelism.stage_activations("36.5 GB", [1, 2, 3, 4], 4, 2, 8)
+    assert (few / first).magnitude.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.25])
+
+
+V5P = "459 TFLOP/s", "180 GB/s"  # one axis of links, both ways
+
+
+def test_tokens_that_hide_communication_are_the_published_ones() -> None:
+    """2550 tokens a TPU v5p, and 11 and 19 slices [Austin et al. 2025, part 5]."""
+    tokens = parallelism.data_parallel_tokens(10**9, *V5P)
+    assert tokens.m_as("token") == pytest.approx(2550, abs=1)
+    for hidden, slices in ((30_000, 11), (50_000, 19)):
+        limit = parallelism.tensor_parallel_limit(2 * 8192 * hidden, 8192, *V5P)
+        assert limit.magnitude - 1 == pytest.approx(slices, abs=1)
+
+
+def test_where_data_parallelism_hides_its_all_reduce() -> None:
+    tokens = parallelism.data_parallel_tokens(64, "989 TFLOP/s", "50 GB/s")
+    backward = 4 * quantity("1 FLOP/(param·token)") * tokens * quantity("7B param")
+    talk = collectives.ring_all_reduce("14 GB", 64, "50 GB/s")
+    assert (backward / quantity("989 TFLOP/s")).m_as("s") == pytest.approx(talk.m_as("s"))
+    assert parallelism.data_parallel_tokens(1, "989 TFLOP/s", "50 GB/s").magnitude == 0
+
+
+def test_where_tensor_parallelism_hides_its_all_reduce() -> None:
+    parameters = 3 * 8192 * 28672
+    slices = parallelism.tensor_parallel_limit(parameters, 8192, "989 TFLOP/s", "450 GB/s")
+    vectors = quantity(100 * 8192 * 2, "byte")
+    talk = collectives.ring_all_reduce(vectors, slices, "450 GB/s")
+    work = quantity(2 * parameters * 100, "FLOP") / slices
+    assert (work / quantity("989 TFLOP/s")).m_as("s") == pytest.approx(talk.m_as("s"))
+
+
+def test_the_memory_of_a_device_is_readable() -> None:
+    lines = str(memory_per_device(LLAMA, LAYOUT, 8192)).splitlines()
+    assert [line.split()[0] for line in lines] == [
+        *("weights", "gradients", "optimizer", "activations", "total")
+    ]
+    assert "Quantity" not in "".join(lines)

@@ -36,7 +36,7 @@ def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Accele
     """An H100 whose rates are so many times what they are."""
 
     def times(record: Any, factor: float) -> Any:
-        return replace(record, published=record.published * factor)
+        return replace(record, _published=record.published * factor)
 
     records = dict(H100.records)
     records["memory_bandwidth"] = times(records["memory_bandwidth"], bandwidth)
@@ -70,9 +70,9 @@ def test_by_hand() -> None:
     assert made.binds == "memory bandwidth"
     inside = matrices - 128256 * 8192
     reading = 8000 * (2 * inside + 2 * 500.5 * layers * 64 * 256) + 8 * 2 * 128256 * 8192
-    assert made.reading.times["compute"].m_as("s") == pytest.approx(reading / (2 * 989e12))
+    assert made.reading.parts["compute"].m_as("s") == pytest.approx(reading / (2 * 989e12))
     sums = 2 * layers * 2 * (8000 * 8192 * 2 / 2) / 450e9
-    assert made.reading.times["links"].m_as("s") == pytest.approx(sums)
+    assert made.reading.parts["links"].m_as("s") == pytest.approx(sums)
     answer = made.time_to_first_token.upper.m_as("s") + 199 * token[1]
     assert made.answer_time.upper.m_as("s") == pytest.approx(answer)
     assert made.throughput.lower.m_as("token/s") == pytest.approx(1600 / answer)
@@ -87,7 +87,7 @@ def test_bounds_and_roofs(model: models.Transformer, question: dict[str, Any]) -
     made = plan(model, with_rates(), **question)
     for step in (made.reading, made.writing):
         assert step.lower <= step.upper <= 3 * step.lower * CLOSE
-        assert step.lower == max(step.times.values()) == step.times[step.bound]
+        assert step.lower == max(step.parts.values()) == step.parts[step.bound]
         assert step.operations / step.lower <= H100.peak("bf16") * made.devices * CLOSE
     assert made.fits == (made.memory <= H100.memory_capacity * CLOSE)
     if made.fits:
@@ -294,8 +294,8 @@ def test_measured_rates_are_not_called_published() -> None:
 def test_links_may_be_given() -> None:
     made = plan("llama-3-8b", "l4", prompt=1000, generated=200, devices=2, link="32 GB/s")
     slow = plan("llama-3-8b", "l4", prompt=1000, generated=200, devices=2, link="1 GB/s")
-    assert slow.reading.times["links"].m_as("s") == pytest.approx(
-        32 * made.reading.times["links"].m_as("s")
+    assert slow.reading.parts["links"].m_as("s") == pytest.approx(
+        32 * made.reading.parts["links"].m_as("s")
     )
     assert slow.reading.bound == "links"
 
@@ -335,6 +335,20 @@ def test_a_table_of_points() -> None:
         _ = made.what_would_change
 
 
+def test_formats_are_named_in_any_spelling_and_printed_in_one() -> None:
+    asked = {"prompt": 1000, "generated": 200}
+    plain = plan("llama-3-8b", H100, **asked, weights="fp8", kv="float16", dtype="FP8")
+    for weights, kv, dtype in (("FP8_E4M3", "half", "e4m3"), (8, "2 byte", "float8_e5m2")):
+        made = plan("llama-3-8b", H100, **asked, weights=weights, kv=kv, dtype=dtype)
+        assert made.time_per_token == plain.time_per_token
+        assert made.memory == plain.memory
+    assert "in FP8 at 1979 TFLOP/s, with weights in FP8 E4M3 and keys" in plain.assumptions[0]
+    assert "values in FP16;" in plain.assumptions[0]
+    bits = plan("llama-3-8b", H100, **asked, weights="4", kv=4.5)
+    assert "with weights in 4 bit and keys and values in 4.5 bit" in bits.assumptions[0]
+    assert bits.model_memory == plain.model_memory / 2
+
+
 BAD = [
     ({"prompt": 0}, "prompt must be a whole number from 1; got 0"),
     ({"generated": 0}, "generated must be a whole number from 1; got 0"),
@@ -352,9 +366,10 @@ BAD = [
     ({"prompt": 9000}, "Llama 3 8B reads at most 8192 tokens; got a context of 9200"),
     ({"batch": [1, 2], "prompt": [1, 2, 3]}, r"do not broadcast: batch \(2,\), prompt \(3,\)"),
     ({"weights": "INT9"}, r"there is no format 'INT9'; did you mean int8, .* there are fp64"),
-    ({"weights": "fp8"}, r"no format 'fp8'; did you mean fp8-e5m2 or fp8-e4m3\?"),
-    ({"weights": "2 s"}, "weights must be one positive quantity in byte"),
-    ({"kv": 2}, "kv must be one positive quantity in byte"),
+    ({"weights": "2 s"}, "weights must be the size of an element, .* or the name of its format"),
+    ({"weights": ["fp8", "int8"]}, "weights: "),
+    ({"weights": quantity([8, 4], "bit")}, "weights must be one format or size"),
+    ({"kv": 2}, "kv must be the size of an element, .* got 2"),
     ({"price": "3"}, r"price must be one positive quantity in USD/s .* got '3'"),
     ({"price": "-3 USD/hour"}, "price must be one positive quantity"),
     ({"price": "3 EUR/hour"}, "price: cannot read '3 EUR/hour'"),
@@ -380,7 +395,7 @@ def test_bad_input(change: dict[str, Any], sentence: str) -> None:
         ("resnet-50", "h100", "a transformer of calc.models is needed here; got ResNet-50"),
         ("bert-large", "h100", "BERT-large writes no tokens"),
         ("llama-3-8b", 3, "a device of calc.hardware, or its key, is needed; got 3"),
-        ("llama-3-8b", "snapdragon-8-gen-3", "has no dense peak for 'bf16'; it has int8"),
+        ("llama-3-8b", "snapdragon-8-gen-3", "has no dense peak for BF16; it has INT8"),
         (
             "llama-3-405b",
             "t4",

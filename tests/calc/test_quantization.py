@@ -217,7 +217,7 @@ def test_the_least_error_is_that_of_a_search_by_hand(bits: int) -> None:
 
 
 @every_builder
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 5)
 @given(data=arrays(float, (2, 8), elements=numbers))
 def test_the_least_error_is_never_worse_and_each_channel_has_its_own(build: Any, data: Any) -> None:
     scheme = build(data, 3, axis=0)
@@ -376,3 +376,16 @@ def test_refusals(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+RAGGED = [[1], [1, 2]]
+
+
+@pytest.mark.parametrize("arguments", [(RAGGED, [[1]]), ([[1]], RAGGED), ([[1]], [[1]], RAGGED)])
+def test_rows_of_unequal_length_are_refused(arguments: Any) -> None:
+    with pytest.raises(InputError, match="rows are of one length"):
+        q.integer_matmul(*arguments)
+    with pytest.raises(InputError, match="rows are of one length"):
+        q.symmetric([1.0]).dequantize(RAGGED)
+    with pytest.raises(InputError, match="list or array of numbers"):
+        q.symmetric(RAGGED)

@@ -82,6 +82,7 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
         ("value = 3", "value = nan", "must be a finite number; got nan"),
         ("value = 3", "value = -inf", "must be a finite number; got -inf"),
         ("value = 3", "value = 1" + "0" * 400, "too large"),
+        ("value = 3", "value = 1e-400", "1e-400 is too small for a floating-point number"),
         (
             "checked = 2024-05-06",
             'checked = "yesterday"',
@@ -96,6 +97,7 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
         ('kind = "measured"', 'kind = "unpublished"', "no value"),
         ("value = 3", "value = 3\nnotes = 'so'", "has an unknown field notes; known are title,"),
         ("[latency_of_a_test]", "[latency_of_a_test", "is not valid TOML"),
+        ("value = 3", f"value = {'[' * 100_000}", "is nested too deeply"),
         (GOOD, "latency = 3", "latency must be a table"),
     ],
 )
@@ -127,6 +129,25 @@ def test_an_unpublished_value_raises_its_note(load: Callable[[str], dict[str, Re
     assert record.published is None
     with pytest.raises(InputError, match=r"is unpublished: Nobody was told \(asked 2024\)\."):
         record.quantity  # noqa: B018
+
+
+def test_what_is_done_to_a_published_value_does_not_reach_the_data() -> None:
+    record = hardware.H100.records["tdp"]
+    before = str(hardware.H100.tdp)
+    assert record.published is not None
+    record.published.ito("kW")
+    record.quantity.ito("kW")
+    assert str(hardware.H100.tdp) == str(record.published) == before
+
+
+@pytest.mark.parametrize("number", ["1e-400", "0.1e-330", "1_0e-4_00"])
+def test_a_number_that_would_become_zero_is_refused(
+    load: Callable[[str], dict[str, Record]], number: str
+) -> None:
+    with pytest.raises(InputError, match=rf"made_up.toml: {number} is too small"):
+        load(GOOD.replace("value = 3", f"value = {number}"))
+    zero = load(GOOD.replace("value = 3", "value = 0e-400"))["latency_of_a_test"]
+    assert zero.quantity.magnitude == 0
 
 
 def test_source_of_what_has_none() -> None:

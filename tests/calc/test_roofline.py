@@ -100,3 +100,42 @@ def test_a_layer_too_narrow_never_reaches_the_ridge_point() -> None:
     widths = np.array([16.0, 100.0, 4096.0])
     found = roofline.critical_batch("153 FLOP/byte", widths, widths, "2 byte").magnitude
     np.testing.assert_array_equal(np.isposinf(found), [True, True, False])
+
+
+@given(positive, positive, positive, st.floats(0.01, 1))
+def test_the_time_of_the_arithmetic_and_its_efficiency(
+    operations: float, peak: float, traffic: float, share: float
+) -> None:
+    work, rate = quantity(operations, "FLOP"), quantity(peak, "FLOP/s")
+    time = roofline.compute_time(work, rate, share)
+    assert roofline.efficiency(work, time, rate).magnitude == pytest.approx(share)
+    both = roofline.execution_time("0 byte", quantity(traffic, "byte/s"), work, rate, share)
+    assert time.magnitude == pytest.approx(both.magnitude)
+
+
+def test_a_workload_on_a_device_is_its_time_in_parts() -> None:
+    h100, work = hardware.H100, roofline.gemm(4096, 64, 4096)
+    step = work.on(h100, "half")
+    given = work.traffic, h100.memory_bandwidth, work.operations, h100.peak("fp16")
+    assert step.lower == roofline.execution_time_overlapped(*given)
+    assert step.upper.m_as("s") == pytest.approx(roofline.execution_time(*given).m_as("s"))
+    assert step.bound == roofline.bound(h100.peak("fp16"), h100.memory_bandwidth, work.intensity)
+    assert list(step.parts) == ["compute", "memory"]
+    assert step.rate <= h100.peak("fp16")
+    assert step.mfu[0] < step.mfu[1] <= quantity(1, "")
+    assert step.throughput == quantity(0, "token/s")  # no tokens were counted
+    with pytest.raises(InputError, match=r"write hardware.get\('h100'\)"):
+        work.on("h100", "fp16")  # type: ignore[arg-type]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
+def test_a_time_in_parts_lies_between_its_longest_part_and_their_sum(seconds: list[float]) -> None:
+    parts = {f"part {number}": quantity(each, "s") for number, each in enumerate(seconds)}
+    step = roofline.StepTime(parts, quantity("1 FLOP"), quantity("1 FLOP/s"))
+    assert step.lower.m_as("s") == max(seconds)
+    assert step.upper.m_as("s") == pytest.approx(sum(seconds))
+    assert parts[step.bound] == step.lower
+    assert step.longest == seconds.index(max(seconds))
+    arrays = {name: quantity([each.m_as("s"), 1.0], "s") for name, each in parts.items()}
+    both = roofline.StepTime(arrays, quantity("1 FLOP"), quantity("1 FLOP/s"))
+    assert both.bound.tolist() == [step.bound, "part 0"]

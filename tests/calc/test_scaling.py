@@ -108,3 +108,60 @@ def test_fractions_are_of_one_time() -> None:
         scaling.combined_speedup([(0.6, 3), (0.5, 2)])
     with pytest.raises(InputError, match="fraction must be between 0 and 1"):
         scaling.combined_speedup([(-0.1, 3)])
+
+
+def test_the_slope_is_what_one_more_processor_adds() -> None:
+    for serial in (0, 0.05, 1):
+        for number in (1, 8, 1000):
+            step = 1e-4 * number
+            above = scaling.amdahl(serial, number + step) - scaling.amdahl(serial, number)
+            slope = scaling.amdahl_slope(serial, number + step / 2)
+            assert above.magnitude / step == pytest.approx(slope.magnitude, rel=1e-5)
+    assert scaling.amdahl_slope(0, 8) == 1
+    assert scaling.amdahl_slope(1, 8) == 0
+
+
+@given(fractions, st.floats(2, 1e6))
+def test_gustafson_and_back(serial: float, number: float) -> None:
+    speedup = scaling.gustafson(serial, number)
+    found = scaling.scaled_serial_fraction(speedup, number)
+    assert found.magnitude == pytest.approx(serial, rel=1e-9, abs=1e-9)
+
+
+@given(st.floats(0.01, 1), st.floats(0.1, 1e4))
+def test_the_speedup_of_a_part_and_back(fraction: float, speedup: float) -> None:
+    whole = 1 / (1 - scaling.time_saved(fraction, speedup))
+    assert scaling.part_speedup(fraction, whole).magnitude == pytest.approx(speedup, rel=1e-6)
+
+
+def test_no_speedup_of_a_part_passes_its_limit() -> None:
+    assert scaling.part_speedup(0.5, 2) == math.inf
+    found = scaling.part_speedup(0.5, [1, 1.5, 2, 3]).magnitude.tolist()
+    assert found == pytest.approx([1, 3, math.inf, math.inf])
+    assert scaling.part_speedup(1, 3) == 3
+
+
+def test_universal_scalability_of_a_published_machine() -> None:
+    """A SPARCcenter 2000 in SPEC SDM91, of Gunther's book, as his package usl fits it."""
+    fit = 0.0277285, 0.0001044
+    most = scaling.most_useful_processors(*fit)
+    assert most.magnitude == pytest.approx(96.52, abs=0.03)
+    throughput = 89.9952330 * scaling.universal_scalability(most, *fit)
+    assert throughput.magnitude == pytest.approx(1884, abs=1)
+
+
+@given(processors, fractions)
+def test_universal_scalability_without_agreement_is_amdahls(number: float, serial: float) -> None:
+    found = scaling.universal_scalability(number, serial, 0).magnitude
+    assert found == pytest.approx(scaling.amdahl(serial, number).magnitude)
+    assert scaling.most_useful_processors(serial, 0) == math.inf
+
+
+@given(fractions, st.floats(1e-6, 0.1))
+def test_universal_scalability_falls_on_both_sides_of_its_peak(serial: float, pair: float) -> None:
+    peak = max(1.0, scaling.most_useful_processors(serial, pair).magnitude)
+    at, *beside = (
+        scaling.universal_scalability(max(1.0, peak * factor), serial, pair).magnitude
+        for factor in (1, 0.8, 1.25)
+    )
+    assert at >= max(beside)

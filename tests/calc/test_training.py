@@ -53,9 +53,9 @@ def test_recipes(name: str, parts: list[int], total: int, memory: str) -> None:
 
 
 def test_an_unknown_recipe_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no recipe 'sgd'; there is adam-mixed, "):
+    with pytest.raises(InputError, match="no recipe 'sgd'; there are adam-mixed, "):
         training.recipe("sgd")
-    with pytest.raises(InputError, match=r"no recipe \['x'\]; there is adam-mixed, "):
+    with pytest.raises(InputError, match=r"no recipe \['x'\]; there are adam-mixed, "):
         training.recipe(["x"])  # type: ignore[arg-type]
 
 
@@ -63,3 +63,30 @@ def test_a_count_may_be_a_number_but_of_nothing_else() -> None:
     assert training.training_flops(7e9, 1e12) == training.training_flops("7B param", "1T token")
     with pytest.raises(InputError, match=r"parameters needs a number of param .*measured in token"):
         training.training_flops("7B token", "1T token")
+
+
+@given(st.floats(1e9, 1e12), st.floats(1e9, 1e13), st.integers(1, 10**5), st.floats(0.1, 1))
+def test_devices_for_a_time_and_the_time_on_devices(
+    parameters: float, tokens: float, devices: int, mfu: float
+) -> None:
+    time = training.training_time(parameters, tokens, devices, "989 TFLOP/s", mfu)
+    assert training.devices_needed(parameters, tokens, time, "989 TFLOP/s", mfu) == devices
+    sooner = 0.999 * time
+    assert training.devices_needed(parameters, tokens, sooner, "989 TFLOP/s", mfu) > devices
+
+
+def test_any_share_of_a_device_is_a_device() -> None:
+    assert training.devices_needed(1, 1, "1 year", "1 EFLOP/s", 1) == 1
+
+
+def test_utilisation_of_operations_is_that_of_parameters_and_tokens() -> None:
+    work = training.training_flops("7B param", "1T token")
+    machine = 1024, "989 TFLOP/s", "28.8 h"
+    of_model = training.mfu("7B param", "1T token", *machine)
+    assert training.mfu_of_operations(work, *machine).magnitude == pytest.approx(of_model.magnitude)
+
+
+def test_a_rate_gives_the_time_of_a_run() -> None:
+    time = training.training_time("7B param", "1T token", 1024, "989 TFLOP/s", 0.4)
+    rate = quantity("1T token") / time
+    assert training.time_at_throughput("1T token", rate).m_as("s") == pytest.approx(time.m_as("s"))

@@ -70,7 +70,7 @@ def test_what_a_report_leaves_out_is_told() -> None:
         _ = runs.get("gpt-3-175b").device_time
     with pytest.raises(InputError, match="report of GPT-3 175B does not give its hfu"):
         _ = runs.get("gpt-3-175b").hfu
-    with pytest.raises(InputError, match=r"no training run 'gpt-5'; there is gpt-3-175b, "):
+    with pytest.raises(InputError, match=r"no training run 'gpt-5'; did you mean gpt-3-175b .*"):
         runs.get("gpt-5")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
 @every_transformer
 def test_attention_equals_the_projections_at_the_crossover(model: models.Transformer) -> None:
     crossover = transformer.crossover_context(model)
-    long = replace(model, context=crossover)
+    long = model.with_context(math.ceil(crossover.magnitude))
     assert transformer.forward_flops(long, crossover).m_as("FLOP/token") == pytest.approx(
         2 * transformer.forward_flops(model).m_as("FLOP/token")
     )
@@ -310,3 +311,21 @@ def test_what_is_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as refusal:
         call()
     assert "\n" not in str(refusal.value)
+
+
+def test_intensity_of_fused_attention() -> None:
+    """Decode re-reads the cache for each token; prefill uses each key for many queries."""
+    decode = transformer.fused_attention_intensity(1, 10**9)
+    assert decode.m_as("FLOP/byte") == pytest.approx(1)
+    grouped = transformer.fused_attention_intensity(1, 10**9, 8)
+    assert grouped.m_as("FLOP/byte") == pytest.approx(8)
+    prefill = transformer.fused_attention_intensity(4096, 4096)
+    assert prefill.m_as("FLOP/byte") == pytest.approx(4096 / 2)
+
+
+@given(st.integers(1, 4096), st.integers(1, 8192), st.integers(1, 8), st.integers(1, 256))
+def test_intensity_of_fused_attention_by_its_parts(n: int, c: int, g: int, d: int) -> None:
+    operations = 2 * 2 * g * n * c * d
+    traffic = 2 * (2 * g * n * d + 2 * c * d)
+    found = transformer.fused_attention_intensity(n, c, g)
+    assert found.magnitude == pytest.approx(operations / traffic)

@@ -26,10 +26,6 @@ LISTED = {
         "# A\n\n```{python}\n#| label: fig-a\n#| fig-cap: Of 8 lines\n#| fig-alt: Lines\n1\n```\n",
         "index.qmd:5: Of 8 lines",
     ),
-    "alt text of a cell": (
-        "# A\n\n```{python}\n#| label: fig-a\n#| fig-cap: C\n#| fig-alt: Of 9 lines\n1\n```\n",
-        "index.qmd:6: Of 9 lines",
-    ),
     "alt text of an image": (
         '# A\n\n![c](a2.png){#fig-a1 fig-alt="Of 6 lines"}\n',
         "index.qmd:3: Of 6 lines",

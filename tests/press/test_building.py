@@ -29,6 +29,7 @@ from tests.press.tiny_book import (
     ended,
     press,
     search_entries,
+    started,
     wait_for,
 )
 
@@ -252,15 +253,14 @@ def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(write_b
     assert not list(root.glob("._book*"))
 
 
-def test_an_interrupted_build_says_so_and_leaves_nothing(write_book: Write) -> None:
-    root = write_book("# A\n\n```{python}\nimport time\ntime.sleep(600)\n```\n")
-    building = subprocess.Popen(
-        [sys.executable, "-m", "press", "render", root], cwd=REPOSITORY,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    time.sleep(2.5)
-    building.send_signal(signal.SIGINT)
-    _, said = building.communicate(timeout=20)
+def test_an_interrupted_build_says_so_and_leaves_nothing(write_book: Write, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    code = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(600)"
+    root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
+    with started("render", root, stderr=subprocess.PIPE) as building:
+        wait_for(begun.exists)
+        building.send_signal(signal.SIGINT)
+        _, said = building.communicate(timeout=20)
     assert (building.returncode, said) == (130, "Stopped; the last good book is as it was.\n")
     assert not (root / "_book").exists()
 

@@ -11,13 +11,19 @@ from tests.press.tiny_book import Write
 printable = st.text(
     st.characters(min_codepoint=32, max_codepoint=126) | st.sampled_from("×µ–é²"), max_size=20
 ).map(lambda text: " ".join(text.split()))
+# Each example is a call of pandoc, and holds forty texts.
+each_takes_pandoc = settings(
+    max_examples=settings().max_examples // 5,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 def printed(markdown: str) -> str:
     return plain_text(parse(markdown)[1])
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@each_takes_pandoc
 @given(texts=st.lists(printable, min_size=40, max_size=40))
 def test_an_escaped_text_prints_as_itself(texts: list[str]) -> None:
     lines = "\n\n".join(f"a {escaped(text)} b" for text in texts)
@@ -25,7 +31,7 @@ def test_an_escaped_text_prints_as_itself(texts: list[str]) -> None:
     assert " ".join(printed(lines).split()) == " ".join(expected.split())
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@each_takes_pandoc
 @given(texts=st.lists(printable.filter(bool), min_size=40, max_size=40))
 def test_an_escaped_text_stays_in_its_cell_of_a_table(texts: list[str]) -> None:
     rows = "\n".join(f"| a {escaped(text)} b | end |" for text in texts)

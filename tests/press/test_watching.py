@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from press.files import files_below
 from tests.page_texts import page_texts
-from tests.press.tiny_book import REPOSITORY, press
+from tests.press.tiny_book import press, started
 
 FIGURE = """
 ```{{python}}
@@ -30,18 +29,11 @@ Watch = Callable[[Path], subprocess.Popen[str]]
 @pytest.fixture
 def watch() -> Iterator[Watch]:
     """Starts to watch a book; what it says on either stream comes on one."""
-    with ExitStack() as started:
+    with ExitStack() as running:
 
         def start(root: Path) -> subprocess.Popen[str]:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "press", "watch", str(root)],
-                cwd=REPOSITORY,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            started.enter_context(process)
-            started.callback(process.kill)
+            on_one = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+            process = running.enter_context(started("watch", root, **on_one))
             assert said(process) == f"Watching {root.resolve()}; Ctrl+C ends it.\n"
             return process
 

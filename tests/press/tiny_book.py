@@ -6,10 +6,13 @@ import base64
 import gzip
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -81,3 +84,22 @@ def press(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+@contextmanager
+def started(*arguments: str | Path, **streams: int) -> Iterator[subprocess.Popen[str]]:
+    """Press while it works, in a process that ends with the test.
+
+    Ctrl+C reaches it even where this process ignores it, as what a shell runs behind it does.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-m", "press", *map(str, arguments)],
+        cwd=REPOSITORY,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        **streams,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

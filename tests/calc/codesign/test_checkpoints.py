@@ -104,9 +104,7 @@ def test_another_precision_is_refused(tmp_path: Path) -> None:
     model = network(24, 48, 10)
     bf16 = codesign.MixedPrecisionTrainer(model, sgd(model), cross_entropy)
     codesign.save_checkpoint(bf16, tmp_path / "run.pt")
-    with pytest.raises(
-        InputError, match="computes in float16, and the state is of one in bfloat16"
-    ):
+    with pytest.raises(InputError, match="computes in FP16, and the state is of one in BF16"):
         codesign.load_checkpoint(mixed(), tmp_path / "run.pt")
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import numpy
 import pytest
 
-from calc import InputError, cli, codesign
+from calc import InputError, codesign
 from calc.codesign import dashboard
 from calc.codesign.run_log import LoggedStep
+from calc.commands import main
 
 STYLE = Path(__file__).resolve().parents[3] / "press" / "theme" / "style.css"
 
@@ -76,12 +79,150 @@ def test_what_is_no_log_is_refused(tmp_path: Path, text: str, told: str) -> None
         codesign.read_run(tmp_path / "other.jsonl")
 
 
-def test_a_step_without_time_or_with_nan_is_refused(tmp_path: Path) -> None:
-    for wrong in (step(1, seconds=0.0), step(1, loss=float("nan"))):
-        log = codesign.RunLog(tmp_path / "run.jsonl", "t", "d", "1 GFLOP/s", "1 GB/s")
-        log.record(wrong, WORK)
-        with pytest.raises(InputError, match=r"line 2: .* is no step"):
-            codesign.read_run(tmp_path / "run.jsonl")
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seconds": 0.0}, "seconds must be a number from 1e-09; got 0.0"),
+        ({"loss": float("nan")}, "loss must be a number from -1e\\+300; got nan"),
+        ({"events": ("\ud800",)}, "an event must be text"),
+        ({"number": 1.5}, "number must be a whole number from 0; got 1.5"),
+    ],
+)
+def test_what_would_not_be_read_is_not_written(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    log = codesign.RunLog(tmp_path / "run.jsonl", "t", "d", "1 GFLOP/s", "1 GB/s")
+    log.record(step(1), WORK)
+    before = log.path.read_bytes()
+    with pytest.raises(InputError, match=sentence):
+        log.record(SimpleNamespace(**{**vars(step(2)), **change}), WORK)
+    assert log.path.read_bytes() == before
+    for wrong in (
+        {"title": "\ud800"},
+        {"device": 3},
+        {"peak": "0 FLOP/s"},
+        {"bandwidth": "1e-9 B/s"},
+    ):
+        about = {"title": "t", "device": "d", "peak": "1 GFLOP/s", "bandwidth": "1 GB/s"}
+        with pytest.raises(InputError):
+            codesign.RunLog(tmp_path / "other.jsonl", **{**about, **wrong})
+        assert not (tmp_path / "other.jsonl").exists()
+
+
+def test_every_title_is_read_as_it_was_written(tmp_path: Path) -> None:
+    title = "a\u2028b\x85c\x0cd\ne\r\x1c"
+    log = codesign.RunLog(tmp_path / "run.jsonl", title, "d", "1 GFLOP/s", "1 GB/s")
+    log.record(step(1, events=("\u2029",)), WORK)
+    run = codesign.read_run(log.path)
+    assert (run.title, run.steps[0].events) == (title, ("\u2029",))
+
+
+def test_counts_of_numpy_are_numbers(tmp_path: Path) -> None:
+    log = codesign.RunLog(tmp_path / "run.jsonl", "t", "d", "1 GFLOP/s", "1 GB/s")
+    work = SimpleNamespace(flop=numpy.int64(7), traffic=numpy.uint8(9), saved=numpy.int32(0))
+    log.record(step(numpy.int64(1), numpy.float32(0.5), numpy.float64(2.0)), work)
+    assert codesign.read_run(log.path).steps[0].flop == 7
+
+
+def test_a_log_is_never_written_over(tmp_path: Path) -> None:
+    path = logged(tmp_path / "run.jsonl")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="is there already, and no log is written over"):
+        codesign.RunLog(path, "t", "d", "1 GFLOP/s", "1 GB/s")
+    assert path.read_bytes() == before
+
+
+HEADER = {
+    "kind": "calc.codesign run, version 1",
+    "title": "t",
+    "device": "d",
+    "peak_flop_per_second": 1e9,
+    "bandwidth_byte_per_second": 1e9,
+}
+STEP = {
+    "number": 1,
+    "loss": 2.0,
+    "seconds": 0.5,
+    "samples": 32,
+    "parts": 1,
+    "flop": 10**9,
+    "traffic": 10**9,
+    "memory": 0,
+    "events": [],
+}
+
+
+def without(row: dict[str, object], name: str) -> dict[str, object]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def malformed() -> Iterator[tuple[str, bytes]]:
+    """Logs with something wrong in them, by what that is."""
+    whole, line = (json.dumps(each).encode() + b"\n" for each in (HEADER, STEP))
+    wrong: tuple[object, ...] = (
+        None,
+        True,
+        "1",
+        [],
+        {},
+        -1,
+        float("nan"),
+        float("inf"),
+        1.5,
+        10**400,
+    )
+    for name in STEP:
+        yield f"a step without {name}", whole + json.dumps(without(STEP, name)).encode() + b"\n"
+        for value in wrong:
+            if (name, value) not in (("loss", -1), ("loss", 1.5), ("seconds", 1.5), ("events", [])):
+                text = json.dumps(STEP | {name: value})
+                yield f"{name} is {str(value)[:5]}", whole + text.encode() + b"\n"
+    for name in HEADER:
+        yield f"no {name}", json.dumps(without(HEADER, name)).encode() + b"\n" + line
+        for value in (None, True, [], 0, -1.0, float("nan"), 10**400, 1e-320):
+            text = json.dumps(HEADER | {name: value})
+            yield f"{name} is {str(value)[:5]}", text.encode() + b"\n" + line
+    idle = [json.dumps(STEP | {name: 0}).encode() + b"\n" for name in ("flop", "traffic")]
+    yield "no step with work", whole + b"".join(idle)
+    yield "no step", whole
+    yield "nothing", b""
+    yield "no line end", whole[:-1]
+    yield "no text", b"\xff\xfe\x00"
+    yield "an empty line", whole + b"\n" + line
+    yield "deep", whole + b"[" * 100_000 + b"\n"
+    yield "a long number", whole + b"9" * 10_000 + b"\n"
+    yield "an unknown name", whole + json.dumps(STEP | {"x": 1}).encode() + b"\n"
+    yield (
+        "a list of events in a list",
+        whole + json.dumps(STEP | {"events": [["x"]]}).encode() + b"\n",
+    )
+    yield "half a pair", whole + line.replace(b"[]", b'["\\ud800"]')
+    yield "the first line twice", whole + whole + line
+
+
+def test_a_malformed_log_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "run.jsonl", tmp_path / "run.html"
+    table = dict(malformed())
+    assert len(table) > 100
+    for what, text in table.items():
+        path.write_bytes(text)
+        if what == "a step without events":  # which says that nothing happened
+            continue
+        assert main(["training", str(path), "--html", str(page)]) == 1, what
+        printed = capsys.readouterr()
+        assert printed.out == "", what
+        assert re.fullmatch("calc: [^\n]{10,400}\n", printed.err), what
+        assert not page.exists(), what
+
+
+@pytest.mark.parametrize("loss", [-1e300, -3.0, 0.0, 1e-320, 1e300])
+def test_every_loss_is_drawn(tmp_path: Path, loss: float) -> None:
+    log = codesign.RunLog(tmp_path / "run.jsonl", "t", "d", "1 GFLOP/s", "1 GB/s")
+    log.record(step(1, 1e-9, loss), SimpleNamespace(flop=2**62, traffic=1, saved=0))
+    log.record(step(10**18, 1e9, 1.0), SimpleNamespace(flop=1, traffic=2**62, saved=2**62))
+    run = codesign.read_run(log.path)
+    assert "nan" not in codesign.dashboard_page(run).lower()
+    assert codesign.dashboard_text(run)
 
 
 def test_the_terminal_view(tmp_path: Path) -> None:
@@ -153,9 +294,38 @@ def test_the_page_is_in_the_books_colours() -> None:
 
 def test_the_command(tmp_path: Path, capsys) -> None:
     path = logged(tmp_path / "run.jsonl")
-    assert cli.main(["training", str(path), "--html", str(tmp_path / "run.html")]) == 0
+    assert main(["training", str(path), "--html", str(tmp_path / "run.html")]) == 0
     assert capsys.readouterr().out.startswith("Digits <bf16>, on a machine\n")
     assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
-    assert cli.main(["training", str(tmp_path / "no.jsonl")]) != 0
+    assert main(["training", str(tmp_path / "no.jsonl")]) != 0
     assert capsys.readouterr().err.count("\n") == 1
     assert json.loads(path.read_text().splitlines()[1])["parts"] == 2
+
+
+def test_the_page_takes_no_others_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = logged(tmp_path / "run.jsonl")
+    before = path.read_bytes()
+    link, twin = tmp_path / "link.html", tmp_path / "twin.html"
+    link.symlink_to(path)
+    twin.hardlink_to(path)
+    for page in (path, link, twin, tmp_path, Path("/dev/null"), tmp_path / "none" / "run.html", ""):
+        assert main(["training", str(path), "--html", str(page)]) == 1, page
+        printed = capsys.readouterr()
+        assert (printed.out, printed.err.count("\n")) == ("", 1)
+        assert printed.err.startswith(
+            ("calc: --html would overwrite the log", "calc: cannot write")
+        )
+    assert path.read_bytes() == twin.read_bytes() == before
+    assert link.is_symlink()
+    assert Path("/dev/null").is_char_device()
+    run = codesign.read_run(path)
+    with pytest.raises(InputError, match="it is there, and is no file"):
+        codesign.write_dashboard(run, "/dev/null")
+
+
+def test_a_run_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["training", str(logged(tmp_path / "run.jsonl")), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["rate"] == {"value": pytest.approx(6.4e9), "unit": "FLOP/s"}
+    assert told["mfu"] == {"value": pytest.approx(0.16), "unit": "1"}
+    assert [each["number"] for each in told["steps"]] == [1, 2, 3, 4]

@@ -34,7 +34,7 @@ def test_the_file_says_how_it_was_measured() -> None:
     for name in ("measured", "processor", "cores", "python", "torch", "threads", "load_before"):
         assert told[name] not in ("", None)
     for width in told["widths"]:
-        assert f"width {width}" in measured("precision", "float16_speedup")
+        assert f"width {width}" in measured("precision", "fp16_speedup")
 
 
 def test_sixteen_bits_save_what_the_shape_allows() -> None:
@@ -50,14 +50,14 @@ def test_sixteen_bits_save_what_the_shape_allows() -> None:
 
 def test_equalities_hold_in_the_measurement() -> None:
     errors = measured("accumulation", "relative_error")
-    assert max(value for case, value in errors.items() if "float64" in case) <= 1e-12
+    assert max(value for case, value in errors.items() if "fp64" in case) <= 1e-12
     assert max(measured("accumulation", "largest_error_ulp").values()) <= 4
     wrong = measured("accumulation", "error_divided_by_parts")
     for case, value in wrong.items():
         assert (value < 1e-6) == case.endswith("64 and 64")
     assert measured("padding", "flop_ratio") == {"10 to 16 outputs": 1.6}
-    assert measured("offload", "plain_bytes_per_parameter")["float32"] == 16
-    assert measured("offload", "offloaded_bytes_per_parameter") == {"float32": 8, "bfloat16": 4}
+    assert measured("offload", "plain_bytes_per_parameter")["fp32"] == 16
+    assert measured("offload", "offloaded_bytes_per_parameter") == {"fp32": 8, "bf16": 4}
 
 
 def test_the_parts_of_a_step_are_all_of_it() -> None:

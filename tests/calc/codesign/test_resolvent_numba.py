@@ -34,7 +34,7 @@ def test_every_method_gives_the_dense_inverse(
     assert_allclose(got, dense(a, b, c, z), rtol=WITHIN[dtype])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     n=st.one_of(st.integers(1, 40), st.sampled_from([100, 1024, 4096])),
     batch=st.integers(0, 18),

@@ -75,7 +75,7 @@ def test_gradients_are_those_of_the_dense_inverse(method: str, kind: str, n: int
         assert_allclose(mine, true, rtol=0, atol=2e-12 * scale)
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 4)
 @given(n=st.integers(1, 24), seed=st.integers(0, 2**32))
 def test_gradients_against_finite_differences(n: int, seed: int) -> None:
     leaves = tensors("positive", n, seed)

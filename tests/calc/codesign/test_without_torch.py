@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 
 
-def test_without_torch_one_sentence_says_how_to_get_it() -> None:
+def test_without_torch_one_sentence_says_how_to_get_it(fresh_python: Callable[[str], str]) -> None:
     code = """if True:
         import sys
         sys.modules["torch"] = None
@@ -17,9 +16,8 @@ def test_without_torch_one_sentence_says_how_to_get_it() -> None:
             except ImportError as refusal:
                 print(type(refusal).__name__, refusal)
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     sentence = (
         "MissingExtraError the training loop of calc.codesign needs torch, which is not installed;"
         ' in the checkout: pip install ".[torch]"'
     )
-    assert done.stdout.splitlines() == [sentence] * 2, done.stderr
+    assert fresh_python(code).splitlines() == [sentence] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from calc import measure, quantity
-from calc.cli import main
+from calc.commands import main
 from calc.measure import Comparison, Measured, Survey, save, surveying
 from calc.measure.picture import HEIGHT, WIDTH, roofline_lines
 from tests.calc.measure.surveys import made_up
@@ -27,6 +28,7 @@ def test_measure_writes_a_device_and_draws_it(
 ) -> None:
     asked = []
 
+    @functools.wraps(measure.survey)
     def survey(threads: int, on_progress: Callable[[int, int], None]) -> Survey:
         asked.append(threads)
         on_progress(1, 2)

@@ -102,6 +102,8 @@ def test_every_function_of_a_device_takes_it(name: str) -> None:
         found.draw_without_rendering()
         told = {text.get_text() for axes in found.axes for text in axes.texts}
         assert any("EPYC" in each for each in told)
+    if name.endswith(".alt"):
+        assert "EPYC" in found
 
 
 def test_they_are_found() -> None:
@@ -111,7 +113,11 @@ def test_they_are_found() -> None:
         "calc.parallelism.training_step",
         "calc.measure.validation.predicted_time",
         "calc.measure.picture.roofline_lines",
-        *(f"figures.{each}.draw" for each in ("roofline", "devices", "measured_roofline")),
+        *(
+            f"figures.{each}.{function}"
+            for each in ("roofline", "devices", "measured_roofline")
+            for function in ("draw", "alt")
+        ),
     } <= FUNCTIONS.keys()
 
 

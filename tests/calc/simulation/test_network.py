@@ -14,7 +14,7 @@ from calc.simulation import PRECISIONS, History, NeuralNetwork, digits
 SPLIT = digits(0)
 
 
-def small(precision: str = "float32") -> NeuralNetwork:
+def small(precision: str = "fp32") -> NeuralNetwork:
     return NeuralNetwork((64, 16, 10), ("relu", "softmax"), precision)
 
 
@@ -88,10 +88,10 @@ def test_it_trains_in_every_precision(precision: str) -> None:
     history = fit(network, epochs=20)
     assert network.precision == precision
     assert history.loss[-1] < history.loss[0]
-    same = network.with_precision("float32")
-    assert same.precision == "float32"
+    same = network.with_precision("fp32")
+    assert same.precision == "fp32"
     assert (network.probabilities(SPLIT.X_test) != same.probabilities(SPLIT.X_test)).any() == (
-        precision != "float32"
+        precision != "fp32"
     )
     copied = pickle.loads(pickle.dumps(network))
     np.testing.assert_array_equal(
@@ -153,7 +153,7 @@ WRONG = {
     "alpha 0": ({"alpha": 0}, "alpha must be a number above 0; got 0"),
     "alpha NaN": ({"alpha": float("nan")}, "alpha must be a number above 0; got nan"),
     "alpha text": ({"alpha": "fast"}, "alpha must be a number above 0"),
-    "diverging": ({"alpha": 1e30}, "no finite number any more in epoch 1 in float32"),
+    "diverging": ({"alpha": 1e30}, "no finite number any more in epoch 1 in FP32"),
 }
 
 

@@ -36,7 +36,7 @@ def beats(row: dict[str, Any], other: dict[str, Any], objectives: dict[str, str]
     return all(gain >= 0 for gain in signed) and any(gain > 0 for gain in signed)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(table=tables())
 def test_the_front_is_what_nothing_beats(table: Any) -> None:
     rows, objectives = table
@@ -47,6 +47,7 @@ def test_the_front_is_what_nothing_beats(table: Any) -> None:
     assert front["row"].to_list() == expected
 
 
+@pytest.mark.slow
 def test_thousands_of_random_tables() -> None:
     random = numpy.random.default_rng(0)
     for _ in range(3000):

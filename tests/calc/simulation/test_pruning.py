@@ -73,7 +73,7 @@ def test_pruning_leaves_the_network_alone(network: NeuralNetwork) -> None:
 
 
 def test_dense_memory_is_the_estimate_and_does_not_shrink(network: NeuralNetwork) -> None:
-    for precision in ("float32", "float16", "bfloat16", "int8"):
+    for precision in ("fp32", "fp16", "bf16", "int8"):
         model = prune(network, 0.9).with_precision(precision)
         assert model_memory(model) == estimate_parameter_memory(network, precision)
 

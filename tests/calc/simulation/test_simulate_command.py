@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from calc.cli import main
+from calc.commands import main
 from calc.core.progress import ProgressBar
 
 
@@ -30,7 +30,7 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(run(capsys, *REFERENCE, "--memory", "0.25 MiB")) == {
         "batch": "17",
         "limited by": "memory (17 of 32: all that 0.25 MiB holds)",
-        "precision": "float32",
+        "precision": "fp32",
         "memory": "261904 byte (255.8 KiB) of 0.25 MiB",
         "parameters": "203560 byte (198.8 KiB)",
         "activations": "58344 byte (56.98 KiB)",
@@ -43,19 +43,21 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_infeasible_plan_is_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(run(capsys, *REFERENCE, "--memory", "100 kB", "--json"))
     assert (told["batch"], told["limited_by"], told["feasible"]) == (0, "infeasible", False)
-    assert told["parameter_memory_bytes"] == 203_560
+    assert told["parameter_memory"] == {"value": 203_560, "unit": "byte"}
     assert rows(run(capsys, *REFERENCE, "--memory", "100 kB"))["batch"] == "none"
 
 
 def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--memory", "16 KiB", "--precision", "float16", "--epochs", "3", "--batch", "64")
+    arguments = ("--memory", "16 KiB", "--precision", "fp16", "--epochs", "3", "--batch", "64")
     table = rows(run(capsys, *arguments, "--slowdown", "2"))
     assert table["batch"] == "54"
     assert table["limited by"] == "memory (54 of 64: all that 16 KiB holds)"
     assert table["accuracy in the test"].endswith("% of 360")
     assert table["time on the device"].endswith("(× 2)")
     told = json.loads(run(capsys, *arguments, "--slowdown", "2", "--json"))
-    assert told["simulated_seconds"] == pytest.approx(2 * told["elapsed_seconds"])
+    here, there = told["elapsed"], told["simulated_time"]
+    assert here["unit"] == there["unit"] == "s"
+    assert there["value"] == pytest.approx(2 * here["value"])
     assert len(told["history"]["loss"]) == 3
     assert f"{told['test_accuracy']:.1%} of 360" == table["accuracy in the test"]  # the seed's
 
@@ -71,7 +73,7 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
         (("--limit", "-1"), "--limit must be a whole number from 1"),
         (("--slowdown", "0.5"), "--slowdown must be a number from 1; got 0.5"),
         (("--slowdown", "nan"), "--slowdown must be a number from 1; got nan"),
-        (("--precision", "fp16"), "there is no precision 'fp16'; there are float32"),
+        (("--precision", "fp12"), "there is no precision 'fp12'; there are FP32"),
         (("--mode", "peak"), "--mode must be one of all_outputs, inference, training; got 'peak'"),
         (("--optimizer", "lion"), "--optimizer must be one of sgd, momentum, adam; got 'lion'"),
         (("--epochs", "0"), "calc: --epochs must be a whole number from 1"),

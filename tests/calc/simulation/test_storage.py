@@ -11,7 +11,7 @@ from scipy import sparse
 from calc import InputError, sparsity as laws
 from calc.simulation import storage_bytes
 
-SIZES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
+SIZES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
 
 
 def pruned(shape: tuple[int, int], sparsity: float) -> Any:

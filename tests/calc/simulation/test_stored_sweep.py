@@ -26,7 +26,7 @@ def again() -> polars.DataFrame:
         NeuralNetwork(SETTINGS["layer_sizes"], SETTINGS["activations"]),
         digits(SETTINGS["split_seed"]),
         [0, 0.5, 0.9],
-        ["float32", "int8"],
+        ["fp32", "int8"],
         ["100 kB"],
         "100 kB",
         "15 W",

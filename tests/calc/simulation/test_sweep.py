@@ -35,7 +35,7 @@ SWEEP: dict[str, Any] = {
     "base_model": NETWORK,
     "data": digits(),
     "pruning_levels": [0, 0.5, 0.9],
-    "precisions": ["float32", "int8"],
+    "precisions": ["fp32", "int8"],
     "budgets": BUDGETS,
     "active_budget": "2.5 kB",
     "power": "15 W",
@@ -72,7 +72,7 @@ def test_a_row_for_each_variant_in_order(table: polars.DataFrame) -> None:
         (seed, kind, level, precision)
         for seed in (0, 1)
         for kind, level in (("none", 0.0), ("unstructured", 0.5), ("unstructured", 0.9))
-        for precision in ("float32", "int8")
+        for precision in ("fp32", "int8")
     ]
 
 
@@ -103,7 +103,7 @@ def test_seeds_make_a_sweep_reproducible(table: polars.DataFrame) -> None:
 
 
 def test_both_kinds_share_what_is_not_pruned() -> None:
-    rows = sweep(kinds=["structured", "unstructured"], seeds=[0], precisions=["float32"])
+    rows = sweep(kinds=["structured", "unstructured"], seeds=[0], precisions=["fp32"])
     assert rows["kind"].to_list() == ["none", *["structured"] * 2, *["unstructured"] * 2]
     memory = dict(
         zip(rows.select("kind", "pruning").rows(), rows["memory_dense_bytes"], strict=True)
@@ -297,6 +297,7 @@ def test_any_executor_gives_the_same_rows(
         assert sweep(executor=threads).select(UNTIMED).equals(table.select(UNTIMED))
 
 
+@pytest.mark.slow
 def test_a_process_pool_that_loses_a_worker(
     table: polars.DataFrame, workers: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
@@ -387,6 +388,7 @@ def test_a_training_that_fails_keeps_what_was_finished(tmp_path: Path) -> None:
         sweep(data=huge, resume=path)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_loses_no_row_with_a_worker(table: polars.DataFrame, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "rows.jsonl"

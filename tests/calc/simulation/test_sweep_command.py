@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import re
@@ -11,7 +12,8 @@ from typing import Any
 import polars
 import pytest
 
-from calc.cli import main
+from calc import simulation
+from calc.commands import main
 from calc.core.progress import ProgressBar
 
 SHORT = ["sweep", "--epochs", "2", "--seeds", "2", "--pruning", "0,0.5", "--repeats", "2"]
@@ -55,13 +57,18 @@ def test_workers_and_a_file_to_go_on_from(
     assert len(kept.read_text().splitlines()) == 9
     first = capsys.readouterr().out
     assert main([*SHORT, "--resume", str(kept), "--workers", "2"]) == 0
-    assert capsys.readouterr().out == first
+    again = capsys.readouterr().out
+    assert first.endswith(f"\n0 of 8 rows were in {kept} already\n")
+    assert again == first.replace("0 of 8 rows", "8 of 8 rows")
+    kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:4]))
+    assert main([*SHORT, "--resume", str(kept), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reused"] == 3
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--pruning", "0,x"], "--pruning needs shares, as in 0,0.5,0.9; got 'x'"),
+        (["--pruning", "0,x"], "--pruning needs numbers, as in 0,0.5,0.9; got '0,x'"),
         (["--pruning", "1"], "a pruning level must be below 1"),
         (["--precisions", "int7"], "there is no precision 'int7'"),
         (["--budgets", "1 kB,1.0 kB"], "each budget may be given once"),
@@ -78,7 +85,7 @@ def test_workers_and_a_file_to_go_on_from(
         (["--csv", "rows.parquet"], "--csv needs a name that ends in .csv; got 'rows.parquet'"),
         (["--csv", "r.csv", "--resume", "r.csv"], "--csv would overwrite the file of --resume"),
         (["--resume", ""], "cannot write .: it is there, and is no file"),
-        (["--csv", "rows.txt"], "a table is written as .csv or .parquet; got 'rows.txt'"),
+        (["--csv", "rows.txt"], "--csv needs a name that ends in .csv; got 'rows.txt'"),
         (["--parquet", "nowhere/rows.parquet"], "there is no folder nowhere"),
     ],
 )
@@ -101,6 +108,7 @@ def test_mistakes(
 def test_an_interrupt_is_a_sentence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    @functools.wraps(simulation.run_sweep)
     def interrupted(*given: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
+from calc.core.arguments import LARGEST, as_array, in_bytes, memory, whole_bytes, whole_number
 from calc.core.elementwise import floor
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.simulation.precision import PRECISIONS, arithmetic
+from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import (
     elements_per_sample,
     estimate_activation_memory,
@@ -22,7 +22,6 @@ from calc.simulation.sizing import (
 # What decides a batch; of two that allow the same, the one that is named first.
 LIMITS = ("request", "limit", "memory", "dataset")
 INFEASIBLE = "infeasible"
-LARGEST = 2**62  # of what an array of plans holds, so that no integer wraps
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def adjust_batch_size_to_memory(
     model: Any,
     batch_size: int,
     budget: QuantityLike,
-    precision: str = "float32",
+    precision: str = "fp32",
     limit: int | None = None,
     dataset_size: int | None = None,
     mode: str = "all_outputs",
@@ -109,7 +108,7 @@ def plan_batches(
     model: Any,
     batch_sizes: Any,
     budgets: QuantityLike,
-    precisions: Any = "float32",
+    precisions: Any = "fp32",
     limits: Any = None,
     dataset_size: int | None = None,
     mode: str = "all_outputs",
@@ -122,7 +121,7 @@ def plan_batches(
     >>> from calc.simulation import LayerSizes
     >>> from calc import quantity
     >>> model = LayerSizes.dense(784, 64, 10)
-    >>> precisions = [["float32"], ["float16"]]
+    >>> precisions = [["fp32"], ["fp16"]]
     >>> plans = plan_batches(model, 4096, quantity([0.25, 1], "MiB"), precisions)
     >>> plans.batch.tolist()
     [[17, 246], [93, 551]]
@@ -159,7 +158,7 @@ def plan_batches(
 
 
 def _whole_numbers(name: str, given: Any) -> Any:
-    array = numpy.asarray(given)
+    array = as_array(name, given)
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
         raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
@@ -177,16 +176,16 @@ def _budgets(given: QuantityLike) -> Any:
     bad = ~((held >= 1) & (held < LARGEST))  # NaN, too
     if bad.any():
         raise InputError(f"budgets must be positive and finite; got {held[bad].flat[0]:g} byte")
-    return numpy.asarray(floor(held)).astype(numpy.int64)
+    return numpy.asarray(floor(given.m_as("byte"))).astype(numpy.int64)
 
 
 def _element_bytes(precisions: Any) -> Any:
     if isinstance(precisions, str):
         return arithmetic(precisions).element_bytes
-    names = numpy.asarray(precisions)
+    names = as_array("precisions", precisions)
+    if names.dtype.kind != "U":
+        raise InputError(f"precisions must be names of formats; got {abbreviated(precisions)}")
     size = numpy.zeros(names.shape, dtype=numpy.int64)
-    for name, each in PRECISIONS.items():
-        size[names == name] = each.element_bytes
-    if not size.all():
-        arithmetic(str(names[size == 0].flat[0]))  # which refuses it
+    for name in numpy.unique(names):
+        size[names == name] = arithmetic(str(name)).element_bytes
     return size

@@ -1,0 +1,136 @@
+"""The command `calc`, on argparse, which starts in a few milliseconds and is always there.
+
+Each group of commands is a module of this package, imported when one of its commands is called: it
+builds its options from what it calls in the library, and returns an `Answer`. Here are the list of
+commands, and what happens to answers and mistakes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pint import DimensionalityError
+
+from calc.commands.options import option_of
+from calc.commands.output import checked_csv_file, write
+from calc.core.errors import InputError
+
+INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
+
+COMMANDS = {  # each with the module that holds it as `add_…`, and what it does
+    "list": ("lookup", "names of constants, devices, models, training runs, formats and laws"),
+    "show": ("lookup", "everything about one of these, with sources"),
+    "search": ("lookup", "find any of these by words of its name, title, note or first line"),
+    "roofline": ("roofline", "what bounds some work on a device, and its best time"),
+    "eval": ("roofline", "evaluate an expression with units"),
+    "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
+    "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
+    "sweep": (
+        "simulate",
+        "train on the digits, and measure prunings and precisions of the network",
+    ),
+    "training": ("training", "what a training run made of its device, from its log"),
+    "measure": ("measure", "measure this machine's roofs, and write them as a device"),
+    "validate": ("measure", "predict some two dozen kernels from a device's roofs, and time them"),
+    "completion": ("completion", "a script by which a shell completes commands and names"),
+}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that tells mistakes in a line, and gets its options when it is first used."""
+
+    group: str | None = None
+
+    def add_options(self) -> None:
+        """The options of a command, from the module of its group."""
+        if self.group is not None:
+            group, self.group = import_module(f"calc.commands.{self.group}"), None
+            getattr(group, f"add_{self.prog.split()[-1]}")(self)
+
+    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
+        self.add_options()
+        return super().parse_known_args(*arguments, **named)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def command_parser() -> tuple[CommandParser, list[CommandParser]]:
+    """The parser of `calc`, and those of its commands, which have no options yet."""
+    parser = CommandParser(
+        prog="calc",
+        description="Numbers of machine-learning systems, with units and sources.",
+        epilog="Every command takes --json, and those that print a table --csv. In JSON a quantity"
+        ' is {"value": 3.35, "unit": "TB/s"}, with its source where it has one, and a table'
+        " is the list `rows`. A device may be the .toml file of one's own.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
+    made = []
+    for name, (group, purpose) in COMMANDS.items():
+        made.append(
+            commands.add_parser(
+                name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+            )
+        )
+        made[-1].group = group
+    return parser, made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; a user's mistake is one sentence on stderr and exit code 1."""
+    if sys.stderr is None:  # closed by the shell, as by 2>&-
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without µ gets its escape
+            stream.reconfigure(errors="backslashreplace")
+    options = argparse.Namespace()
+    try:
+        command_parser()[0].parse_args(arguments, options)
+        checked_csv_file(options)
+        lines = write(options.run(options), options)
+    except (InputError, DimensionalityError) as error:
+        return _failed(_as_typed(str(error), options))
+    except KeyboardInterrupt:
+        rows = getattr(options, "resume", None)
+        kept = f"; finished rows are kept in {rows}, and the same command goes on from there"
+        _failed(f"interrupted{kept if rows and Path(rows).is_file() else ''}")
+        return INTERRUPTED
+    if sys.stdout is None:  # as by >&-
+        return _failed("cannot write the output: it is closed")
+    try:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still to be written goes nowhere, so that Python does not fail over it at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # a pipe's reader, as `head`, has seen enough
+            return _failed(f"cannot write the output: {error.strerror}")
+    return 0
+
+
+def _failed(sentence: str) -> int:
+    print(f"calc: {sentence}", file=sys.stderr)
+    return 1
+
+
+def _as_typed(sentence: str, options: argparse.Namespace) -> str:
+    """What the library refuses, with an option for its argument, and 0 for the float of it."""
+
+    def option(argument: re.Match[str]) -> str:
+        name = argument[1]
+        return option_of(name) if name in vars(options) else argument[0]
+
+    sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs |: )", option, sentence)
+    sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
+    sentence = re.sub(r"\b(\w+)=FILE\b", lambda each: f"{option(each)} FILE", sentence)
+    return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)

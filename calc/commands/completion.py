@@ -1,0 +1,41 @@
+"""What a shell completes: `calc completion`, a script that is written once.
+
+The script is of shtab, the extra `completion`; it asks for nothing while one types.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from calc import hardware, models
+from calc.commands import command_parser
+from calc.commands.lookup import KINDS, things
+from calc.commands.output import Answer, answers
+from calc.core.errors import MissingExtraError
+
+FILES = ("log", "file", "html", "csv", "parquet", "resume")
+HELP = 'as in: source <(calc completion bash); for zsh: calc completion zsh > "${fpath[1]}/_calc"'
+
+
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "zsh", "tcsh"], help=HELP)
+    answers(parser, _completion)
+
+
+def _completion(options: argparse.Namespace) -> Answer:
+    try:
+        import shtab
+    except ImportError:
+        raise MissingExtraError("calc completion", "shtab", "completion") from None
+    names = {"device": hardware.names(), "model": models.names()}
+    names["name"] = tuple(name for kind in KINDS for name, _ in things(kind))
+    parser, commands = command_parser()
+    for command in commands:
+        command.add_options()
+        for action in command._actions:
+            if action.dest in names:
+                action.choices = names[action.dest]
+            elif action.dest in FILES:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
+    script = shtab.complete(parser, shell=options.shell)
+    return Answer({"shell": options.shell, "script": script}, script.splitlines)

@@ -1,0 +1,270 @@
+"""Looking things up: `calc list`, `calc show` and `calc search`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from importlib import import_module
+from typing import Any, get_args, get_type_hints
+
+import calc
+from calc import constants, formats, hardware, models, runs
+from calc.commands.output import Answer, answers, origins, table
+from calc.core.citations import citation
+from calc.core.errors import InputError
+from calc.core.formatting import columns
+from calc.core.records import source
+from calc.core.units import Quantity
+
+DATA: dict[str, Any] = {
+    "constants": constants,
+    "devices": hardware,
+    "models": models,
+    "runs": runs,
+    "formats": formats,
+}
+KINDS = (*DATA, "laws", "functions")
+TITLES = (
+    hardware.FIELDS
+    | hardware.PEAKS
+    | runs.TITLES
+    | {each: each.upper() for each in hardware.DTYPES}
+)
+WORD = re.compile(r"[^\W_]+")
+WEIGHTS = {"name": 4.0, "title": 3.0, "note": 1.0}  # of a word that is found there
+BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
+MOST_FOUND = 20  # lines; JSON and CSV have all
+
+
+def things(kind: str) -> Iterator[tuple[str, Any]]:
+    """All of a kind, by their names."""
+    if kind in DATA:
+        yield from ((name, DATA[kind].get(name)) for name in DATA[kind].names())
+    else:
+        yield from (calc.laws() if kind == "laws" else functions()).items()
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """The public functions beside the laws, in the modules of laws and of planning."""
+    laws = calc.laws()
+    found = {"plan": calc.plan}
+    for module in (*calc.LAW_MODULES, "planning"):
+        for name, member in inspect.getmembers(import_module(f"calc.{module}"), inspect.isfunction):
+            own = member.__module__.startswith(f"calc.{module}") and not name.startswith("_")
+            if own and f"{module}.{name}" not in laws and name not in found:
+                found[f"{module}.{name}"] = member
+    return found
+
+
+def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
+    """What a list says of a thing."""
+    told = {"kind": kind.removesuffix("s"), "name": name}
+    if isinstance(thing, Quantity):
+        assert thing.provenance is not None
+        return told | {"title": thing.provenance.title, "quantity": thing}
+    if inspect.isfunction(thing):
+        return told | {"title": (inspect.getdoc(thing) or "").split("\n")[0]}
+    return told | {"title": f"{'training of ' if kind == 'runs' else ''}{thing.name}"}
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return f"{row['quantity']}, {row['title']}" if "quantity" in row else str(row["title"])
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="?", choices=KINDS, help="all where nothing is said")
+    answers(parser, _list, table=True)
+
+
+def _list(options: argparse.Namespace) -> Answer:
+    kinds = [options.what] if options.what else KINDS
+    lists = {kind: [entry(kind, *each) for each in things(kind)] for kind in kinds}
+
+    def lines() -> list[str]:
+        texts = {
+            kind: columns([(row["name"], _line(row)) for row in rows])
+            for kind, rows in lists.items()
+        }
+        if options.what:
+            return texts[options.what]
+        parts = [[f"{kind}:", *(f"  {line}" for line in text)] for kind, text in texts.items()]
+        return "\n\n".join("\n".join(part) for part in parts).split("\n")
+
+    return Answer({"rows": [row for rows in lists.values() for row in rows]}, lines)
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="+", help='such as "hbm latency"; what has all is first')
+    answers(parser, _search, table=True)
+
+
+def _search(options: argparse.Namespace) -> Answer:
+    asked = " ".join(options.words)
+    rows = search(asked)
+    if not rows:
+        raise InputError(f"nothing is known of {asked!r}; `calc list` prints all names")
+
+    def lines() -> list[str]:
+        shown = columns([(row["name"], row["kind"], _line(row)) for row in rows[:MOST_FOUND]])
+        more = len(rows) - MOST_FOUND
+        return [*shown, f"and {more} more, which --json prints"] if more > 0 else shown
+
+    return Answer({"rows": rows}, lines)
+
+
+def search(text: str) -> list[dict[str, Any]]:
+    """What has most of these words, and of these what has them in its name, before the others.
+
+    A word that nothing has stands for those that look like it.
+    """
+    rows, words = [], []
+    for kind in KINDS:
+        for name, thing in things(kind):
+            row = entry(kind, name, thing)
+            notes = [each.note for each in origins(facts_of(kind, thing))] if kind in DATA else []
+            parts = row | {"note": " ".join(notes)}
+            rows.append(row)
+            words.append({part: set(WORD.findall(parts[part].lower())) for part in WEIGHTS})
+    vocabulary = {word for parts in words for each in parts.values() for word in each}
+    asked = [_alike(word, vocabulary) for word in WORD.findall(text.lower())]
+
+    def score(place: int, alike: Mapping[str, float]) -> float:
+        return max(
+            WEIGHTS[part] * max((alike.get(word, 0.0) for word in each), default=0.0)
+            for part, each in words[place].items()
+        )
+
+    scores = [[score(place, alike) for alike in asked] for place in range(len(rows))]
+    ranks = [
+        (each.count(0.0), -sum(each), len(words[place]["name"]), place)
+        for place, each in enumerate(scores)
+        if any(each)
+    ]
+    return [rows[place] for *_, place in sorted(ranks)]
+
+
+def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
+    """The known words that one stands for, and how well."""
+    begun = {each: BEGINNING for each in vocabulary if each.startswith(word) and len(word) > 2}
+    exact = {word: 1.0} if word in vocabulary else {}
+    near = difflib.get_close_matches(word, vocabulary, n=5, cutoff=0.75)
+    return (begun | exact) or dict.fromkeys(near, TYPO)
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="a name that `calc list` prints, such as h100, or a .toml")
+    answers(parser, _show)
+
+
+def _show(options: argparse.Namespace) -> Answer:
+    name = options.name.removeprefix("calc.")
+    found = next(
+        (_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None), None
+    )
+    found = found or _function(name)
+    if found is None:
+        kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
+        raise InputError(f"there is no {kinds} or function {options.name!r}; {_advice(name)}")
+    run = _found("runs", name) if found.facts["kind"] == "model" else None
+    if run is None:
+        return found
+    trained = _shown("runs", run)
+    return Answer(
+        {**found.facts, "run": trained.facts}, lambda: [*found.lines(), "", *trained.lines()]
+    )
+
+
+def _found(kind: str, name: str) -> Any:
+    """The thing of that name, which its kind may spell otherwise."""
+    if kind == "devices" and hardware.is_file(name):
+        return hardware.get(name)
+    key = DATA[kind].key_of(name)
+    return None if key is None else DATA[kind].get(key)
+
+
+def _advice(name: str) -> str:
+    """The nearest names, where a function is also known by its name without the module."""
+    spellings: dict[str, list[str]] = {}
+    for full in (full for kind in KINDS for full, _ in things(kind)):
+        for spelling in {full, full.split(".")[-1]}:
+            spellings.setdefault(spelling, []).append(full)
+    close = [name] if name in spellings else difflib.get_close_matches(name.lower(), spellings)
+    nearest = dict.fromkeys(full for spelling in close for full in spellings[spelling])
+    question = f"did you mean {' or '.join(nearest)}? " if nearest else ""
+    return f"{question}`calc list` prints their names"
+
+
+def _shown(kind: str, thing: Any) -> Answer:
+    """What the data say of a thing, with their sources and notes."""
+    facts = facts_of(kind, thing)
+    if kind == "constants":
+        return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
+    year = f" ({thing.year})" if hasattr(thing, "year") else ""
+    named = {each.source for each in origins(facts)} or {thing.source}
+    about = entry(kind, getattr(thing, "key", thing.name), thing)
+    lines = [f"{about['title']}{year}", *table(facts, TITLES), ""]
+    lines += [f"Source: {_cited(each)}" for each in sorted(named)]
+    lines += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
+    about |= {"year": thing.year} if year else {"source": thing.source}
+    return Answer(about | facts, lambda: lines)
+
+
+def _cited(named: str) -> str:
+    """The source of that key; a device of one's own may name one that no bibliography has."""
+    with suppress(InputError):
+        return citation(named)
+    return named
+
+
+def facts_of(kind: str, thing: Any) -> dict[str, Any]:
+    """All that the data say of a thing, and what follows at once, by names that stay."""
+    if kind == "constants":
+        return {"quantity": thing}
+    if kind == "devices":
+        rates = {name: each for name, each in thing.peaks.items() if each}
+        known = thing.publishes("memory_bandwidth")
+        ridges = {each: thing.ridge_point(each) for each in thing.dtypes} if known else {}
+        return thing.records | rates | {"ridge_point": ridges}
+    if kind == "runs":
+        return {"device": thing.device} | thing.records
+    names = [each.name for each in fields(thing)]
+    if kind == "models":
+        values = {name: getattr(thing, name) for name in names if name != "total"}
+        numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
+        counted = {"counted": thing.parameters, "published": thing.total}
+        return numbers | {"parameters": getattr(thing, "parts", {}) | counted}
+    names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
+    values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
+    return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}
+
+
+def _is_property(member: object) -> bool:
+    return isinstance(member, property)
+
+
+def _function(name: str) -> Answer | None:
+    """A law or another function: the units of its arguments, and its docstring."""
+    kind = "laws" if name in calc.laws() else "functions"
+    function = dict(things(kind)).get(name)
+    if function is None:
+        return None
+    hints: dict[str, Any] = {}
+    with suppress(NameError):  # of a type that only type checkers import: there are no units then
+        hints = get_type_hints(function, include_extras=True)
+    told = {
+        each: (*get_args(hints.get(each)), "", "")[1]
+        for each in (*inspect.signature(function).parameters, "return")
+    }
+    units = {each: unit if isinstance(unit, str) else "" for each, unit in told.items()}
+    result = units.pop("return")
+    text = inspect.getdoc(function) or ""
+    call = ", ".join(f"{each}: {unit}" if unit else each for each, unit in units.items())
+    return Answer(
+        entry(kind, name, function) | {"arguments": units, "result": result, "text": text},
+        lambda: [f"calc.{name}({call})", "", *text.splitlines()],
+    )

@@ -1,0 +1,142 @@
+"""The reader's own machine: `calc measure` and `calc validate`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from calc import hardware, measure
+from calc.commands.options import add_options
+from calc.commands.output import Answer, answers
+from calc.core.errors import InputError
+from calc.core.files import writable
+from calc.core.formatting import columns
+from calc.core.progress import ProgressBar
+from calc.core.units import Quantity
+from calc.measure.picture import roofline_lines
+
+FILE = "machine.toml"
+
+
+def add_measure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", default=FILE, help="written anew (%(default)s)")
+    add_options(parser, measure.survey)
+    parser.add_argument("--gpu", action="store_true", help="measure the GPU that torch finds")
+    answers(parser, _measure)
+
+
+def _measure(options: argparse.Namespace) -> Answer:
+    target = writable(options.file)
+    if target.suffix != ".toml":
+        raise InputError(f"a device is written as .toml; got {options.file!r}")
+    replaced = target.exists()
+    command = "calc measure --gpu" if options.gpu else f"calc measure --threads {options.threads}"
+    with ProgressBar(1, "measuring") as bar:
+        if options.gpu:
+            survey = measure.gpu_survey(bar.update)
+        else:
+            survey = measure.survey(options.threads, bar.update)
+    device = measure.save(survey, target, command)
+    best = max(device.dtypes, key=lambda each: float(device.peak(each).m_as("FLOP/s")))
+    facts = {
+        "file": str(target),
+        "name": device.name,
+        "bandwidths": survey.bandwidths,
+        "peaks": survey.peaks,
+        "latencies": survey.latencies,
+        "working_sets": survey.working_sets,
+        "ridge_point": {each: device.ridge_point(each) for each in device.dtypes},
+    }
+    written = f"written to {target}{', over what it held' if replaced else ''}"
+    work = '--flops "1 GFLOP" --bytes "1 GB"'
+    return Answer(
+        facts,
+        lambda: [
+            *_survey_lines(survey, device, best),
+            f"{written}; `calc roofline {target} {work} --dtype {best}` reads it, and in Python",
+            f'import calc; device = calc.hardware.get("{target}")',
+        ],
+    )
+
+
+def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: str) -> list[str]:
+    """Medians and spreads, where the caches end, and the picture with the ridge points."""
+    sizes = {
+        f"{Quantity(size / 1024, 'KiB'):.0f}": each for size, each in survey.working_sets.items()
+    }
+    tables = {
+        "bandwidth": survey.bandwidths,
+        "peak": survey.peaks,
+        "latency": survey.latencies,
+        "working set": sizes,
+    }
+    rows = [
+        (f"{kind}, {name}", f"{each.value:.4g}", f"± {each.spread:.1%}")
+        for kind, table in tables.items()
+        for name, each in table.items()
+    ]
+    ridges = [
+        (f"ridge point, {each.upper()}", f"{device.ridge_point(each):.3g}")
+        for each in device.dtypes
+    ]
+    ridges.append(("of an H100, FP16", f"{hardware.H100.ridge_point('fp16'):.3g}"))
+    return [
+        f"{device.name}; medians, and the range of the middle half of the repeats",
+        *columns(rows),
+        "",
+        *roofline_lines(device, best),
+        "",
+        *columns(ridges),
+    ]
+
+
+def add_validate(parser: argparse.ArgumentParser) -> None:
+    help_ = "a .toml that `calc measure` wrote, or another of one core (%(default)s)"
+    parser.add_argument("device", nargs="?", default=FILE, help=help_)
+    answers(parser, _validate, table=True)
+
+
+def _validate(options: argparse.Namespace) -> Answer:
+    device = hardware.get(options.device)
+    measured = device.measurement
+    if measured and (measured.get("threads") != 1 or "gpu" in measured.get("machine", {})):
+        raise InputError(
+            f"{options.device} is not of one core, which the kernels run on; make one by"
+            f" `calc measure --threads 1`"
+        )
+    with ProgressBar(1, "validating") as bar:
+        kernels = measure.suite(measure.this_machine().beyond_caches)
+        compared = measure.validate(kernels, device, bar.update)
+    rows: list[dict[str, Any]] = [
+        {
+            "kernel": each.name,
+            "dtype": each.dtype,
+            "predicted": each.predicted,
+            "measured": each.measured.value if each.measured else None,
+            "ratio": each.ratio,
+        }
+        for each in compared
+    ]
+
+    def lines() -> list[str]:
+        cells = [("kernel", "format", "predicted", "measured", "ratio")]
+        for each in compared:
+            clock = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
+            ratio = f"{each.ratio:.2f}" if each.measured else "–"
+            cells.append(
+                (each.name, each.dtype.upper(), f"{each.predicted.to('ms'):.3g}", clock, ratio)
+            )
+        return [*columns(cells), "", _verdict([each for each in compared if each.measured])]
+
+    return Answer({"rows": rows}, lines)
+
+
+def _verdict(steady: list[measure.Comparison]) -> str:
+    if not steady:
+        return "every kernel was too noisy; try again while nothing runs"
+    worst = max(steady, key=lambda each: measure.error(each.ratio))
+    return (
+        f"half of {len(steady)} kernels are within"
+        f" {measure.median_error([each.ratio for each in steady]):.0%} of the roofline;"
+        f" the worst is {worst.name}, at {worst.ratio:.3g} times its time"
+    )

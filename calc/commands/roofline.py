@@ -1,0 +1,101 @@
+"""A piece of work on a device, `calc roofline`, and arithmetic with units, `calc eval`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from typing import Any
+
+from calc import hardware, roofline
+from calc.commands.options import option_of
+from calc.commands.output import Answer, answers, table
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
+
+
+def add_roofline(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("device", help="a name that `calc list` prints, such as h100, or a .toml")
+    for name, unit, example in (("operations", "FLOP", "137 GFLOP"), ("traffic", "byte", "100 MB")):
+        help_ = f'{name}: "{example}", or a bare number in {unit}'
+        parser.add_argument(option_of(name), dest=name, required=True, help=help_)
+    parser.add_argument(
+        "--dtype", default="fp16", help="data type of the matrix units (default: %(default)s)"
+    )
+    answers(parser, _roofline)
+
+
+def _roofline(options: argparse.Namespace) -> Answer:
+    device = hardware.get(options.device)
+    operations = _amount("operations", options.operations, "FLOP")
+    traffic = _amount("traffic", options.traffic, "byte")
+    peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
+    ridge, dtype = device.ridge_point(options.dtype), hardware.dtype_of(options.dtype)
+    step = traffic, bandwidth, operations, peak
+    facts: dict[str, Any] = {
+        "device": device.key,
+        "dtype": dtype,
+        "peak": peak,
+        "memory_bandwidth": bandwidth,
+        "operations": operations,
+        "traffic": traffic,
+        "arithmetic_intensity": None,
+        "ridge_point": ridge,
+        "bound": None,
+        "attainable": None,
+        "utilization": None,
+        "time": {
+            "perfect_overlap": roofline.execution_time_overlapped(*step),
+            "no_overlap": roofline.execution_time(*step),
+        },
+    }
+    if traffic.magnitude:
+        intensity = roofline.arithmetic_intensity(operations, traffic).to(ridge.units)
+        facts |= {
+            "arithmetic_intensity": intensity,
+            "bound": str(roofline.bound(peak, bandwidth, intensity)),
+            "attainable": roofline.attainable(peak, bandwidth, intensity).to(peak.units),
+            "utilization": roofline.utilization(peak, bandwidth, intensity).to("%"),
+        }
+
+    def lines() -> list[str]:
+        told = {
+            "device": f"{device.name}, {dtype.upper()}: {peak}, {bandwidth}",
+            "arithmetic_intensity": facts["arithmetic_intensity"]
+            or "none, since no bytes are moved",
+            "ridge_point": ridge,
+        }
+        if traffic.magnitude:
+            share = f"({facts['utilization']} of the dense peak)"
+            told |= {"bound by": facts["bound"], "attainable": f"{facts['attainable']} {share}"}
+        return table(told | {"time": facts["time"]})
+
+    return Answer(facts, lines)
+
+
+def _amount(name: str, text: str, unit: str) -> Quantity:
+    """The option names its unit, so a bare number will do there; 50% or GB/MB is none."""
+    given = quantity(text)
+    if not given.unitless:
+        return given
+    if re.search(r"%|[^\W\d_eE]", text):
+        raise InputError(f"{name} needs a quantity in {unit}, or a bare number; got {text!r}")
+    return quantity(given.magnitude, unit)
+
+
+def add_eval(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", help='such as "10 GB / 2 GB/s"')
+    parser.add_argument("--to", metavar="UNIT", help="print the result in this unit")
+    answers(parser, _eval)
+
+
+def _eval(options: argparse.Namespace) -> Answer:
+    result = quantity(options.expression)
+    if options.to is not None:
+        if not options.to.strip():
+            raise InputError("--to needs a unit, as in --to GB; 1 is that of a pure number")
+        converted = result.to(options.to)
+        if not math.isfinite(converted.magnitude):
+            raise InputError(f"{result} is too large for a floating-point number of {options.to}")
+        result = converted
+    return Answer({"expression": options.expression, "quantity": result}, lambda: [str(result)])

@@ -1,0 +1,38 @@
+"""What a training run made of its device: `calc training`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from calc.codesign import dashboard_text, read_run, write_dashboard
+from calc.commands.output import Answer, answers
+from calc.core.errors import InputError
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", help="a file that calc.codesign.RunLog wrote")
+    parser.add_argument("--html", metavar="FILE", help="write it there as a page, with drawings")
+    answers(parser, _training)
+
+
+def _training(options: argparse.Namespace) -> Answer:
+    run = read_run(options.log)
+    if options.html is not None:
+        page = Path(options.html)
+        if page.exists() and page.samefile(options.log):
+            raise InputError(f"--html would overwrite the log itself, {options.log}")
+        write_dashboard(run, page)
+    names = (
+        "title",
+        "device",
+        "peak",
+        "bandwidth",
+        "seconds",
+        "rate",
+        "mfu",
+        "traffic_rate",
+        "intensity",
+        "steps",
+    )
+    return Answer({name: getattr(run, name) for name in names}, lambda: dashboard_text(run))

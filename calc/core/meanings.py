@@ -1,0 +1,28 @@
+"""What the argument of a law is, in words: `data/arguments.toml`, read when somebody asks."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from calc.core.records import DATA, read_toml
+
+SHARED = "shared"
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """The words, by the law or the module that they hold for."""
+    return read_toml(DATA / "arguments.toml")
+
+
+def meaning(law: str, argument: str) -> str:
+    """What an argument is in its law, or else in the laws of its module, or else in all.
+
+    >>> meaning("energy.energy_of_run", "time"), meaning("training.mfu", "time")
+    ('how long it draws it', 'time of the whole training')
+    """
+    places = (law, law.partition(".")[0], SHARED)
+    return next(
+        (words[argument] for each in places if argument in (words := tables().get(each, {}))), ""
+    )

@@ -1,0 +1,39 @@
+"""Names as people write them: one key for all spellings, and for a wrong one the names near it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calc.core.errors import InputError, abbreviated, did_you_mean
+
+SEPARATORS = str.maketrans("-_.", "   ")
+
+
+def spellings(names: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Of keys and what else each is called: every spelling, squeezed, with its key."""
+    return {squeezed(each): key for key, others in names.items() for each in (key, *others)}
+
+
+def squeezed(name: Any) -> str:
+    """A name without what people write in different ways: case, spaces, "-", "_" and ".".
+
+    >>> squeezed("Llama_3.1 8B")
+    'llama318b'
+    """
+    return "".join(str(name).lower().translate(SEPARATORS).split())
+
+
+def resolve(what: str, given: Any, known: Mapping[str, str], listing: str = "") -> str:
+    """The key that a spelling stands for; one of none is refused with those that are near.
+
+    >>> resolve("device", "H-100", spellings({"h100": ["NVIDIA H100"], "t4": []}))
+    'h100'
+    """
+    key = known.get(squeezed(given)) if isinstance(given, str) else None
+    if key is None:
+        keys = list(dict.fromkeys(known.values()))
+        near = did_you_mean(given.lower(), keys) if isinstance(given, str) else ""
+        listing = listing or f"there are {', '.join(keys)}"
+        raise InputError(f"there is no {what} {abbreviated(given)}; {near}{listing}")
+    return key

@@ -1,0 +1,26 @@
+"""What a module shows: `dir()` and `from … import *` give what it defines, not what it imports."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The functions and classes that a module defines for its callers; a package lists them."""
+    listed: list[str] | None = vars(module).get("__all__")
+    return listed or [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
+
+
+class Package(ModuleType):
+    """A package each of whose modules, as soon as it is imported, shows its public names alone."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and "__dir__" not in vars(value):
+            names = public_names(value)
+            vars(value).update(__all__=names, __dir__=lambda: names)
+        super().__setattr__(name, value)

@@ -1,0 +1,96 @@
+"""What all number formats share: a key, a size, rounding, and how values and codes come and go."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from pint.facets.plain import PlainQuantity
+
+from calc.core.arguments import as_array
+from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.units import Quantity, as_float_or_array, quantity
+
+
+class Coded:
+    """What follows for every format from its `name`, its `bits`, `encode` and `decode`."""
+
+    @property
+    def key(self: Any) -> str:
+        """Its name in small letters, as data files, options and rows of tables have it.
+
+        >>> from calc.formats import FP8_E4M3
+        >>> FP8_E4M3.key, FP8_E4M3.name
+        ('fp8-e4m3', 'FP8 E4M3')
+        """
+        return str(self.name.lower().replace(" ", "-"))
+
+    @property
+    def size(self: Any) -> Quantity:
+        """What one value takes in memory, of a block its share of the scale included."""
+        return quantity(self.bits, "bit").to("byte")
+
+    def round(self: Any, values: Any) -> Any:
+        """The nearest numbers of the format, as `encode` finds them.
+
+        >>> from calc.formats import FP4_E2M1
+        >>> FP4_E2M1.round([0.2, 0.3, 2.4, 100])
+        array([0. , 0.5, 2. , 6. ])
+        """
+        return self.decode(self.encode(values))
+
+
+def check_width(name: str, given: Any, low: int, high: int) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or not low <= given <= high:
+        raise InputError(
+            f"{name} must be a whole number from {low} to {high}; got {abbreviated(given)}"
+        )
+
+
+def needed_numpy() -> ModuleType:
+    try:
+        import numpy
+    except ImportError:
+        raise NumpyNeededError(
+            "a number format rounds, encodes and decodes with numpy, which is not installed"
+        ) from None
+    return numpy
+
+
+def numbers(values: Any) -> tuple[ModuleType, Any]:
+    """Values as an array of floats, of no dimension for a single one."""
+    numpy = needed_numpy()
+    if isinstance(values, PlainQuantity):
+        raise InputError(
+            f"a number format holds bare numbers; got {values}: give its magnitude in a unit,"
+            f' as .m_as("{values.units}") does'
+        )
+    return numpy, numpy.asarray(as_float_or_array(values))
+
+
+def read_codes(form: Any, given: Any) -> tuple[ModuleType, Any]:
+    """Codes as an array of unsigned integers, within the width of their format."""
+    numpy = needed_numpy()
+    refusal = InputError(
+        f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1};"
+        f" got {abbreviated(given)}"
+    )
+    if isinstance(given, PlainQuantity):
+        raise refusal
+    codes = as_array(f"codes of {form.name}", given)
+    if codes.size == 0:
+        return numpy, codes.astype(numpy.uint64)
+    if codes.dtype.kind not in "iu" or codes.min() < 0 or int(codes.max()) >= 2**form.bits:
+        raise refusal
+    return numpy, codes.astype(numpy.uint64)
+
+
+def codes_out(numpy: ModuleType, given: Any, code: Any, bits: int) -> Any:
+    """Codes in the narrowest unsigned type that holds them; of a single value, an int."""
+    width = next(width for width in (8, 16, 32, 64) if width >= bits)
+    return code.astype(f"uint{width}") if given.ndim else int(code)
+
+
+def like(given: Any, result: Any) -> Any:
+    """The result as an array, or as a float where a single number was given."""
+    return result if given.ndim else float(result)

@@ -1,0 +1,139 @@
+"""What would make a plan another one: a sentence each, planned as the plan itself was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from calc import formats
+from calc.core.elementwise import largest, smallest
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
+from calc.planning import time
+from calc.planning.capacity import (
+    cache_memory,
+    device_counts,
+    linked_counts,
+    most_sequences,
+    on_fewest_devices,
+    with_devices,
+)
+from calc.planning.estimate import Estimate
+from calc.planning.report import memory_text
+from calc.planning.setup import Setup
+
+SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
+MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one
+ONCE_LINKED = 'once link (--link "32 GB/s") gives the bandwidth between them, which the data lack'
+E = TypeVar("E", bound=Estimate)
+
+
+def changes(plan: Estimate) -> Iterator[str]:
+    """Of a plan that fits: its batch, its devices, its weights."""
+    yield _where_another_roof_binds(plan)
+    most, count = plan.largest_batch.magnitude, plan.devices.magnitude
+    if most > plan.batch.magnitude:
+        full = with_batch(plan, most)
+        yield (
+            f"Batch {most:.0f}, the largest that fits, writes"
+            f" {_ratio(full.throughput.lower, plan.throughput.lower)} times as many tokens a second"
+            f" and takes {_ratio(full.answer_time.upper, plan.answer_time.upper)} times as long for"
+            " an answer."
+        )
+    counts = linked_counts(plan)
+    place = counts.index(int(count))
+    for number in (*counts[max(place - 1, 0) : place], *counts[place + 1 : place + 2]):
+        other = with_devices(plan, number)
+        if other.fits:
+            longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
+            paid = _ratio(_device_time(other), _device_time(plan))
+            yield f"{_devices(number)}: {longer} times the time per token, {paid} the device time."
+    for form in SMALLER_WEIGHTS:
+        if form.size < plan.weight_size:
+            small = replace(plan, weights=form.key)
+            fewest = on_fewest_devices(small).devices.magnitude
+            longer = _ratio(small.time_per_token.upper, plan.time_per_token.upper)
+            fewer = f", and fit on {_devices(fewest)}" if fewest < count else ""
+            yield f"{form.name} weights: {longer} times the time per token{fewer}."
+
+
+def ways_to_fit(setup: Setup) -> Iterator[str]:
+    """Of a point that does not fit: devices, batch, weights."""
+
+    def fits(changed: Setup) -> bool:
+        return bool(changed.batch.magnitude <= most_sequences(changed).magnitude)
+
+    counts = device_counts(setup.model)
+    enough = next((count for count in counts if fits(with_devices(setup, count))), None)
+    if enough is None:
+        yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
+    else:
+        yield f"It fits on {_devices(enough)}{f', {ONCE_LINKED}' if setup.link is None else ''}."
+    if fewer := most_sequences(setup).magnitude:
+        yield f"Batch {fewer:.0f} fits."
+    for form in SMALLER_WEIGHTS:
+        if fits(replace(setup, weights=form.key)):
+            yield f"With {form.name} weights it fits on {_devices(setup.devices.magnitude)}."
+            return
+
+
+def checked_to_fit(plan: E) -> E:
+    """The plan, unless none of its points fits: then the smallest of them is refused."""
+    if getattr(plan.fits, "any", lambda: plan.fits)():
+        return plan
+    least = replace(
+        plan,
+        devices=quantity(largest(plan.devices), ""),
+        batch=quantity(smallest(plan.batch), ""),
+        prompt=quantity(smallest(plan.prompt), ""),
+        generated=quantity(smallest(plan.generated), ""),
+    )
+    room = plan.device.memory_capacity
+    raise InputError(
+        f"{plan.model.name} does not fit on {least.devices} {plan.device.name}: weights take"
+        f" {memory_text(plan.model_memory, room)}, keys and values"
+        f" {memory_text(cache_memory(least), room)} at batch {least.batch}, and there is"
+        f" {memory_text(room * least.devices, room)}. {' '.join(ways_to_fit(least))}"
+    )
+
+
+def with_batch(plan: E, batch: float) -> E:
+    return replace(plan, batch=quantity(float(batch), ""))
+
+
+def _where_another_roof_binds(plan: Estimate) -> str:
+    """From which batch on, or up to which, another roof sets the time of a token."""
+
+    def bound(batch: int) -> str:
+        return str(time.decode(with_batch(plan, batch)).bound)
+
+    now, last = str(plan.writing.bound), bound(MOST_SEQUENCES)
+    if bound(1) == last == now:
+        return f"At this length {now} binds each token, whatever the batch."
+    few, many = 1, MOST_SEQUENCES
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if bound(middle) == last else (middle, many)
+    if now == last:
+        return f"Below batch {many}, {bound(few)} binds each token."
+    most = int(plan.largest_batch.magnitude)
+    if many <= most:
+        return f"From batch {many} on, {last} binds each token."
+    count = plan.devices.magnitude
+    hold = f"{_devices(count)} {'hold' if count > 1 else 'holds'} {most} sequences"
+    return f"From batch {many} on, {last} would bind each token, but {hold}."
+
+
+def _device_time(plan: Estimate) -> Quantity:
+    """Of all devices for a token."""
+    device_time: Quantity = plan.devices / plan.throughput.lower
+    return device_time
+
+
+def _ratio(new: Quantity, old: Quantity) -> str:
+    return f"{(new / old).m_as(''):.3g}"
+
+
+def _devices(count: float) -> str:
+    return "1 device" if count == 1 else f"{count:.0f} devices"

@@ -1,0 +1,106 @@
+"""What fits: the sequences that devices hold, and the devices that a batch needs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from calc import inference
+from calc.core.elementwise import largest, maximum, where
+from calc.core.errors import InputError
+from calc.core.units import Quantity, quantity
+from calc.models import Transformer
+from calc.models.architecture import check_transformer
+from calc.parallelism import Layout
+from calc.planning.setup import A_TOKEN, Setup
+
+S = TypeVar("S", bound=Setup)
+
+
+def device_counts(model: Transformer) -> tuple[int, ...]:
+    """The numbers of devices that a model can be cut for, each with as many of its heads.
+
+    >>> from calc import models
+    >>> device_counts(models.get("llama-3-70b"))
+    (1, 2, 4, 8, 16, 32, 64)
+    """
+    check_transformer(model)
+    counts = []
+    for count in range(1, int(model.heads.magnitude) + 1):
+        with suppress(InputError):
+            Layout(tensor=count).check(model)
+            counts.append(count)
+    return tuple(counts)
+
+
+def linked_counts(setup: Setup) -> tuple[int, ...]:
+    """Those of them that the devices' link allows."""
+    return device_counts(setup.model) if setup.link is not None else (1,)
+
+
+def with_devices(setup: S, count: Any) -> S:
+    return replace(setup, devices=quantity(count, ""))
+
+
+def copies(setup: Setup) -> Any:
+    """How many times a cache is held: devices beyond the heads of keys and values hold it again.
+
+    Latent attention has no heads to divide its cache by, so that each device holds all of it.
+    """
+    heads = setup.model.kv_heads.magnitude if setup.model.kv_latent is None else 1.0
+    return maximum(setup.devices.magnitude / heads, 1.0)
+
+
+def cache_memory(setup: Setup) -> Quantity:
+    """The keys and values of the batch at full length, on all devices together."""
+    memory: Quantity = setup.cache_per_token * copies(setup) * setup.context * A_TOKEN * setup.batch
+    return memory.to("byte")
+
+
+def most_sequences(setup: Setup) -> Quantity:
+    """The largest batch that its devices hold."""
+    most: Quantity = inference.sequences_that_fit(
+        setup.device.memory_capacity * setup.devices,
+        setup.model_memory,
+        setup.context * A_TOKEN,
+        setup.cache_per_token * copies(setup),
+    )
+    return most
+
+
+def on_fewest_devices(setup: S) -> S:
+    """The setup on the smallest number of devices that holds its batch, or on the largest."""
+    *fewer, most = linked_counts(setup)
+    devices: Any = float(most)
+    for count in reversed(fewer):
+        enough = setup.batch.magnitude <= most_sequences(with_devices(setup, count)).magnitude
+        devices = where(enough, float(count), devices)
+    return with_devices(setup, devices)
+
+
+def check_devices(setup: Setup) -> None:
+    """Refuse a number of devices that the model cannot be cut for, and several without a link."""
+    if setup.link is None and largest(setup.devices) > 1:
+        raise InputError(
+            f"the data have no link of {setup.device.name} to others: give its bandwidth each way,"
+            ' link (--link "32 GB/s")'
+        )
+    counts = device_counts(setup.model)
+    for count in _different(setup.devices):
+        if count not in counts:
+            *others, last = counts
+            heads, groups = setup.model.heads.magnitude, setup.model.kv_heads.magnitude
+            raise InputError(
+                f"{count:g} devices cannot share the heads of {setup.model.name} evenly,"
+                f" {heads:g} of queries and {groups:g} of keys and values: take"
+                f" {', '.join(map(str, others))} or {last}"
+            )
+
+
+def _different(counts: Quantity) -> list[float]:
+    if not counts.ndim:
+        return [counts.magnitude]
+    import numpy
+
+    return list(numpy.unique(counts.magnitude))

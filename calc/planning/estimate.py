@@ -1,0 +1,136 @@
+"""What serving takes: memory, times, rates, cost and energy of a setup, each between two bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from calc import cost, inference
+from calc.core.elementwise import choose, where
+from calc.core.units import Quantity, from_parts
+from calc.planning import capacity, time
+from calc.planning.setup import A_TOKEN, Setup
+from calc.roofline import StepTime
+
+TOO_SMALL = "memory capacity"
+
+
+class Bounds(NamedTuple):
+    """What a quantity is at least and at most, while each part runs at its full rate."""
+
+    lower: Quantity
+    """At least; converted as any quantity, `plan.throughput.lower.m_as("token/s")`."""
+    upper: Quantity
+    """At most."""
+
+
+class Estimate(Setup):
+    """A setup and what follows from it: memory of each device, times of passes, rates and costs."""
+
+    @cached_property
+    def weight_memory(self) -> Quantity:
+        """The weights that each device holds."""
+        memory: Quantity = self.model_memory / self.devices
+        return memory
+
+    @cached_property
+    def cache_memory(self) -> Quantity:
+        """The keys and values that each device holds."""
+        memory: Quantity = capacity.cache_memory(self) / self.devices
+        return memory
+
+    @cached_property
+    def largest_batch(self) -> Quantity:
+        """The sequences that the devices hold."""
+        return capacity.most_sequences(self)
+
+    @cached_property
+    def reading(self) -> StepTime:
+        """The pass for the prompts, part by part, whether or not the batch fits."""
+        return time.prefill(self)
+
+    @cached_property
+    def writing(self) -> StepTime:
+        """The pass for a token of each sequence, part by part, whether or not the batch fits."""
+        return time.decode(self)
+
+    @cached_property
+    def fits(self) -> Any:
+        """Whether the devices hold the weights and the caches of the batch at full length."""
+        return self.batch.magnitude <= self.largest_batch.magnitude
+
+    @property
+    def memory(self) -> Quantity:
+        """What each device holds: its weights and its caches."""
+        held: Quantity = self.weight_memory + self.cache_memory
+        return held
+
+    @property
+    def time_to_first_token(self) -> Bounds:
+        """Time of the pass that reads all prompts of the batch."""
+        return self._if_it_fits(Bounds(self.reading.lower, self.reading.upper))
+
+    @property
+    def time_per_token(self) -> Bounds:
+        """Time of the pass that writes the next token of each sequence, the mean of an answer."""
+        return self._if_it_fits(Bounds(self.writing.lower, self.writing.upper))
+
+    @property
+    def answer_time(self) -> Bounds:
+        """Time from the start to the last token."""
+        return self._if_it_fits(self._answer)
+
+    @property
+    def throughput(self) -> Bounds:
+        """Tokens that all sequences together write in a second, the reading of prompts included."""
+        return self._if_it_fits(self._rate)
+
+    @property
+    def cost_per_token(self) -> Bounds | None:
+        """Cost of a token that is written, devices always busy; None where no price was given."""
+        if self.price is None:
+            return None
+        return self._for_a_token(cost.cost_per_token, self.price, "USD/Mtoken")
+
+    @property
+    def energy_per_token(self) -> Bounds | None:
+        """Energy of a token that is written; None where the device's power is unpublished."""
+        if not self.device.publishes("tdp"):
+            return None
+        return self._for_a_token(cost.energy_per_token, self.device.tdp, "J/token")
+
+    @property
+    def binds(self) -> Any:
+        """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
+        words = (*self.writing.parts, TOO_SMALL)
+        return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
+
+    @cached_property
+    def _answer(self) -> Bounds:
+        first, each, count = self.reading, self.writing, self.generated
+        return Bounds(
+            inference.answer_time(first.lower, count, each.lower),
+            inference.answer_time(first.upper, count, each.upper),
+        )
+
+    @cached_property
+    def _rate(self) -> Bounds:
+        written = self.generated * A_TOKEN
+        return Bounds(
+            inference.tokens_per_second(self.batch, self._answer.upper, written),
+            inference.tokens_per_second(self.batch, self._answer.lower, written),
+        )
+
+    def _for_a_token(self, law: Callable[..., Any], rate: Quantity, unit: str) -> Bounds:
+        """The price or the power of all devices, spread over what they write."""
+        least = law(self.devices, rate, self._rate.upper).to(unit)
+        most = law(self.devices, rate, self._rate.lower).to(unit)
+        return self._if_it_fits(Bounds(least, most))
+
+    def _if_it_fits(self, bounds: Bounds) -> Bounds:
+        lower, upper = (
+            from_parts(where(self.fits, each.magnitude, math.nan), each._units) for each in bounds
+        )
+        return Bounds(lower, upper)

@@ -1,0 +1,198 @@
+"""A plan as people read it: the table of its parts or of its points, and what it assumes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from calc import formats
+from calc.core.elementwise import largest
+from calc.core.errors import InputError
+from calc.core.formatting import columns, html_table
+from calc.core.units import Quantity, quantity
+from calc.hardware import dtype_of
+from calc.planning.estimate import Bounds, Estimate
+from calc.planning.setup import is_array
+
+MOST_ROWS = 100
+COUNTS = ("devices", "batch", "prompt", "generated")
+RANGES = {  # what lies between bounds: its title in a table, and its unit
+    "time_to_first_token": ("first token", "ms"),
+    "time_per_token": ("each token", "ms"),
+    "answer_time": ("whole answer", "s"),
+    "throughput": ("written", "token/s"),
+    "cost_per_token": ("cost", "USD/Mtoken"),
+    "energy_per_token": ("energy", "J/token"),
+}
+RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
+
+
+def table(plan: Estimate) -> str:
+    """The parts of one point, or a line for each point of an array."""
+    above, rows = _rows(plan)
+    return "\n".join([*above, *columns(rows)])
+
+
+def html(plan: Estimate) -> str:
+    """The same for a notebook."""
+    return html_table(*_rows(plan))
+
+
+def _rows(plan: Estimate) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    return _rows_of_points([plan]) if is_array(plan.fits) else (title(plan), _rows_of_parts(plan))
+
+
+def title(plan: Estimate) -> tuple[str, str]:
+    return (
+        f"{plan.model.name} on {plan.devices} {plan.device.name}",
+        f"batch {plan.batch}, {plan.prompt} tokens read and {plan.generated} written",
+    )
+
+
+def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
+    capacity = plan.device.memory_capacity
+    memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
+    verdict = "fits" if plan.fits else "does not fit"
+    rows: list[tuple[str, ...]] = [
+        ("", "at least", "at most", "what binds"),
+        ("memory of each", memory, "", verdict),
+        ("  weights", memory_text(plan.weight_memory, capacity), "", ""),
+        ("  keys and values", memory_text(plan.cache_memory, capacity), "", ""),
+        ("batch that fits", "", str(plan.largest_batch), ""),
+    ]
+    if plan.fits:
+        rows += [
+            ("first token", *map(str, plan.time_to_first_token), plan.reading.bound),
+            ("each token", *map(str, plan.time_per_token), plan.writing.bound),
+            ("whole answer", *map(str, plan.answer_time), ""),
+            ("written by all", *map(str, plan.throughput), ""),
+        ]
+        if plan.cost_per_token is not None:
+            rows.append(("cost", *map(str, plan.cost_per_token), ""))
+        if plan.energy_per_token is not None:
+            rows.append(("energy", *map(str, plan.energy_per_token), ""))
+    return rows
+
+
+def points(plan: Estimate) -> list[dict[str, Any]]:
+    """Each point of a plan: what was asked, and what it takes, by the names that a plan has."""
+    values = {name: getattr(plan, name) for name in (*COUNTS, *RESULTS)}
+    named = {"model": plan.model.key, "device": plan.device.key}
+    if not is_array(plan.fits):
+        return [named | values]
+    import numpy
+
+    def at(value: Any, index: tuple[int, ...]) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Bounds):
+            return Bounds(*(at(each, index) for each in value))
+        if isinstance(value, Quantity):
+            return quantity(at(value.magnitude, index), str(value.units))
+        return numpy.broadcast_to(value, plan.fits.shape)[index].item()
+
+    return [
+        named | {name: at(value, index) for name, value in values.items()}
+        for index in numpy.ndindex(plan.fits.shape)
+    ]
+
+
+def rows_of_points(plans: Sequence[Estimate]) -> list[str]:
+    """A line for each point of plans for one model, under what is the same for all."""
+    above, rows = _rows_of_points(plans)
+    return [*above, *columns(rows)]
+
+
+def _rows_of_points(plans: Sequence[Estimate]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    count = sum(getattr(plan.fits, "size", 1) for plan in plans)
+    if count > MOST_ROWS:
+        raise InputError(
+            f"a table of a plan has up to {MOST_ROWS} rows, and this one has {count}"
+            " points: read its fields, or plan fewer"
+        )
+    rows = [point for plan in plans for point in points(plan)]
+    device, unit = plans[0].device, str(plans[0].device.memory_capacity.units)
+    columns_: dict[str, list[str]] = {}
+    if len(plans) > 1:
+        columns_["device"] = [point["device"] for point in rows]
+    same = []
+    for name in COUNTS:
+        counts = [str(point[name]) for point in rows]
+        if len({*counts}) > 1:
+            columns_[name] = counts
+        else:
+            same.append(f"{name} {counts[0]}")
+    columns_[f"each holds ({unit})"] = [f"{point['memory'].m_as(unit):.3g}" for point in rows]
+    for name, (title, unit) in RANGES.items():
+        if any(point[name] for point in rows):
+            columns_[f"{title} ({unit})"] = [_range(point[name], unit) for point in rows]
+    columns_["what binds"] = [point["binds"] for point in rows]
+    title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
+    heading = f"{title}: {', '.join(same)}" if same else title
+    return [heading], [tuple(columns_), *zip(*columns_.values(), strict=True)]
+
+
+def memory_text(amount: Quantity, capacity: Quantity) -> str:
+    """An amount of memory by its size, in binary units where the capacity is."""
+    if "iB" not in str(capacity.units):
+        return str(amount.to("byte"))
+    size = amount.m_as("byte")
+    return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
+
+
+def _range(bounds: Bounds | None, unit: str) -> str:
+    if bounds is None or math.isnan(bounds.lower.magnitude):
+        return "–"
+    return " – ".join(str(quantity(each.m_as(unit), "")) for each in bounds)
+
+
+def assumptions(plan: Estimate) -> Iterator[str]:
+    model, device = plan.model, plan.device
+    rates = (device.memory_bandwidth, device.peak(plan.dtype))
+    origins = [rate.provenance for rate in rates if rate.provenance is not None]
+    measured = any(each.kind == "measured" for each in origins)
+    yield (
+        f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
+        f" with weights in {formats.printed(plan.weights)} and keys and values in"
+        f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
+    )
+    yield (
+        f"Every rate of the device is the {'measured' if measured else 'published'} one: the lower"
+        " bound lets all parts overlap, the upper bound lets none; launches, queues and kernels"
+        " below these rates come on top."
+    )
+    yield (
+        "The batch is read together and written together; memory holds each sequence at its full"
+        " length, and beside weights and caches nothing."
+    )
+    yield (
+        "Rate, cost and energy are those of written tokens, and the reading of prompts is in them."
+    )
+    if largest(plan.devices) > 1:
+        yield (
+            "Each matrix is cut into a slice for each device; they add up their results twice a"
+            f" layer in rings of {plan.link} each way, two bytes a number, and messages have no"
+            " latency."
+        )
+        if model.kv_latent is not None:
+            yield f"Each device holds the whole cache of {model.name}, whose latents have no heads."
+        elif largest(plan.devices) > model.kv_heads.magnitude:
+            yield (
+                f"{model.name} has {model.kv_heads} heads of keys and values: devices beyond these"
+                " hold copies, and their memory and time are counted."
+            )
+    if plan.price is None:
+        yield "No price of a device was given, so that cost is left out."
+    else:
+        yield f"A device costs {plan.price}, as given, and always has work."
+    if plan.energy_per_token is None:
+        yield f"The power of {device.name} is unpublished, so that energy is left out."
+    else:
+        yield f"Each device draws its {device.tdp} all the time; hosts and cooling come on top."
+    for origin in origins:
+        if origin.kind == "estimate":
+            yield f"{origin.title} is an estimate."
+    yield from (f"{model.name}: {note}." for note in model.notes)
+    if model.context.provenance is not None and "window" in model.context.provenance.note:
+        yield f"{model.name}: {model.context.provenance.note}"

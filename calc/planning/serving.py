@@ -1,0 +1,120 @@
+"""`plan`: the answer to a setup in numbers and words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from calc.core.errors import InputError
+from calc.core.law import AT_LEAST_ONE
+from calc.core.units import QuantityLike
+from calc.hardware import Accelerator
+from calc.models import Transformer
+from calc.planning import advice, report
+from calc.planning.capacity import check_devices, on_fewest_devices
+from calc.planning.estimate import Estimate
+from calc.planning.setup import is_array
+
+
+class Plan(Estimate):
+    """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
+
+    `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
+    `energy_per_token` are `Bounds`, with `.lower` and `.upper`. Between those of a time, memory,
+    arithmetic and links overlap perfectly, or follow one another. `reading` and `writing` are the
+    passes for the prompt and for a token, part by part; they do not ask whether the batch fits,
+    and all else does. `print` shows the table.
+    """
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers stand on, a sentence each."""
+        return tuple(report.assumptions(self))
+
+    @property
+    def what_would_change(self) -> tuple[str, ...]:
+        """What would make this another answer, a sentence each, planned as the answer was."""
+        if is_array(self.fits):
+            raise InputError(
+                f"what would change is told of one point, and this plan has {self.fits.size}:"
+                " plan the one that is meant"
+            )
+        return tuple(advice.changes(self) if self.fits else advice.ways_to_fit(self))
+
+    def table(self) -> str:
+        """The plan as lines of text, or a line for each point of an array.
+
+        >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
+        Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
+        batch 8, 1000 tokens read and 200 written
+                           at least             at most         what binds
+        memory of each     16.13 GiB of 80 GiB                  fits
+          weights          14.96 GiB
+          keys and values  1.172 GiB
+        batch that fits                         444
+        first token        115.0 ms             119.8 ms        compute
+        each token         4.825 ms             4.951 ms        memory bandwidth
+        whole answer       1.075 s              1.105 s
+        written by all     1448 token/s         1488 token/s
+        energy             470.4 mJ/token       483.5 mJ/token
+        """
+        return report.table(self)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        return report.html(self)
+
+    def __repr__(self) -> str:
+        if is_array(self.fits):
+            return f"<{self.model.name} on {self.device.name}: {self.fits.size} points>"
+        return f"<{', '.join(report.title(self))}>"
+
+
+def plan(
+    model: Transformer | str,
+    hardware: Accelerator | Path | str,
+    *,
+    prompt: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    weights: Annotated[QuantityLike, "byte"] = "bf16",
+    kv: Annotated[QuantityLike, "byte"] = "bf16",
+    dtype: str | None = None,
+    link: Annotated[QuantityLike | None, "byte/s"] = None,
+    price: Annotated[QuantityLike | None, "USD/s"] = None,
+) -> Plan:
+    """Whether a model fits, on how many devices, how fast it answers, and at what cost.
+
+    Devices cut every matrix into slices. A device is an accelerator, its key, or a file that
+    `calc.hardware.load` reads.
+
+    - `prompt`: tokens that each sequence reads
+    - `generated`: tokens that each sequence writes
+    - `batch`: sequences at a time
+    - `devices`: how many share the model; the fewest that hold the batch where it is left out
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
+    - `kv`: format of keys and values, or the size of one
+    - `dtype`: what products are computed in; bf16 where it is left out and the device has it
+    - `link`: bandwidth between devices, each way, where that of the data is not meant: "32 GB/s"
+    - `price`: of a device, "3 USD/hour"; without it, no cost
+
+    >>> found = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
+    >>> print(found.devices, found.memory.to("GB"), found.time_per_token.lower, found.binds)
+    2 72.13 GB 21.18 ms memory bandwidth
+    >>> print(found.what_would_change[0])
+    From batch 1157 on, compute would bind each token, but 2 devices hold 78 sequences.
+    """
+    counts = {"batch": batch, "prompt": prompt, "generated": generated}
+    counts |= {} if devices is None else {"devices": devices}
+    asked = Plan.read(model, hardware, counts, weights, kv, dtype, link, price)
+    if devices is None:
+        answer = advice.checked_to_fit(on_fewest_devices(asked))
+    else:
+        check_devices(asked)
+        answer = asked
+    # A model that writes no tokens and a format that the device lacks are refused now, not later.
+    _ = answer.reading, answer.writing
+    return answer

@@ -1,0 +1,44 @@
+"""How long the passes of a setup take: prefill of all prompts, and decode of a token of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from calc import collectives, inference, parallelism
+from calc.core.units import Quantity, quantity
+from calc.planning.capacity import copies
+from calc.planning.setup import Setup
+from calc.roofline import StepTime
+
+
+def prefill(setup: Setup) -> StepTime:
+    """The pass that reads all prompts."""
+    return _pass(setup, inference.prefill, setup.prompt, setup.prompt)
+
+
+def decode(setup: Setup) -> StepTime:
+    """The pass that writes a token of each sequence, the mean of an answer.
+
+    Each part of the time grows linearly with the context: at its mean is the mean of all.
+    """
+    context = setup.prompt + setup.generated / 2
+    return _pass(setup, inference.decode, context, quantity(1, ""))
+
+
+def _pass(
+    setup: Setup,
+    run: Callable[..., StepTime],
+    length: Quantity,
+    tokens_each: Quantity,
+) -> StepTime:
+    """One pass: its memory, its arithmetic, and two all-reduces a layer among the devices."""
+    model, devices, batch = setup.model, setup.devices, setup.batch
+    kv_size = setup.kv_size * copies(setup)
+    step = run(model, setup.device, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
+    parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
+    if setup.link is not None:
+        vectors = parallelism.stage_traffic(batch * tokens_each, model.width, 1)
+        sums = collectives.ring_all_reduce(vectors, devices, setup.link, "0 s")
+        parts["links"] = 2 * model.layers * sums
+    return replace(step, parts=parts)

@@ -1,0 +1,454 @@
+"""The command `calc` for programs and shells: JSON, CSV, search, completion, one's own devices."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calc
+from calc import commands, constants, formats, hardware, models, runs
+from calc.commands import main
+from calc.commands.lookup import KINDS, functions
+from calc.commands.options import MEANING, option_of
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN = """
+[mine]
+name = "Mine"
+year = 2026
+kind = "estimate"
+source = "our own bench"
+checked = 2026-11-01
+memory_bandwidth = { value = 1, unit = "TB/s" }
+memory_capacity = { value = 64, unit = "GiB" }
+on_chip_memory = { kind = "unpublished", note = "Unknown." }
+tdp = { value = 250, unit = "W" }
+
+[mine.peak]
+bf16 = { value = 100, unit = "TFLOP/s" }
+fp64 = { value = 1, unit = "TFLOP/s" }
+"""
+
+
+def printed(capsys: pytest.CaptureFixture[str], line: str) -> str:
+    assert main(shlex.split(line)) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    return output.out
+
+
+def refused(capsys: pytest.CaptureFixture[str], line: str) -> str:
+    assert main(shlex.split(line)) == 1
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    return output.err
+
+
+def told(capsys: pytest.CaptureFixture[str], line: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(printed(capsys, f"{line} --json"), parse_constant=refuse)
+
+
+def rows(capsys: pytest.CaptureFixture[str], line: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(printed(capsys, f"{line} --csv"))))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(OWN)
+    return path
+
+
+def test_every_command_has_json_and_what_it_is_for() -> None:
+    parser, parsers = commands.command_parser()
+    assert len(parsers) == len(commands.COMMANDS)
+    assert all(
+        purpose.split()[0] in parser.format_help() for _, purpose in commands.COMMANDS.values()
+    )
+    for each in parsers:
+        each.add_options()
+        options = each._option_string_actions
+        assert "--json" in options
+        assert ("--csv" in options) == (
+            each.prog.split()[1] in {"list", "search", "plan", "sweep", "validate"}
+        )
+        assert all(action.help for action in each._actions), each.prog
+
+
+def test_options_are_those_of_the_library() -> None:
+    """The names, defaults and meanings of `calc plan` are those of `calc.plan`, word for word."""
+    _, parsers = commands.command_parser()
+    (parser,) = [each for each in parsers if each.prog == "calc plan"]
+    parser.add_options()
+    documented = dict(MEANING.findall(calc.plan.__doc__.replace("\n    ", "\n")))
+    assert documented.keys() == set(calc.plan.__kwdefaults__) | {"prompt", "generated"}
+    for name, meaning in documented.items():
+        action = parser._option_string_actions[option_of(name)]
+        assert action.dest == name
+        assert action.help.startswith(" ".join(meaning.split()))
+        assert action.required == (name not in calc.plan.__kwdefaults__)
+        assert action.default == calc.plan.__kwdefaults__.get(name)
+
+
+def test_a_device_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(capsys, "show h100")
+    assert (shown["kind"], shown["name"], shown["year"]) == ("device", "h100", 2022)
+    bandwidth = shown["memory_bandwidth"]
+    assert (bandwidth["value"], bandwidth["unit"]) == (3.35, "TB/s")
+    assert (bandwidth["kind"], bandwidth["source"]) == ("datasheet", "nvidia-h100-datasheet")
+    assert shown["peak"]["int8"]["unit"] == "TOP/s"
+    assert shown["ridge_point"]["fp16"]["value"] == pytest.approx(989 / 3.35)
+    unpublished = told(capsys, "show tpu-v5p")["tdp"]
+    assert (unpublished["value"], unpublished["unit"], unpublished["kind"]) == (
+        None,
+        None,
+        "unpublished",
+    )
+    assert unpublished["note"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "expected"),
+    [
+        ("energy_dram_word", "constant", {"quantity": {"value": 640, "unit": "pJ"}}),
+        ("llama-3-8b", "model", {"width": {"value": 4096, "unit": "1"}}),
+        ("palm-540b", "run", {"device": "Google TPU v4", "mfu": {"value": 45.7, "unit": "%"}}),
+        ("fp16", "format", {"bits": 16, "max": 65504, "size": {"value": 2, "unit": "byte"}}),
+        ("mxfp4", "format", {"bits": 4.25, "scale": "E8M0"}),
+        ("scaling.amdahl", "law", {"arguments": {"serial_fraction": "", "processors": ""}}),
+        ("roofline.ridge_point", "law", {"result": "FLOP/byte"}),
+        ("training.recipe", "function", {"arguments": {"name": ""}}),
+        ("plan", "function", {"name": "plan"}),
+    ],
+)
+def test_show_in_json(
+    capsys: pytest.CaptureFixture[str], line: str, kind: str, expected: dict[str, Any]
+) -> None:
+    shown = told(capsys, f"show {line}")
+    assert shown["kind"] == kind
+    for name, value in expected.items():
+        if isinstance(value, dict):
+            assert value.items() <= shown[name].items()
+        else:
+            assert shown[name] == value
+
+
+def test_a_model_and_the_run_that_trained_it(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(capsys, "show GPT-3_175b")
+    assert (shown["kind"], shown["run"]["kind"]) == ("model", "run")
+    assert shown["run"]["devices"]["value"] is None
+    text = printed(capsys, "show gpt-3-175b")
+    assert text.startswith("GPT-3 175B (2020)\nlayers ")
+    assert "\n\ntraining of GPT-3 175B (2020)\ndevice " in text
+    assert "did you mean gpt-3-175b" in refused(capsys, "show gpt-3")
+
+
+def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    everything = {
+        *(("constant", name) for name in constants.names()),
+        *(("device", name) for name in hardware.names()),
+        *(("model", name) for name in models.names()),
+        *(("run", name) for name in runs.names()),
+        *(("format", name) for name in formats.names()),
+        *(("law", name) for name in calc.laws()),
+        *(("function", name) for name in functions()),
+    }
+    listed = told(capsys, "list")["rows"]
+    assert {(row["kind"], row["name"]) for row in listed} == everything
+    assert [(row["kind"], row["name"]) for row in rows(capsys, "list")] == [
+        (row["kind"], row["name"]) for row in listed
+    ]
+    for kind in KINDS:
+        first = rows(capsys, f"list {kind}")[0]
+        assert first["kind"] == kind.removesuffix("s")
+        assert first["title"]
+    for name in (*runs.names(), *formats.names(), *functions()):
+        assert printed(capsys, f"show {name}")
+    assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
+        functions()
+    )
+    assert not set(functions()) & set(calc.laws())
+
+
+def test_csv_goes_to_a_file_of_that_kind_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "devices.csv"
+    text = printed(capsys, f"list devices --csv {path}")
+    assert text.startswith("h100 ")
+    assert [row["name"] for row in csv.DictReader(path.read_text().splitlines())] == list(
+        hardware.names()
+    )
+    assert "--csv needs a name that ends in .csv; got 'devices'" in refused(
+        capsys, "list --csv devices"
+    )
+    for nowhere in ("''", tmp_path, tmp_path / "none" / "x.csv"):
+        assert "cannot write" in refused(capsys, f"list --csv {nowhere}")
+    assert not Path("devices").exists()
+
+
+def test_roofline_and_eval_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    place = told(capsys, "roofline h100 --flops '14 GFLOP' --bytes '14 GB'")
+    assert place["bound"] == "memory"
+    assert place["arithmetic_intensity"] == {"value": 1, "unit": "FLOP/byte"}
+    assert place["attainable"] == {"value": pytest.approx(3.35), "unit": "TFLOP/s"}
+    assert place["time"]["perfect_overlap"] == {"value": pytest.approx(14 / 3350), "unit": "s"}
+    still = told(capsys, "roofline h100 --flops 1e9 --bytes 0")
+    assert still.keys() == place.keys()
+    assert still["arithmetic_intensity"] is None
+    assert told(capsys, "eval '10 GB / 2 GB/s'")["quantity"] == {"value": 5, "unit": "s"}
+    assert told(capsys, "eval '3 GB / 2 GB'")["quantity"] == 1.5
+    assert told(capsys, "eval '90 s' --to min")["quantity"] == {"value": 1.5, "unit": "min"}
+
+
+def test_eval_refuses_what_floating_point_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "a number in it is too small" in refused(capsys, "eval 1e-400")
+    assert printed(capsys, "eval 0e-400") == "0\n"
+
+
+SERVER = "--prompt 1000 --generated 200"
+
+
+def test_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = calc.plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200, price="3 USD/h")
+    line = f"plan llama-3-70b h100 --batch 8 {SERVER} --price '3 USD/h'"
+    found = told(capsys, line)
+    (row,) = found["rows"]
+    assert (row["model"], row["device"], row["devices"], row["fits"]) == (
+        "llama-3-70b",
+        "h100",
+        2,
+        True,
+    )
+    assert row["time_per_token"]["lower"] == {
+        "value": pytest.approx(plan.time_per_token.lower.m_as("s")),
+        "unit": "s",
+    }
+    assert row["cost_per_token"]["upper"]["unit"] == "USD/Mtoken"
+    assert row["binds"] == "memory bandwidth"
+    assert found["assumptions"] == list(plan.assumptions)
+    assert found["what_would_change"] == list(plan.what_would_change)
+    (flat,) = rows(capsys, line)
+    assert float(flat["throughput.lower.value"]) == pytest.approx(plan.throughput.lower.magnitude)
+    assert flat["fits"] == "true"
+
+
+def test_a_grid_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"plan llama-3-70b h100 --batch 1,8,9999 --devices 2,4 {SERVER}"
+    found = told(capsys, line)
+    points = [(row["devices"], row["batch"], row["fits"]) for row in found["rows"]]
+    assert points == [(n, b, b < 9999) for n in (2, 4) for b in (1, 8, 9999)]
+    plan = calc.plan("llama-3-70b", "h100", batch=8, devices=4, prompt=1000, generated=200)
+    assert found["rows"][4]["answer_time"]["upper"]["value"] == pytest.approx(
+        plan.answer_time.upper.m_as("s")
+    )
+    assert found["rows"][2]["answer_time"]["upper"]["value"] is None  # it does not fit
+    assert [row["batch"] for row in rows(capsys, line)] == ["1", "8", "9999"] * 2
+
+
+def test_plans_for_several_devices(capsys: pytest.CaptureFixture[str], own: Path) -> None:
+    line = f"plan llama-3-8b h100,{own},a100 --batch 8 {SERVER}"
+    text = printed(capsys, line)
+    head, titles, *table = text.split("\n\n")[0].splitlines()
+    assert head == "Llama 3 8B: devices 1, batch 8, prompt 1000, generated 200"
+    assert titles.startswith("device  each holds (GiB)  first token (ms)")
+    assert [row.split()[0] for row in table] == ["h100", "mine", "a100"]
+    assert "\n- Mine: Each device draws its 250 W all the time" in text
+    assert text.count("The batch is read together") == 1
+    for row, device in zip(told(capsys, line)["rows"], ("h100", own, "a100"), strict=True):
+        alone = told(capsys, f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]
+        assert [row] == alone
+    tight = told(capsys, f"plan llama-3-70b t4,h100 --batch 8 {SERVER}")
+    assert [(row["device"], row["fits"]) for row in tight["rows"]] == [
+        ("h100", True),
+        ("t4", False),
+    ]
+    assert tight["left_out"][0].startswith("Llama 3 70B does not fit on 1 NVIDIA T4")
+    assert "\nLeft out:\n- Llama 3 70B does not" in printed(
+        capsys, f"plan llama-3-70b t4,h100 {SERVER}"
+    )
+    assert "does not fit on 1 NVIDIA T4" in refused(capsys, f"plan llama-3-405b t4,t4 {SERVER}")
+
+
+def test_bits_may_be_a_bare_number(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"plan llama-3-8b h100 {SERVER} --weights"
+    assert told(capsys, f"{line} 8") == told(capsys, f"{line} '8 bit'")
+    assert "with weights in 4.5 bit and" in printed(capsys, f"{line} 4.5")
+
+
+def test_prices_in_other_money_say_how_to_convert(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"plan llama-3-8b h100 {SERVER} --price"
+    for price in ("3 EUR/hour", "3EUR/hour", "3 euros/hour", "€3/hour"):
+        assert "at 1.15 USD for 1 EUR, 3 EUR/hour is 1.15 * 3 USD/hour" in refused(
+            capsys, f"{line} '{price}'"
+        )
+    assert "A device costs 3.45 USD/h" in printed(capsys, f"{line} '1.15 * 3 USD/hour'")
+
+
+def test_empty_counts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--batch", "--devices"):
+        assert f"{option} needs numbers, as in 1,8,64; got ''" in refused(
+            capsys, f"plan llama-3-8b h100 {SERVER} {option} ''"
+        )
+
+
+def test_several_batches_without_numpy_say_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['numpy'] = None; import calc.commands as c; c.main(sys.argv[1:])"
+    )
+    line = f"plan llama-3-8b h100 --batch 8,32 {SERVER}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *shlex.split(line)], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stderr == (
+        "calc: --batch: a list of numbers needs numpy, which is not installed: pip install numpy\n"
+    )
+
+
+def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> None:
+    shown = told(capsys, f"show {own}")
+    assert (shown["name"], shown["peak"]["bf16"]["value"]) == ("mine", 100)
+    assert "Source: our own bench\n" in printed(capsys, f"show {own}:mine")
+    place = told(capsys, f"roofline {own} --flops 1e9 --bytes 1e9 --dtype bf16")
+    assert place["attainable"] == {"value": 1, "unit": "TFLOP/s"}
+    assert told(capsys, f"plan llama-3-8b {own} {SERVER}")["rows"][0]["device"] == "mine"
+    for line in (f"plan llama-3-8b none.toml {SERVER}", "show none.toml", "validate none.toml"):
+        assert "none.toml: there is no such file; `calc measure` writes one" in refused(
+            capsys, line
+        )
+
+
+def test_validate_takes_a_device_of_ones_own(
+    capsys: pytest.CaptureFixture[str], own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from calc import measure
+
+    given = []
+    monkeypatch.setattr(
+        measure, "validate", lambda kernels, device, progress: given.append(device) or []
+    )
+    assert "every kernel was too noisy" in printed(capsys, f"validate {own}")
+    assert given[0].key == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("hbm latency", "latency_hbm3"),
+        ("latency hbm", "latency_hbm3"),
+        ("h100", "h100"),
+        ("llama 70b", "llama-2-70b"),
+        ("speedup fixed problem", "scaling.amdahl"),
+        ("ridge point", "roofline.ridge_point"),
+        ("rigde piont", "roofline.ridge_point"),
+        ("amdhal", "scaling.amdahl"),
+        ("gopher", "gopher-280b"),
+        ("mxfp4", "mxfp4"),
+        ("kv cache", "transformer.kv_cache_per_token"),
+        ("e4m3", "fp8-e4m3"),
+    ],
+)
+def test_search(capsys: pytest.CaptureFixture[str], words: str, first: str) -> None:
+    found = told(capsys, f"search {words}")["rows"]
+    assert first in [row["name"] for row in found[:3]]
+    text = printed(capsys, f"search '{words}'").splitlines()
+    assert text[0].split()[0] == found[0]["name"]
+    assert len(text) <= 21
+
+
+def test_what_has_all_words_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [row["name"] for row in told(capsys, "search energy bit")["rows"]]
+    texts = {name: f"{name} {constants.get(name).provenance}".lower() for name in constants.names()}
+    has = [
+        all(re.search(rf"(?<![a-z]){word}", texts[name]) for word in ("energy", "bit"))
+        for name in names
+        if name in texts
+    ]
+    assert has[0]
+    assert has == sorted(has, reverse=True)
+    assert "nothing is known of 'qqqqqq'" in refused(capsys, "search qqqqqq")
+    assert "nothing is known of ''" in refused(capsys, "search ''")
+
+
+def completions(script: Path, *words: str) -> Iterator[str]:
+    bash = (
+        f"source {script}; COMP_WORDS=({' '.join(words)!s}); COMP_CWORD={len(words) - 1};"
+        ' _shtab_calc; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", bash], capture_output=True, text=True)
+    yield from done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_shell_completes_commands_options_and_names(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "calc.bash"
+    script.write_text(printed(capsys, "completion bash"))
+    assert [*completions(script, "calc", "sea")] == ["search"]
+    assert {*completions(script, "calc", "show", "h10")} == {"h100", "h100-pcie"}
+    assert {*completions(script, "calc", "show", "roofline.att")} == {"roofline.attainable"}
+    assert {*completions(script, "calc", "plan", "llama-3-")} == {
+        name for name in models.names() if name.startswith("llama-3-")
+    }
+    assert {*completions(script, "calc", "plan", "llama-3-8b", "a100")} == {"a100", "a100-40gb"}
+    assert [*completions(script, "calc", "plan", "llama-3-8b", "h100", "--gen")] == ["--generated"]
+    assert printed(capsys, "completion zsh").startswith("#compdef calc\n")
+
+
+def test_completion_says_what_it_needs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert (
+        'calc completion needs shtab, which is not installed; in the checkout: pip install ".[co'
+        in (refused(capsys, "completion bash"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("closed", "line", "error"),
+    [
+        (">&-", "list", "calc: cannot write the output: it is closed\n"),
+        (">&-", "eval '3 GB' --json", "calc: cannot write the output: it is closed\n"),
+        ("2>&-", "eval nonsense", ""),
+        (">&- 2>&-", "list", ""),
+        (">&- 2>&-", "eval nonsense", ""),
+    ],
+)
+def test_closed_streams(closed: str, line: str, error: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {shlex.quote(sys.executable)} -m calc {line} {closed}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", error)
+
+
+def test_the_commands_that_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every line of README.md that needs no machine and no file is one that works."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ calc (.*?)(?: \| .*)?$", text, re.MULTILINE)
+    assert len(lines) >= 10
+    for line in lines:
+        command = line.split()[0]
+        assert command in commands.COMMANDS
+        if command not in {"measure", "validate", "sweep", "simulate"} and ".toml" not in line:
+            assert printed(capsys, line.replace(" --csv plan.csv", ""))
+    for option in ("--workers", "--resume", "--json", "--csv"):
+        assert option in text

@@ -1,0 +1,60 @@
+"""`requirements/install.py` installs what is missing, and nothing that is there."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REQUIREMENTS = Path(__file__).parents[1] / "requirements"
+
+
+def pins(lock: str) -> set[str]:
+    lines = (REQUIREMENTS / f"{lock}.txt").read_text(encoding="utf-8").splitlines()
+    return {line.split()[0] for line in lines if "==" in line and not line.startswith((" ", "#"))}
+
+
+@pytest.fixture
+def installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The script's own names, for an environment that works, and where pip would only be told."""
+    names = runpy.run_path(str(REQUIREMENTS / "install.py"))
+    told: list[str] = []
+    inside = names["main"].__globals__
+    monkeypatch.setitem(inside, "VENV", tmp_path)
+    monkeypatch.setitem(inside, "wait_for_others", lambda: None)
+    monkeypatch.setitem(inside, "environment_works", lambda: True)
+    monkeypatch.setitem(inside, "pip_install", lambda *words: told.extend(words))
+    return {"main": names["main"], "told": told}
+
+
+def test_the_test_lock_holds_all_of_the_book_s() -> None:
+    assert pins("book") <= pins("test")
+    assert len(pins("book")) > 20
+
+
+def test_what_the_test_lock_brought_is_not_installed_again(installer: dict[str, Any]) -> None:
+    installer["main"]("test")
+    assert str(REQUIREMENTS / "test.txt") in installer["told"]
+    installer["told"].clear()
+    installer["main"]("test")
+    installer["main"]("book")
+    assert installer["told"] == []
+
+
+def test_the_book_s_lock_does_not_stand_for_that_of_the_tests(installer: dict[str, Any]) -> None:
+    installer["main"]("book")
+    installer["told"].clear()
+    installer["main"]("test")
+    assert str(REQUIREMENTS / "test.txt") in installer["told"]
+
+
+def test_setting_up_ends_with_what_to_run_next() -> None:
+    command = ["make", "--dry-run", "set-up-test"]
+    done = subprocess.run(command, cwd=REQUIREMENTS.parent, capture_output=True, text=True)
+    assert "make test" in done.stdout.splitlines()[-1]
+    command[-1] = "test"
+    done = subprocess.run(command, cwd=REQUIREMENTS.parent, capture_output=True, text=True)
+    assert "Next:" not in done.stdout
