@@ -719,6 +719,32 @@ def test_a_full_disk_is_called_so(
     assert refusal(write_book("# A\n")) == [sentence]
 
 
+FULL_FOR_THE_PDF = """
+import resource, sys
+import pikepdf
+from press.__main__ import main
+
+plain = pikepdf.open
+
+def limited(*given):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+    return plain(*given)
+
+pikepdf.open = limited
+sys.exit(main(["render", sys.argv[1]]))
+"""
+
+
+def test_a_disk_that_is_full_when_the_pdf_comes_is_called_so(write_book: Write) -> None:
+    root = write_book("# A\n", settings=SETTINGS.replace("  html: default\n", ""))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_FOR_THE_PDF, root],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "press cannot write: File too large.\n")
+    assert not (root / "_book").exists()
+
+
 # ---- Cells that harm themselves
 
 
