@@ -669,6 +669,15 @@ PIXEL = bytes.fromhex(
 )
 
 
+def test_words_and_values_that_only_look_like_none_are_printed(write_book: Write) -> None:
+    values = ["'Hainan (nan)'", "'None'", "'f(x) < g(x) > 0'", "0.5", "True", "(1, 2)", "-3e-9"]
+    inline = " and ".join(f"`{{python}} {value}`" for value in values)
+    root = write_book(f"# A\n\n{inline}.\n")
+    render(root)
+    shown = "Hainan (nan) and None and f(x) < g(x) > 0 and 0.5 and True and (1, 2) and -3e-09."
+    assert shown in said(root)
+
+
 # ---- Files beside the book
 
 
