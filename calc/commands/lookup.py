@@ -18,6 +18,8 @@ from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.formatting import columns
+from calc.core.law import ARGUMENTS
+from calc.core.meanings import meaning
 from calc.core.records import source
 from calc.core.units import Quantity
 
@@ -265,7 +267,11 @@ def _function(name: str) -> Answer | None:
     result = units.pop("return")
     text = inspect.getdoc(function) or ""
     call = ", ".join(f"{each}: {unit}" if unit else each for each, unit in units.items())
+    law = [
+        (f"  {each.name}", each.symbol, meaning(name, each.name))
+        for each in ARGUMENTS.get(f"calc.{name}", [])
+    ]
     return Answer(
         entry(kind, name, function) | {"arguments": units, "result": result, "text": text},
-        lambda: [f"calc.{name}({call})", "", *text.splitlines()],
+        lambda: [f"calc.{name}({call})", *columns(law), "", *text.splitlines()],
     )

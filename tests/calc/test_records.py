@@ -186,7 +186,8 @@ def every_record() -> list[Record]:
 def test_our_records_hold(record: Record) -> None:
     provenance = record.provenance
     assert provenance.kind in KINDS
-    assert provenance.source in bibliography()
+    known = provenance.source in bibliography()
+    assert known, f"{provenance.key}: references.bib has no entry {provenance.source}"
     assert datetime.date(2024, 1, 1) < provenance.checked
     assert provenance.title
     if provenance.kind == "unpublished":
@@ -207,4 +208,5 @@ def test_every_data_file_names_only_sources_that_exist() -> None:
         return own.union(*(sources(each) for each in table.values()))
 
     for path in DATA.glob("*.toml"):
-        assert sources(read_toml(path)) <= set(bibliography()), path.name
+        missing = sorted(sources(read_toml(path)) - set(bibliography()))
+        assert not missing, f"{path.name}: references.bib has no entry {', '.join(missing)}"
