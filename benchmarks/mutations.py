@@ -5,8 +5,9 @@
 
 Numbers are taken by turns from constants, devices, models, training runs, measured data and
 derivations, made a third larger in a copy of the checkout, and looked for by what is fastest: the
-published values, the hand-checked rows of tables, the tests of that kind of data, and only then all
-tests of `calc`, until one fails. What survives stands in the list at the end, with file and line.
+published values, the hand-checked rows of tables, the tests of that kind of data, the alt texts
+that `python -m pages` writes, and only then all tests of `calc`, until one tells. What survives
+stands in the list at the end, with file and line.
 """
 
 from __future__ import annotations
@@ -156,6 +157,7 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
         mutant.apply(copy)
         stages = {"published": lambda: published() != json.loads(ROWS.read_text("utf-8"))}
         stages |= {kind: partial(fails, TESTS[kind]) for kind in TESTS if kind in mutant.file}
+        stages["pages"] = alt_texts_change
         if not quick:
             stages["calc"] = partial(fails, [])
         by = next((name for name, stage in stages.items() if in_child(copy, stage)), "")
@@ -199,6 +201,12 @@ def hand_checked(book: Any) -> dict[str, list[str]]:
 
 def _plain(row: str) -> str:
     return " ".join(re.sub(r"\]\([^)]*\)|[\[\\*`_]", "", row.strip("| ")).split())
+
+
+def alt_texts_change() -> bool:
+    """Whether `python -m pages` would write other words under a figure."""
+    written = importlib.import_module("pages.alt_texts").pages()
+    return any(Path(name).read_text(encoding="utf-8") != text for name, text in written.items())
 
 
 def fails(names: list[str]) -> bool:

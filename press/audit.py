@@ -127,7 +127,7 @@ def _unrun(source: Source) -> Result:
 
 
 def _typed_in(
-    chapter: Chapter, source: Source, woven: Woven, parsed: Parsed, allowed: re.Pattern[str]
+    chapter: Chapter, woven: Woven, parsed: Parsed, allowed: re.Pattern[str]
 ) -> list[Problem]:
     if GENERATED.search(woven.text):
         return []
@@ -140,7 +140,7 @@ STAGES = [
     Stage(EACH, "result", _unrun, "source"),
     Stage(EACH, "woven", weave, "source result"),
     Stage(EACH, "parsed", parse_chapter, "woven"),
-    Stage(EACH, "typed", _typed_in, "chapter source woven parsed allowed"),
+    Stage(EACH, "typed", _typed_in, "chapter woven parsed allowed"),
 ]
 
 

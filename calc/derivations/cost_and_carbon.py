@@ -218,9 +218,9 @@ class RentOrBuy:
 
     purchase = quantity("40000 USD")
     lifetime = quantity("4 year")
-    lifetimes = tuple(quantity(years, "year") for years in (3, 4, 5))
     short = quantity("3 year")
     long = quantity("5 year")
+    lifetimes = (short, lifetime, long)
     rent = constants.get("price_h800")
     electricity = constants.get("price_electricity_us_industry")
 

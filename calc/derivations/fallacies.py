@@ -161,7 +161,6 @@ class FreeBatch:
     small_time = small_layer.between(peak, bandwidth).lower
     medium_time = medium_layer.between(peak, bandwidth).lower
     large_time = large_layer.between(peak, bandwidth).lower
-    medium_per_small = medium_time / small_time
     large_per_medium = large_time / medium_time
 
 

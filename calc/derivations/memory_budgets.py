@@ -65,7 +65,6 @@ class SweptNetwork:
 
     parameters = quantity(sum(layers.parameter_counts), "param")
     float32 = simulation.estimate_parameter_memory(layers)
-    float16 = simulation.estimate_parameter_memory(layers, "fp16")
     int8 = simulation.estimate_parameter_memory(layers, "int8")
     variants = len(VARIANTS)
     rows = len(SWEEP)
@@ -198,7 +197,6 @@ class ScaledPixel:
     largest_code = 127
 
     float32 = _of_scaled(factor, "fp32")
-    float16 = _of_scaled(factor, "fp16")
     int8 = _of_scaled(factor, "int8")
     int8_mild = _of_scaled(mild_factor, "int8")
     step = factor / largest_code

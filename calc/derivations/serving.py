@@ -271,7 +271,8 @@ class Speculation:
     def speedup(cls, sequences: Any) -> Any:
         """With the roofs of checking and drafting, which the law of one stream leaves out."""
         plain = step(cls.large, cls.devices, sequences)
-        check = replace(plain, operations=plain.operations * (cls.drafted + 1))
+        compute = plain.parts["compute"] * (cls.drafted + 1)
+        check = replace(plain, parts=plain.parts | {"compute": compute})
         draft = step(cls.draft, cls.devices, sequences).lower
         return (cls.tokens * plain.lower / (check.lower + cls.drafted * draft)).m_as("")
 

@@ -110,10 +110,8 @@ class LargestBatch:
 
     fp32 = _largest(budget)
     fp16 = _largest(budget, "fp16")
-    int8 = _largest(budget, "int8")
     small_fp32 = _largest(small_budget)
     small_fp16 = _largest(small_budget, "fp16")
-    small_int8 = _largest(small_budget, "int8")
     small_decimal_fp32 = _largest(small_decimal_budget)
     gain = fp16 / fp32
     small_gain = small_fp16 / small_fp32
@@ -190,8 +188,6 @@ class PrecisionCost:
     mean_fp32 = quantity(statistics.mean(accuracy["fp32"])).to("%")
     spread_fp32 = quantity(statistics.stdev(accuracy["fp32"])).to("%")
     mean_changed_by_seed = statistics.mean(changed["fp32"])
-    most_changed_by_seed = max(changed["fp32"])
-    mean_int8 = quantity(statistics.mean(accuracy["int8"])).to("%")
     most_changed_int8 = max(changed["int8"])
     most_changed_fp16 = max(changed["fp16"])
     one_sample = quantity(1 / test_samples).to("%")

@@ -166,10 +166,6 @@ class StepBounds:
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
 
     compute = step.parts["compute"]
-    tensor = step.parts["tensor"]
-    data = step.parts["data"].to("s")
-    lower = step.lower
-    upper = step.upper
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
     across_most = across.mfu[1].to("%")
