@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,13 +20,14 @@ from press.errors import stop
 from press.files import FOLDER
 
 MARKER = ".press.json"
-WHOLE = "which replaces its output folder whole"
+PARTIAL = f"{MARKER}.partial"
 
 
 class Output:
     def __init__(self, root: Path, folder: Path, line: int = 0) -> None:
         self.root = root
         self.folder = folder
+        self.place = root / FOLDER / "place"
         self.line = line  # of `_quarto.yml`, 0 if it does not name the folder
         self.new, self.old = (folder.with_name(f".{folder.name}.{w}") for w in ("new", "old"))
 
@@ -55,8 +55,7 @@ class Output:
         _remove(self.old)
         self.new.mkdir(parents=True)
         last = self._marker(self.folder) or {"files": [], "pdf": ""}
-        about = {"project": self._project(), "root": str(self.root)}
-        about["pdf"] = last["pdf"] if only == "html" else pdf
+        about = {"project": str(self.root), "pdf": last["pdf"] if only == "html" else pdf}
         try:
             self._mark(about | {"files": []})
             for file in _entries(self.folder) & set(last["files"]) if only else []:
@@ -71,26 +70,33 @@ class Output:
         finally:
             _remove(self.new)
         _remove(self.old)
+        self.place.write_text(str(self.root), encoding="utf-8")
 
     def _check(self, folder: Path) -> None:
-        if not os.path.lexists(folder):
-            return
         marker = self._marker(folder)
         name = folder.relative_to(self.root).as_posix()
-        if folder.is_symlink() or not folder.is_dir() or (marker is None and os.listdir(folder)):
-            other = "name another folder with `output-dir` in _quarto.yml, or move this one away"
-            self._stop(f"{name} was not made by press, {WHOLE}: {other}.")
-        elif marker and not self._is_ours(marker):
-            self._stop(f"press made {name} for the project in {marker['root']}: move it away.")
-        elif marker and folder != self.new:
-            foreign = _entries(folder) - {*marker["files"], MARKER}
-            self._stop_at(name, sorted(e for e in foreign if os.path.dirname(e) not in foreign))
-
-    def _stop_at(self, folder: str, foreign: list[str]) -> None:
-        if foreign:
+        if marker and not self._is_ours(marker):
+            self._stop(f"press made {name} for the project in {marker['project']}: move it away.")
+        if foreign := self._foreign(folder, marker):
+            first = os.path.normpath(os.path.join(name, foreign[0]))
             were = f"and {len(foreign) - 1} more were" if foreign[1:] else "was"
-            sentence = f"{folder}/{foreign[0]} {were} not made by press, {WHOLE}"
-            self._stop(f"{sentence}: move what is yours away.")
+            what = "not made by press, which replaces its output folder whole"
+            how = "move what is yours away, or name another folder with `output-dir` in _quarto.yml"
+            self._stop(f"{first} {were} {what}: {how}.")
+
+    def _foreign(self, folder: Path, marker: dict[str, Any] | None) -> list[str]:
+        """What in a folder press has not made; "." where that is all of it."""
+        if not os.path.lexists(folder):
+            return []
+        if folder.is_symlink() or not folder.is_dir():
+            return ["."]
+        entries = _entries(folder) - {MARKER, PARTIAL}
+        if marker is None:
+            return ["."] if entries else []
+        if folder == self.new:  # which a build was making when it was killed
+            return []
+        found = entries - set(marker["files"])
+        return sorted(entry for entry in found if os.path.dirname(entry) not in found)
 
     def _stop(self, sentence: str) -> None:
         stop(sentence, "_quarto.yml" if self.line else "", self.line)
@@ -98,24 +104,21 @@ class Output:
     def _marker(self, folder: Path) -> dict[str, Any] | None:
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             marker: dict[str, Any] = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-            if {"project", "root", "pdf"} <= marker.keys():
+            if {"project", "pdf"} <= marker.keys():
                 return marker | {"files": [str(file) for file in marker["files"]]}
         return None
 
     def _mark(self, about: dict[str, Any]) -> None:
-        (self.new / MARKER).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        partial = self.new / PARTIAL
+        partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        partial.replace(self.new / MARKER)
 
     def _is_ours(self, marker: dict[str, Any] | None) -> bool:
-        """Wherever the project has gone since; and at the same place without what it remembers."""
-        own = {"project": self._project(), "root": str(self.root)}
-        return marker is not None and any(marker[key] == value for key, value in own.items())
-
-    def _project(self) -> str:
-        """What tells this project from others."""
-        file = self.root / FOLDER / "project"
-        if not file.is_file():
-            file.write_text(secrets.token_hex(16), encoding="ascii")
-        return file.read_text(encoding="ascii", errors="replace")
+        """A project goes by its place, now or when press rendered it last."""
+        places = [str(self.root)]
+        with suppress(OSError, ValueError):
+            places.append(self.place.read_text(encoding="utf-8"))
+        return marker is not None and marker["project"] in places
 
     def _keep(self, file: str) -> None:
         kept = self.new / file
@@ -136,5 +139,11 @@ def _entries(folder: Path) -> set[str]:
 
 
 def _remove(folder: Path) -> None:
+    """The mark goes last, by which a later build knows what is left if this one is killed."""
     if folder.exists():
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.name != MARKER:
+                entry.unlink()
         shutil.rmtree(folder)
