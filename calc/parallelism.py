@@ -202,8 +202,7 @@ def stage_traffic(
 
 @law
 def hfu(
-    mfu: Annotated[QuantityLike, "", "U"],
-    recomputed: Annotated[QuantityLike, "", "r", FRACTION],
+    mfu: Annotated[QuantityLike, "", "U"], recomputed: Annotated[QuantityLike, "", "r", FRACTION]
 ) -> Annotated[Quantity, ""]:
     """Hardware FLOP utilisation: what is computed twice counts twice.
 

@@ -220,8 +220,7 @@ def result_of_another_dimension(
 
 @law
 def incoherent_units(
-    size: Annotated[QuantityLike, "GB", "S"],
-    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    size: Annotated[QuantityLike, "GB", "S"], bandwidth: Annotated[QuantityLike, "byte/s", "BW"]
 ) -> Annotated[Quantity, "s"]:
     return size / bandwidth
 
