@@ -31,13 +31,13 @@ def main(arguments: list[str] | None = None) -> int:
             print(build.render(root, only))
             return 0
         build.check_parts()
-        from press.audit import NAMES, audit as list_digits
+        from press.audit import NAMES, PHRASES, audit as list_digits
 
         found = list_digits(root)
         for problem in found:
             print(problem)
         if found:
-            mend = f"Compute each of these, or list it as a name in {NAMES}."
+            mend = f"Compute each of these, or list what none can be in {NAMES} or {PHRASES}."
             print(mend, file=sys.stderr)
         return 1 if found else 0
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough

@@ -5,9 +5,9 @@
     153.0 FLOP/byte
 
 A class reads like the lines of a worked example: inputs first, results after them. Chapters compute
-nothing: they quote with `show()`, `math()` and `table()`.
+nothing: they quote with `show()`, `words()`, `math()` and `table()`.
 """
 
-from calc.derivations.quoting import approximately, math, show, table
+from calc.derivations.quoting import approximately, math, show, table, words
 
-__all__ = ["approximately", "math", "show", "table"]
+__all__ = ["approximately", "math", "show", "table", "words"]

@@ -111,7 +111,6 @@ class RingOrTree:
     small_by_tree_of_few = collectives.tree_all_reduce(small, few, link, latency)
     small_by_ring = collectives.ring_all_reduce(small, many, link, latency)
     small_by_tree = collectives.tree_all_reduce(small, many, link, latency)
-    gain = (small_by_ring / small_by_tree).to("")
     large_by_ring = collectives.ring_all_reduce(large, many, link, latency)
     large_by_trees = collectives.double_tree_all_reduce(large, many, link, latency)
 
@@ -303,6 +302,7 @@ class PairByPcie:
     """Problem 1: two GPUs on PCIe send the array once each."""
 
     parameters = quantity("1B param")
+    lanes = AnchorBandwidths.pcie_lanes
 
     gradients = training.model_memory(parameters, GradientExchange.each)
     time = collectives.ring_all_reduce(
@@ -331,7 +331,8 @@ class BubbleBudget:
     slices = PipelineBubble.slices
     whole = 16
 
-    microbatches = (stages - 1) * (1 / budget - 1)
+    for_each_other_stage = 1 / budget - 1
+    microbatches = (stages - 1) * for_each_other_stage
     interleaved = microbatches / slices
     at_whole = collectives.bubble_fraction(stages, whole, slices).to("%")
 
@@ -345,7 +346,6 @@ class FasterStep:
         Overlap.parameters, tokens, 1, Overlap.peak, Overlap.utilization
     ).to("ms")
     communication = TwoNetworks.time
-    now = collectives.step_time(compute, communication, 0)
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
     wider = collectives.hierarchical_all_reduce(
         TwoNetworks.size,

@@ -31,7 +31,6 @@ def _year(fact: Quantity) -> int:
 class RunPrice:
     """A run costs its device-hours, and electricity is a small part of that."""
 
-    devices = 2048
     hours = quantity("2.788e6 h")
     rent = constants.get("price_h800")
     electricity = constants.get("price_electricity_us_industry")
@@ -68,7 +67,6 @@ class TokenPrice:
     price_together = cost.cost_per_token(1, rent, together.throughput).to("USD/Mtoken")
     cheaper = (price_alone / price_together).to("")
     time_alone = alone.lower.to("ms")
-    time_together = together.lower.to("ms")
     slower = (together.lower / alone.lower).to("")
     # A prefill's throughput counts answers; its tokens are those that it reads.
     rate_read = inference.tokens_per_second(context, reading.lower)
@@ -160,10 +158,8 @@ class TokenJoules:
     read = joules(TokenPrice.reading, TokenPrice.context)
     of_alone = alone.total
     of_together = together.total
-    of_read = read.total
     floor_alone = alone.floor
     over_floor_alone = (alone.total / alone.floor).to("")
-    over_floor_together = (together.total / together.floor).to("")
     over_floor_read = (read.total / read.floor).to("")
     arithmetic_alone = (alone.arithmetic / alone.total).to("%")
     arithmetic_read = (read.arithmetic / read.total).to("%")
@@ -186,10 +182,8 @@ class CarbonAccounts:
     llama2 = runs.get("llama-2-70b")
     llama3 = runs.get("llama-3-1-405b")
     llama_pue = llama2.pue
-    llama_intensity = llama2.carbon_intensity
     france = bloom.carbon_intensity
     world = constants.get("carbon_intensity_world")
-    pue = constants.get("pue_average")
     llama3_reported = llama3.carbon
     bloom_beside = quantity("14.6 t")
     bloom_making = quantity("11.2 t")
@@ -224,9 +218,9 @@ class RentOrBuy:
 
     purchase = quantity("40000 USD")
     lifetime = quantity("4 year")
-    lifetimes = tuple(quantity(years, "year") for years in (3, 4, 5))
     short = quantity("3 year")
     long = quantity("5 year")
+    lifetimes = (short, lifetime, long)
     rent = constants.get("price_h800")
     electricity = constants.get("price_electricity_us_industry")
 
@@ -265,6 +259,7 @@ class PriceOfARequest:
 
     prompt = 3000
     answer = 300
+    requests = 1_000_000
     model = TokenPrice.model
     device = TokenPrice.device
 
@@ -273,10 +268,12 @@ class PriceOfARequest:
     writing = inference.decode(model, device, context, most)
     price_written = cost.cost_per_token(1, TokenPrice.rent, writing.throughput)
     reading = inference.prefill(model, device, prompt)
-    of_prompt = (cost.run_cost(1, reading.lower, TokenPrice.rent) * 1e6).to("USD")
-    of_answer = (price_written * quantity(answer, "token") * 1e6).to("USD")
+    of_prompt = (cost.run_cost(1, reading.lower, TokenPrice.rent) * requests).to("USD")
+    of_answer = (price_written * quantity(answer, "token") * requests).to("USD")
     together = of_prompt + of_answer
     prompt_share = (of_prompt / together).to("%")
+    tokens_ratio = prompt // answer
+    price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%")
 
 
 class ShorterNumbers:
@@ -299,7 +296,6 @@ class ShorterNumbers:
     short_full = inference.decode(model, device, context, most_short, kv_size=key)
     short_together = cost.cost_per_token(1, TokenPrice.rent, short_full.throughput).to("USD/Mtoken")
     gain_alone = (TokenPrice.price_alone / small_alone).to("")
-    gain_together = (TokenPrice.price_together / short_together).to("")
 
 
 class BaseLoad:
@@ -379,7 +375,6 @@ class MoreDevices:
     """Eight devices are nearly four times as fast as two for a fifth more; others cost more."""
 
     fewest = OneCall.plan().devices
-    memory = OneCall.plan().memory.to("GiB")
 
     time, price = OneCall.at_most()
     time_eight, price_eight = OneCall.at_most(8)
@@ -394,10 +389,13 @@ class PromisedPace:
     """Problem 6: smaller weights on fewer devices keep a promise for less."""
 
     promise = quantity("10 ms")
+    whole = 8
+    half = 4
+    quarter = 2
     four_bits = quantity("4.25 bit")
 
-    time_whole, price_whole = OneCall.at_most(8)
-    time_half, price_half = OneCall.at_most(4, "INT8")
-    time_quarter, price_quarter = OneCall.at_most(2, "4.25 bit")
+    time_whole, price_whole = OneCall.at_most(whole)
+    time_half, price_half = OneCall.at_most(half, "INT8")
+    time_quarter, price_quarter = OneCall.at_most(quarter, "4.25 bit")
     saved = (1 - price_half / price_whole).to("%")
     margin = (1 - time_quarter / promise).to("%")

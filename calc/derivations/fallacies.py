@@ -94,7 +94,6 @@ class SoldAndUsable:
     link = h100.link_bandwidth
     gradients = quantity("14 GB")
 
-    sparse_per_dense = sparse_peak / dense_peak
     sparse_ridge_point = roofline.ridge_point(sparse_peak, h100.memory_bandwidth)
     dense_ridge_point = h100.ridge_point("fp16")
     link_both_ways = 2 * link
@@ -112,6 +111,7 @@ class Gigabytes:
     disk_in_binary = disk.to("GiB")
     large_disk_in_binary = large_disk.to("TiB")
     h100_memory_in_decimal = h100_memory.to("GB")
+    difference = (quantity("1 GiB") / quantity("1 GB") - 1).to("%")
 
 
 class CacheHit:
@@ -161,7 +161,6 @@ class FreeBatch:
     small_time = small_layer.between(peak, bandwidth).lower
     medium_time = medium_layer.between(peak, bandwidth).lower
     large_time = large_layer.between(peak, bandwidth).lower
-    medium_per_small = medium_time / small_time
     large_per_medium = large_time / medium_time
 
 

@@ -16,6 +16,7 @@ class LongLink:
     small = quantity("1 kB")
     large = quantity("1 GB")
 
+    times = (large / small).to("")
     bandwidth_bytes = bandwidth.to("GB/s")
     small_transmission = (small / bandwidth).to("µs")
     small_total = links.transfer_time(small, bandwidth, latency)
@@ -117,6 +118,7 @@ class AsSold:
     """What a datasheet prints and what a message gets differ by 8, by 2, and by the coding."""
 
     tpu = hardware.get("tpu-v5p").link_bandwidth
+    nvlinks = 18  # of an H100
     tpu_links = constants.get("count_links_tpu_v5p")
     infiniband_bits = constants.get("bandwidth_infiniband_ndr")
     payload = constants.get("size_pcie_block_payload")
@@ -154,6 +156,7 @@ class WeightsByInfiniband:
     weights = quantity("14 GB")
 
     time = links.transfer_time(weights, FourLinks.infiniband, FourLinks.infiniband_latency)
+    latency_share = (FourLinks.infiniband_latency / time).to("%")
     as_if_bytes = (weights / quantity("400 GB/s")).to("ms")
 
 
@@ -165,6 +168,8 @@ class RemoteCall:
     time = links.transfer_time(size, FourLinks.infiniband, FourLinks.infiniband_latency)
     effective = links.effective_bandwidth(size, FourLinks.infiniband, FourLinks.infiniband_latency)
     share = (effective / FourLinks.infiniband).to("%")
+    of_half_size = (size / FourLinks.infiniband_half).to("%")
+    latency_share = (FourLinks.infiniband_latency / time).to("%")
 
 
 class LineAcrossTheAtlantic:

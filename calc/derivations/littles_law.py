@@ -39,7 +39,6 @@ class Service:
     most_in_flight = queueing.max_requests_in_flight(memory, each)
     most_rate = queueing.max_throughput(memory, each, time)
     excess = rate - most_rate
-    devices = held / memory
 
 
 class Picture:
@@ -114,10 +113,8 @@ class Loader:
 
     rate = quantity("2000 request/s")
     time = quantity("40 ms")
-    image = quantity("0.6 MB/request")
 
     workers = queueing.requests_in_flight(rate, time)
-    memory = queueing.memory_in_flight(workers, image)
 
 
 class Conversations:
@@ -147,7 +144,6 @@ class Conversations:
     long_held = queueing.max_requests_in_flight(
         left, per_token * many_context / quantity("1 request")
     )
-    long_rate = queueing.arrival_rate(long_held, answer_time)
 
 
 class Everywhere:

@@ -65,7 +65,6 @@ class SweptNetwork:
 
     parameters = quantity(sum(layers.parameter_counts), "param")
     float32 = simulation.estimate_parameter_memory(layers)
-    float16 = simulation.estimate_parameter_memory(layers, "fp16")
     int8 = simulation.estimate_parameter_memory(layers, "int8")
     variants = len(VARIANTS)
     rows = len(SWEEP)
@@ -173,11 +172,11 @@ class SeedsAndPrecisions:
     unpruned_spread = _spread("none", 0)
     half = _accuracy("unstructured", 0.5)
     half_spread = _spread("unstructured", 0.5)
-    most = _accuracy("unstructured", 0.9)
-    most_spread = _spread("unstructured", 0.9)
+    most_level = 0.9
+    most = _accuracy("unstructured", most_level)
+    most_spread = _spread("unstructured", most_level)
     neurons_half = _accuracy("structured", 0.5)
     neurons_half_spread = _spread("structured", 0.5)
-    int8 = _accuracy("none", 0, "int8")
     one_sample = quantity(100 / SweptNetwork.test_samples, "%")
     spread_in_samples = unpruned_spread / one_sample
     int8_changes = _largest_change()
@@ -198,7 +197,6 @@ class ScaledPixel:
     largest_code = 127
 
     float32 = _of_scaled(factor, "fp32")
-    float16 = _of_scaled(factor, "fp16")
     int8 = _of_scaled(factor, "int8")
     int8_mild = _of_scaled(mild_factor, "int8")
     step = factor / largest_code
@@ -222,6 +220,7 @@ class PruningLatency:
     batches = (1, 16, 256)
     power = quantity("15 W")
 
+    seeds = LATENCY["seed"].n_unique()
     dense = _latency(256, "none", 0)
     unstructured = _latency(256, "unstructured", 0.5)
     structured = _latency(256, "structured", 0.5)

@@ -237,6 +237,7 @@ class AverageAccess:
     l2_hit_rate = quantity("80%")
     hit_rates = (quantity("100%"), hit_rate, low_hit_rate, quantity("90%"), quantity("50%"))
 
+    one_in = (1 / (1 - hit_rate)).to("")
     gpu_penalty = gpu_memory - gpu_l1
     average = memory.average_access_time(l1, 1 - hit_rate, dram)
     low_average = memory.average_access_time(l1, 1 - low_hit_rate, dram)
@@ -271,7 +272,6 @@ class Tiles:
     shared_intensity = memory.tile_intensity(shared_side, element_size)
     shared_from_l2 = roofline.attainable(peak, l2_bandwidth, shared_intensity)
     l2_side = memory.largest_tile(l2, element_size)
-    l2_intensity = memory.tile_intensity(l2_side, element_size)
     single_intensity = memory.tile_intensity(1, element_size)
     single_attainable = roofline.attainable(peak, bandwidth, single_intensity)
     sides = (

@@ -86,7 +86,6 @@ class ThreeE4M3:
 
     maximum = e4m3.max
     ieee_maximum = ieee_like.max
-    maximum_per_ieee = maximum / ieee_maximum
     fnuz_maximum = without_specials.max / 2  # its bias is larger by one
     binades = e4m3.binades
     e5m2_binades = e5m2.binades
@@ -103,7 +102,6 @@ class RangeWall:
     activation = 7e4
     fp16 = formats.FP16
     bf16 = formats.BF16
-    fp32 = formats.FP32
 
     fp16_smallest = fp16.smallest_subnormal
     fp16_lost_below = fp16.smallest_subnormal / 2
@@ -115,7 +113,6 @@ class RangeWall:
     bf16_error = quantity(abs(in_bf16 / gradient - 1), "").to("%")
     bf16_worst_error = quantity(bf16.epsilon / 2, "").to("%")
     fp16_worst_error = quantity(fp16.epsilon / 2, "").to("%")
-    fp16_worst_error_at_smallest = quantity(0.5, "").to("%")
 
 
 class LossScale:
@@ -143,10 +140,8 @@ class Absorption:
 
     wanted = weight + steps * update
     bf16_gap = bf16.ulp(weight)
-    bf16_half_gap = bf16_gap / 2
     bf16_smallest_update = quantity(bf16.epsilon / 2, "").to("%")
     fp16_ratio = 2 / fp16.epsilon
-    in_bf16 = _after_updates(bf16, weight, update, steps)
     bf16_sum_of_ones = 2 / bf16.epsilon
     fp16_sum_of_ones = 2 / fp16.epsilon
     fp32_sum_of_ones = 2 / formats.FP32.epsilon
@@ -167,7 +162,6 @@ class SharedScale:
     scale_format = formats.E8M0
     block_size = mxfp4.block_size
     outlier = 100
-    small = 0.1
     parameters = quantity("7B param")
 
     bits = mxfp4.bits
@@ -232,6 +226,7 @@ class OwnFormat:
     mantissa_bits = 4
 
     form = Float(exponent_bits, mantissa_bits)
+    steps = 2**mantissa_bits
     maximum = form.max
     smallest_normal = form.smallest_normal
     smallest_subnormal = form.smallest_subnormal

@@ -27,12 +27,15 @@ class LightInFibre:
 
     speed_in_vacuum = constants.get("speed_light_vacuum")
     refractive_index = constants.get("refractive_index_fiber")
+    refractive_index_of_fiber = 1.468  # Corning 2021, at 1 550 nm
     speed = constants.get("speed_light_fiber")
     campus_budget = constants.get("latency_budget_same_campus")
     coast_to_coast = constants.get("length_coast_to_coast")
     atlantic = constants.get("length_atlantic")
     pacific = constants.get("length_pacific")
 
+    faster_in_fiber = (refractive_index / refractive_index_of_fiber - 1).to("%")
+    share_of_vacuum = (1 / refractive_index).to("%")
     speed_from_index = (speed_in_vacuum / refractive_index).to("km/s")
     campus_reach = links.reach(campus_budget)
     coast_to_coast_round_trip = links.round_trip_time(coast_to_coast)

@@ -54,7 +54,6 @@ class Rounding:
     count = 4096
     bits = 8
     largest_code = 127
-    codes = 256
 
     weights = _normal(count)
     largest = quantity(float(weights.max()), "")
@@ -64,8 +63,6 @@ class Rounding:
     step = quantization.symmetric_step(largest, bits)
     bound = quantization.rounding_error_bound(step)
     asymmetric_step = quantization.asymmetric_step(span, bits)
-    asymmetric_bound = quantization.rounding_error_bound(asymmetric_step)
-    found = quantity(float(abs(symmetric.round_trip(weights) - weights).max()), "")
     step_gain = (step / asymmetric_step - 1).to("%")
     mean_error = quantity(_root_mean_square(symmetric.round_trip(weights) - weights), "")
     mean_error_expected = step / 12**0.5
@@ -85,11 +82,6 @@ class Relu:
     step = quantization.symmetric_step(Rounding.largest, bits)
     asymmetric_step = quantization.asymmetric_step(Rounding.largest, bits)
     step_ratio = step / asymmetric_step
-    sqnr_gain = quantity(
-        quantization.sqnr(outputs, asymmetric.round_trip(outputs))
-        - quantization.sqnr(outputs, symmetric.round_trip(outputs)),
-        "",
-    )
 
 
 class Schemes:
@@ -126,7 +118,6 @@ class ZeroPoint:
     step = Rounding.asymmetric_step
     zero_in_steps = -Rounding.weights.min() / step
     error_of_zero = quantity(float(abs(Rounding.asymmetric.round_trip(0.0))), "")
-    share_of_step = (error_of_zero / step).to("%")
     scheme = quantization.affine(Rounding.weights, bits)
     zero_point = quantity(int(scheme.zero_point), "")
     error_of_zero_with_zero_point = quantity(float(abs(scheme.round_trip(0.0))), "")
@@ -151,9 +142,7 @@ class OutlierChannel:
     )
     sqnr_one_scale = quantity(quantization.sqnr(others, one_scale[1:]), "")
     sqnr_own_scales = quantity(quantization.sqnr(others, own_scales[1:]), "")
-    sqnr_loss = sqnr_own_scales - sqnr_one_scale
     bits_lost = quantity(float(numpy.log2(outlier)), "")
-    bits_left = bits - bits_lost
 
 
 class Drawing:
@@ -230,7 +219,6 @@ class IntegerProduct:
     int8 = 127
     int8_full = 128
     most_negative = quantity("-128")
-    uint8 = 255
     int16 = 32767
     narrow_accumulator = 16
     inner = 28_672
@@ -238,7 +226,6 @@ class IntegerProduct:
     width = 4096
 
     products = quantization.products_without_overflow(int8, int8)
-    products_mixed = quantization.products_without_overflow(uint8, int8)
     products_int16 = quantization.products_without_overflow(int16, int8)
     room = products / inner
     narrow = quantization.products_without_overflow(int8, int8_full, narrow_accumulator)
@@ -385,7 +372,6 @@ class LargeOutlier:
     bits = 8
 
     bits_lost = quantity(float(numpy.log2(outlier)), "")
-    bits_left = bits - bits_lost
     largest_code = quantity(round(127 / outlier), "")
 
 

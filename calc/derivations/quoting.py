@@ -14,6 +14,7 @@ from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
 
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
 
 
@@ -47,6 +48,18 @@ def show(
     quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
     quantity = quantity.to(unit) if unit else quantity
     return Quoted(formatting.prose(quantity, digits, rescaled=not unit))
+
+
+def words(count: Quantity | float) -> Quoted:
+    """A count for the middle of a sentence: a word up to ten, "a million", else as `show` has it.
+
+    >>> print(words(8), words(64), words(10**6))
+    eight 64 a million
+    """
+    number = count.m_as("") if isinstance(count, Quantity) else count
+    if number == 10**6:
+        return Quoted("a million")
+    return Quoted(WORDS[int(number) - 1]) if number in range(1, 11) else show(count)
 
 
 def approximately(value: Quantity, digits: int | None = None) -> Quoted:

@@ -27,6 +27,7 @@ GRADIENT = polars.read_csv(MEASURED / "resolvent_gradient.csv")
 SPEED = polars.read_csv(MEASURED / "resolvent_speed.csv")
 
 ANY_SIGN = ("signs", "small signs")  # kinds of input on which the ratio form is not guaranteed
+GUARANTEED = tuple(sorted(set(ACCURACY["kind"]) - set(ANY_SIGN)))
 BACKENDS = {"torch": "torch, step by step", "numpy": "NumPy", "numba": "numba"}
 
 
@@ -61,6 +62,8 @@ class OverflowingMinors:
     median = _median(_gone)
     last = _gone[-1]
     median_in_128 = _median(_gone_in_128)
+    longer = median_in_128 / median
+    more_exponents = math.log(numpy.finfo(float).max) / math.log(numpy.finfo(numpy.float32).max)
     growth = float(numpy.median(_rows["growth"]))
     log_max = math.log(numpy.finfo(numpy.float32).max)
     predicted = log_max / growth
@@ -69,6 +72,8 @@ class OverflowingMinors:
 class ShrinkingMinors:
     """Small entries underflow: digits go ten steps before the result is no number."""
 
+    smaller = 5
+    drawn = 6
     _gone = onsets("small", "complex64")
     _digits = onsets("small", "complex64", "length")
     first = _gone[0]
@@ -114,6 +119,7 @@ class FormatErrors:
     claim = 1e-4
     bad_length = 112
     small_length = 64
+    guaranteed = worst("relative", "complex64", GUARANTEED)
     refused = int(at_length("refused", "disorder", bad_length, "theta_phi", "mixed"))
     disorder = worst("absolute", "complex64", ("disorder",))
     any_sign = worst("absolute", "complex64", ANY_SIGN)
@@ -179,6 +185,8 @@ class KernelSpeed:
     n = 4096
 
     numba = timed("speedup", "numba", batch, n)
+    least_compiled, *_, most_compiled = sorted(timed("speedup", "numba", *size) for size in SIZES)
+    most_compiled_gain = max(_gain_of_complex64("numba", *size) for size in SIZES)
     eager_time = quantity(timed("kernel_seconds", "torch", batch, n), "s").to("ms")
     numba_time = quantity(timed("kernel_seconds", "numba", batch, n), "s").to("ms")
     call_time = quantity(timed("seconds", "numba", batch, n), "s").to("ms")

@@ -36,9 +36,6 @@ class FusedMatmulRelu:
     """Fusing the ReLU into the product saves all of its time, which matters to a thin product."""
 
     a100 = hardware.get("a100")
-    peak = a100.peak("fp16")
-    vector_peak = a100.vector_peak("fp16")
-    bandwidth = a100.memory_bandwidth
     n = A100Roofline.n
     inner = 64
     element_size = A100Roofline.element_size

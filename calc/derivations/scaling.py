@@ -21,6 +21,7 @@ class FixedWork:
     half_way_speedup = scaling.amdahl(serial, half_way)
     many_speedup = scaling.amdahl(serial, many)
     many_efficiency = many_speedup / many
+    many_idle = 1 - many_efficiency
 
 
 class FixedTime:
@@ -33,7 +34,6 @@ class FixedTime:
     speedup = scaling.gustafson(serial, processors)
     many_speedup = scaling.gustafson(serial, many)
     slope = 1 - serial
-    fixed_work_speedup = scaling.amdahl(serial, many)
     numbers = (8, 64, 256, 1000)
 
     @classmethod
@@ -86,8 +86,13 @@ class PartOfStep:
     share = quantity(30, "%")
     faster = 4
     relu_share = A100Roofline.relu_share_of_time
-    shares = (quantity(5, "%"), quantity(20, "%"), quantity(50, "%"), quantity(80, "%"))
+    promised = 1.5
+    usual = quantity(20, "%")
+    shares = (quantity(5, "%"), usual, quantity(50, "%"), quantity(80, "%"))
+    some = 2
+    much = 10
 
+    usual_most = (scaling.amdahl_limit(1 - usual) - 1).to("%")
     gain = scaling.amdahl(1 - share, faster)
     most = scaling.amdahl_limit(1 - share)
     relu_gain = scaling.amdahl_limit(1 - relu_share)
@@ -95,10 +100,10 @@ class PartOfStep:
 
     @classmethod
     def row(cls, share: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity]:
-        """Gain of the whole step when a part of that share is made 2 and 10 times as fast, free."""
+        """Gain of the whole step when a part of that share becomes faster, much faster, free."""
         rest = 1 - share
-        twice, tenfold = scaling.amdahl(rest, 2), scaling.amdahl(rest, 10)
-        return share, twice, tenfold, scaling.amdahl_limit(rest)
+        little, more = scaling.amdahl(rest, cls.some), scaling.amdahl(rest, cls.much)
+        return share, little, more, scaling.amdahl_limit(rest)
 
 
 class MeasuredScaling:

@@ -30,10 +30,13 @@ class OneGpu:
     context = 2048
     prompt = 1536
     answer = 512
+    low_gain_of_pages = 2  # in the measurements of Kwon et al.
+    high_gain_of_pages = 4
     long_context = 8192
     short_context = 256
     some = 64
 
+    prompt_share = quantity(100 * prompt / context, "%")
     weights = inference.weights_read(model, 1).to("GB")
     cache = cache_of(model, context).to("GB")
     alone = step(model, 1, 1).lower.to("ms")
@@ -59,6 +62,8 @@ class OneGpu:
     overtaken = (weights / cache).to("")
     # At this batch half of what the caches' roof allows is had, in twice the shortest time.
     overtaken_rate = cache_roof / 2
+    slower_after = (full / (2 * weights_time)).to("")
+    gain_after = (full_rate / overtaken_rate).to("")
 
 
 class OneNode:
@@ -107,7 +112,8 @@ class Passes:
     @staticmethod
     def row(key: str, name: str, devices: int, context: int) -> tuple[Any, ...]:
         model, h100 = models.get(key), hardware.get("h100")
-        read = inference.prefill(model, h100, 3 * context // 4, 1, devices)
+        prompt = OneGpu.prompt_share * context
+        read = inference.prefill(model, h100, prompt, 1, devices)
         most = inference.largest_batch(model, h100, context, devices)
         full = step(model, devices, most, context)
         return (
@@ -265,7 +271,8 @@ class Speculation:
     def speedup(cls, sequences: Any) -> Any:
         """With the roofs of checking and drafting, which the law of one stream leaves out."""
         plain = step(cls.large, cls.devices, sequences)
-        check = replace(plain, operations=plain.operations * (cls.drafted + 1))
+        compute = plain.parts["compute"] * (cls.drafted + 1)
+        check = replace(plain, parts=plain.parts | {"compute": compute})
         draft = step(cls.draft, cls.devices, sequences).lower
         return (cls.tokens * plain.lower / (check.lower + cls.drafted * draft)).m_as("")
 
@@ -299,8 +306,11 @@ class PromptQueue:
     busy = quantity("95%")
     beyond = quantity("1%")
     limit = 5
-    servers = (1, 4, 16)
+    some_servers = 4
+    many_servers = 16
+    servers = (1, some_servers, many_servers)
 
+    one_in = 1 / beyond
     calm_rate = calm * OneNode.read_rate
     more_load = (busy / calm - 1).to("%")
     calm_mean = queueing.single_server_time(service, calm).to("ms")
@@ -312,8 +322,8 @@ class PromptQueue:
     busy_wait = queueing.single_server_wait(service, busy).to("ms")
     mixed = queueing.single_server_wait(service, busy, 2).to("ms")
     wait_one = (queueing.waiting_tail(service, busy, 1, beyond) / service).to("")
-    wait_four = (queueing.waiting_tail(service, busy, 4, beyond) / service).to("")
-    wait_sixteen = (queueing.waiting_tail(service, busy, 16, beyond) / service).to("")
+    wait_four = (queueing.waiting_tail(service, busy, some_servers, beyond) / service).to("")
+    wait_sixteen = (queueing.waiting_tail(service, busy, many_servers, beyond) / service).to("")
 
 
 class Slots:
@@ -340,6 +350,7 @@ class LongConversations:
     alone = step(model, 1, 1, context).throughput
     rate = step(model, 1, largest, context).throughput
     each = rate / largest
+    share = (rate / OneGpu.full_rate).to("%")
 
 
 class FirstTokenPromise:
@@ -394,7 +405,7 @@ class SplitNode:
     half = 4
     quarter = 2
 
-    sequences, rate, rate_with_messages = split_node(8)
-    half_sequences, half_rate, half_rate_with_messages = split_node(4)
-    quarter_sequences, quarter_rate, quarter_rate_with_messages = split_node(2)
+    sequences, rate, rate_with_messages = split_node(devices)
+    half_sequences, half_rate, half_rate_with_messages = split_node(half)
+    quarter_sequences, quarter_rate, quarter_rate_with_messages = split_node(quarter)
     half_first = (2 * OneNode.first).to("ms")

@@ -41,12 +41,10 @@ class ReferenceNetwork:
     hidden_elements = batch * hidden
     output_elements = batch * outputs
     elements = batch * elements_per_sample(model)
-    elements_of_a_sample = elements_per_sample(model)
     parameter_memory = estimate_parameter_memory(model)
     activation_memory = estimate_activation_memory(model, batch)
     total = estimate_total_memory(model, batch)
     memory_of_a_sample = estimate_activation_memory(model, 1)
-    share_of_parameters = (parameter_memory / total).to("%")
     overhead = int8_overhead(model)
     rows = (
         ("hidden layer", f"{inputs} · {hidden} + {hidden}", hidden_parameters),
@@ -70,7 +68,6 @@ class MemoryByMode:
     optimizer = "adam"
 
     usual = estimate_total_memory(model, batch)
-    inference = estimate_total_memory(model, batch, mode="inference")
     training = estimate_total_memory(model, batch, mode="training", optimizer=optimizer)
     training_per_usual = training / usual
     fp16 = estimate_total_memory(model, batch, "fp16")
@@ -108,17 +105,13 @@ class LargestBatch:
 
     budget = quantity("1 MiB")
     small_budget = quantity("0.25 MiB")
-    decimal_budget = quantity("1 MB")
+    small_without_unit = 0.25
     small_decimal_budget = quantity("0.25 MB")
 
     fp32 = _largest(budget)
     fp16 = _largest(budget, "fp16")
-    int8 = _largest(budget, "int8")
     small_fp32 = _largest(small_budget)
     small_fp16 = _largest(small_budget, "fp16")
-    small_int8 = _largest(small_budget, "int8")
-    decimal_fp32 = _largest(decimal_budget)
-    decimal_fp16 = _largest(decimal_budget, "fp16")
     small_decimal_fp32 = _largest(small_decimal_budget)
     gain = fp16 / fp32
     small_gain = small_fp16 / small_fp32
@@ -135,6 +128,12 @@ class BudgetCurves:
     requested = 1000
     lowest = quantity("32 KiB")
     highest = quantity("8 MiB")
+
+
+class LargeProduct:
+    """Problem 4: what the narrow formats make of a product of large factors."""
+
+    factor = 300
 
 
 class SlowerDevice:
@@ -159,7 +158,6 @@ class ConstrainedExample:
 
     choice = adjust_batch_size_to_memory(model, requested, memory, precision)
     batch = choice.batch
-    limited_by = choice.limited_by
     parameter_memory = choice.parameter_memory
     total = choice.total_memory
 
@@ -190,8 +188,6 @@ class PrecisionCost:
     mean_fp32 = quantity(statistics.mean(accuracy["fp32"])).to("%")
     spread_fp32 = quantity(statistics.stdev(accuracy["fp32"])).to("%")
     mean_changed_by_seed = statistics.mean(changed["fp32"])
-    most_changed_by_seed = max(changed["fp32"])
-    mean_int8 = quantity(statistics.mean(accuracy["int8"])).to("%")
     most_changed_int8 = max(changed["int8"])
     most_changed_fp16 = max(changed["fp16"])
     one_sample = quantity(1 / test_samples).to("%")

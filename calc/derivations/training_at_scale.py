@@ -54,15 +54,11 @@ class ShardedStates:
     held = tuple(map(_held, ways, repeat(length)))
     bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     state = training.model_memory(model.parameters, bytes_per_parameter)
-    one_copy = held[0].total
     activations = held[0].activations
     sharded = held[3].total
     sharded_states = (held[3].total - held[3].activations).to("GB")
     recomputed = held[4].total
     sliced = held[6].total
-    sliced_activations = held[6].activations
-    staged = held[7].total
-    staged_activations = held[7].activations
 
 
 class Cuts:
@@ -80,7 +76,8 @@ class Cuts:
     inner = Link(h100.link_bandwidth, AnchorLatencies.nvlink)
     outer = Link(AnchorBandwidths.infiniband, AnchorLatencies.infiniband)
 
-    batch = quantity(sequences * length, "token")
+    sequences_each = sequences // devices
+    link_ratio = (h100.link_bandwidth / AnchorBandwidths.infiniband).to("")
 
     @classmethod
     def step(cls, layout: Layout, recomputation: str = "selective") -> StepTime:
@@ -136,6 +133,8 @@ class TrafficOfCuts:
         parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
     ).to("GB")
 
+    ratio = (tensor / pipeline).to("")
+
     @staticmethod
     def row(cut: str, sends: str, size: Quantity) -> tuple[Any, ...]:
         """A cut, what it sends, how much in a step, and how long over either link."""
@@ -161,16 +160,12 @@ class TrafficOfCuts:
 class StepBounds:
     """The step of eight slices lies between its bounds, and so does its utilisation."""
 
+    slices_across = 2 * Cuts.node
     step = Cuts.step(Cuts.sliced(Cuts.devices, Cuts.node))
     across = Cuts.step(Cuts.sliced(Cuts.devices, 2 * Cuts.node))
     last = Cuts.step(Cuts.sliced(Cuts.most, Cuts.node))
-    sharded_step = Cuts.step(Cuts.sharded(Cuts.devices), "full")
 
     compute = step.parts["compute"]
-    tensor = step.parts["tensor"]
-    data = step.parts["data"].to("s")
-    lower = step.lower
-    upper = step.upper
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
     across_most = across.mfu[1].to("%")
@@ -178,8 +173,6 @@ class StepBounds:
     last_least = last.mfu[0].to("%")
     last_compute = last.parts["compute"]
     last_data = last.parts["data"]
-    sharded_least = sharded_step.mfu[0].to("%")
-    sharded_most = sharded_step.mfu[1].to("%")
 
 
 class CountedTwice:
@@ -206,34 +199,32 @@ class CountedTwice:
 class TrainingRuns:
     """Hours by the equation and as reported: from nothing lost to half as much again."""
 
+    share_of_hfu = quantity("75%")  # three passes of four, with all layers recomputed
     all = tuple(runs.get(name) for name in runs.names())
-    gopher = runs.get("gopher-280b")
-    bloom = runs.get("bloom-176b")
     palm = runs.get("palm-540b")
-    llama = runs.get("llama-65b")
     small = runs.get("llama-3-1-8b")
     middle = runs.get("llama-3-1-70b")
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
     opt = runs.get("opt-175b")
+    count = len(all)
     palm_throughput = palm.throughput
     palm_devices = palm.devices
     large_mfu = large.mfu
-    large_devices = large.devices
     large_effective_time = large.effective_time
     deepseek_mfu = deepseek.mfu_with_attention
     opt_work = opt.work
     opt_devices = opt.devices
 
-    @staticmethod
-    def steady(run: runs.Run) -> Quantity | None:
+    @classmethod
+    def steady(cls, run: runs.Run) -> Quantity | None:
         """MFU in steady state: as reported, by the throughput, or with all layers recomputed."""
         if run.publishes("mfu"):
             return run.mfu
         if run.publishes("throughput"):
             tokens = (run.throughput * quantity("1 s")).to("token")
             return training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
-        return run.hfu * 3 / 4 if run.publishes("hfu") else None
+        return run.hfu * cls.share_of_hfu if run.publishes("hfu") else None
 
     @classmethod
     def computed(cls, run: runs.Run) -> Quantity | None:
@@ -291,15 +282,15 @@ class Outliers:
         TrainingRuns.palm.device_peak,
         "1 s",
     ).to("%")
-    llama_ratio = TrainingRuns.ratio(TrainingRuns.llama)
     deepseek_steady = TrainingRuns.steady(TrainingRuns.deepseek).to("%")  # type: ignore[union-attr]
-    bloom_ratio = TrainingRuns.ratio(TrainingRuns.bloom)
-    gopher_ratio = TrainingRuns.ratio(TrainingRuns.gopher)
+    deepseek_attention = (1 - deepseek_steady / TrainingRuns.deepseek_mfu).to("%")
     small_overall = TrainingRuns.overall(TrainingRuns.small)
     middle_overall = TrainingRuns.overall(TrainingRuns.middle)
     large_overall = TrainingRuns.overall(TrainingRuns.large)
     large_explained = (TrainingRuns.large_mfu * TrainingRuns.large_effective_time).to("%")
+    large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%")
     palm_overall = TrainingRuns.overall(TrainingRuns.palm)
+    palm_lost = (1 - palm_overall / palm_steady).to("%")
     falcon_overall = TrainingRuns.overall(runs.get("falcon-180b"))
 
 
@@ -322,6 +313,7 @@ class Failures:
     many = 131072
 
     checkpointed = Checkpoint.per_parameter
+    years_after_opt = run.year - opt.year
     between = (observed_time / interruptions).to("h")
     of_a_device = (between * devices).to("year")
     opt_of_a_device = (opt.observed_time / opt.interruptions * opt.devices).to("year")
@@ -364,7 +356,6 @@ class PastTheOptimum:
 
     large_tokens = training.compute_optimal_tokens(large)
     small_loss = training.pretraining_loss(small, small_tokens)
-    large_loss = training.pretraining_loss(large, large_tokens)
     small_work = training.training_flops(small, small_tokens)
     large_work = training.training_flops(large, large_tokens)
     ratio = small_work / large_work
@@ -427,7 +418,7 @@ class OwnCheckpoints:
     devices = 2048
     of_a_device = quantity("5 year")
     storage = quantity("20 GB/s")
-    fast_storage = quantity("200 GB/s")
+    faster = 10
     restart = Failures.restart
 
     size = training.model_memory(parameters, Failures.checkpointed)
@@ -435,9 +426,10 @@ class OwnCheckpoints:
     checkpoint = (size / storage).to("s")
     interval = training.checkpoint_interval(checkpoint, between).to("min")
     goodput = training.goodput(interval, checkpoint, restart, between).to("%")
-    fast = (size / fast_storage).to("s")
+    fast = (size / (faster * storage)).to("s")
     fast_interval = training.checkpoint_interval(fast, between).to("min")
     fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
+    gained = fast_goodput - goodput
 
 
 class LayoutFor256:
@@ -445,8 +437,8 @@ class LayoutFor256:
 
     devices = 256
     sequences = 512
-    sliced_layout = Layout(data=32, tensor=8, microbatches=16, sharding=1)
-    sharded_layout = Layout(data=256, microbatches=2, sharding=3)
+    sliced_layout = Layout(data=devices // 8, tensor=8, microbatches=sequences // 32, sharding=1)
+    sharded_layout = Layout(data=devices, microbatches=sequences // devices, sharding=3)
 
     sliced = Cuts.step(sliced_layout)
     sharded = Cuts.step(sharded_layout, "full")

@@ -46,13 +46,11 @@ class MachineOfLevers:
     processor = SETTINGS["processor"]
     measured = f"{SETTINGS['measured']:%d %B %Y}"
     load = SETTINGS["load_before"]
-    cores = SETTINGS["cores"]
 
 
 class PromisedFactors:
     """Four levers of 3, 2, 2 and 1.5 are 18 times by their product, and 2.3 on these fractions."""
 
-    levers = ((0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5))
     first = 3
     second = 2
     third = 2
@@ -63,8 +61,15 @@ class PromisedFactors:
     second_share = quantity("20%")
     third_share = quantity("10%")
     fourth_share = quantity("5%")
+    levers = (
+        (first_share, first),
+        (second_share, second),
+        (third_share, third),
+        (fourth_share, fourth),
+    )
     combined = scaling.combined_speedup(levers)
-    all_free = scaling.amdahl_limit(1 - sum(share for share, _ in levers))
+    rest = 1 - first_share - second_share - third_share - fourth_share
+    all_free = scaling.amdahl_limit(rest)
 
 
 class MeasuredStep:
@@ -90,6 +95,7 @@ class MeasuredStep:
         clearing_factor,
         data_factor,
     )
+    product = products_factor * optimizer_factor * data_factor * clearing_factor
     combined = scaling.combined_speedup(zip(shares.values(), factors, strict=True))
 
 
@@ -155,6 +161,7 @@ class MeasuredMemory:
     """Mixed precision takes between half of the memory and a little more than before."""
 
     cases = tuple(LEVERS.filter(col("lever") == "memory")["case"].unique(maintain_order=True))
+    count = len(cases)
     ratios = tuple(all_of("memory", "ratio"))
     least = min(ratios)
     most = max(ratios)
@@ -169,10 +176,16 @@ class PartsOfABatch:
     worst_relative = max(all_of("accumulation", "relative_error", "fp64"))
     worst_ulp = max(all_of("accumulation", "largest_error_ulp", "fp32"))
     wrong = quantity(
-        100 * measured("accumulation", "fp64, parts of 64 and 32", "error_divided_by_parts"), "%"
+        100
+        * measured(
+            "accumulation", f"fp64, parts of {first} and {middle}", "error_divided_by_parts"
+        ),
+        "%",
     )
     wrong_most = quantity(
-        100 * measured("accumulation", "fp64, parts of 64 and 1", "error_divided_by_parts"), "%"
+        100
+        * measured("accumulation", f"fp64, parts of {first} and {last}", "error_divided_by_parts"),
+        "%",
     )
     batch = first + last
     weight = 1 / 2
@@ -204,16 +217,15 @@ class PaddedShape:
 
     outputs = 10
     padded = 16
-    extra = quantity(100 * (measured("padding", "10 to 16 outputs", "flop_ratio") - 1), "%")
-    difference = measured("padding", "10 to 16 outputs", "largest_difference")
+    _case = f"{outputs} to {padded} outputs"
+    extra = quantity(100 * (measured("padding", _case, "flop_ratio") - 1), "%")
+    difference = measured("padding", _case, "largest_difference")
 
 
 class TwoProcesses:
     """Two processes on two cores were slower than one, where Amdahl's law allows 1.4 to 1.8."""
 
     widths = (256, 1024, 2048)
-    least = min(all_of("processes", "speedup"))
-    most = max(all_of("processes", "speedup"))
 
     @classmethod
     def row(cls, width: int) -> tuple[Any, ...]:
@@ -235,12 +247,9 @@ def happened(event: str) -> int:
 class StoredRun:
     """A run on the digits in FP16, within a budget that its batch exceeds."""
 
-    steps = len(RUN.steps)
     overflows = happened("overflow")
     out_of_memory = happened("out of memory")
     mfu = RUN.mfu.to("%")
-    rate = RUN.rate.to("GFLOP/s")
-    peak = RUN.peak.to("GFLOP/s")
     intensity = RUN.intensity
     ridge = roofline.ridge_point(RUN.peak, RUN.bandwidth).to("FLOP/byte")
 

@@ -67,7 +67,6 @@ class Attention:
 
     overhead = training.attention_overhead(context, width).to("%")
     long_overhead = training.attention_overhead(long_context, width).to("%")
-    doubled = 12 * width
 
 
 class ComputeOptimal:
@@ -148,12 +147,10 @@ class LastDoubling:
     before = Cluster.before
     after = Cluster.after
 
-    ideal = (Cluster.one_device_run / after).to("h")
     time_before = Cluster.run_time(before, 0).to("h")
     time = Cluster.run_time(after, 0).to("h")
     gain = time_before / time
     cost = 2 / gain
-    hidden = Cluster.run_time(after, 1).to("h")
     hidden_gain = Cluster.run_time(before, 1) / Cluster.run_time(after, 1)
     overlapped_before = Cluster.run_time(before, 1).to("h")
     overlap_gain = time_before / overlapped_before

@@ -58,7 +58,7 @@ class LlamaToken:
     multiplied = llama.multiplied_parameters
     forward = transformer.forward_flops(llama)
     step = forward + transformer.backward_flops(llama)
-    by_total = training.training_flops(llama.parameters, 1) / quantity("1 token")
+    passes = (step / forward).to("")
     attention = transformer.forward_flops(llama, context) - forward
     share = (attention / forward).to("%")
     long_attention = transformer.attention_flops(
@@ -69,6 +69,8 @@ class LlamaToken:
         llama.head_value_width,
     )
     long_ratio = (long_attention / forward).to("")
+    times_as_long = (quantity(long_length, "") / length).to("")
+    times_as_slow = ((forward + long_attention) / (forward + attention)).to("")
 
 
 class Crossover:
@@ -79,7 +81,6 @@ class Crossover:
     longest = 1e6
 
     llama = transformer.crossover_context(models.get("llama-3-8b"))
-    llama_length = 2 * llama
     deepseek = transformer.crossover_context(models.get("deepseek-v3"))
     largest = transformer.crossover_context(models.get("llama-3-405b"))
 
@@ -123,7 +124,6 @@ class Products:
     together = transformer.decode_matmuls(llama, context, sequences)
     names = ("query", "key", "scores", "weighted values", "attention output", "gate", "down")
     group = (llama.heads / llama.kv_heads).to("")
-    score_intensity = next(each for each in alone if each.name == "scores").intensity(element)
     prefill_scores = next(each for each in prefill if each.name == "scores").intensity(element)
     up = next(each for each in together if each.name == "up")
     up_together = up.intensity(element)
@@ -187,7 +187,6 @@ class Caches:
 
     keys = ("gpt-3-175b", "llama-2-7b", "llama-3-8b", "llama-3-405b", "gemma-2-27b", "deepseek-v3")
     group = 64
-    capacity = hardware.get("h100").memory_capacity
 
     quantized = quantization.bytes_per_parameter("4 bit/param", group) * quantity("1 param")
     llama = transformer.kv_cache_per_token(models.get("llama-3-8b"))
@@ -200,6 +199,7 @@ class Caches:
     deepseek = transformer.kv_cache_per_token(models.get("deepseek-v3"))
     deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
+    ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
     whole = (
         transformer.kv_cache_per_token(models.get("llama-3-405b")) * quantity("131072 token")
     ).to("GiB")
@@ -227,8 +227,6 @@ class Activations:
     gpt3 = models.get("gpt-3-175b")
     llama = models.get("llama-3-8b")
     mask = quantity("1 byte")
-    sbh = 34
-    per_score = 5
 
     gpt3_none = transformer.activation_memory(gpt3, gpt3.context, mask_size=mask)
     gpt3_selective = transformer.activation_memory(
@@ -283,6 +281,7 @@ class LlamaConversations:
 
     weights = (model.parameters * quantity("2 byte/param")).to("GB")
     left = (capacity - weights).to("GB")
+    weights_share = (weights / capacity).to("%")
     each = (Caches.llama * length).to("GB")
     held = (left / each).to("") // 1
     of_all_heads = (Caches.llama_of_all_heads * length).to("GB")

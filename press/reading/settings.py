@@ -33,7 +33,7 @@ def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any]
         depth = 0
         event: Any
         for event in yaml.parse(text, Loader=kind):
-            line = event.start_mark.line
+            line = event.start_mark.line if event.start_mark else 0
             if isinstance(event, yaml.AliasEvent):
                 raise fail(line, f"press reads no alias; write what `*{event.anchor}` stands for.")
             depth += isinstance(event, yaml.CollectionStartEvent)

@@ -38,7 +38,7 @@ def test_no_chapter_types_a_number() -> None:
         check=False,
     )
     found = audit.stdout + audit.stderr
-    mend = "quote a number with show(); list a name in chapters/names-with-digits.txt"
+    mend = "quote a number with show() or words(); see CONTRIBUTING.md"
     assert not found, f"{found}{mend}"
     assert audit.returncode == 0
 

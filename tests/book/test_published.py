@@ -16,7 +16,7 @@ import pytest
 
 from calc import derivations
 from calc.core.units import Quantity
-from calc.derivations import math, show
+from calc.derivations import math, show, words
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 from tests.page_texts import page_texts
 
@@ -50,7 +50,7 @@ def value_of(name: str) -> Any:
 
 def printed(quote: Quote) -> str:
     """What the inline expression must put on the page."""
-    return str(eval(quote.expression, {**DERIVATIONS, "show": show, "math": math}))
+    return str(eval(quote.expression, {**DERIVATIONS, "show": show, "math": math, "words": words}))
 
 
 # --- the numbers themselves ---
@@ -141,13 +141,15 @@ def test_the_coverage_test_tells_results_from_inputs() -> None:
     assert not given & {"DecodeStep.ridge_point", "MemoryPerParameter.fp16_per_parameter"}
 
 
-def test_every_entry_is_quoted() -> None:
+def test_every_entry_is_quoted_or_drawn() -> None:
     quoted = {name for quote in quotes() for name in quote.names}
-    assert set(PUBLISHED) <= quoted, "entries of tests/published.toml that no chapter quotes"
+    figures = (path.read_text(encoding="utf-8") for path in (REPOSITORY / "figures").glob("*.py"))
+    drawn = set(re.findall(r"\b[A-Z]\w*\.[a-z]\w*", " ".join(figures)))
+    assert set(PUBLISHED) <= quoted | drawn, "entries of tests/published.toml that nothing shows"
 
 
 def test_chapters_quote_and_do_not_compute() -> None:
-    form = re.compile(r"(show|math)\([A-Z]\w*\.\w+(, (\"[^\"]*\"|digits=\d|\d))*\)")
+    form = re.compile(r"(show|math|words)\([A-Z]\w*\.\w+(, (\"[^\"]*\"|digits=\d|\d))*\)")
     computed = [quote.expression for quote in quotes() if not form.fullmatch(quote.expression)]
     assert not computed, "quote show(Class.attribute): what is computed belongs in calc.derivations"
 
@@ -179,7 +181,7 @@ def test_pages_print_what_they_quote(book: Path) -> None:
     # The answers are on paper alone: the site folds each under its problem, where it is looked for.
     on_site = [quote for quote in quotes() if quote.page != "backmatter/answers.html"]
     for quote in on_site:
-        if quote.expression.startswith("show"):
+        if not quote.expression.startswith("math"):
             wanted = " ".join(printed(quote).split())
             assert wanted in texts[quote.page], (quote.page, quote.expression)
         else:
@@ -212,15 +214,16 @@ def computed_tables() -> list[str]:
     names = []
     for chapter in chapters():
         heading = ""
-        for title, cell in re.findall(
-            r"^## ([^{\n]+)|^```\{python\}\n(.*?)^```",
+        for title, label, cell in re.findall(
+            r"^## ([^{\n]+)|^(?:::: \{#(tbl-[\w-]+)\}\n\n)?```\{python\}\n(.*?)^```",
             chapter.read_text(encoding="utf-8"),
             re.MULTILINE | re.DOTALL,
         ):
             heading = title.strip() or heading
             if re.search(r"^table\(", cell, re.MULTILINE):
-                label = re.search(r"#\| label: (tbl-[\w-]+)", cell)
-                names.append(label[1] if label else f"{chapter.stem}: {heading}")
+                inside = re.search(r"#\| label: (tbl-[\w-]+)", cell)
+                name = inside[1] if inside else label
+                names.append(name or f"{chapter.stem}: {heading}")
     return names
 
 

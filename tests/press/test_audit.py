@@ -1,10 +1,10 @@
-"""`press audit`: which digits in prose are listed, with which line, and which are not."""
+"""`press audit`: which numbers in prose are listed, with which line, and which are not."""
 
 from __future__ import annotations
 
 import pytest
 
-from press.audit import NAMES, audit
+from press.audit import NAMES, PHRASES, audit
 from tests.press.tiny_book import SETTINGS, Write, press
 
 
@@ -43,13 +43,30 @@ LISTED = {
     "long integer in math": ("# A\n\n$x = 961538$\n", "index.qmd:3: $961538$"),
     "a rate like a year": ("# A\n\nAt 1979 TFLOP/s.\n", "index.qmd:3: At 1979 TFLOP/s."),
     "part of a name": ("# A\n\nAn H1000 card\n", "index.qmd:3: An H1000 card"),
+    "below a caption with the number": (
+        "# A\n\n| a |\n|---|\n| 64 |\n\n: Of the `64` in 64 rows {#tbl-a}\n\nIt has 64.\n",
+        ["index.qmd:5: 64", "index.qmd:7: Of the in 64 rows", "index.qmd:9: It has 64."],
+    ),
+    "after an allowed number": ("# A\n\nx H100 100\n\nOf 100 H100\n",
+        ["index.qmd:3: x H100 100", "index.qmd:5: Of 100 H100"]),
+    "word": ("# A\n\nThe two take twenty-eight gigabytes.\n",
+        "index.qmd:3: The two take twenty-eight gigabytes."),
+    "words over two lines": ("# A\n\nIt has seven\nbillion weights.\n",
+        "index.qmd:3: It has seven billion weights."),
+    "counted thing": ("# A\n\nOn eight GPUs\n", "index.qmd:3: On eight GPUs"),
+    "counted name": ("# A\n\nOn Eight H100s\n", "index.qmd:3: On Eight H100s"),
+    "times": ("# A\n\nIt is three times as long.\n", "index.qmd:3: It is three times as long."),
+    "fraction": ("# A\n\nAbout a quarter of it.\n", "index.qmd:3: About a quarter of it."),
+    "rounded half": ("# A\n\nIn nearly half the time.\n", "index.qmd:3: In nearly half the time."),
+    "fold": ("# A\n\nIt slows down tenfold.\n", "index.qmd:3: It slows down tenfold."),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("where", LISTED)
 def test_a_typed_number_is_listed(where: str, write_book: Write) -> None:
-    text, problem = LISTED[where]
-    assert found(text, write_book, "H100\n") == [problem]
+    text, problems = LISTED[where]
+    expected = [problems] if isinstance(problems, str) else problems
+    assert found(text, write_book, "H100\n") == expected
 
 
 ALLOWED = {
@@ -65,13 +82,20 @@ ALLOWED = {
     "integers in math": "$6 P D + x^{12} / 127$",
     "the label of an equation": "$$\nx\n$$ {#eq-a1}",
     "the name of a footnote": "Text.[^1]\n\n[^1]: A note.",
+    "words of the language": "One of the two is half as long; a third one, a power of two.",
+    "words that contain numbers": "Often someone weighs a forty-niner; hundreds of thousands do.",
+    "the alt text of a cell, held by its figure": (
+        "```{python}\n#| label: fig-a\n#| fig-cap: C\n#| fig-alt: Of 9 lines\n1\n```"
+    ),
 }
 
 
 @pytest.mark.parametrize("what", ALLOWED)
 def test_what_is_not_a_typed_number_is_not_listed(what: str, write_book: Write) -> None:
     names = "H100\nFP16  # a format\nPCIe 5.0\n"
-    assert found(f"# A {{#sec-a1}}\n\n{ALLOWED[what]}\n", write_book, names) == []
+    phrases = "a third one  # an ordinal\npower of two\n"
+    root = write_book(f"# A {{#sec-a1}}\n\n{ALLOWED[what]}\n", {NAMES: names, PHRASES: phrases})
+    assert [str(problem) for problem in audit(root)] == []
 
 
 def test_a_generated_page_is_left_to_its_source(write_book: Write) -> None:

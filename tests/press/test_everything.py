@@ -13,6 +13,8 @@ from press.build import render
 from tests.page_texts import page_texts
 from tests.press.tiny_book import copy_of_everything, search_entries
 
+pytestmark = pytest.mark.xdist_group("everything")  # one render
+
 AWKWARD = "a|b <c> & $d$ *e* _f_ `g` [h] #i"
 
 
@@ -79,6 +81,7 @@ SAID = [
     ("chapters/cells.html", "Figure 2.2: A drawing from a file, with a caption."),
     ("chapters/cells.html", "Figure 2.3: A caption with a computed value: 4,096 entries."),
     ("chapters/cells.html", "Table 2.2: Powers of two, made by a cell."),
+    ("chapters/cells.html", "Table 2.3: A table of a cell with a computed value: 4,096 entries."),
     ("chapters/cells.html", "printed by the cell"),
     ("chapters/cells.html", "45"),
     ("chapters/callouts.html", "Note"),

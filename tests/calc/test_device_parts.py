@@ -1,0 +1,262 @@
+"""Each field of a device against what its parts make, rather than its line of the datasheet.
+
+Rates are cores times clock times operations of a core in a cycle, bandwidths the pins of the memory
+times the transfers of each, links a number of lanes, capacities stacks of chips or what a driver
+reports, caches what a program is told. Datasheets round, hence the tolerance.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from calc import hardware
+from calc.core.units import Quantity
+
+ROUNDING = 0.03
+GPU = 1e-3  # cores × GHz × operations, in TFLOP/s
+HOPPER = {"tf32": 2048, "fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192}
+AMPERE = {"fp64": 128, "tf32": 1024, "fp16": 2048, "bf16": 2048, "int8": 4096, "int4": 8192}
+AMPERE_VECTOR = {"fp64": 64, "fp32": 128, "fp16": 512, "bf16": 256}
+ADA = {"tf32": 512, "fp16": 1024, "bf16": 1024, "fp8": 2048, "int8": 2048}
+CDNA = {"fp64": 256, "fp32": 256, "tf32": 1024, "fp16": 2048, "bf16": 2048} | {
+    "fp8": 4096,
+    "int8": 4096,
+}
+BLACKWELL = {"tf32": 4096, "fp16": 8192, "bf16": 8192} | dict.fromkeys(
+    ("fp8", "fp6", "int8"), 16384
+)
+
+
+def rates(cores: int, clock: float, operations: dict[str, int]) -> dict[str, float]:
+    """TFLOP/s or TOP/s by data type."""
+    return {dtype: cores * clock * each * GPU for dtype, each in operations.items()}
+
+
+# Matrix units in cores at a clock; of a device without them, its vector units.
+PEAKS = {
+    "h100": rates(132, 1.83, HOPPER) | rates(132, 1.98, {"fp64": 256}),
+    "h100-pcie": rates(114, 1.62, HOPPER) | rates(114, 1.755, {"fp64": 256}),
+    "h200": rates(132, 1.83, HOPPER) | rates(132, 1.98, {"fp64": 256}),
+    "a100": rates(108, 1.41, AMPERE),
+    "a100-40gb": rates(108, 1.41, AMPERE),
+    "v100": rates(80, 1.53, {"fp16": 1024}),
+    "t4": rates(40, 1.59, {"fp16": 1024, "int8": 2048, "int4": 4096}),
+    "l4": rates(58, 2.04, ADA),
+    "l40s": rates(142, 2.52, ADA),
+    "jetson-agx-orin": rates(16, 1.3, {"fp16": 2048, "int8": 4096}),
+    "jetson-orin-nano": rates(8, 1.02, {"fp16": 2048, "int8": 4096}),
+    "b200": rates(148, 1.85, BLACKWELL | {"fp4": 32768}) | rates(148, 1.965, {"fp64": 128}),
+    # The rack's totals, most of them sparse, over its 72 GPUs.
+    "gb200": {"fp64": 2880 / 72, "tf32": 180e3 / 2 / 72, "fp4": 1440e3 / 2 / 72}
+    | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
+    | dict.fromkeys(("fp8", "fp6", "int8"), 720e3 / 2 / 72),
+    # Arrays of 128 × 128, of 256 × 256 from the v6e on; two operations in each cell.
+    "tpu-v4": rates(2 * 4, 1.05, dict.fromkeys(("bf16", "int8"), 2 * 128**2)),
+    "tpu-v5e": rates(4, 1.5, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
+    "tpu-v5p": rates(2 * 4, 1.75, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
+    "tpu-v6e": rates(4, 1.75, {"bf16": 2 * 256**2, "fp8": 2 * 256**2, "int8": 4 * 256**2}),
+    "tpu-v7": {"bf16": 42.5e6 / 2 / 9216, "fp8": 42.5e6 / 9216},  # a pod's 42.5 EFLOP/s in FP8
+    "mi300x": rates(304, 2.1, CDNA),
+    "mi325x": rates(304, 2.1, CDNA),
+    # An instance of 16 chips: 20.8 PFLOP/s in FP8, 10.7 in BF16, 2.9 in FP32.
+    "trainium2": {"fp8": 20.8e3 / 16, "fp32": 2.9e3 / 16}
+    | dict.fromkeys(("bf16", "fp16", "tf32"), 10.7e3 / 16),
+    "gaudi3": rates(8, 1.75, dict.fromkeys(("bf16", "fp8"), 2 * 256**2))
+    | rates(8, 1.75, {"fp16": 256**2 // 2, "tf32": 256**2 // 2, "fp32": 256**2 // 4}),
+    "phone-npu": {"int8": 2 * 17},  # twice the chip before it
+    "xeon-8480": rates(56, 2, {"bf16": 1024, "int8": 2048}),
+    "ryzen-7840u": rates(8, 3.3, {"fp64": 16, "fp32": 32}),
+}
+VECTOR_PEAKS = {
+    "h100": rates(132, 1.98, {"fp64": 128, "fp32": 256, "fp16": 512, "bf16": 512}),
+    "h100-pcie": rates(114, 1.755, {"fp64": 128, "fp32": 256}),
+    "h200": rates(132, 1.98, {"fp64": 128, "fp32": 256}),
+    "a100": rates(108, 1.41, AMPERE_VECTOR),
+    "a100-40gb": rates(108, 1.41, AMPERE_VECTOR),
+    "v100": rates(80, 1.53, {"fp64": 64, "fp32": 128, "fp16": 256}),
+    "t4": rates(40, 1.59, {"fp32": 128}),
+    "l4": rates(58, 2.04, {"fp32": 256}),
+    "l40s": rates(142, 2.52, {"fp32": 256}),
+    "jetson-agx-orin": rates(16, 1.3, {"fp32": 256, "fp16": 512}),
+    "b200": rates(148, 1.965, {"fp64": 128, "fp32": 256}),
+    "gb200": {"fp64": 2880 / 72, "fp32": 5760 / 72},
+    "mi300x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
+    "mi325x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
+    "gaudi3": rates(64, 1.75, {"bf16": 256}),
+    "xeon-8480": rates(56, 2, {"fp64": 32, "fp32": 64}),
+}
+# Pins, and 10⁹ transfers a second on each.
+BUSES = {
+    "h100": (5 * 1024, 2 * 2.619),
+    "h100-pcie": (5 * 1024, 2 * 1.593),
+    "h200": (6 * 1024, 6.25),
+    "a100": (5 * 1024, 2 * 1.593),
+    "a100-40gb": (5 * 1024, 2 * 1.215),
+    "v100": (4 * 1024, 2 * 0.877),
+    "t4": (256, 2 * 5.001),
+    "l4": (192, 2 * 6.251),
+    "l40s": (384, 2 * 9.001),
+    "jetson-agx-orin": (256, 6.4),
+    "jetson-orin-nano": (128, 6.4),
+    "b200": (7680, 2 * 3.996),
+    "gb200": (7936, 2 * 3.996),
+    "tpu-v4": (4 * 1024, 2.4),
+    "tpu-v5e": (2 * 1024, 3.2),
+    "tpu-v5p": (6 * 1024, 3.6),
+    "tpu-v6e": (4 * 1024, 3.2),
+    "tpu-v7": (8 * 1024, 7.2),
+    "mi300x": (8 * 1024, 5.2),
+    "mi325x": (8 * 1024, 6),
+    "trainium2": (4 * 1024, 46 / 16 / 4 / 0.128),  # an instance of 16 chips has 46 TB/s
+    "gaudi3": (8 * 1024, 3.6),
+    "phone-npu": (64, 6.4),
+    "snapdragon-8-gen-3": (64, 2 * 4.8),
+    "xeon-8480": (8 * 64, 4.8),
+    "ryzen-7840u": (2 * 64, 7.5),
+}
+# Stacks or chips of so many GiB, or what a driver reports.
+CAPACITIES = {
+    "h100": 5 * 16,
+    "h100-pcie": 5 * 16,
+    "h200": 143771 / 1024,
+    "a100": 81920 / 1024,
+    "a100-40gb": 5 * 8,
+    "v100": 34089926656 / 2**30,
+    "t4": 8 * 2,
+    "l4": 12 * 2,
+    "l40s": 24 * 2,
+    "jetson-agx-orin": 4 * 16,
+    "jetson-orin-nano": 4 * 2,
+    "b200": 183359 / 1024,
+    "gb200": 197897748480 / 2**30,
+    "tpu-v4": 4 * 8,
+    "tpu-v5e": 17.2e9 / 2**30,
+    "tpu-v5p": 6 * 16,
+    "tpu-v6e": 34.4e9 / 2**30,
+    "tpu-v7": 206e9 / 2**30,
+    "mi300x": 8 * 24,
+    "mi325x": 8 * 32,
+    "trainium2": 4 * 24,
+    "gaudi3": 8 * 16e9 / 2**30,
+    "phone-npu": 8,
+    "snapdragon-8-gen-3": 24,
+    "xeon-8480": 16 * 256,
+    "ryzen-7840u": 4 * 64,
+}
+# Bytes, as a program is told, or by the parts.
+CACHES = {
+    "h100": 52428800,
+    "h100-pcie": 52428800,
+    "h200": 62914560,
+    "a100": 41943040,
+    "a100-40gb": 41943040,
+    "v100": 6144 * 1024,
+    "t4": 4096 * 1024,
+    "l4": 50331648,
+    "l40s": 100663296,
+    "jetson-agx-orin": 4194304,
+    "jetson-orin-nano": 2097152,
+    "b200": 132644864,
+    "gb200": 135528448,
+    "tpu-v4": 128 * 2**20,
+    "tpu-v5e": 128 * 2**20,
+    "tpu-v5p": 2 * 64 * 2**20,
+    "tpu-v6e": 128 * 2**20,
+    "tpu-v7": 2 * 64 * 2**20,
+    "mi300x": 128 * 2 * 2**20,
+    "mi325x": 128 * 2 * 2**20,
+    "trainium2": 8 * 28 * 2**20,
+    "gaudi3": 4 * 24 * 2**20,
+    "xeon-8480": 107520 * 1024,
+    "ryzen-7840u": 8 * 2 * 2**20,
+}
+# Links, and what each carries one way in GB/s.
+LINKS = {
+    "h100": (18, 25),
+    "h100-pcie": (12, 25),
+    "h200": (18, 25),
+    "a100": (12, 25),
+    "a100-40gb": (12, 25),
+    "v100": (6, 25),
+    "b200": (18, 50),
+    "gb200": (18, 50),
+    "tpu-v4": (6, 50),
+    "tpu-v5e": (4, 50),
+    "tpu-v5p": (6, 100),
+    "tpu-v6e": (4, 100),
+    "tpu-v7": (6, 100),
+    "mi300x": (7, 64),
+    "mi325x": (7, 64),
+    "trainium2": (4, 160),
+    "gaudi3": (24, 200 / 8),
+}
+# Typed a second time; no part gives a power limit.
+WATTS = {
+    "v100": 300,
+    "t4": 70,
+    "l4": 72,
+    "gb200": 1200,
+    "tpu-v4": 192,
+    "mi300x": 750,
+    "jetson-agx-orin": 60,
+    "jetson-orin-nano": 25,
+    "gaudi3": 900,
+    "ryzen-7840u": 28,
+    **dict.fromkeys(("h100", "h200"), 700),
+    **dict.fromkeys(("a100", "a100-40gb"), 400),
+    **dict.fromkeys(("h100-pcie", "l40s", "xeon-8480"), 350),
+    **dict.fromkeys(("phone-npu", "snapdragon-8-gen-3"), 4),
+    **dict.fromkeys(("b200", "mi325x"), 1000),
+}
+
+
+def fields() -> dict[tuple[str, str], Quantity]:
+    """Every published field of every device, but sparse peaks: those are twice the dense ones."""
+    found = {}
+    for key in hardware.names():
+        device = hardware.get(key)
+        for name, record in device.records.items():
+            if record.provenance.kind != "unpublished":
+                found[key, name] = record.quantity
+        for table in ("peak", "vector_peak"):
+            for dtype, record in device.peaks[table].items():
+                if record.provenance.kind != "unpublished":
+                    found[key, f"{table} {dtype}"] = record.quantity
+    return found
+
+
+def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
+    """The same fields, computed here, each with its unit."""
+    gigabytes = {key: bits * rate / 8 for key, (bits, rate) in BUSES.items()}
+    links = {key: count * each for key, (count, each) in LINKS.items()}
+    whole = [
+        ("memory_bandwidth", gigabytes, "GB/s"),
+        ("memory_capacity", CAPACITIES, "GiB"),
+        ("on_chip_memory", CACHES, "byte"),
+        ("link_bandwidth", links, "GB/s"),
+        ("tdp", WATTS, "W"),
+    ]
+    found = {(key, name): (value, unit) for name, of, unit in whole for key, value in of.items()}
+    for table, peaks in (("peak", PEAKS), ("vector_peak", VECTOR_PEAKS)):
+        for key, by_dtype in peaks.items():
+            for dtype, value in by_dtype.items():
+                unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
+                found[key, f"{table} {dtype}"] = (value, unit)
+    return found
+
+
+def test_every_field_has_its_parts() -> None:
+    missing = {" ".join(name) for name in fields().keys() ^ by_parts().keys()}
+    assert not missing, "write down here what each of these fields is made of"
+
+
+@pytest.mark.parametrize("key", hardware.names())
+def test_the_parts_make_the_device(key: str) -> None:
+    parts = by_parts()
+    wrong = {
+        name: (str(value), parts[key, name])
+        for (device, name), value in fields().items()
+        if device == key
+        and value.m_as(parts[key, name][1]) != pytest.approx(parts[key, name][0], rel=ROUNDING)
+    }
+    assert not wrong
