@@ -329,7 +329,11 @@ def get(key: Path | str) -> Accelerator:
 
 
 def is_file(key: Path | str) -> bool:
-    """Whether this names a file of devices, or one in it, and no device of the data."""
+    """Whether this names a file of devices, or one in it, and no device of the data.
+
+    >>> is_file("machine.toml"), is_file("h100")
+    (True, False)
+    """
     return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
 
 
