@@ -41,7 +41,6 @@ def main() -> None:
         unchanged = [press(book) for _ in range(7)]
         one_cell = [after_a_change(book, CELL, turn) for turn in range(5)]
         one_line = [after_a_change(book, LINE, turn) for turn in range(5)]
-        after_a_change(book, LINE, -1, *SITE)  # the first time, all pages are written anew
         site_line = [after_a_change(book, LINE, turn, *SITE) for turn in range(5)]
         site_cell = [after_a_change(book, CELL, turn, *SITE) for turn in range(5)]
         with watching(book) as rendered:

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc import formats
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
@@ -287,6 +286,10 @@ def dtype_of(name: str) -> str:
     >>> dtype_of("float16"), dtype_of("FP8_E5M2")
     ('fp16', 'fp8')
     """
+    if isinstance(name, str) and name in DTYPES:
+        return name  # and the first answer needs no formats
+    from calc import formats
+
     try:
         return formats.get(name).key.partition("-")[0]
     except InputError:
@@ -326,7 +329,11 @@ def get(key: Path | str) -> Accelerator:
 
 
 def is_file(key: Path | str) -> bool:
-    """Whether this names a file of devices, or one in it, and no device of the data."""
+    """Whether this names a file of devices, or one in it, and no device of the data.
+
+    >>> is_file("machine.toml"), is_file("h100")
+    (True, False)
+    """
     return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
 
 

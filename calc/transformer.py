@@ -508,7 +508,8 @@ def _check(model: Any, context: QuantityLike = 1) -> None:
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
-            f" {longest:.0f}: model.with_context({longest:.0f}) reads longer"
+            f" {longest:.0f}; to take more, say so: model.with_context({longest:.0f}),"
+            f" or context={longest:.0f} of a plan (--context)"
         )
 
 

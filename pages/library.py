@@ -13,32 +13,13 @@ from collections.abc import Iterable, Iterator
 import griffe
 
 import calc
-from calc.core.law import (
-    ABOVE_ONE,
-    ARGUMENTS,
-    AT_LEAST_ONE,
-    BITS,
-    FRACTION,
-    NON_NEGATIVE,
-    POSITIVE,
-    POSITIVE_FRACTION,
-    SERVERS,
-    Range,
-)
+from calc.core import law
+from calc.core.law import ARGUMENTS, POSITIVE, Range
 from calc.core.meanings import meaning
 from pages import ROOT, generated
 from pages.equations import tex
 
-RANGES = {
-    "POSITIVE": POSITIVE,
-    "NON_NEGATIVE": NON_NEGATIVE,
-    "FRACTION": FRACTION,
-    "POSITIVE_FRACTION": POSITIVE_FRACTION,
-    "AT_LEAST_ONE": AT_LEAST_ONE,
-    "BITS": BITS,
-    "ABOVE_ONE": ABOVE_ONE,
-    "SERVERS": SERVERS,
-}
+RANGES = {name: each for name, each in vars(law).items() if isinstance(each, Range)}
 # What the chapters quote is documented by the chapters.
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
 WIDTH = 78  # of a signature, in characters: more would have to be scrolled
@@ -107,9 +88,12 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
     """
     members: Iterable[griffe.Object | griffe.Alias] = module.members.values()
     if module.is_init_module:
-        imported = (each for each in members if isinstance(each, griffe.Alias))
-        inside = f"{module.path}."
-        members = (each.final_target for each in imported if each.target_path.startswith(inside))
+        members = (
+            each.final_target
+            if isinstance(each, griffe.Alias) and each.target_path.startswith(f"{module.path}.")
+            else each
+            for each in members
+        )
     found = [
         member
         for member in members

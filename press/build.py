@@ -20,10 +20,10 @@ from press.files import (
     THEME,
     file_digest,
     files_below,
-    installation,
     still_same,
 )
 from press.memory import Memory, digest, keep, recall
+from press.running.environment import installation
 from press.writing.output import Output
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import groupby
@@ -121,16 +121,16 @@ class Driver:
         return Product(value, made_from)
 
     def _wait(self, jobs: list[Future[None]]) -> None:
-        problems = Problems()
         try:
-            for job in jobs:
-                try:
-                    job.result()
-                except BookError as error:
-                    problems += error.problems
-        except BaseException as error:
+            wait(jobs)
+        except KeyboardInterrupt:
             self.pool.shutdown(wait=False, cancel_futures=True)
-            if isinstance(error, KeyboardInterrupt):
-                self.interrupt()
+            self.interrupt()
             raise
+        problems = Problems()
+        for job in jobs:
+            try:
+                job.result()
+            except BookError as error:
+                problems += error.problems
         problems.stop_if_any()

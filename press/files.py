@@ -1,15 +1,11 @@
-"""The files of a book, of press and of the installation, each with its digest."""
+"""The files of a book and of press, each with its digest."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-
-from press.running.environment import environment
 
 FOLDER = ".press-cache"  # what press remembers of a book, in the book's folder
 PRESS = Path(__file__).parent
@@ -53,19 +49,6 @@ def paths_below(root: Path, output: Path | None = None) -> Iterator[str]:
         for name in sorted(names):
             if not name.startswith("."):
                 yield os.path.join(here, name)
-
-
-def installation() -> list[str]:
-    """The Python, press, and every installed distribution with the time of its installation."""
-    found = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
-    found += [f"{name} {value}" for name, value in files_below(PRESS, THEME).items()]
-    for folder in filter(os.path.isdir, sys.path):
-        for item in sorted(os.scandir(folder), key=lambda item: item.name):
-            if item.name.endswith((".dist-info", ".egg-link", ".pth")):
-                record = os.path.join(item.path, "RECORD")
-                changed = os.stat(record if os.path.exists(record) else item.path).st_mtime_ns
-                found.append(f"{item.name} {changed}")
-    return found
 
 
 def still_same(files: list[tuple[str, str]]) -> bool:

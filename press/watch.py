@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from press import build, files
 from press.errors import BookError
+from press.running.environment import installation
 
 PAUSE = 0.1  # seconds between two looks at the files
 
@@ -21,7 +22,7 @@ PAUSE = 0.1  # seconds between two looks at the files
 def watch(root: Path, only: str | None) -> NoReturn:
     """Goes on until the author ends it with Ctrl+C."""
     print(f"Watching {root}; Ctrl+C ends it.", file=sys.stderr, flush=True)
-    installed = files.installation()
+    installed = installation()
     while True:
         seen = _stamps(root)
         start = time.perf_counter()
@@ -32,7 +33,7 @@ def watch(root: Path, only: str | None) -> NoReturn:
             print(error, file=sys.stderr)
         while _stamps(root) == seen:
             time.sleep(PAUSE)
-        if files.installation() != installed:  # press itself, or what it renders with
+        if installation() != installed:  # press itself, or what it renders with
             os.execv(sys.executable, [sys.executable, "-m", "press", *sys.argv[1:]])
 
 

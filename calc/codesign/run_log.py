@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
 from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ KIND = "calc.codesign run, version 1"
 # What a step and a device may have: no sum or ratio of them leaves floating point.
 SECONDS = (1e-9, 1e9)
 ROOFS = (1.0, 1e30)
-MOST_COUNTED = 2**63
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,8 @@ class LoggedStep:
 
     def __post_init__(self) -> None:
         for name in ("number", "samples", "parts", "flop", "traffic", "memory"):
-            count = whole_number(name, getattr(self, name), at_least=0)
-            _checked(count, name, (0, MOST_COUNTED))
-            object.__setattr__(self, name, count)  # numpy's numbers are no JSON
+            count = whole_number(name, getattr(self, name), at_least=0)  # numpy's are no JSON
+            object.__setattr__(self, name, count)
         for name, limits in (("loss", (-1e300, 1e300)), ("seconds", SECONDS)):
             object.__setattr__(self, name, _checked(getattr(self, name), name, limits))
         if not isinstance(self.events, list | tuple):
@@ -184,13 +183,7 @@ def read_run(path: Path | str) -> LoggedRun:
     (72, [24, 48])
     """
     source = Path(path)
-    try:
-        text = source.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"there is no log {source}") from None
-    except (OSError, ValueError):  # of its encoding, or of a path that no system takes
-        raise InputError(f"{source} cannot be read as a log") from None
-    first, *rest = text[: text.rfind("\n") + 1].split("\n")[:-1] or [""]
+    first, *rest = read_text(source).split("\n")[:-1] or [""]  # without what a kill cut off
     header = _read(source, 1, first)
     if header.get("kind") != KIND:
         raise InputError(f"{source} is no log of a run; RunLog writes them")

@@ -18,6 +18,8 @@ from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.formatting import columns
+from calc.core.law import ARGUMENTS
+from calc.core.meanings import meaning
 from calc.core.records import source
 from calc.core.units import Quantity
 
@@ -238,7 +240,7 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         values = {name: getattr(thing, name) for name in names if name != "total"}
         numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
-        return numbers | {"parameters": getattr(thing, "parts", {}) | counted}
+        return {**numbers, "parameters": {**getattr(thing, "parts", {}), **counted}}
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}
@@ -265,7 +267,11 @@ def _function(name: str) -> Answer | None:
     result = units.pop("return")
     text = inspect.getdoc(function) or ""
     call = ", ".join(f"{each}: {unit}" if unit else each for each, unit in units.items())
+    law = [
+        (f"  {each.name}", each.symbol, meaning(name, each.name))
+        for each in ARGUMENTS.get(f"calc.{name}", [])
+    ]
     return Answer(
         entry(kind, name, function) | {"arguments": units, "result": result, "text": text},
-        lambda: [f"calc.{name}({call})", "", *text.splitlines()],
+        lambda: [f"calc.{name}({call})", *columns(law), "", *text.splitlines()],
     )

@@ -98,8 +98,8 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
 
 def _validate(options: argparse.Namespace) -> Answer:
     device = hardware.get(options.device)
-    measured = device.measurement
-    if measured and (measured.get("threads") != 1 or "gpu" in measured.get("machine", {})):
+    threads, machine = (device.measurement.get(name) for name in ("threads", "machine"))
+    if device.measurement and (threads != 1 or (isinstance(machine, dict) and "gpu" in machine)):
         raise InputError(
             f"{options.device} is not of one core, which the kernels run on; make one by"
             f" `calc measure --threads 1`"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,8 @@ def read_text(path: Path | str) -> str:
 
 def writable(path: Path | str) -> Path:
     """A path that a file can be put at; a folder or a device, as /dev/null, is never replaced."""
+    import tempfile  # here, since reading a file, as a first answer does, needs none of it
+
     try:
         target = Path(path)
         if target.exists() and not target.is_file():
@@ -46,6 +47,8 @@ def writable(path: Path | str) -> Path:
 
 def write_atomically(target: Path, write: Callable[[str], Any]) -> None:
     """Let `write` fill a file beside the target, and then put it in the target's place."""
+    import tempfile
+
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         os.close(handle)

@@ -128,7 +128,7 @@ def read_float(text: str) -> float:
     """The number that stands there; one so small that it would become zero is refused."""
     number = float(text)
     if number == 0 and NONZERO.match(text):
-        raise InputError(f"{text} is too small for floating point")
+        raise InputError(f"{text} is too small for a floating-point number")
     return number
 
 

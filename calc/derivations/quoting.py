@@ -51,12 +51,14 @@ def show(
 
 
 def words(count: Quantity | float) -> Quoted:
-    """A count for the middle of a sentence: a word up to ten, above it as `show` prints it.
+    """A count for the middle of a sentence: a word up to ten, "a million", else as `show` has it.
 
-    >>> print(words(8), words(64))
-    eight 64
+    >>> print(words(8), words(64), words(10**6))
+    eight 64 a million
     """
     number = count.m_as("") if isinstance(count, Quantity) else count
+    if number == 10**6:
+        return Quoted("a million")
     return Quoted(WORDS[int(number) - 1]) if number in range(1, 11) else show(count)
 
 

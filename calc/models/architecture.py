@@ -110,7 +110,9 @@ class Transformer:
         >>> print(models.get("llama-3-8b").with_context(131072).context)
         131072
         """
-        return replace(self, context=context)  # type: ignore[arg-type]
+        longest = _count(self.name, "context", context)
+        note = f"it is taken to read {longest} tokens, and {self.context} are published"
+        return replace(self, context=longest, notes=(*self.notes, note))
 
     @property
     def key_width(self) -> Quantity:

@@ -85,6 +85,7 @@ def plan(
     dtype: str | None = None,
     link: Annotated[QuantityLike | None, "byte/s"] = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
+    context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
 ) -> Plan:
     """Whether a model fits, on how many devices, how fast it answers, and at what cost.
 
@@ -100,6 +101,7 @@ def plan(
     - `dtype`: what products are computed in; bf16 where it is left out and the device has it
     - `link`: bandwidth between devices, each way, where that of the data is not meant: "32 GB/s"
     - `price`: of a device, "3 USD/hour"; without it, no cost
+    - `context`: the most tokens that the model reads, where that is not the published number
 
     >>> found = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(found.devices, found.memory.to("GB"), found.time_per_token.lower, found.binds)
@@ -109,7 +111,7 @@ def plan(
     """
     counts = {"batch": batch, "prompt": prompt, "generated": generated}
     counts |= {} if devices is None else {"devices": devices}
-    asked = Plan.read(model, hardware, counts, weights, kv, dtype, link, price)
+    asked = Plan.read(model, hardware, counts, weights, kv, dtype, link, price, context)
     if devices is None:
         answer = advice.checked_to_fit(on_fewest_devices(asked))
     else:

@@ -47,9 +47,11 @@ class Setup:
         dtype: str | None,
         link: QuantityLike | None,
         price: QuantityLike | None,
+        context: QuantityLike | None,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         model = models.transformer(model)
+        model = model if context is None else model.with_context(context)
         device = hardware.get(device) if isinstance(device, str | Path) else device
         if not isinstance(device, Accelerator):
             raise InputError(

@@ -25,7 +25,7 @@ class HardwareSimulationConfig:
 
     - `max_memory`: the memory that the device has
     - `compute_speed_factor`: how many times as long the device takes
-    - `precision_mode`: float32, float16, bfloat16 or int8
+    - `precision_mode`: number format: FP32, FP16, BF16 or INT8
     - `batch_size_limit`: the largest batch
     - `mode`: what the memory estimate counts: all_outputs, inference or training
     - `optimizer`: whose state training counts: sgd, momentum or adam

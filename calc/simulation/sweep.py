@@ -146,7 +146,7 @@ def run_sweep(
 
     - `pruning_levels`: shares of the weights that are pruned
     - `kinds`: kinds of pruning, of unstructured and structured
-    - `precisions`: number formats, of float32, float16, bfloat16 and int8
+    - `precisions`: number formats, of FP32, FP16, BF16 and INT8
     - `budgets`: memory budgets that rows are held against
     - `active_budget`: the budget that `accepted` means, which is the first on the command line
     - `storage`: how pruned weights are stored: dense, csr or bitmask

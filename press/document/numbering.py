@@ -90,6 +90,9 @@ class Numbering:
         line = self.page.woven.line_of(*patterns)
         self.problems.add(self.page.chapter.file, line, sentence)
 
+    def refuse_label(self, label: str, sentence: str) -> None:
+        self.refuse(sentence, definition(label))
+
     def change(self, node: Node) -> Node | list[Node] | None:
         kind = node["t"]
         if kind == "Header":
@@ -138,9 +141,8 @@ class Numbering:
             return ""
         kind = label.split("-")[0]
         if self.only:
-            self.refuse(
-                f"`{label}` stands in one format only, so numbers would differ.", definition(label)
-            )
+            why = "stands in one format only, so numbers would differ."
+            self.refuse_label(label, f"`{label}` {why}")
         self.counts[kind] += 1
         number = f"{self.number}.{self.counts[kind]}".lstrip(".")
         self.targets.append((label, WORDS[kind], number))
@@ -173,12 +175,10 @@ class Numbering:
         for key in [*classes, *values]:
             self.refuse(f"press does not read `{key}` on a table.", rf"\{{.*{key}")
         if identifier and not identifier.startswith("tbl-"):
-            self.refuse(
-                f"a table's label begins `tbl-`, unlike `{identifier}`.", definition(identifier)
-            )
+            self.refuse_label(identifier, f"a table's label begins `tbl-`, unlike `{identifier}`.")
             identifier = ""
         if identifier and not caption:
-            self.refuse(f"the table `{identifier}` needs a caption.", definition(identifier))
+            self.refuse_label(identifier, f"the table `{identifier}` needs a caption.")
         return identifier, caption
 
     def table(self, node: Node, identifier: str, caption: list[Node]) -> Node:
@@ -215,10 +215,8 @@ class Numbering:
             caption = self.page.captions[identifier]
         else:
             if len(blocks) < 2 or blocks[-1]["t"] != "Para":
-                self.refuse(
-                    f"the last paragraph of `{identifier}` must be its caption.",
-                    definition(identifier),
-                )
+                what = f"the last paragraph of `{identifier}`"
+                self.refuse_label(identifier, f"{what} must be its caption.")
                 return []
             caption = blocks[-1]["c"]
             blocks = blocks[:-1]
@@ -234,16 +232,14 @@ class Numbering:
     ) -> Node | list[Node]:
         if len(blocks) == 1 and identifier.startswith("tbl-") and blocks[0]["t"] == "Table":
             if self.table_caption(blocks[0])[1]:
-                self.refuse(f"`{identifier}` has two captions.", definition(identifier))
+                self.refuse_label(identifier, f"`{identifier}` has two captions.")
             return self.table(blocks[0], identifier, caption)
         if len(blocks) == 1 and identifier.startswith("fig-"):
             images = [node for node in nodes(blocks) if node["t"] == "Image"]
             if len(images) == 1 and blocks[0]["t"] in ("Para", "Figure"):
                 return self.drawing(images[0], identifier, caption, values.get("fig-alt", ""))
         what = "figure" if identifier.startswith("fig-") else "table"
-        self.refuse(
-            f"`{identifier}` must hold one {what} and nothing else.", definition(identifier)
-        )
+        self.refuse_label(identifier, f"`{identifier}` must hold one {what} and nothing else.")
         return []
 
     def callout(self, kind: str, values: dict[str, str], blocks: list[Node]) -> Node:
@@ -272,26 +268,32 @@ class Numbering:
             return None
         result: list[Node] = []
         text: list[Node] = []
+
+        def end_text() -> None:
+            if not all(map(_is_blank, text)):
+                result.append({"t": "Para", "c": walk(text, self.change)})
+            text.clear()
+
         rest = list(inlines)
         while rest:
             inline = rest.pop(0)
             if not _is_display(inline):
                 text.append(inline)
                 continue
-            self.change(inline)
             label = ""
-            after = rest[1:] if rest and rest[0]["t"] in ("Space", "SoftBreak") else rest
+            after = rest[1:] if rest and _is_blank(rest[0]) else rest
             if after and (found := re.match(r"\{#(eq-[^}\s]+)\}(.*)", str(after[0].get("c", "")))):
                 label = found[1]
                 rest = ([string(found[2])] if found[2] else []) + after[1:]
-            if any(i["t"] not in ("Space", "SoftBreak") for i in text):
-                result.append({"t": "Para", "c": walk(text, self.change)})
+            end_text()
             number = self.label(label)
             result.append(div(label, ["press-equation"], [plain(inline)], number=number))
-            text = []
-        if any(i["t"] not in ("Space", "SoftBreak") for i in text):
-            result.append({"t": "Para", "c": walk(text, self.change)})
+        end_text()
         return result
+
+
+def _is_blank(node: Node) -> bool:
+    return node["t"] in ("Space", "SoftBreak")
 
 
 def _is_display(node: Node) -> bool:

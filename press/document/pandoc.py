@@ -18,7 +18,7 @@ from typing import Any
 from press.errors import stop
 
 TIME_LIMIT = 60.0  # seconds; a long chapter takes one
-DEEPEST = 150  # lists and mappings of the document in one another; a list in a list makes three
+DEEPEST = 14  # nodes in one another; typst gives up a little later
 
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
@@ -55,13 +55,17 @@ def parse(text: str) -> tuple[Node, list[Node]]:
 
 
 def _depth(document: Node) -> int:
-    depth = 0
-    level: list[Any] = [document]
-    while level:
-        depth += 1
-        inner = (item.values() if type(item) is dict else item for item in level)
-        level = [value for values in inner for value in values if type(value) in (dict, list)]
-    return depth
+    """How many nodes stand in one another."""
+    deepest = 0
+    waiting: list[tuple[Any, int]] = [(document, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if type(item) is dict:
+            depth += "t" in item
+            deepest = max(deepest, depth)
+            item = item.values()
+        waiting.extend((inner, depth) for inner in item if type(inner) in (dict, list))
+    return deepest
 
 
 def convert(blocks: list[Node], arguments: list[str]) -> tuple[str, str]:
@@ -109,22 +113,24 @@ def walk(item: Any, change: Change) -> Any:
     """`item` with `change` applied to every node, outermost first.
 
     `change` returns None to leave a node and go on inside it, or its replacement (one or several),
-    which is not walked again.
+    which is not walked again. Words and spaces, which are most nodes, are not copied.
     """
-    if type(item) is list:
-        result = []
-        for child in item:
-            new = change(child) if type(child) is dict and "t" in child else None
-            if new is None:
-                result.append(walk(child, change) if type(child) in (list, dict) else child)
-            elif type(new) is list:
-                result.extend(new)
-            else:
-                result.append(new)
-        return result
     if type(item) is dict:
         return {k: walk(v, change) if type(v) in (list, dict) else v for k, v in item.items()}
-    return item
+    result = []
+    for child in item:
+        kind = type(child)
+        node = kind is dict and "t" in child
+        new = change(child) if node else None
+        if isinstance(new, list):
+            result += new
+        elif new is not None:
+            result.append(new)
+        elif kind is list or (kind is dict and not (node and type(child.get("c", "")) is str)):
+            result.append(walk(child, change))
+        else:
+            result.append(child)
+    return result
 
 
 def nodes(item: Any) -> Iterable[Node]:
@@ -135,9 +141,10 @@ def nodes(item: Any) -> Iterable[Node]:
         if type(item) is dict:
             if "t" in item:
                 yield item
-            waiting.extend(v for v in reversed(item.values()) if type(v) in (list, dict))
-        elif type(item) is list:
-            waiting.extend(v for v in reversed(item) if type(v) in (list, dict))
+                if type(item.get("c", "")) is str:
+                    continue
+            item = item.values()
+        waiting += [inner for inner in reversed(item) if type(inner) in (list, dict)]
 
 
 def plain_text(item: Any, skip: tuple[str, ...] = ("Note",)) -> str:

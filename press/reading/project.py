@@ -23,22 +23,23 @@ EXECUTE = ["echo", "eval", "output", "warning"]
 TIMEOUT = 600.0  # seconds, for a cell or an inline value
 # What an address or some system gives a meaning of its own, so that links to it would be dead.
 NO_NAME = re.compile(r'[?:\\#%"*<>|]')
-BOOK = ["title", "subtitle", "author", "description", "chapters", "appendices", "output-file"]
-BOOK += ["repo-url", "repo-actions", "issue-url"]
-KNOWN: dict[str, Any] = {
-    "project": dict.fromkeys(["type", "output-dir", "execute-dir"]),
-    "book": dict.fromkeys(BOOK) | {"page-footer": {"center": None}},
+KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of texts
+    "project": dict.fromkeys(["type", "output-dir", "execute-dir"], str),
+    "book": {
+        **dict.fromkeys(["title", "subtitle", "description", "output-file"], str),
+        **dict.fromkeys(["repo-url", "issue-url"], str),
+        **dict.fromkeys(["chapters", "appendices", "repo-actions"]),
+        "author": list,
+        "page-footer": {"center": None},
+    },
     "format": {"html": LOOK, "typst": TYPST},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
-    **dict.fromkeys(["bibliography", "csl", "lang", "jupyter", "number-sections"]),
+    "bibliography": list,
+    **dict.fromkeys(["csl", "lang", "jupyter"], str),
+    "number-sections": None,
 }
 
 Key = tuple[str | int, ...]
-
-TEXTS: list[Key] = [("project", key) for key in ("type", "output-dir", "execute-dir")]
-TEXTS += [("book", key) for key in ("title", "subtitle", "description", "output-file")]
-TEXTS += [("book", key) for key in ("repo-url", "issue-url")]
-TEXTS += [(key,) for key in ("csl", "lang", "jupyter")]
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,6 @@ class _Reader:
         if isinstance(settings.get("format"), str):
             settings["format"] = {settings["format"]: None}
         self.check_keys(settings, KNOWN, ())
-        self.check_texts(settings)
         self.problems.stop_if_any()
 
         book = settings.get("book") or {}
@@ -178,31 +178,6 @@ class _Reader:
             lines=self.lines,
         )
 
-    def check_texts(self, settings: dict[str, Any]) -> None:
-        """Refuses what is not text where text is needed, and lists that hold anything else."""
-        book = settings.get("book") or {}
-        found: list[tuple[Key, Any]] = []
-        for key in TEXTS:
-            section = settings if len(key) == 1 else settings.get(str(key[0])) or {}
-            found.append((key, section.get(str(key[-1]))))
-        for key, value in [
-            (("bibliography",), settings.get("bibliography")),
-            (("book", "author"), book.get("author")),
-        ]:
-            if isinstance(value, list):
-                found += [((*key, i), item) for i, item in enumerate(value)]
-            else:
-                found.append((key, value))
-        for key, value in found:
-            if key[:2] == ("book", "author") and isinstance(value, dict):
-                if not isinstance(value.get("name"), str):
-                    self.refuse(key, "an author needs a `name`, as text.")
-            elif value is None and not isinstance(key[-1], int):
-                pass  # the key is not given, or without a value
-            elif not isinstance(value, str):
-                name = ".".join(str(part) for part in key if isinstance(part, str))
-                self.refuse(key, f"`{name}` needs text, not {value!r}.")
-
     def footer(self, items: Any) -> list[tuple[str, str]]:
         key: Key = ("book", "page-footer", "center")
         files = {chapter.file for chapter in self.chapters}
@@ -252,6 +227,18 @@ class _Reader:
                 self.check_keys(value, known[name], here)
             elif isinstance(known[name], dict) and value not in (None, "default"):
                 self.refuse(here, f"`{dotted}` needs keys below it.")
+            elif known[name] is list and isinstance(value, list):
+                for i, item in enumerate(value):
+                    self.check_text((*here, i), dotted, item)
+            elif known[name] in (str, list) and value is not None:
+                self.check_text(here, dotted, value)
+
+    def check_text(self, key: Key, dotted: str, value: Any) -> None:
+        if dotted == "book.author" and isinstance(value, dict):
+            if not isinstance(value.get("name"), str):
+                self.refuse(key, "an author needs a `name`, as text.")
+        elif not isinstance(value, str):
+            self.refuse(key, f"`{dotted}` needs text, not {value!r}.")
 
     def add_chapters(self, items: Any, key: Key, appendix: bool) -> None:
         if not isinstance(items, list) or not items:

@@ -31,6 +31,7 @@ def read_yaml(text: str, file: str, first_line: int = 1) -> tuple[dict[str, Any]
         if len(text) > LARGEST:
             raise fail(0, f"this is larger than {LARGEST} characters.")
         depth = 0
+        event: Any
         for event in yaml.parse(text, Loader=kind):
             line = event.start_mark.line if event.start_mark else 0
             if isinstance(event, yaml.AliasEvent):

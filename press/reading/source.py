@@ -12,8 +12,9 @@ from typing import Any
 
 from press.errors import BookError, Problems, stop
 from press.reading.project import EXECUTE, Chapter
-from press.reading.settings import DEEPEST, read_yaml
+from press.reading.settings import read_yaml
 
+DEEPEST = 12  # blocks in one another
 CALLOUTS = ["note", "tip", "important", "warning", "caution"]
 CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
 
@@ -257,7 +258,7 @@ class Reader:
         what = braces or name
         self.open_divs.append((number, what))
         if len(self.open_divs) == DEEPEST + 1:
-            self.refuse(number, f"blocks nest too deep: this is the {DEEPEST + 1}st in another.")
+            self.refuse(number, f"blocks nest too deep: this is the {DEEPEST + 1}th in another.")
         found = list(ATTRIBUTE.finditer(braces or f"{{.{name}}}"))
         classes = [m["cls"] for m in found if m["cls"]]
         identifier = next((m["id"] for m in found if m["id"]), "")

@@ -1,10 +1,15 @@
-"""What a chapter may see of the author's shell. Nothing else of it can change a result."""
+"""What a result depends on beside the book: the installation, and little of the author's shell."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from pathlib import Path
 
+from press.files import PRESS, THEME, files_below
+
+# What a chapter may see of the author's shell. Nothing else of it can change a result.
 KEPT = ["PATH", "HOME", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"]
 
 
@@ -13,3 +18,16 @@ def environment() -> dict[str, str]:
     fixed["MATPLOTLIBRC"] = str(Path(__file__).with_name("matplotlibrc"))
     fixed["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # Jupyter's own
     return {key: os.environ[key] for key in KEPT if key in os.environ} | fixed
+
+
+def installation() -> list[str]:
+    """The Python, press, and every installed distribution with the time of its installation."""
+    found = [sys.version, sys.executable, json.dumps(environment(), sort_keys=True)]
+    found += [f"{name} {value}" for name, value in files_below(PRESS, THEME).items()]
+    for folder in filter(os.path.isdir, sys.path):
+        for item in sorted(os.scandir(folder), key=lambda item: item.name):
+            if item.name.endswith((".dist-info", ".egg-link", ".pth")):
+                record = os.path.join(item.path, "RECORD")
+                changed = os.stat(record if os.path.exists(record) else item.path).st_mtime_ns
+                found.append(f"{item.name} {changed}")
+    return found

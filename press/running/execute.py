@@ -118,9 +118,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
             stop(f"{sentence}: {own.last_words()}", source.file)
         connection.settimeout(timeout)
         with answers:
-            pieces = [_answers(piece, source.file, answers, timeout) for piece in source.pieces]
-            read, files = json.loads(answers.readline())
-            return {"pieces": pieces, "read": read, "files": files}
+            return _result(source, answers, timeout)
 
 
 def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
@@ -134,36 +132,41 @@ def _draws(cell: Cell) -> bool:
     return "fig-alt" in cell.options  # without it no figure is taken
 
 
-def _answers(piece: Cell | Prose, file: str, answers: BinaryIO, timeout: float) -> Outputs:
-    """What the kernel answers for one piece, unless that fails."""
+def _result(source: Source, answers: BinaryIO, timeout: float) -> Result:
+    """What the kernel answers, unless that fails."""
 
     def answer(line: int, what: str) -> Any:
         try:
             said = answers.readline()
         except TimeoutError:
             limit = f"{timeout:g} s, the limit that `execute.timeout` in _quarto.yml sets"
-            stop(f"{what} takes longer than {limit}.", file, line)
+            stop(f"{what} takes longer than {limit}.", source.file, line)
         if not said:
-            stop(f"{what} ended its Python process.", file, line)
+            stop(f"{what} ended its Python process.", source.file, line)
         found = json.loads(said)
         for name, value in found["errors"]:
             last = value.strip().split("\n")[-1]
-            stop(f"{what} fails with {name}{f': {last}' if last else '.'}", file, line)
+            stop(f"{what} fails with {name}{f': {last}' if last else '.'}", source.file, line)
         if NO_CHARACTER.search(said) and (sign := _no_character(found["output"])):
-            stop(f"{what} gives U+{ord(sign):04X}, which no page can print.", file, line)
+            stop(f"{what} gives U+{ord(sign):04X}, which no page can print.", source.file, line)
         return found["output"]
 
-    if isinstance(piece, Prose):
-        return [answer(line, f"`{expression}`") for line, expression in piece.inline_values()]
-    if not piece.options["eval"]:
-        return []
-    outputs: Outputs = answer(piece.line, "this cell")
-    if _draws(piece):
-        narrow = answer(piece.line, "this cell, drawn for a narrow page,")
-        for output, svg in zip(outputs, narrow, strict=False):
-            if svg:
-                output["narrow"] = svg
-    return outputs
+    def answers_to(piece: Cell | Prose) -> Outputs:
+        if isinstance(piece, Prose):
+            return [answer(line, f"`{expression}`") for line, expression in piece.inline_values()]
+        if not piece.options["eval"]:
+            return []
+        outputs: Outputs = answer(piece.line, "this cell")
+        if _draws(piece):
+            narrow = answer(piece.line, "this cell, drawn for a narrow page,")
+            for output, svg in zip(outputs, narrow, strict=False):
+                if svg:
+                    output["narrow"] = svg
+        return outputs
+
+    pieces = list(map(answers_to, source.pieces))
+    read, files = answer(0, "this chapter")
+    return {"pieces": pieces, "read": read, "files": files}
 
 
 def _no_character(output: object) -> str:

@@ -185,16 +185,15 @@ class Chapter:
         printer: Any = self.shell.display_formatter
         svg = printer.formatters["image/svg+xml"]
         svg.for_type_by_name("matplotlib.figure", "Figure", drawn)
+        self.process = os.getpid()
         self.streams = [Stream("stdout", 1), Stream("stderr", 2)]
         sys.stdout, sys.stderr = self.streams
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
 
     def run(self, code: str) -> list[dict[str, Any]]:
         outputs.clear()
-        process = os.getpid()
         result: Any = self.shell.run_cell(code, store_history=True)
-        if os.getpid() != process:  # a copy that the cell has made of the chapter
-            os._exit(0)
+        self.end_if_forked()
         if not errors and not result.success:  # a cell that exits is no traceback to IPython
             errors.append((type(result.error_in_exec).__name__, str(result.error_in_exec)))
         for stream in self.streams:
@@ -204,9 +203,15 @@ class Chapter:
     def value(self, expression: str) -> dict[str, Any]:
         """Evaluates an inline expression as Quarto does: with the kernel's `user_expressions`."""
         found: dict[str, Any] = self.shell.user_expressions({"": expression})[""]
+        self.end_if_forked()
         if found["status"] == "error":
             errors.append((found["ename"], found["evalue"]))
         return found
+
+    def end_if_forked(self) -> None:
+        """What a cell's own `os.fork` has made must not go on as the chapter."""
+        if os.getpid() != self.process:
+            os._exit(0)
 
 
 # ---- The second drawing of a figure, for a page as narrow as a phone's
@@ -218,24 +223,26 @@ class Copy:
     def __init__(self, chapter: Chapter, pieces: list[dict[str, Any]], done: int) -> None:
         self.connection, its_end = socket.socketpair()
         chance = random.getstate()  # which Python seeds anew in a copy
-        with warnings.catch_warnings():  # of threads that the copy lacks: see `copy_for`
-            warnings.simplefilter("ignore")
-            self.pid = os.fork()
+        self.pid = os.fork()
         if self.pid == 0:
-            its_own(its_end.fileno())
-            random.setstate(chance)
-            chapter.streams = []
-            sys.dont_write_bytecode = True
-            sys.addaudithook(end_before_a_trace)
-            its_end.sendall(b"\n")
-            self.serve(chapter, pieces, done, its_end)
+            try:
+                if sys.platform == "linux":
+                    its_own(its_end.fileno())
+                random.setstate(chance)
+                chapter.process, chapter.streams = os.getpid(), []
+                sys.dont_write_bytecode = True
+                sys.addaudithook(end_before_a_trace)
+                its_end.sendall(b"\n")
+                self.serve(chapter, pieces, done, its_end)
+            finally:
+                os._exit(0)
         its_end.close()
         self.answers = self.connection.makefile("r", encoding="utf-8")
         self.answers.readline()  # from here on it shares nothing that this process may change
 
     def serve(
         self, chapter: Chapter, pieces: list[dict[str, Any]], done: int, connection: socket.socket
-    ) -> NoReturn:
+    ) -> None:
         drawing = import_module("matplotlib")
         for line in connection.makefile():
             for piece in pieces[done : int(line)]:
@@ -246,7 +253,6 @@ class Copy:
             svgs = [output.get("data", {}).get("image/svg+xml") for output in found]
             drawn = json.dumps([[] if errors else svgs, opened])
             connection.sendall(drawn.encode() + b"\n")
-        os._exit(0)
 
     def drawings(self, number: int) -> list[str | None]:
         """What the outputs of a cell show as SVG; nothing where that would leave a trace."""
@@ -297,21 +303,23 @@ def its_own(connection: int) -> None:
 
 # What a process changes outside of itself, as Python calls it before it happens.
 TRACES = re.compile(
-    r"os\.(?:chmod|chown|exec|fork|kill|link|mkdir|posix_spawn|remove|rename|rmdir|setxattr|spawn|"
+    r"os\.(?:chmod|chown|exec|fork|kill|link|posix_spawn|remove|rename|rmdir|setxattr|spawn|"
     r"symlink|system|truncate|utime)|pty\.|sqlite3\.|subprocess\.|"
     r"socket\.(?:bind|connect|sendmsg|sendto)"
 )
 
 
-def end_before_a_trace(event: str, arguments: tuple[object, ...]) -> None:
+def end_before_a_trace(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open":
         path, _, flags = arguments
         writes = isinstance(flags, int) and flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC)
-        if not writes or not isinstance(path, str | bytes | os.PathLike) or path == os.devnull:
-            return
-    elif not TRACES.match(event):
-        return
-    os._exit(0)
+        leaves = writes and not isinstance(path, int) and path != os.devnull
+    elif event == "os.mkdir":  # matplotlib makes its folders every time
+        leaves = not os.path.isdir(arguments[0])
+    else:
+        leaves = bool(TRACES.match(event))
+    if leaves:
+        os._exit(0)
 
 
 # ---- The files that a chapter reads
@@ -403,6 +411,8 @@ def main() -> None:
     """
     # On a new machine matplotlib reports that it lists the fonts: not a matter for the page.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    # Nor is that a copy lacks the threads of the process: see `copy_for`.
+    warnings.filterwarnings("ignore", "This process .* multi-threaded", DeprecationWarning)
     for name in COMMON:
         with suppress(ImportError):
             import_module(name)
@@ -419,7 +429,6 @@ def main() -> None:
             chapters[number] = chapter
             os.close(descriptors[0])
         else:
-            control.close()
             run(socket.socket(fileno=descriptors[0]))
         if not chapters:
             end_orphans()
@@ -483,7 +492,8 @@ def run(connection: socket.socket) -> NoReturn:
             break
     else:
         root = request["root"]
-        answer([files_read(root, request["memory"]), files_run_with(root)])
+        files = [files_read(root, request["memory"]), files_run_with(root)]
+        answer({"output": files, "errors": []})
     os._exit(0)  # no thread or exit handler of a chapter can hold press up
 
 

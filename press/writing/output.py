@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,13 +20,14 @@ from press.errors import stop
 from press.files import FOLDER
 
 MARKER = ".press.json"
-WHOLE = "which replaces its output folder whole"
+PARTIAL = f"{MARKER}.partial"
 
 
 class Output:
     def __init__(self, root: Path, folder: Path, line: int = 0) -> None:
         self.root = root
         self.folder = folder
+        self.place = root / FOLDER / "place"
         self.line = line  # of `_quarto.yml`, 0 if it does not name the folder
         self.new, self.old = (folder.with_name(f".{folder.name}.{w}") for w in ("new", "old"))
 
@@ -55,14 +55,14 @@ class Output:
         _remove(self.old)
         self.new.mkdir(parents=True)
         last = self._marker(self.folder) or {"files": [], "pdf": ""}
-        about = {"project": self._project(), "root": str(self.root), "pdf": pdf}
+        about = {"project": str(self.root), "pdf": last["pdf"] if only == "html" else pdf}
         try:
-            self._mark(about)
-            if only:
-                about["pdf"] = last["pdf"] if only == "html" else pdf
-                self._keep([f for f in last["files"] if (f == last["pdf"]) == (only == "html")])
+            self._mark(about | {"files": []})
+            for file in _entries(self.folder) & set(last["files"]) if only else []:
+                if (file == last["pdf"]) == (only == "html") and (self.folder / file).is_file():
+                    self._keep(file)
             yield self.new
-            self._mark(about | {"files": sorted(_files_below(self.new) - {MARKER})})
+            self._mark(about | {"files": sorted(_entries(self.new) - {MARKER})})
             self.check()  # again: somebody may have put something there meanwhile
             if self.folder.exists():
                 self.folder.rename(self.old)
@@ -70,81 +70,80 @@ class Output:
         finally:
             _remove(self.new)
         _remove(self.old)
+        self.place.write_text(str(self.root), encoding="utf-8")
 
     def _check(self, folder: Path) -> None:
-        if not os.path.lexists(folder):
-            return
         marker = self._marker(folder)
         name = folder.relative_to(self.root).as_posix()
-        if folder.is_symlink() or not folder.is_dir() or (marker is None and os.listdir(folder)):
-            other = "name another folder with `output-dir` in _quarto.yml, or move this one away"
-            self._stop(f"{name} was not made by press, {WHOLE}: {other}.")
-        elif marker and not self._is_ours(marker):
-            self._stop(f"press made {name} for the project in {marker['root']}: move it away.")
-        elif foreign := sorted(_foreign(folder, marker)):
-            first = f"{name}/{foreign[0]}"
+        if marker and not self._is_ours(marker):
+            self._stop(f"press made {name} for the project in {marker['project']}: move it away.")
+        if foreign := self._foreign(folder, marker):
+            first = os.path.normpath(os.path.join(name, foreign[0]))
             were = f"and {len(foreign) - 1} more were" if foreign[1:] else "was"
-            self._stop(f"{first} {were} not made by press, {WHOLE}: move what is yours away.")
+            what = "not made by press, which replaces its output folder whole"
+            how = "move what is yours away, or name another folder with `output-dir` in _quarto.yml"
+            self._stop(f"{first} {were} {what}: {how}.")
+
+    def _foreign(self, folder: Path, marker: dict[str, Any] | None) -> list[str]:
+        """What in a folder press has not made; "." where that is all of it."""
+        if not os.path.lexists(folder):
+            return []
+        if folder.is_symlink() or not folder.is_dir():
+            return ["."]
+        entries = _entries(folder) - {MARKER, PARTIAL}
+        if marker is None:
+            return ["."] if entries else []
+        if folder == self.new:  # which a build was making when it was killed
+            return []
+        found = entries - set(marker["files"])
+        return sorted(entry for entry in found if os.path.dirname(entry) not in found)
 
     def _stop(self, sentence: str) -> None:
         stop(sentence, "_quarto.yml" if self.line else "", self.line)
 
     def _marker(self, folder: Path) -> dict[str, Any] | None:
-        with suppress(OSError, ValueError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             marker: dict[str, Any] = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-            if {"project", "root", "pdf"} <= marker.keys():
-                return marker
+            if {"project", "pdf"} <= marker.keys():
+                return marker | {"files": [str(file) for file in marker["files"]]}
         return None
 
     def _mark(self, about: dict[str, Any]) -> None:
-        (self.new / MARKER).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        partial = self.new / PARTIAL
+        partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        partial.replace(self.new / MARKER)
 
     def _is_ours(self, marker: dict[str, Any] | None) -> bool:
-        """Wherever the project has gone since; and at the same place without what it remembers."""
-        return marker is not None and (
-            marker["project"] == self._project() or marker["root"] == str(self.root)
-        )
+        """A project goes by its place, now or when press rendered it last."""
+        places = [str(self.root)]
+        with suppress(OSError, ValueError):
+            places.append(self.place.read_text(encoding="utf-8"))
+        return marker is not None and marker["project"] in places
 
-    def _project(self) -> str:
-        """What tells this project from others."""
-        file = self.root / FOLDER / "project"
-        if not file.is_file():
-            file.write_text(secrets.token_hex(16), encoding="ascii")
-        return file.read_text(encoding="ascii", errors="replace")
-
-    def _keep(self, files: list[str]) -> None:
-        for file in files:
-            kept = self.new / file
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):  # somebody has removed it
-                try:
-                    os.link(self.folder / file, kept)
-                except PermissionError:  # a file system without such links
-                    shutil.copy2(self.folder / file, kept)
+    def _keep(self, file: str) -> None:
+        kept = self.new / file
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(self.folder / file, kept)
+        except PermissionError:  # a file system without such links
+            shutil.copy2(self.folder / file, kept)
 
 
-def _files_below(folder: Path) -> set[str]:
+def _entries(folder: Path) -> set[str]:
+    """All files and folders in a folder, by their paths in it."""
     return {
         os.path.relpath(os.path.join(here, name), folder)
-        for here, _, names in os.walk(folder)
-        for name in names
+        for here, folders, names in os.walk(folder)
+        for name in folders + names
     }
 
 
-def _foreign(folder: Path, marker: dict[str, Any] | None) -> Iterator[str]:
-    """What lies in a folder that its marker does not list; a folder of such files as one."""
-    if marker is None or "files" not in marker:  # empty, or a build was killed that made it
-        return
-    known = {*marker["files"], MARKER}
-    homes = {str(home) for file in known for home in Path(file).parents}
-    for here, folders, names in os.walk(folder):
-        place = os.path.relpath(here, folder)
-        inside = {name: os.path.normpath(os.path.join(place, name)) for name in folders + names}
-        yield from (inside[name] for name in folders if inside[name] not in homes)
-        yield from (inside[name] for name in names if inside[name] not in known)
-        folders[:] = [name for name in folders if inside[name] in homes]
-
-
 def _remove(folder: Path) -> None:
+    """The mark goes last, by which a later build knows what is left if this one is killed."""
     if folder.exists():
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.name != MARKER:
+                entry.unlink()
         shutil.rmtree(folder)

@@ -12,6 +12,8 @@ from pypdf import PdfReader
 
 from tests.in_browser import THEMES, axe_violations, background, open_file, pages_of
 
+pytestmark = pytest.mark.xdist_group("book in a browser")  # one browser
+
 PHONE = {"width": 390, "height": 800}
 
 

@@ -84,6 +84,7 @@ def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "show", "energy_dram_word") == f"640 pJ\n{calc.source(constant)}\n"
     shown = run(capsys, "show", "scaling.amdahl")
     assert shown.startswith("calc.scaling.amdahl(serial_fraction, processors)\n")
+    assert "\n  processors       n  processors that share the work\n" in shown
     assert "Equation: S(n) = 1 / (s + (1 − s) / n)" in shown
     assert "ridge_point(peak: FLOP/s, bandwidth: byte/s)" in run(
         capsys, "show", "roofline.ridge_point"

@@ -332,3 +332,6 @@ def test_a_longer_context_is_allowed_with_a_word() -> None:
     assert longer.parameters == model.parameters
     assert transformer.decode_matmuls(longer, 131072)
     assert model.context.magnitude == 8192
+    made = plan(model, "h100", prompt=100_000, generated=1000, context="131072")
+    assert any("taken to read 131072 tokens" in sentence for sentence in made.assumptions)
+    assert made.prompt.magnitude == 100_000

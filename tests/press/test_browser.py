@@ -19,6 +19,8 @@ from pypdf import PdfReader
 
 from tests.in_browser import PHONE, THEMES, axe_violations, background, open_file, pages_of
 
+pytestmark = pytest.mark.xdist_group("press in a browser")  # one render, one browser
+
 HERE = Path(__file__).parent
 SAMPLE = HERE / "books" / "everything"
 

@@ -13,6 +13,8 @@ from press.build import render
 from tests.page_texts import page_texts
 from tests.press.tiny_book import copy_of_everything, search_entries
 
+pytestmark = pytest.mark.xdist_group("everything")  # one render
+
 AWKWARD = "a|b <c> & $d$ *e* _f_ `g` [h] #i"
 
 

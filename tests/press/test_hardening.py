@@ -169,6 +169,13 @@ def test_a_cell_that_draws_reads_each_line_once(tmp_path: Path, write_book: Writ
     assert len(drawn(root)) == 2
 
 
+def test_a_figure_with_nothing_in_it_is_the_text_that_quarto_prints(write_book: Write) -> None:
+    code = "from matplotlib.figure import Figure\nFigure()"
+    root = write_book(f'# A\n\n```{{python}}\n#| fig-alt: "x"\n{code}\n```\n')
+    render(root)
+    assert "<Figure size 672x480 with 0 Axes>" in said(root)
+
+
 # ---- The folder that a build replaces
 
 
@@ -177,8 +184,8 @@ def test_a_folder_that_press_did_not_make_is_kept(write_book: Write) -> None:
     before = contents(root / "_book")
     for _ in range(2):
         assert refusals(root) == (
-            "_book was not made by press, which replaces its output folder whole: name another "
-            "folder with `output-dir` in _quarto.yml, or move this one away."
+            "_book was not made by press, which replaces its output folder whole: move what is "
+            "yours away, or name another folder with `output-dir` in _quarto.yml."
         )
     assert contents(root / "_book") == before
     assert not list(root.glob("._book*"))
@@ -264,6 +271,19 @@ def test_a_folder_beside_the_book_is_kept(word: str, write_book: Write) -> None:
     assert refusals(root).startswith(f"._book.{word} was not made by press")
     assert (root / f"._book.{word}/mine.txt").read_text() == "mine"
     assert not (root / "_book").exists()
+
+
+def test_what_a_killed_build_left_is_no_foreign_folder(write_book: Write) -> None:
+    root = write_book("# A\n")
+    render(root)
+    old = shutil.copytree(root / "_book", root / "._book.old")
+    shutil.rmtree(old / "assets")  # as if the build had been killed while it removed the old book
+    (root / "._book.new").mkdir()  # and another before it had marked the new one
+    (root / "._book.new" / ".press.json.partial").write_text('{"proj')
+    write_book("# B\n")
+    render(root)
+    assert "1 B" in said(root)
+    assert not list(root.glob("._book*"))
 
 
 def test_the_settings_as_output_folder_are_kept(write_book: Write) -> None:

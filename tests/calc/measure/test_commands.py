@@ -43,7 +43,7 @@ def test_measure_writes_a_device_and_draws_it(
     assert ["bandwidth,", "triad", "36", "GB/s", "±", "1.2%"] in map(
         str.split, printed.splitlines()
     )
-    for expected in ("ridge 4", "of an H100, fp16"):
+    for expected in ("ridge 4", "of an H100, FP16"):
         assert expected in printed
     assert "295 FLOP/byte" in printed
     assert f"\nwritten to {path}; `calc" in printed
@@ -107,8 +107,8 @@ def test_validate_prints_ratios_and_errors(
     assert main(["validate", str(machine)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["kernel", "format", "predicted", "measured", "ratio"]
-    assert lines[2].split() == ["bad", "fp64", "1e3", "ms", "5e3", "ms", "5.00"]
-    assert lines[3].split() == ["noisy", "fp64", "1e3", "ms", "too", "noisy", "–"]
+    assert lines[2].split() == ["bad", "FP64", "1e3", "ms", "5e3", "ms", "5.00"]
+    assert lines[3].split() == ["noisy", "FP64", "1e3", "ms", "too", "noisy", "–"]
     assert lines[-1] == (
         "half of 2 kernels are within 205% of the roofline; the worst is bad, at 5 times its time"
     )

@@ -456,6 +456,12 @@ def test_an_array_of_plans_is_the_plans_of_its_elements(
         assert plans.total_memory.m_as("byte")[place] == one.total_memory.m_as("byte")
 
 
+def test_one_budget_for_several_batches() -> None:
+    one = plan_batches(REFERENCE, [1, 2], quantity("512 MiB"))
+    same = plan_batches(REFERENCE, [1, 2], quantity([512, 512], "MiB"))
+    assert one.batch.tolist() == same.batch.tolist() == [1, 2]
+
+
 def test_arrays_that_cannot_be_planned() -> None:
     budgets = quantity([1, 2], "MiB")
     for given_, sentence in (
@@ -469,6 +475,8 @@ def test_arrays_that_cannot_be_planned() -> None:
         ((32, quantity([1, -1], "MiB")), "budgets must be positive and finite"),
         ((32, quantity([1, 2], "s")), "budgets must be memory"),
         ((32, [1, 2]), "budgets must be memory"),
+        (([1, [2]], budgets), "batch_sizes must be a list or an array whose rows are of one"),
+        ((32, budgets, [["fp32"], ["fp16", "fp32"]]), "precisions must be a list or an array"),
         ((32, budgets, ["fp32", "fp8"]), "there is no precision 'fp8'"),
         ((32, budgets, "fp8"), "there is no precision 'fp8'"),
         (([1, 2, 3], budgets), r"arrays of shapes \(3,\), .* do not broadcast"),

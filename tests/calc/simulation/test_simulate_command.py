@@ -30,7 +30,7 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows(run(capsys, *REFERENCE, "--memory", "0.25 MiB")) == {
         "batch": "17",
         "limited by": "memory (17 of 32: all that 0.25 MiB holds)",
-        "precision": "fp32",
+        "precision": "FP32",
         "memory": "261904 byte (255.8 KiB) of 0.25 MiB",
         "parameters": "203560 byte (198.8 KiB)",
         "activations": "58344 byte (56.98 KiB)",

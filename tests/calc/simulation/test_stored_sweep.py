@@ -12,6 +12,8 @@ from polars import col
 from calc.core.records import DATA
 from calc.simulation import NeuralNetwork, digits, run_sweep
 
+pytestmark = pytest.mark.xdist_group("stored sweep")  # the sweep is made again once
+
 MEASURED = DATA / "measured"
 SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "digits.toml").read_text(encoding="utf-8"))
 STORED = polars.read_csv(MEASURED / "digits_sweep.csv")

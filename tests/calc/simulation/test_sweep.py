@@ -29,6 +29,8 @@ from calc.simulation import (
     write_table,
 )
 
+pytestmark = pytest.mark.xdist_group("sweeps")  # one table, and one pool of processes
+
 NETWORK = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
 BUDGETS = ["1300 byte", "2.5 kB", "10.0 kB"]
 SWEEP: dict[str, Any] = {
