@@ -30,19 +30,10 @@ from calc import (
     measure as measure,
     derivations as derivations,
 )
-from calc.core.errors import (
-    InputError as InputError,
-)
-from calc.core.units import (
-    Quantity as Quantity,
-    quantity as quantity,
-)
-from calc.planning.serving import (
-    plan as plan,
-)
-from calc.core.records import (
-    source as source,
-)
+from calc.core.errors import InputError as InputError
+from calc.core.units import Quantity as Quantity, quantity as quantity
+from calc.planning.serving import plan as plan
+from calc.core.records import source as source
 
 __all__: list[str]
 LAW_MODULES: tuple[str, ...]

@@ -19,6 +19,8 @@ SUBMODULES: tuple[str, ...]
 def laws() -> dict[str, Callable[..., Any]]: ...
 """
 
+LINE = 100  # as in pyproject.toml
+
 
 def stubs() -> dict[str, str]:
     """The text of each stub, by its path in the repository."""
@@ -35,8 +37,12 @@ def stubs() -> dict[str, str]:
 
 
 def _imports(names: dict[str, tuple[str, ...]]) -> str:
-    """An import for each module; `x as x` is how a stub hands a name on."""
-    return "\n".join(
-        f"from {module} import (\n" + "".join(f"    {name} as {name},\n" for name in each) + ")"
-        for module, each in names.items()
-    )
+    """An import for each module, laid out as ruff does; `x as x` is how a stub hands a name on."""
+    lines = []
+    for module, each in names.items():
+        handed_on = [f"{name} as {name}" for name in each]
+        line = f"from {module} import {', '.join(handed_on)}"
+        if len(line) > LINE:
+            line = f"from {module} import (\n" + "".join(f"    {n},\n" for n in handed_on) + ")"
+        lines.append(line)
+    return "\n".join(lines)

@@ -30,27 +30,19 @@ from calc.codesign.data_parallel import (
     ScalingPrediction as ScalingPrediction,
     predict_scaling as predict_scaling,
 )
-from calc.codesign.distributed import (
-    MultiGPUTrainer as MultiGPUTrainer,
-)
+from calc.codesign.distributed import MultiGPUTrainer as MultiGPUTrainer
 from calc.codesign.kernel_speed import (
     Timing as Timing,
     benchmark_mixed_precision as benchmark_mixed_precision,
 )
-from calc.codesign.mixed_precision import (
-    MixedPrecisionTrainer as MixedPrecisionTrainer,
-)
-from calc.codesign.offload import (
-    CPUOffloadingOptimizer as CPUOffloadingOptimizer,
-)
+from calc.codesign.mixed_precision import MixedPrecisionTrainer as MixedPrecisionTrainer
+from calc.codesign.offload import CPUOffloadingOptimizer as CPUOffloadingOptimizer
 from calc.codesign.resolvent import (
     BackendWarning as BackendWarning,
     resolvent_diagonal as resolvent_diagonal,
     running_backend as running_backend,
 )
-from calc.codesign.resolvent_problem import (
-    ResolventError as ResolventError,
-)
+from calc.codesign.resolvent_problem import ResolventError as ResolventError
 from calc.codesign.run_log import (
     LoggedRun as LoggedRun,
     LoggedStep as LoggedStep,
@@ -67,13 +59,7 @@ from calc.codesign.tensor_cores import (
     tensor_core_multiple as tensor_core_multiple,
     validate_model_for_tensor_cores as validate_model_for_tensor_cores,
 )
-from calc.codesign.training_step import (
-    Step as Step,
-    Trainer as Trainer,
-)
-from calc.codesign.work import (
-    WorkCounter as WorkCounter,
-    saved_tensor_bytes as saved_tensor_bytes,
-)
+from calc.codesign.training_step import Step as Step, Trainer as Trainer
+from calc.codesign.work import WorkCounter as WorkCounter, saved_tensor_bytes as saved_tensor_bytes
 
 NAMES: dict[str, tuple[str, ...]]
