@@ -46,7 +46,11 @@ def get(name: str) -> Quantity:
 
 
 def key_of(name: str) -> str | None:
-    """The key for a name as people write it; None where no constant has it."""
+    """The key for a name as people write it; None where no constant has it.
+
+    >>> key_of("Energy DRAM word"), key_of("abacus")
+    ('energy_dram_word', None)
+    """
     return _spellings().get(squeezed(name))
 
 

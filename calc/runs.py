@@ -171,7 +171,11 @@ def get(key: str) -> Run:
 
 
 def key_of(name: str) -> str | None:
-    """The key for a name as people write it; None where no run has it."""
+    """The key for a name as people write it; None where no run has it.
+
+    >>> key_of("Llama 3.1 405B"), key_of("abacus")
+    ('llama-3-1-405b', None)
+    """
     return _spellings().get(squeezed(name))
 
 

@@ -88,9 +88,12 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
     """
     members: Iterable[griffe.Object | griffe.Alias] = module.members.values()
     if module.is_init_module:
-        imported = (each for each in members if isinstance(each, griffe.Alias))
-        inside = f"{module.path}."
-        members = (each.final_target for each in imported if each.target_path.startswith(inside))
+        members = (
+            each.final_target
+            if isinstance(each, griffe.Alias) and each.target_path.startswith(f"{module.path}.")
+            else each
+            for each in members
+        )
     found = [
         member
         for member in members

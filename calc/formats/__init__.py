@@ -107,7 +107,11 @@ def get(name: str) -> Format:
 
 
 def key_of(name: str) -> str | None:
-    """The key for a name as people write it; None where no format has it."""
+    """The key for a name as people write it; None where no format has it.
+
+    >>> key_of("float16"), key_of("abacus")
+    ('fp16', None)
+    """
     return _KNOWN.get(squeezed(name))
 
 
@@ -134,7 +138,11 @@ def element_size(name: str, given: QuantityLike) -> Quantity:
 
 
 def format_or_quantity(given: Any) -> Quantity:
-    """The size of a format that is named, or else the quantity that is given."""
+    """The size of a format that is named, or else the quantity that is given.
+
+    >>> print(format_or_quantity("int8"), format_or_quantity("4.25 bit"))
+    1 byte 4.25 bit
+    """
     return get(given).size if _is_name(given) else quantity(given)
 
 

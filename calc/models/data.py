@@ -45,7 +45,11 @@ def get(key: str) -> Transformer | ResNet:
 
 
 def transformer(model: Transformer | str) -> Transformer:
-    """The transformer itself, or that of a name."""
+    """The transformer itself, or that of a name.
+
+    >>> print(transformer("llama-3-8b").layers)
+    32
+    """
     found = get(model) if isinstance(model, str) else model
     check_transformer(found)
     return found

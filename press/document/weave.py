@@ -20,7 +20,7 @@ LONGEST_WORD = 10_000
 NO_CHARACTER = re.compile("[\0\ud800-\udfff]")  # NUL, and what is half of a character
 # What no sentence means to say: no value, no number, and what Python's `repr` makes of an object.
 NO_VALUE = re.compile(r"\b(?:None|nan|NaN|NaT|inf)\b|<.*>|\w\(", re.DOTALL)
-NO_VALUE_AS_TEXT = re.compile(r"[-+]?nan\b| at 0x[0-9a-f]+>")
+NO_VALUE_AS_TEXT = re.compile(r"\A[-+]?nan\b| at 0x[0-9a-f]+>")
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
 

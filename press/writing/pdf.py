@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -82,10 +83,12 @@ def write_pdf(
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
     # typst writes each tag and each link by itself and in full; packed they take a third.
     (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time
+    packed = io.BytesIO()  # on a full disk pikepdf would end press without a word
     with pikepdf.open(folder / "book.pdf") as document:
         document.save(
-            target, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
+            packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
         )
+    target.write_bytes(packed.getbuffer())
 
 
 @cache

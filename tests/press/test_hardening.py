@@ -618,7 +618,7 @@ def test_a_kill_at_any_moment_tears_nothing(
         new = turn % 2
         chapter.write_text(text + "\nA new line.\n" * new)
         if chance.random() < 0.3:
-            shutil.rmtree(everything / ".press-cache")
+            shutil.rmtree(everything / ".press-cache", ignore_errors=True)
         with rendering(everything, env=marked) as process:
             time.sleep(whole * chance.random() * 1.1)
             process.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
@@ -669,6 +669,15 @@ PIXEL = bytes.fromhex(
 )
 
 
+def test_words_and_values_that_only_look_like_none_are_printed(write_book: Write) -> None:
+    values = ["'Hainan (nan)'", "'None'", "'f(x) < g(x) > 0'", "0.5", "True", "(1, 2)", "-3e-9"]
+    inline = " and ".join(f"`{{python}} {value}`" for value in values)
+    root = write_book(f"# A\n\n{inline}.\n")
+    render(root)
+    shown = "Hainan (nan) and None and f(x) < g(x) > 0 and 0.5 and True and (1, 2) and -3e-09."
+    assert shown in said(root)
+
+
 # ---- Files beside the book
 
 
@@ -717,6 +726,32 @@ def test_a_full_disk_is_called_so(
 
     monkeypatch.setattr("shutil.copytree", full)
     assert refusal(write_book("# A\n")) == [sentence]
+
+
+FULL_FOR_THE_PDF = """
+import resource, sys
+import pikepdf
+from press.__main__ import main
+
+plain = pikepdf.open
+
+def limited(*given):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+    return plain(*given)
+
+pikepdf.open = limited
+sys.exit(main(["render", sys.argv[1]]))
+"""
+
+
+def test_a_disk_that_is_full_when_the_pdf_comes_is_called_so(write_book: Write) -> None:
+    root = write_book("# A\n", settings=SETTINGS.replace("  html: default\n", ""))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_FOR_THE_PDF, root],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "press cannot write: File too large.\n")
+    assert not (root / "_book").exists()
 
 
 # ---- Cells that harm themselves

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,11 @@ def test_measure_writes_a_device_and_draws_it(
         assert expected in printed
     assert "295 FLOP/byte" in printed
     assert f"\nwritten to {path}; `calc" in printed
+    hint = re.search("`calc (roofline .*)` reads it", printed)
+    assert hint is not None
+    assert "--dtype" in hint[1]
+    assert main(shlex.split(hint[1])) == 0  # as it stands
+    assert "FP32" in capsys.readouterr().out
     found: dict[str, Any] = {}
     exec(printed.splitlines()[-1], found)  # what it says for Python
     assert found["device"].memory_bandwidth == measure.read(path).memory_bandwidth
