@@ -35,7 +35,7 @@ else
 endif
 
 # mypy is one of the tests, so that it takes one core while the others run on the rest.
-test: set-up-test style
+test: style
 	@$(PYTEST)
 
 test-slow: set-up-test
@@ -45,10 +45,10 @@ test-torch: set-up-torch
 	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign \
 		tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
-lint: set-up-test style
+lint: style
 	@$(RUN) -m mypy
 
-style:
+style: set-up-test
 	@$(RUN) -m ruff check
 	@$(RUN) -m ruff format --check
 

@@ -245,8 +245,7 @@ def all_to_all(
 
 @law
 def algorithm_bandwidth(
-    size: Annotated[QuantityLike, "byte", "S"],
-    time: Annotated[QuantityLike, "s", "T"],
+    size: Annotated[QuantityLike, "byte", "S"], time: Annotated[QuantityLike, "s", "T"]
 ) -> Annotated[Quantity, "byte/s"]:
     """Bytes of the array over the time of the collective: what a benchmark calls algbw.
 

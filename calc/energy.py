@@ -46,8 +46,7 @@ def movement_energy(
 
 @law
 def energy_of_run(
-    power: Annotated[QuantityLike, "W", "P"],
-    time: Annotated[QuantityLike, "s", "T", NON_NEGATIVE],
+    power: Annotated[QuantityLike, "W", "P"], time: Annotated[QuantityLike, "s", "T", NON_NEGATIVE]
 ) -> Annotated[Quantity, "J"]:
     """Energy of a device that draws this power for that long.
 
@@ -65,8 +64,7 @@ def energy_of_run(
 
 @law
 def energy_efficiency(
-    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
-    power: Annotated[QuantityLike, "W", "P"],
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"], power: Annotated[QuantityLike, "W", "P"]
 ) -> Annotated[Quantity, "FLOP/s/W"]:
     """Operations per joule at peak: rate over power.
 

@@ -378,17 +378,3 @@ __getattr__ = as_attributes(get)
 def __dir__() -> list[str]:
     spelled = [name.upper().replace("-", "_") for name in names()]
     return [*public_names(sys.modules[__name__]), *spelled]
-
-
-def check_device(given: Any) -> None:
-    """Refuse what is no device, and the name of one, which is written otherwise.
-
-    >>> check_device("h100")
-    Traceback (most recent call last):
-    calc.core.errors.InputError: a device of calc.hardware is needed here; got 'h100': write ...
-    """
-    if not isinstance(given, Accelerator):
-        hint = f": write hardware.get({abbreviated(given)})" if isinstance(given, str) else ""
-        raise InputError(
-            f"a device of calc.hardware is needed here; got {abbreviated(given)}{hint}"
-        )

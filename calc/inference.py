@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from calc import formats, training, transformer
+from calc.core.device import Device, check_device
 from calc.core.elementwise import floor, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, Workload
@@ -251,7 +251,7 @@ def weights_read(
 
 def decode(
     model: Transformer,
-    device: Accelerator,
+    device: Device,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -284,7 +284,7 @@ def decode(
 
 def prefill(
     model: Transformer,
-    device: Accelerator,
+    device: Device,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -322,7 +322,7 @@ def prefill(
 
 def largest_batch(
     model: Transformer,
-    device: Accelerator,
+    device: Device,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
@@ -361,7 +361,7 @@ def largest_batch(
 
 def frontier(
     model: Transformer,
-    device: Accelerator,
+    device: Device,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     dtype: str = "bf16",
@@ -394,7 +394,7 @@ def frontier(
 
 
 def _pass(
-    device: Accelerator,
+    device: Device,
     devices: QuantityLike,
     dtype: str,
     tokens: Quantity,

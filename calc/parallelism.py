@@ -14,13 +14,13 @@ from typing import Annotated, Any
 
 from calc import collectives, constants, links, models, training, transformer
 from calc.core.arguments import one_of, whole_number
+from calc.core.device import Device, check_device
 from calc.core.elementwise import maximum, minimum
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.hardware import Accelerator, check_device
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, compute_time
@@ -202,8 +202,7 @@ def stage_traffic(
 
 @law
 def hfu(
-    mfu: Annotated[QuantityLike, "", "U"],
-    recomputed: Annotated[QuantityLike, "", "r", FRACTION],
+    mfu: Annotated[QuantityLike, "", "U"], recomputed: Annotated[QuantityLike, "", "r", FRACTION]
 ) -> Annotated[Quantity, ""]:
     """Hardware FLOP utilisation: what is computed twice counts twice.
 
@@ -321,7 +320,7 @@ class DeviceMemory:
         parts = {each.name: getattr(self, each.name) for each in fields(self)}
         return "\n".join(columns([(n, str(p)) for n, p in (parts | {"total": self.total}).items()]))
 
-    def check(self, device: Accelerator) -> None:
+    def check(self, device: Device) -> None:
         """Refuse a device that is too small, and say by how much."""
         check_device(device)
         needed = self.total
@@ -395,7 +394,7 @@ def training_step(
     layout: Layout,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    device: Accelerator,
+    device: Device,
     inner: Link,
     outer: Link,
     recomputation: str = "selective",

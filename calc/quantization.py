@@ -219,10 +219,7 @@ class Scheme:
             fraction = candidate / CLIP_CANDIDATES
             error = (self.shrunk(fraction).round_trip(values) - values) / step
             mean = _reduce(numpy.mean, error**2, self.axis, self.group_size)
-            best, least = (
-                numpy.where(mean < least, fraction, best),
-                numpy.minimum(mean, least),
-            )
+            best, least = (numpy.where(mean < least, fraction, best), numpy.minimum(mean, least))
         return replace(self, scale=self.scale * best, offset=self.offset * best)
 
     def _spread(self, shape: tuple[int, ...]) -> list[Any]:

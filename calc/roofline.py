@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Annotated, Any
 
+from calc.core.device import Device, check_device
 from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.units import Label, Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.hardware import Accelerator, check_device
 
 
 @law
@@ -356,7 +356,7 @@ class Workload:
         """Arithmetic intensity of the workload."""
         return arithmetic_intensity(self.operations, self.traffic)
 
-    def on(self, device: Accelerator, dtype: str) -> StepTime:
+    def on(self, device: Device, dtype: str) -> StepTime:
         """Its time on a device that computes in this format.
 
         >>> from calc import hardware

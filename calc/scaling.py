@@ -239,8 +239,7 @@ def part_speedup(
 
 @law
 def time_saved(
-    fraction: Annotated[QuantityLike, "", "f", FRACTION],
-    speedup: Annotated[QuantityLike, "", "s"],
+    fraction: Annotated[QuantityLike, "", "f", FRACTION], speedup: Annotated[QuantityLike, "", "s"]
 ) -> Annotated[Quantity, ""]:
     """Share of the whole time that is saved where a fraction of it becomes so many times as fast.
 

@@ -170,8 +170,7 @@ def time_at_throughput(
 
 @law
 def attention_overhead(
-    context: Annotated[QuantityLike, "", "T", NON_NEGATIVE],
-    width: Annotated[QuantityLike, "", "d"],
+    context: Annotated[QuantityLike, "", "T", NON_NEGATIVE], width: Annotated[QuantityLike, "", "d"]
 ) -> Annotated[Quantity, ""]:
     """Operations of attention over the context, for each one of 6 · P · D.
 

@@ -31,10 +31,7 @@ def draw() -> Figure:
     for precision, name in CURVES.items():
         colour = style.PRECISIONS[precision]
         plans = plan_batches(
-            ReferenceNetwork.model,
-            BudgetCurves.requested,
-            quantity(budgets, "KiB"),
-            precision,
+            ReferenceNetwork.model, BudgetCurves.requested, quantity(budgets, "KiB"), precision
         )
         fits = plans.batch > 0
         axes.plot(budgets[fits], plans.batch[fits], color=colour)

@@ -12,11 +12,7 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from calc.derivations import show
-from calc.derivations.hardware_tables import (
-    AcceleratorTables,
-    dtype_of_two_bytes,
-    short_names,
-)
+from calc.derivations.hardware_tables import AcceleratorTables, dtype_of_two_bytes, short_names
 from calc.hardware import Accelerator
 from figures import style
 

@@ -13,10 +13,7 @@ from figures import style
 
 OWN = KernelSpeed.batch, KernelSpeed.n
 COLOURS = {"complex128": style.PURPLE, "complex64": style.INK}
-ROOFS = {
-    "complex128": ("FP64", MachineOfKernel.fp64),
-    "complex64": ("FP32", MachineOfKernel.fp32),
-}
+ROOFS = {"complex128": ("FP64", MachineOfKernel.fp64), "complex64": ("FP32", MachineOfKernel.fp32)}
 
 
 def draw() -> Figure:

@@ -89,10 +89,5 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    lines = (
-        "Σ is the sum of all",
-        "devices. Each holds",
-        "one; now they go",
-        "round as copies.",
-    )
+    lines = ("Σ is the sum of all", "devices. Each holds", "one; now they go", "round as copies.")
     axes.text(0, 0.1, "\n".join(lines), size=style.SMALL, va="top", linespacing=1.4)

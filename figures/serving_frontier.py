@@ -71,10 +71,7 @@ def _roofs(axes: Axes) -> None:
     axes.axhline(top, color=style.INK, linewidth=1)
     axes.axvspan(FASTEST, left, color=style.INK, alpha=0.08, linewidth=0)
     axes.axhspan(top, MOST, color=style.INK, alpha=0.08, linewidth=0)
-    for roof, colour in (
-        (OneGpu.cache_roof, style.BLUE),
-        (OneGpu.long_cache_roof, style.ORANGE),
-    ):
+    for roof, colour in ((OneGpu.cache_roof, style.BLUE), (OneGpu.long_cache_roof, style.ORANGE)):
         axes.axhline(roof.m_as("token/s"), color=colour, linewidth=1, linestyle=":")
     _note(axes, left, top, "arithmetic", (6, 4))
     words = {"rotation": 90, "va": "bottom", "ha": "right"}

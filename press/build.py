@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from press.edition import Edition, read_edition
 from press.errors import cannot_write, stop
-from press.files import (
-    FOLDER,
-    FONTS,
-    THEME,
-    file_digest,
-    files_below,
-    still_same,
-)
+from press.files import FOLDER, FONTS, THEME, file_digest, files_below, still_same
 from press.memory import Memory, digest, keep, recall
 from press.running.environment import installation
 from press.writing.output import Output

@@ -14,12 +14,7 @@ from press.reading.source import Source, read_source
 from press.running.execute import Result, run
 from press.writing.check import check_site
 from press.writing.html import page_html
-from press.writing.notebooks import (
-    listed_sources,
-    notebook_cells,
-    notebook_places,
-    write_notebook,
-)
+from press.writing.notebooks import listed_sources, notebook_cells, notebook_places, write_notebook
 from press.writing.pdf import page_typst, write_pdf
 from press.writing.site import write_site
 

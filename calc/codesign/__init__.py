@@ -24,48 +24,18 @@ NAMES = {
         "overflow_onset",
         "validate_mixed_precision_accuracy",
     ),
-    "accumulation": (
-        "GradientAccumulationTrainer",
-        "breaks_equality",
-    ),
-    "batch_size": (
-        "BatchChange",
-        "DynamicBatchSizeTrainer",
-        "SimulatedMemory",
-        "is_out_of_memory",
-    ),
-    "checkpoints": (
-        "load_checkpoint",
-        "save_checkpoint",
-    ),
-    "dashboard": (
-        "dashboard_page",
-        "dashboard_text",
-        "write_dashboard",
-    ),
-    "data_parallel": (
-        "ScalingPrediction",
-        "predict_scaling",
-    ),
+    "accumulation": ("GradientAccumulationTrainer", "breaks_equality"),
+    "batch_size": ("BatchChange", "DynamicBatchSizeTrainer", "SimulatedMemory", "is_out_of_memory"),
+    "checkpoints": ("load_checkpoint", "save_checkpoint"),
+    "dashboard": ("dashboard_page", "dashboard_text", "write_dashboard"),
+    "data_parallel": ("ScalingPrediction", "predict_scaling"),
     "distributed": ("MultiGPUTrainer",),
-    "kernel_speed": (
-        "Timing",
-        "benchmark_mixed_precision",
-    ),
+    "kernel_speed": ("Timing", "benchmark_mixed_precision"),
     "mixed_precision": ("MixedPrecisionTrainer",),
     "offload": ("CPUOffloadingOptimizer",),
-    "resolvent": (
-        "BackendWarning",
-        "resolvent_diagonal",
-        "running_backend",
-    ),
+    "resolvent": ("BackendWarning", "resolvent_diagonal", "running_backend"),
     "resolvent_problem": ("ResolventError",),
-    "run_log": (
-        "LoggedRun",
-        "LoggedStep",
-        "RunLog",
-        "read_run",
-    ),
+    "run_log": ("LoggedRun", "LoggedStep", "RunLog", "read_run"),
     "tensor_cores": (
         "PaddedEmbedding",
         "PaddedLinear",
@@ -76,14 +46,8 @@ NAMES = {
         "tensor_core_multiple",
         "validate_model_for_tensor_cores",
     ),
-    "training_step": (
-        "Step",
-        "Trainer",
-    ),
-    "work": (
-        "WorkCounter",
-        "saved_tensor_bytes",
-    ),
+    "training_step": ("Step", "Trainer"),
+    "work": ("WorkCounter", "saved_tensor_bytes"),
 }
 _MODULE_OF = {name: module for module, names in NAMES.items() for name in names}
 

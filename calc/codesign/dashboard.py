@@ -85,10 +85,7 @@ def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:
         for name, values, unit in _series(run)
     ]
     first = max(len(name) for name, _ in rows)
-    return [
-        f"{run.title}, on {run.device}",
-        *(f"{name:<{first}}  {value}" for name, value in rows),
-    ]
+    return [f"{run.title}, on {run.device}", *(f"{name:<{first}}  {value}" for name, value in rows)]
 
 
 def dashboard_page(run: LoggedRun) -> str:
@@ -180,8 +177,7 @@ def _over_steps(run: LoggedRun, name: str, values: list[float], unit: str) -> st
     words = [f"{EVENTS[kind][1]} marks one with {kind}" for kind in happened]
     caption = f"{'; '.join([f'{name.capitalize()} in each step', *words])}."
     return _figure(
-        f'{grid}{_frame("step")}{ends}<polyline class="line" points="{points}"/>{marks}',
-        caption,
+        f'{grid}{_frame("step")}{ends}<polyline class="line" points="{points}"/>{marks}', caption
     )
 
 

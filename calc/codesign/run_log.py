@@ -128,12 +128,7 @@ class RunLog:
     """
 
     def __init__(
-        self,
-        path: Path | str,
-        title: str,
-        device: str,
-        peak: QuantityLike,
-        bandwidth: QuantityLike,
+        self, path: Path | str, title: str, device: str, peak: QuantityLike, bandwidth: QuantityLike
     ) -> None:
         self.path = Path(path)
         header = {

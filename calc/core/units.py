@@ -327,9 +327,7 @@ def _factor_between(
 
 
 def from_parts(
-    magnitude: Any,
-    units: parsing.Powers | UnitsContainer,
-    provenance: Provenance | None = None,
+    magnitude: Any, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
 ) -> Quantity:
     """A Quantity of parts known to be sound, as parsing, laws, copies and pickles have them."""
     made = object.__new__(Quantity)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from calc import constants, energy, hardware, quantity, roofline, training
-from calc.core.units import Quantity
+from calc import constants, energy, hardware, roofline, training
+from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, approximately, show
 from calc.hardware import Accelerator
 

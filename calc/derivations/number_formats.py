@@ -61,13 +61,7 @@ class FormatTable:
     )
     ranges = (
         *(
-            (
-                each.name,
-                each.max,
-                each.smallest_normal,
-                each.smallest_subnormal,
-                each.binades,
-            )
+            (each.name, each.max, each.smallest_normal, each.smallest_subnormal, each.binades)
             for each in floats
         ),
         *((each.name, each.max, None, each.step, None) for each in integers),

@@ -69,13 +69,7 @@ class EnergyOfArithmetic:
     int32_per_int8_multiply = int32_multiply / int8_multiply
 
     rows = (
-        (
-            "INT8",
-            int8_add,
-            int8_multiply,
-            int8_add_7nm,
-            constants.get("energy_7nm_int8_multiply"),
-        ),
+        ("INT8", int8_add, int8_multiply, int8_add_7nm, constants.get("energy_7nm_int8_multiply")),
         (
             "INT32",
             constants.get("energy_int32_add"),
@@ -418,11 +412,7 @@ class LastingRatios:
             "bytes per parameter",
             MemoryPerParameter.training_per_serving,
         ),
-        (
-            "Training / serving, per token",
-            "operations",
-            WorkPerToken.training_per_inference,
-        ),
+        ("Training / serving, per token", "operations", WorkPerToken.training_per_inference),
     )
 
 

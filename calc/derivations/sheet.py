@@ -83,16 +83,8 @@ class OnePage:
         ("NVMe SSD, Gen4, reading", AnchorBandwidths.nvme_gen4),
     )
     model = (
-        (
-            "Serve in INT8",
-            MemoryPerParameter.int8_per_parameter,
-            MemoryPerParameter.int8_serving,
-        ),
-        (
-            "Serve in FP16",
-            MemoryPerParameter.fp16_per_parameter,
-            MemoryPerParameter.fp16_serving,
-        ),
+        ("Serve in INT8", MemoryPerParameter.int8_per_parameter, MemoryPerParameter.int8_serving),
+        ("Serve in FP16", MemoryPerParameter.fp16_per_parameter, MemoryPerParameter.fp16_serving),
         (
             "Train with Adam",
             MemoryPerParameter.mixed_per_parameter,

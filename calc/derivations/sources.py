@@ -209,9 +209,6 @@ class KindsOfSource:
 
     header = ("Kind", "What it means", "Constants", "Devices", "Models", "Runs")
     rows = _kind_rows(
-        ConstantSources.records,
-        DeviceSources.records,
-        ModelSources.records,
-        RunSources.records,
+        ConstantSources.records, DeviceSources.records, ModelSources.records, RunSources.records
     )
     unpublished = DeviceSources.unpublished + RunSources.unpublished

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from calc import collectives, hardware, models, parallelism, quantity, runs, training, transformer
-from calc.core.units import Quantity
+from calc import collectives, hardware, models, parallelism, runs, training, transformer
+from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show

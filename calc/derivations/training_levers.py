@@ -88,13 +88,7 @@ class MeasuredStep:
     products_ceiling = scaling.amdahl_limit(1 - products.m_as(""))
     optimizer_ceiling = scaling.amdahl_limit(1 - optimizer.m_as(""))
     data_ceiling = scaling.amdahl_limit(1 - data.m_as(""))
-    factors = (
-        products_factor,
-        products_factor,
-        optimizer_factor,
-        clearing_factor,
-        data_factor,
-    )
+    factors = (products_factor, products_factor, optimizer_factor, clearing_factor, data_factor)
     product = products_factor * optimizer_factor * data_factor * clearing_factor
     combined = scaling.combined_speedup(zip(shares.values(), factors, strict=True))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calc import hardware, models, quantity, quantization, roofline, runs, training, transformer
-from calc.core.units import Quantity
+from calc import hardware, models, quantization, roofline, runs, training, transformer
+from calc.core.units import Quantity, quantity
 from calc.models import Transformer
 
 

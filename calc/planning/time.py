@@ -27,10 +27,7 @@ def decode(setup: Setup) -> StepTime:
 
 
 def _pass(
-    setup: Setup,
-    run: Callable[..., StepTime],
-    length: Quantity,
-    tokens_each: Quantity,
+    setup: Setup, run: Callable[..., StepTime], length: Quantity, tokens_each: Quantity
 ) -> StepTime:
     """One pass: its memory, its arithmetic, and two all-reduces a layer among the devices."""
     model, devices, batch = setup.model, setup.devices, setup.batch

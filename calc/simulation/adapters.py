@@ -132,10 +132,7 @@ class TorchNetwork:
     """
 
     def __init__(
-        self,
-        module: Any,
-        sample_shape: Sequence[int] | None = None,
-        precision: str = "fp32",
+        self, module: Any, sample_shape: Sequence[int] | None = None, precision: str = "fp32"
     ) -> None:
         self.module = module
         self._sizes = torch_sizes(module, sample_shape)

@@ -13,16 +13,7 @@ from urllib.parse import quote
 
 from press.document.dressing import Dressed, Dresser
 from press.document.page import PAGE, Page
-from press.document.pandoc import (
-    Node,
-    attribute,
-    convert,
-    plain,
-    plain_text,
-    raw,
-    span,
-    string,
-)
+from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw, span, string
 from press.document.weave import FIGURE
 
 SPACE = {"t": "Space"}

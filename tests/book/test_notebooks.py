@@ -68,9 +68,7 @@ def with_cells() -> set[str]:
         if any(
             isinstance(piece, Cell)
             for piece in read_source(
-                chapter.file,
-                (REPOSITORY / chapter.file).read_text(encoding="utf-8"),
-                book.execute,
+                chapter.file, (REPOSITORY / chapter.file).read_text(encoding="utf-8"), book.execute
             ).pieces
         )
     } - {"answers"}  # whose cells stand in the PDF alone

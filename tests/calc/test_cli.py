@@ -182,10 +182,7 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
             "--devices needs numbers, as in 1,8,64; got 'x'",
         ),
         (("llama-3-8b", "h100", *SERVER, "--price", "3"), "--price must be one positive quantity"),
-        (
-            ("llama-3-8b", "h100", *SERVER, "--price", "3EUR/hour"),
-            "--price: cannot read '3EUR",
-        ),
+        (("llama-3-8b", "h100", *SERVER, "--price", "3EUR/hour"), "--price: cannot read '3EUR"),
         (
             ("llama-3-8b", "h100", *SERVER, "--weights", "-8"),
             "weights must be the size of an element",

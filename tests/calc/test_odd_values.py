@@ -38,12 +38,15 @@ def calls(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
 
 
 @given(calls())
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=2 * settings().max_examples, deadline=None, suppress_health_check=list(HealthCheck)
+)
 def test_odd_values(call: tuple[str, dict[str, str]]) -> None:
     answers_or_refuses(*call)
 
 
 @pytest.mark.slow
+@pytest.mark.first
 @given(calls())
 @settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_many_odd_values(call: tuple[str, dict[str, str]]) -> None:

@@ -69,10 +69,7 @@ def test_sharded_weights_cost_half_as_much_again() -> None:
 
 
 def step(
-    layout: Layout = LAYOUT,
-    inner: Link = NVLINK,
-    outer: Link = NETWORK,
-    **more: object,
+    layout: Layout = LAYOUT, inner: Link = NVLINK, outer: Link = NETWORK, **more: object
 ) -> roofline.StepTime:
     given = {"length": 8192, "sequences": 1, "efficiency": 0.7, "device": hardware.H100} | more
     return training_step(LLAMA, layout, inner=inner, outer=outer, **given)  # type: ignore[arg-type]

@@ -101,11 +101,7 @@ def test_bounds_and_roofs(model: models.Transformer, question: dict[str, Any]) -
         assert all(np.isnan(times_of(made)))
 
 
-@given(
-    some_model,
-    asked,
-    *[st.floats(1, 100)] * 3,
-)
+@given(some_model, asked, *[st.floats(1, 100)] * 3)
 def test_faster_parts_are_never_slower(
     model: models.Transformer, question: dict[str, Any], bandwidth: float, peak: float, link: float
 ) -> None:

@@ -104,5 +104,5 @@ def test_nothing_names_the_machine_or_its_owner(tmp_path: Path) -> None:
     assert platform.node() not in table
     assert str(Path.home()) not in table
     assert set(this_machine().as_table()) == {
-        *("processor", "cores", "memory", "caches", "system", "python", "blas", "packages"),
+        *("processor", "cores", "memory", "caches", "system", "python", "blas", "packages")
     }

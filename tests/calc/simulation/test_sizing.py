@@ -88,10 +88,7 @@ def test_torch_modules() -> None:
     images = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 10))
     assert torch_sizes(images, (1, 8, 8)) == LayerSizes((64, 144, 10), (40, 1450))
     assert images.training
-    for module, sentence in (
-        (images, "without sample_shape"),
-        (nn.ReLU(), "it has no parameters"),
-    ):
+    for module, sentence in ((images, "without sample_shape"), (nn.ReLU(), "it has no parameters")):
         with pytest.raises(InputError, match=sentence):
             sizes(module)
     with pytest.raises(InputError, match=r"refuses a sample of shape \(3, 8, 8\)"):

@@ -1,0 +1,39 @@
+"""What laws ask of a device, so that none of them imports the data of all devices."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity
+
+
+class Device(Protocol):
+    """An accelerator of `calc.hardware`, as a law sees it."""
+
+    @property
+    def name(self) -> str:
+        """How its vendor calls it."""
+
+    @property
+    def memory_bandwidth(self) -> Quantity:
+        """Bandwidth of its memory."""
+
+    @property
+    def memory_capacity(self) -> Quantity:
+        """Capacity of its memory."""
+
+    def peak(self, dtype: str) -> Quantity:
+        """Dense rate of its matrix units for a data type."""
+
+    def instead(self, unit: str) -> str:
+        """What a law is told to ask for that is given the device in place of one of its numbers."""
+
+
+def check_device(given: Any) -> None:
+    """Refuse what is no device, and the name of one, which is written otherwise."""
+    if not hasattr(type(given), "instead"):
+        hint = f": write hardware.get({abbreviated(given)})" if isinstance(given, str) else ""
+        raise InputError(
+            f"a device of calc.hardware is needed here; got {abbreviated(given)}{hint}"
+        )
