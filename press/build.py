@@ -92,7 +92,7 @@ def _build(
     given = {
         "root": Product(root, str(root)),
         # The prose of other chapters is no matter to what a chapter's cells give.
-        "files": Product(files, {n: d for n, d in files.items() if not n.endswith(".qmd")}),
+        "files": Product(files, digest([f for f in files.items() if not f[0].endswith(".qmd")])),
         "book": Product(book),
         "edition": Product(edition),
         "execute": Product(book.execute, book.execute),

@@ -5,7 +5,7 @@ is imported once. A copy reads what to run from its connection and answers with 
 cell and inline value, then one with the files that the chapter read, so that its results count no
 longer than they do. The first process runs nothing of a book, so that nothing keeps it from ending
 a chapter, with all that this has started, when press says so or has ended. A chapter sees nothing
-of it but IPython: so it is one file, which runs by itself and imports nothing of press.
+of it but IPython, and for that all of it is one file: it cannot import press, nor a file beside it.
 """
 
 from __future__ import annotations

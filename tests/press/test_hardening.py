@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -200,7 +200,7 @@ def test_chapters_in_the_output_folder_are_kept(write_book: Write) -> None:
     assert (root / "_src/data.csv").exists()
 
 
-FOREIGN = [".git/HEAD", "notes.txt", "assets/mine.css", "CNAME"]
+FOREIGN = [".git/HEAD", "assets/mine.css"]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -361,17 +361,19 @@ def kept(root: Path) -> list[Path]:
     return [path for path in cache.rglob("*") if path.is_file() and b"{" in path.read_bytes()[:999]]
 
 
-@pytest.mark.parametrize("shape", ["{}", "[]", "[[]]", "null", '"x"', "[1, 2, 3]", '{"a": {}}'])
-def test_another_shape_of_what_is_kept_is_made_again(shape: str, write_book: Write) -> None:
+SHAPES = ["{}", "[]", "[[]]", "null", '"x"', "[1, 2, 3]", '{"a": {}}']
+
+
+def test_other_shapes_of_what_is_kept_are_made_again(write_book: Write) -> None:
     root = write_book("# A\n\nIt is `{python} 1 + 1`.\n")
     render(root)
-    for path in (root / ".press-cache").rglob("*"):
-        if path.is_file() and path.name != "lock" and "ipython" not in path.parts:
-            path.write_text(shape)
-    assert press("render", root).stderr == ""
-    write_book("# A\n\nIt is `{python} 1 + 1` now.\n")
-    assert press("render", root).stderr == ""
-    assert "It is 2 now." in said(root)
+    for turn in range(2):
+        write_book(f"# A\n\nIt is `{{python}} 1 + 1`, {turn}.\n")
+        for number, path in enumerate(sorted((root / ".press-cache").rglob("*"))):
+            if path.is_file() and path.name != "lock" and "ipython" not in path.parts:
+                path.write_text(SHAPES[(number + 3 * turn) % len(SHAPES)])
+        render(root)
+        assert f"It is 2, {turn}." in said(root)
 
 
 def test_what_is_kept_and_altered_is_not_believed(write_book: Write) -> None:
@@ -465,7 +467,21 @@ HANGING = {
 }
 
 
-@pytest.mark.parametrize("what", HANGING)
+# The others only in the slow tier.
+IN_HASTE = [
+    "code that holds the interpreter",
+    "an inline value",
+    "a program in a session of its own",
+]
+
+
+def tiered(cases: Iterable[str]) -> list[object]:
+    return [
+        name if name in IN_HASTE else pytest.param(name, marks=pytest.mark.slow) for name in cases
+    ]
+
+
+@pytest.mark.parametrize("what", tiered(HANGING))
 def test_a_cell_has_a_time_limit(what: str, write_book: Write) -> None:
     code, line, name = HANGING[what]
     settings = SETTINGS + "execute:\n  timeout: 1.5\n"
@@ -574,7 +590,7 @@ CLINGING = {
 }
 
 
-@pytest.mark.parametrize("what", CLINGING)
+@pytest.mark.parametrize("what", tiered(CLINGING))
 def test_a_killed_press_leaves_no_child(
     what: str, write_book: Write, marked: dict[str, str], tmp_path: Path
 ) -> None:

@@ -1,0 +1,35 @@
+"""`python -m benchmarks.mutations` changes what it says, and looks where it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import mutations
+from tests.book import test_published
+
+KINDS = mutations.numbers()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_number_changes(kind: str, tmp_path: Path) -> None:
+    for mutant in mutations.chosen({kind: KINDS[kind]}, 5, seed=1):
+        path = tmp_path / mutant.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = (mutations.REPOSITORY / mutant.file).read_text(encoding="utf-8").split("\n")
+        path.write_text("\n".join(before), encoding="utf-8")
+        mutant.apply(tmp_path)
+        after = path.read_text(encoding="utf-8").split("\n")
+        changed = [
+            n for n, lines in enumerate(zip(before, after, strict=True), 1) if len({*lines}) > 1
+        ]
+        assert changed == [mutant.line]
+        assert mutant.old in before[mutant.line - 1]
+        assert mutant.new in after[mutant.line - 1]
+
+
+def test_as_things_stand_every_table_has_its_row() -> None:
+    rows = mutations.published()
+    assert rows.keys() == test_published.TABLES.keys()
+    assert all(rows.values())
