@@ -21,7 +21,10 @@ from tests.book.rendered import REPOSITORY, chapters
 FIGURES = sorted(
     path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
 )
-CELL = re.compile(r"^```\{python\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# A cell, and the label of the block that it stands first in, where its caption is computed.
+CELL = re.compile(
+    r"^(?:::: \{#(fig-[\w-]+)\}\n\n)?```\{python\}\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
 NAMES = allowed_words(REPOSITORY)
 KEYS = {*hardware.names(), *models.names(), *hardware.DTYPES}
 COLOUR = re.compile("#[0-9a-f]{6}")
@@ -61,13 +64,16 @@ def drawings(book: Path) -> Drawings:
     found = {}
     for chapter in chapters():
         page = book / chapter.relative_to(REPOSITORY).with_suffix(".html")
-        for cell in CELL.findall(chapter.read_text(encoding="utf-8")):
-            if drawn := re.search(r"^figures\.(\w+)\.draw\(\)$", cell, re.MULTILINE):
-                label = re.search(r"^#\| label: (.*)$", cell, re.MULTILINE)
-                assert label, f"{chapter.name}: the figure {drawn[1]} has no label"
-                figure = page.read_text(encoding="utf-8").split(f'id="{label[1]}"')[1]
-                svgs = re.findall(r"<svg\b.*?</svg>", figure.split("</figure>")[0], re.DOTALL)
-                found[drawn[1]] = (svgs[0], svgs[-1])  # one, where a phone's would be no other
+        for block, cell in CELL.findall(chapter.read_text(encoding="utf-8")):
+            drawn = re.search(r"^figures\.(\w+)\.draw\(\)$", cell, re.MULTILINE)
+            if drawn is None:
+                continue
+            label = re.search(r"^#\| label: (.*)$", cell, re.MULTILINE)
+            assert label or block, f"{chapter.name}: the figure {drawn[1]} has no label"
+            name = label[1] if label else block
+            figure = page.read_text(encoding="utf-8").split(f'id="{name}"')[1]
+            svgs = re.findall(r"<svg\b.*?</svg>", figure.split("</figure>")[0], re.DOTALL)
+            found[drawn[1]] = (svgs[0], svgs[-1])  # one, where a phone's would be no other
     return found
 
 
