@@ -52,7 +52,7 @@ def test_the_book_s_lock_does_not_stand_for_that_of_the_tests(installer: dict[st
 
 
 def test_setting_up_ends_with_what_to_run_next() -> None:
-    command = ["make", "--dry-run", "set-up-test"]
+    command = ["make", "--no-print-directory", "--dry-run", "set-up-test"]
     done = subprocess.run(command, cwd=REQUIREMENTS.parent, capture_output=True, text=True)
     assert "make test" in done.stdout.splitlines()[-1]
     command[-1] = "test"

@@ -67,9 +67,7 @@ def with_cells() -> set[str]:
         for chapter in book.chapters
         if any(
             isinstance(piece, Cell)
-            for piece in read_source(
-                chapter.file, (REPOSITORY / chapter.file).read_text(encoding="utf-8"), book.execute
-            ).pieces
+            for piece in read_source(REPOSITORY, chapter, book.execute).pieces
         )
     } - {"answers"}  # whose cells stand in the PDF alone
 

@@ -70,7 +70,7 @@ def test_a_good_record(load: Callable[[str], dict[str, Record]]) -> None:
         ("value = 3", "value = nan", "must be a finite number; got nan"),
         ("value = 3", "value = -inf", "must be a finite number; got -inf"),
         ("value = 3", "value = 1" + "0" * 400, "too large"),
-        ("value = 3", "value = 1e-400", "1e-400 is too small for floating point"),
+        ("value = 3", "value = 1e-400", "1e-400 is too small for a floating-point number"),
         ("checked = 2024-05-06", 'checked = "yesterday"', "without quotes; got 'yesterday'"),
         ("value = 3", "value = 3\nyear = 2024.5", "a whole number; got 2024.5"),
         ('kind = "measured"', 'kind = "rumour"', "kind must be one of definition, datasheet"),

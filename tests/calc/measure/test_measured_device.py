@@ -46,11 +46,14 @@ def test_every_law_of_a_rate_takes_it(name: str) -> None:
         assert math.isclose(found.m_as(unit), exact, rel_tol=1e-9)
 
 
+DEVICE = re.compile(r"\b(Accelerator|Device)\b")  # of calc.hardware, or as a law sees it
+
+
 def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every public function of calc and of the figures that takes accelerators."""
     for package in (calc, figures):
         for path in sorted(Path(package.__path__[0]).rglob("*.py")):
-            if not re.search(r": .*\bAccelerator\b", path.read_text(encoding="utf-8")):
+            if not DEVICE.search(path.read_text(encoding="utf-8")):
                 continue
             parts = path.relative_to(Path(package.__path__[0]).parent).with_suffix("").parts
             module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
@@ -59,7 +62,7 @@ def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
                 if (
                     function.__module__ == module.__name__
                     and not name.startswith("_")
-                    and any("Accelerator" in str(each.annotation) for each in parameters)
+                    and any(DEVICE.search(str(each.annotation)) for each in parameters)
                 ):
                     yield f"{module.__name__}.{name}", function
 
@@ -91,7 +94,7 @@ def test_every_function_of_a_device_takes_it(name: str) -> None:
             arguments[each.name] = [(CPU, "fp32"), (hardware.H100, "fp16")]
         elif "[Accelerator]" in str(each.annotation):
             arguments[each.name] = [CPU, hardware.H100]
-        elif "Accelerator" in str(each.annotation):
+        elif DEVICE.search(str(each.annotation)):
             arguments[each.name] = CPU
         elif each.default is each.empty:
             assert each.name in GIVEN, f"say in GIVEN what {name}() may be given for {each.name}"
