@@ -226,7 +226,9 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
     def rates(name: str, title: str) -> dict[str, Record]:
         values = table.get(name, {})
         if not isinstance(values, dict):
-            raise InputError(f"{path}: {key}.{name} must be a table of data types; got {values!r}")
+            raise InputError(
+                f"{path}: {key}.{name} must be a table of data types; got {abbreviated(values)}"
+            )
         return {dtype: rate(name, title, value, dtype) for dtype, value in values.items()}
 
     def rate(name: str, title: str, value: Any, dtype: str) -> Record:

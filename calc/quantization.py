@@ -202,7 +202,9 @@ class Scheme:
     def shrunk(self, fraction: float) -> Scheme:
         """The scheme of a range that is shrunk towards zero; what is then outside is clipped."""
         if not 0 < fraction <= 1:
-            raise InputError(f"shrunk(): fraction must be above 0 and at most 1; got {fraction!r}")
+            raise InputError(
+                f"shrunk(): fraction must be above 0 and at most 1; got {abbreviated(fraction)}"
+            )
         return replace(self, scale=self.scale * fraction, offset=self.offset * fraction)
 
     def least_error(self, data: ArrayLike) -> Scheme:
@@ -469,7 +471,7 @@ def _reduce(function: Any, values: Floats, axis: int | None, group_size: int | N
 def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
     if axis is not None:
         raise InputError(
-            f"groups run along the last axis in every row of it; leave out axis={axis!r} where"
+            f"groups run along the last axis in every row of it; leave out axis={abbreviated(axis)}"
             f" group_size is given"
         )
     if isinstance(group_size, bool) or not isinstance(group_size, int) or group_size < 1:
@@ -526,7 +528,9 @@ def _check_bits(bits: int) -> None:
 
 def _upper(percentile: float) -> float:
     if not 50 < number("percentile", percentile) <= 100:
-        raise InputError(f"percentile must be above 50 and at most 100; got {percentile!r}")
+        raise InputError(
+            f"percentile must be above 50 and at most 100; got {abbreviated(percentile)}"
+        )
     return percentile
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from calc import roofline
-from calc.core.errors import InputError, MissingExtraError
+from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.units import quantity
 from calc.measure.timing import Measured, timed
 
@@ -41,7 +41,7 @@ def rate(dtype: str, device: str = "cpu", threads: int = 1) -> Measured:
     """
     known = CUDA_DTYPES if device == "cuda" else CPU_DTYPES
     if dtype not in known:
-        raise InputError(f"torch measures {', '.join(known)} on {device}; got {dtype!r}")
+        raise InputError(f"torch measures {', '.join(known)} on {device}; got {abbreviated(dtype)}")
     side = CUDA_SIDE if device == "cuda" else CPU_SIDE
     with _ready(device, threads, tf32=dtype == "tf32"):
         a, b = (torch.randn(side, side, device=device).to(known[dtype]) for _ in range(2))

@@ -30,7 +30,7 @@ class Noted(nn.Module):
         return x
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "float16"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_products_are_in_16_bits_and_weights_in_32(dtype: str) -> None:
     noted = Noted()
     model = nn.Sequential(network(8, 16), noted, nn.Linear(16, 4))

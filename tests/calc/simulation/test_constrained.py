@@ -411,7 +411,7 @@ def test_torch_runs_constrained(precision: str) -> None:
         share = (run.model.predict(SPLIT.X_test) == SPLIT.y_test).mean()
         assert share > 0.6
     assert torch.equal(state, torch.random.get_rng_state())
-    with pytest.raises(InputError, match="int8 of a torch module is not simulated"):
+    with pytest.raises(InputError, match="INT8 of a torch module is not simulated"):
         train(device(precision_mode="int8"), dense)
 
 
