@@ -6,6 +6,7 @@ from typing import Any
 from calc import (
     constants as constants,
     hardware as hardware,
+    machines as machines,
     models as models,
     runs as runs,
     formats as formats,

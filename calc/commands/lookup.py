@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import constants, formats, hardware, models, runs
+from calc import constants, formats, hardware, machines, models, runs
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError
@@ -26,6 +26,7 @@ from calc.core.units import Quantity
 DATA: dict[str, Any] = {
     "constants": constants,
     "devices": hardware,
+    "machines": machines,
     "models": models,
     "runs": runs,
     "formats": formats,
