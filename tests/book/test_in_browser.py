@@ -34,6 +34,7 @@ def test_no_page_is_hard_to_use_by_the_rules_of_axe(
     assert problems == {}
 
 
+@pytest.mark.slow
 def test_neither_a_page_nor_a_figure_scrolls_sideways_on_a_phone(
     context: BrowserContext, book: Path
 ) -> None:

@@ -19,7 +19,10 @@ from pypdf import PdfReader
 
 from tests.in_browser import PHONE, THEMES, axe_violations, background, open_file, pages_of
 
-pytestmark = pytest.mark.xdist_group("press in a browser")  # one render, one browser
+pytestmark = [
+    pytest.mark.xdist_group("press in a browser"),  # one render, one browser
+    pytest.mark.slow,  # the book's own pages are tried in a browser by the tests of every change
+]
 
 HERE = Path(__file__).parent
 SAMPLE = HERE / "books" / "everything"

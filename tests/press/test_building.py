@@ -64,6 +64,7 @@ def text(root: Path) -> str:
     return page_texts(root / "_book")["index.html"]
 
 
+@pytest.mark.slow
 def test_two_cold_builds_are_the_same_byte_for_byte(everything: Path) -> None:
     render(everything)
     first = {
@@ -78,6 +79,7 @@ def test_two_cold_builds_are_the_same_byte_for_byte(everything: Path) -> None:
         assert first[name] == (everything / "_book" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_nothing_changed_is_said_and_costs_no_imports(everything: Path) -> None:
     render(everything)
     done = subprocess.run(
@@ -123,6 +125,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_a_chapter_depends_on_makes_it_run_again(
     what: str, tmp_path: Path, write_book: Write, monkeypatch: pytest.MonkeyPatch
@@ -148,6 +151,7 @@ def test_what_a_chapter_depends_on_makes_it_run_again(
 READ = ["book/.d.txt", "book/.data/d.txt", "book/two.qmd", "elsewhere/x.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
 def test_a_change_of_any_file_that_a_cell_read_is_published(
     name: str, tmp_path: Path, write_book: Write
@@ -295,6 +299,7 @@ def test_git_does_not_see_a_build_in_the_making(tmp_path: Path) -> None:
     assert seen.stdout.split() == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", ["", "5", "[]"])
 def test_a_torn_file_of_the_cache_is_made_again(torn: str, write_book: Write) -> None:
     root = write_book("# A\n\nIt is `{python} 1 + 1`.\n")

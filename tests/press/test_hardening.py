@@ -565,6 +565,7 @@ def marked(tmp_path: Path) -> Iterator[dict[str, str]]:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_press_leaves_no_pandoc(write_book: Write, marked: dict[str, str]) -> None:
     mark = marked["TMPDIR"]
 
@@ -605,6 +606,7 @@ def test_a_killed_press_leaves_no_child(
         wait_for(lambda: not processes(marked["TMPDIR"]))
 
 
+@pytest.mark.slow
 def test_a_chapter_leaves_no_child(write_book: Write, marked: dict[str, str]) -> None:
     code = "import subprocess\nx = subprocess.Popen(['sleep', '600'])"
     root = write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
@@ -793,6 +795,7 @@ REMOVALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", REMOVALS)
 def test_a_cell_that_removes_what_press_needs_is_no_traceback(what: str, write_book: Write) -> None:
     root = write_book(f"# A\n\n```{{python}}\n{REMOVALS[what]}\n```\n\n`{{python}} 1 + 1`\n")

@@ -45,6 +45,7 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+@pytest.mark.slow
 def test_each_change_is_rendered_and_gives_what_a_render_from_nothing_gives(
     everything: Path, watch: Watch
 ) -> None:

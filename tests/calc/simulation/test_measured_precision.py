@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 
+import pytest
+
 from benchmarks import record_precision
 from calc.derivations.simulating import PrecisionCost
 from calc.simulation import PRECISIONS, digits
@@ -21,6 +23,7 @@ def test_the_stored_file_says_how_it_was_measured() -> None:
         assert len(PrecisionCost.accuracy[name]) == len(measured["seeds"])
 
 
+@pytest.mark.slow
 def test_a_seed_measured_again_lies_within_the_spread() -> None:
     data = digits(seed=record_precision.SPLIT_SEED)
     first, second = (record_precision.trained(data, seed) for seed in (0, 1))

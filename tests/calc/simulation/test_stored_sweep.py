@@ -40,6 +40,7 @@ def again() -> polars.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_a_small_sweep_agrees_within_the_spread(again: polars.DataFrame) -> None:
     spread = STORED.group_by(KEY[1:]).agg(
         col("accuracy").mean().alias("mean"), col("accuracy").std().alias("std")
