@@ -12,11 +12,19 @@ reduce-scatter, and what each holds after an all-gather.
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import Annotated, Any
 
+from calc import curves, machines
+from calc.core.arguments import whole_number
 from calc.core.elementwise import doublings, floor, maximum, minimum, where
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
-from calc.core.units import Quantity, QuantityLike
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator
+from calc.machines import Machine, NotMeasured
 
 
 @law
@@ -625,3 +633,143 @@ def scaling_efficiency(
     """
     hidden = overlap * minimum(compute_time, communication_time)
     return compute_time / (compute_time + communication_time - hidden)
+
+
+# --- what a machine makes of it ---
+
+
+@dataclass(frozen=True)
+class CollectiveTime:
+    """The bounds of a collective's time on a machine, and what is expected of it."""
+
+    lower: Quantity
+    """By published bandwidths and the best algorithm, without any latency: nothing is faster."""
+    expected: Quantity | None
+    """By the curves that were measured on that machine; None where there are none."""
+    upper: Quantity | None
+    """By the slowest of these curves."""
+    algorithm: str
+    """The algorithm to which the lower bound belongs."""
+    missing: str = ""
+    """Which curve is missing, in a sentence."""
+
+
+def time(
+    operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
+) -> CollectiveTime:
+    """Time of a collective of so many devices on a machine, which fills its domains one by one.
+
+    A size is that of the whole array, of an all-to-all what one device holds. Devices beyond a
+    domain fill as few as hold them, each to the same number.
+
+    >>> found = time("all_reduce", "1 GiB", 8, "dgx-h100")
+    >>> print(found.lower, found.expected, found.algorithm)
+    2.386 ms 4.029 ms sums in the switch
+    """
+    if operation not in curves.OPERATIONS:
+        known = ", ".join(curves.OPERATIONS)
+        raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
+    amount = quantity(size)
+    if not amount.is_compatible_with("byte") or not 0 < amount.m_as("byte") < math.inf:
+        raise InputError(f"the size of a collective is positive and in byte; got {size}")
+    count = whole_number("devices of a collective", devices)
+    place = _machine(machine)
+    if count == 1:
+        none = quantity("0 s")
+        return CollectiveTime(none, none, none, "nothing to send")
+    lower, algorithm = _lower(operation, amount, count, place)
+    try:
+        found = curves.times(operation, amount.m_as("byte"), count, place)
+    except NotMeasured as error:
+        return CollectiveTime(lower, None, None, algorithm, str(error))
+    slowest = max(found)
+    expected = min(geometric_mean(found), slowest)  # which of one alone may round above it
+    return CollectiveTime(lower, quantity(expected, "s"), quantity(slowest, "s"), algorithm)
+
+
+def _machine(given: Any) -> Machine:
+    if isinstance(given, Machine):
+        return given
+    if isinstance(given, Accelerator):
+        return machines.of(given)
+    return machines.get(given)
+
+
+Bound = tuple[Quantity, str]
+
+
+def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
+    """Within a domain its best algorithm; across, the longer of what is done in it and between."""
+    domains = math.ceil(devices / machine.domain)
+    if domains == 1:
+        return _in_domain(operation, size, devices, machine)
+    if devices % domains:
+        raise InputError(
+            f"{devices} devices do not fill {domains} domains of {machine.name} evenly, each of"
+            f" {machine.domain} at most; give a multiple of {domains}"
+        )
+    each, ports = devices // domains, machine.ports
+    inner, algorithm = quantity("0 s"), "rings across"
+    if each > 1:
+        share = size / domains if operation == "all_to_all" else size
+        inner, algorithm = _in_domain(operation, share, each, machine)
+    part = size if operation == "all_to_all" else size / each
+    outer = _RINGS[operation](part, domains, ports)
+    return max(inner, outer), f"{algorithm}, in chunks across domains"
+
+
+def _in_domain(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
+    if machine.fabric == "torus":
+        return _on_torus(operation, size, devices, machine)
+    bandwidth = machine.bandwidth
+    if machine.fabric == "mesh":  # each link leads to one peer
+        bandwidth *= (devices - 1) / (machine.domain - 1)
+    if operation == "all_reduce" and machine.sums_in_switch:
+        return in_switch_all_reduce(size, devices, bandwidth), "sums in the switch"
+    name = {"all_to_all": "pairs", "broadcast": "chain"}.get(operation, "ring")
+    return _RINGS[operation](size, devices, bandwidth), name
+
+
+def _on_torus(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
+    """On the slice whose devices have most links, and the shortest sides of these."""
+    ways = 2 if machine.wraparound else 1
+    sides = _slice(devices, machine)
+    used = [side for side in sides if side > 1]
+    link = machine.bandwidth / (2 * len(machine.sides))
+    name = " × ".join(map(str, sides))
+    if operation == "broadcast":
+        return chain_broadcast(size, devices, ways * len(used) * link), f"all links of {name}"
+    if operation == "all_to_all":
+        return torus_all_to_all(size, max(used), link * ways / 2), f"along the axes of {name}"
+    passes = 2 if operation == "all_reduce" else 1
+    gathered = torus_all_gather(size, devices, ways * len(used), link)
+    return passes * gathered, f"along the axes of {name}"
+
+
+def _slice(devices: int, machine: Machine) -> tuple[int, ...]:
+    """The sides of a slice of so many devices."""
+
+    def shapes(left: int, sides: tuple[int, ...]) -> list[tuple[int, ...]]:
+        if not sides:
+            return [()] if left == 1 else []
+        return [
+            (side, *rest)
+            for side in range(1, min(left, sides[0]) + 1)
+            if left % side == 0
+            for rest in shapes(left // side, sides[1:])
+        ]
+
+    found = shapes(devices, machine.sides)
+    if not found:
+        whole = " × ".join(map(str, machine.sides))
+        raise InputError(f"no slice of {machine.name}, {whole}, has {devices} devices")
+    return min(found, key=lambda sides: (sides.count(1), max(sides)))
+
+
+_RINGS = {
+    "all_gather": ring_all_gather,
+    "reduce_scatter": ring_reduce_scatter,
+    "all_reduce": ring_all_reduce,
+    "all_to_all": all_to_all,
+    "broadcast": chain_broadcast,
+}
