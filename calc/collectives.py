@@ -12,11 +12,19 @@ reduce-scatter, and what each holds after an all-gather.
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import Annotated, Any
 
-from calc.core.elementwise import doublings, maximum, minimum, where
+from calc import curves, machines
+from calc.core.arguments import whole_number
+from calc.core.elementwise import doublings, floor, maximum, minimum, where
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
-from calc.core.units import Quantity, QuantityLike
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator
+from calc.machines import Machine, NotMeasured
 
 
 @law
@@ -244,6 +252,248 @@ def all_to_all(
 
 
 @law
+def bidirectional_ring_all_gather(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-gather on a ring that sends both ways at once: half as far, half as much.
+
+    Equation: T = ⌊n / 2⌋ · L + (n − 1) · S / (2 · n · BW)
+
+    BW is what each of a device's two links carries each way. Where n is even, the device that is
+    farthest gets one half of each part from either side. A reduce-scatter takes as long, an
+    all-reduce twice that.
+
+    Source: austin2025scaling
+
+    >>> print(bidirectional_ring_all_gather("14 GB", 8, "50 GB/s", "1 us"))
+    122.5 ms
+    """
+    return floor(devices / 2) * latency + (devices - 1) * size / (2 * devices * bandwidth)
+
+
+@law
+def direct_all_gather(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-gather in which each device sends its part to all others in one round.
+
+    Equation: T = L + (n − 1) · S / (n · BW)
+
+    So for two devices or more; one alone sends nothing. Assumes a switch or a mesh, through which a
+    device reaches all others at once; BW is the sum of its links. A reduce-scatter takes as long,
+    and an all-reduce of the two, which libraries call two-shot, twice that.
+
+    Source: flashinfer2026allreduce
+
+    >>> print(direct_all_gather("64 kB", 8, "450 GB/s", "1 us"))
+    1.124 µs
+    """
+    return where(devices > 1, 1, 0) * latency + (devices - 1) * size / (devices * bandwidth)
+
+
+@law
+def one_shot_all_reduce(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-reduce in which each device sends its whole array to all others, who add up.
+
+    Equation: T = L + (n − 1) · S / BW
+
+    So for two devices or more; one alone sends nothing. One round in place of two, and n / 2 times
+    the traffic of the least: for arrays that are short. Assumes a switch or a mesh, and BW is the
+    sum of a device's links.
+
+    Source: flashinfer2026allreduce
+
+    >>> print(one_shot_all_reduce("64 kB", 8, "450 GB/s", "1 us"))
+    1.996 µs
+    """
+    return where(devices > 1, 1, 0) * latency + (devices - 1) * size / bandwidth
+
+
+@law
+def in_switch_all_reduce(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-reduce whose sums a switch makes: each device sends its array once.
+
+    Equation: T = 2 · L + S / BW
+
+    So for two devices or more; one alone sends nothing. The array goes up to the switch while the
+    sum comes down. By its bus bandwidth such an all-reduce is up to 2 · (n − 1) / n times as fast
+    as the link, which no ring is.
+
+    Source: graham2016sharp
+
+    >>> print(in_switch_all_reduce("14 GB", 8, "450 GB/s", "1 us"))
+    31.11 ms
+    """
+    return where(devices > 1, 1, 0) * (2 * latency + size / bandwidth)
+
+
+@law
+def all_ports_all_reduce(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
+    nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
+    outer_bandwidth: Annotated[QuantityLike, "byte/s", "BW₂"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-reduce on as many rings through all devices as a node has ports.
+
+    Equation: T = 2 · (g · k − 1) · (L + S / (g · k) · max(1 / BW₁, 1 / (g · BW₂)))
+
+    Each ring carries one of g parts of the array and leaves the k nodes through ports of its own,
+    so that a node sends g · BW₂. Assumes a port for each of the g devices of a node and one latency
+    for all messages. One flat ring through one port is ring_all_reduce at BW₂.
+
+    Source: patarasuk2009bandwidth
+
+    >>> print(all_ports_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
+    68.91 ms
+    """
+    devices = devices_per_node * nodes
+    slowest = maximum(1 / inner_bandwidth, 1 / (devices_per_node * outer_bandwidth))
+    return 2 * (devices - 1) * (latency + size / devices * slowest)
+
+
+@law
+def chunked_hierarchical_all_reduce(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
+    nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
+    inner_latency: Annotated[QuantityLike, "s", "L₁", NON_NEGATIVE],
+    outer_bandwidth: Annotated[QuantityLike, "byte/s", "BW₂"],
+    outer_latency: Annotated[QuantityLike, "s", "L₂", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of a hierarchical all-reduce in pieces: one crosses the nodes while the next is in them.
+
+    Equation: T = max(2 · (g − 1) · (L₁ + S / (g · BW₁)), 2 · (k − 1) · (L₂ + S / (g · k · BW₂)))
+
+    The longer of the two parts that hierarchical_all_reduce adds. Assumes pieces so small that
+    filling and draining take no time, and yet no latency for each of them: a floor.
+
+    Source: cho2019blueconnect
+
+    >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "0 s", "50 GB/s"))
+    61.25 ms
+    """
+    each = devices_per_node
+    inner = 2 * (each - 1) * (inner_latency + size / (each * inner_bandwidth))
+    return maximum(
+        inner, 2 * (nodes - 1) * (outer_latency + size / (each * nodes * outer_bandwidth))
+    )
+
+
+@law
+def torus_all_gather(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    links: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    hops: Annotated[QuantityLike, "", "h", NON_NEGATIVE] = 0,
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-gather on a torus, along all of its axes at once.
+
+    Equation: T = h · L + (n − 1) · S / (n · k · BW)
+
+    A device has k links of BW each way: two for each axis that is a ring, one at the end of an axis
+    that is open. The array is cut into as many parts as there are axes, each of which goes along
+    the axes in another order, so that all links work. h is the way to the farthest device, half of
+    each closed side. A reduce-scatter takes as long, an all-reduce twice that.
+
+    Source: austin2025scaling
+
+    >>> print(torus_all_gather("14 GB", 256, 4, "50 GB/s", 16, "1 us"))
+    69.74 ms
+    """
+    return hops * latency + (devices - 1) * size / (devices * links * bandwidth)
+
+
+@law
+def torus_all_to_all(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    side: Annotated[QuantityLike, "", "a", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    hops: Annotated[QuantityLike, "", "h", NON_NEGATIVE] = 0,
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of an all-to-all on a torus, or on a ring, which is a torus of one axis.
+
+    Equation: T = h · L + ⌊a² / 4⌋ · S / (2 · a · BW)
+
+    S is what one device holds. What it sends goes ⌊a² / 4⌋ / a links along an axis of side a on
+    average, on two links of BW each way, and the longest axis takes the longest. h is the way to
+    the farthest device. Assumes that each axis is a ring; along an open one it takes twice that.
+
+    Source: austin2025scaling
+
+    >>> print(torus_all_to_all("64 MB", 16, "50 GB/s", 16, "1 us"))
+    2.576 ms
+    """
+    return hops * latency + floor(side**2 / 4) * size / (2 * side * bandwidth)
+
+
+@law
+def tree_broadcast(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time until every device has the array of one: each round doubles those that have it.
+
+    Equation: T = ⌈log₂ n⌉ · (L + S / BW)
+
+    Assumes a binomial tree whose messages are the whole array: for arrays that are short.
+
+    Source: thakur2005optimization
+
+    >>> print(tree_broadcast("10 kB", 8, "450 GB/s", "500 ns"))
+    1.567 µs
+    """
+    return doublings(devices) * (latency + size / bandwidth)
+
+
+@law
+def chain_broadcast(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of a broadcast along a chain, in which each device passes on what it has so far.
+
+    Equation: T = (n − 1) · L + S / BW
+
+    So for two devices or more; one alone sends nothing. Assumes pieces so small that the chain
+    fills at once, and yet no latency for each: a floor, which is that of any broadcast too, since
+    the last device receives the whole array through one link.
+
+    Source: sanders2009two
+
+    >>> print(chain_broadcast("14 GB", 8, "450 GB/s", "500 ns"))
+    31.11 ms
+    """
+    return (devices - 1) * latency + where(devices > 1, 1, 0) * size / bandwidth
+
+
+@law
 def algorithm_bandwidth(
     size: Annotated[QuantityLike, "byte", "S"], time: Annotated[QuantityLike, "s", "T"]
 ) -> Annotated[Quantity, "byte/s"]:
@@ -383,3 +633,143 @@ def scaling_efficiency(
     """
     hidden = overlap * minimum(compute_time, communication_time)
     return compute_time / (compute_time + communication_time - hidden)
+
+
+# --- what a machine makes of it ---
+
+
+@dataclass(frozen=True)
+class CollectiveTime:
+    """The bounds of a collective's time on a machine, and what is expected of it."""
+
+    lower: Quantity
+    """By published bandwidths and the best algorithm, without any latency: nothing is faster."""
+    expected: Quantity | None
+    """By the curves that were measured on that machine; None where there are none."""
+    upper: Quantity | None
+    """By the slowest of these curves."""
+    algorithm: str
+    """The algorithm to which the lower bound belongs."""
+    missing: str = ""
+    """Which curve is missing, in a sentence."""
+
+
+def time(
+    operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
+) -> CollectiveTime:
+    """Time of a collective of so many devices on a machine, which fills its domains one by one.
+
+    A size is that of the whole array, of an all-to-all what one device holds. Devices beyond a
+    domain fill as few as hold them, each to the same number.
+
+    >>> found = time("all_reduce", "1 GiB", 8, "dgx-h100")
+    >>> print(found.lower, found.expected, found.algorithm)
+    2.386 ms 4.029 ms sums in the switch
+    """
+    if operation not in curves.OPERATIONS:
+        known = ", ".join(curves.OPERATIONS)
+        raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
+    amount = quantity(size)
+    if not amount.is_compatible_with("byte") or not 0 < amount.m_as("byte") < math.inf:
+        raise InputError(f"the size of a collective is positive and in byte; got {size}")
+    count = whole_number("devices of a collective", devices)
+    place = _machine(machine)
+    if count == 1:
+        none = quantity("0 s")
+        return CollectiveTime(none, none, none, "nothing to send")
+    lower, algorithm = _lower(operation, amount, count, place)
+    try:
+        found = curves.times(operation, amount.m_as("byte"), count, place)
+    except NotMeasured as error:
+        return CollectiveTime(lower, None, None, algorithm, str(error))
+    slowest = max(found)
+    expected = min(geometric_mean(found), slowest)  # which of one alone may round above it
+    return CollectiveTime(lower, quantity(expected, "s"), quantity(slowest, "s"), algorithm)
+
+
+def _machine(given: Any) -> Machine:
+    if isinstance(given, Machine):
+        return given
+    if isinstance(given, Accelerator):
+        return machines.of(given)
+    return machines.get(given)
+
+
+Bound = tuple[Quantity, str]
+
+
+def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
+    """Within a domain its best algorithm; across, the longer of what is done in it and between."""
+    domains = math.ceil(devices / machine.domain)
+    if domains == 1:
+        return _in_domain(operation, size, devices, machine)
+    if devices % domains:
+        raise InputError(
+            f"{devices} devices do not fill {domains} domains of {machine.name} evenly, each of"
+            f" {machine.domain} at most; give a multiple of {domains}"
+        )
+    each, ports = devices // domains, machine.ports
+    inner, algorithm = quantity("0 s"), "rings across"
+    if each > 1:
+        share = size / domains if operation == "all_to_all" else size
+        inner, algorithm = _in_domain(operation, share, each, machine)
+    part = size if operation == "all_to_all" else size / each
+    outer = _RINGS[operation](part, domains, ports)
+    return max(inner, outer), f"{algorithm}, in chunks across domains"
+
+
+def _in_domain(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
+    if machine.fabric == "torus":
+        return _on_torus(operation, size, devices, machine)
+    bandwidth = machine.bandwidth
+    if machine.fabric == "mesh":  # each link leads to one peer
+        bandwidth *= (devices - 1) / (machine.domain - 1)
+    if operation == "all_reduce" and machine.sums_in_switch:
+        return in_switch_all_reduce(size, devices, bandwidth), "sums in the switch"
+    name = {"all_to_all": "pairs", "broadcast": "chain"}.get(operation, "ring")
+    return _RINGS[operation](size, devices, bandwidth), name
+
+
+def _on_torus(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
+    """On the slice whose devices have most links, and the shortest sides of these."""
+    ways = 2 if machine.wraparound else 1
+    sides = _slice(devices, machine)
+    used = [side for side in sides if side > 1]
+    link = machine.bandwidth / (2 * len(machine.sides))
+    name = " × ".join(map(str, sides))
+    if operation == "broadcast":
+        return chain_broadcast(size, devices, ways * len(used) * link), f"all links of {name}"
+    if operation == "all_to_all":
+        return torus_all_to_all(size, max(used), link * ways / 2), f"along the axes of {name}"
+    passes = 2 if operation == "all_reduce" else 1
+    gathered = torus_all_gather(size, devices, ways * len(used), link)
+    return passes * gathered, f"along the axes of {name}"
+
+
+def _slice(devices: int, machine: Machine) -> tuple[int, ...]:
+    """The sides of a slice of so many devices."""
+
+    def shapes(left: int, sides: tuple[int, ...]) -> list[tuple[int, ...]]:
+        if not sides:
+            return [()] if left == 1 else []
+        return [
+            (side, *rest)
+            for side in range(1, min(left, sides[0]) + 1)
+            if left % side == 0
+            for rest in shapes(left // side, sides[1:])
+        ]
+
+    found = shapes(devices, machine.sides)
+    if not found:
+        whole = " × ".join(map(str, machine.sides))
+        raise InputError(f"no slice of {machine.name}, {whole}, has {devices} devices")
+    return min(found, key=lambda sides: (sides.count(1), max(sides)))
+
+
+_RINGS = {
+    "all_gather": ring_all_gather,
+    "reduce_scatter": ring_reduce_scatter,
+    "all_reduce": ring_all_reduce,
+    "all_to_all": all_to_all,
+    "broadcast": chain_broadcast,
+}

@@ -26,6 +26,7 @@ FIELDS = {
     "memory_capacity": "memory capacity",
     "on_chip_memory": "on-chip memory",
     "link_bandwidth": "link bandwidth, each way",
+    "units": "units that work side by side",
     "tdp": "thermal design power",
 }
 PEAKS = {
@@ -38,6 +39,7 @@ UNITS = {  # what each is measured in: the data file's own unit may be any of th
     "memory_capacity": "byte",
     "on_chip_memory": "byte",
     "link_bandwidth": "byte/s",
+    "units": "",
     "tdp": "W",
     "peak": "FLOP/s",
     "sparse_peak": "FLOP/s",
@@ -48,7 +50,7 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
 FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
-MAY_BE_LEFT_OUT = "link_bandwidth"  # a device without links to others has none
+MAY_BE_LEFT_OUT = ("link_bandwidth", "units")  # of a device without links; of one not taken apart
 INHERITED = ("kind", "source", "checked")
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
 RIDGE_POINTS = (0.05, 1e5)
@@ -84,6 +86,15 @@ class Accelerator:
     def link_bandwidth(self) -> Quantity:
         """All links to other devices, one way; what is sold as a sum of both ways is twice this."""
         return self._read("link_bandwidth")
+
+    @property
+    def units(self) -> Quantity:
+        """What works side by side: streaming multiprocessors, compute units, cores.
+
+        >>> print(get("h100").units)
+        132
+        """
+        return self._read("units")
 
     @property
     def tdp(self) -> Quantity:
@@ -199,7 +210,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         raise InputError(
             f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
         )
-    if missing := [name for name in FIELDS if name not in table and name != MAY_BE_LEFT_OUT]:
+    if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
         raise InputError(
             f"{path}: {key} has no {missing[0]} ({FIELDS[missing[0]]}): give its value, or"
             f' {{ kind = "unpublished", note = "..." }} that says where it was looked for and when'
@@ -214,9 +225,11 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         )
         if found.published is not None and not _is_positive(found.published, UNITS[name]):
             raise InputError(
-                f"{path}: {place} must be positive and measured in {UNITS[name]}"
+                f"{path}: {place} must be positive and measured in {UNITS[name] or 'no unit'}"
                 f" or its like; got {found.published}"
             )
+        if name == "units" and found.published is not None and found.published.magnitude % 1:
+            raise InputError(f"{path}: {place} must be a whole number; got {found.published}")
         if name == "link_bandwidth" and value.get("direction") != "each way":
             raise InputError(
                 f'{path}: {place} must be given for one way and say so: direction = "each way"'

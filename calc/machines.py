@@ -55,7 +55,7 @@ REACHED = {  # what was measured: its title, and its unit
     "launch": ("time of a kernel from", "s"),
 }
 NAMES = {  # of what each of these is measured on; products are measured by format
-    "attention": ("forward", "backward"),
+    "attention": ("forward", "backward", "flash-attention-2 forward"),
     "memory": ("read", "write", "copy", "triad"),
     "host_link": ("host to device", "device to host"),
     "launch": ("a launch", "a graph"),
@@ -67,7 +67,7 @@ KNOWN = (
 )
 
 
-class NotMeasured(InputError):
+class NotMeasured(InputError):  # noqa: N818
     """A rate that was not measured on a machine, so that nothing can be expected of it."""
 
 
@@ -87,6 +87,8 @@ class Machine:
     """Whether the axes of a torus are closed to rings."""
     sums_in_switch: bool = False
     """Whether the switch adds up what it carries."""
+    source: str = ""
+    """A key of references.bib, which holds where a record has no other."""
     usual: bool = False
     """Whether a device that is asked for by itself is taken to stand in this machine."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
@@ -116,6 +118,18 @@ class Machine:
     def power(self) -> Quantity:
         """Power of the whole machine, its host and fans included."""
         return self._read("power")
+
+    @property
+    def shape(self) -> dict[str, str | int]:
+        """How many devices there are, and how they are joined, in words."""
+        shape: dict[str, str | int] = {"device": self.device.name, "domain": self.domain}
+        shape["fabric"] = FABRICS[self.fabric]
+        if self.sides:
+            shape["sides"] = " × ".join(map(str, self.sides))
+            shape["axes"] = "closed to rings" if self.wraparound else "open"
+        if self.sums_in_switch:
+            shape["sums"] = "in the switch too"
+        return shape
 
     def publishes(self, name: str) -> bool:
         """Whether a field such as "ports" has a value."""
@@ -200,11 +214,13 @@ def names() -> tuple[str, ...]:
 
 
 def get(key: str) -> Machine:
-    """The machine of that key or name; case, spaces, "-", "_" and "." do not matter.
+    """The machine of that key or name; that of a device is the one in which it usually stands.
 
-    >>> get("DGX H100").device.key
-    'h100'
+    >>> get("DGX H100").device.key, get("h100").key
+    ('h100', 'dgx-h100')
     """
+    if key_of(key) is None and hardware.key_of(key) is not None:
+        return of(hardware.get(key))
     return _get(resolve("machine", key, _spellings(), "`calc list machines` prints them all"))
 
 
@@ -251,8 +267,7 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
     for name in ONE_WAY:
         if name in records and table[name].get("direction") != "each way":
             raise InputError(
-                f"{path}: {key}.{name} must be given for one way and say so:"
-                ' direction = "each way"'
+                f'{path}: {key}.{name} must be given for one way and say so: direction = "each way"'
             )
     machine = Machine(
         key=key,
@@ -263,6 +278,7 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
         sides=tuple(table.get("sides", ())),
         wraparound=table.get("wraparound", False),
         sums_in_switch=table.get("sums_in_switch", False),
+        source=table.get("source", ""),
         usual=table.get("usual", False),
         records=records,
         rates=_rates(key, table, tables, record, path),
@@ -317,8 +333,7 @@ def _check(machine: Machine, path: Path | str) -> None:
     place = f"{path}: {machine.key}"
     if machine.fabric not in FABRICS:
         raise InputError(
-            f"{place}.fabric must be one of {', '.join(FABRICS)}; got"
-            f" {abbreviated(machine.fabric)}"
+            f"{place}.fabric must be one of {', '.join(FABRICS)}; got {abbreviated(machine.fabric)}"
         )
     if (machine.fabric == "none") != (machine.domain == 1):
         raise InputError(

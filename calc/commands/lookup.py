@@ -35,6 +35,7 @@ KINDS = (*DATA, "laws", "functions")
 TITLES = (
     hardware.FIELDS
     | hardware.PEAKS
+    | machines.FIELDS
     | runs.TITLES
     | {each: each.upper() for each in hardware.DTYPES}
 )
@@ -234,6 +235,9 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         known = thing.publishes("memory_bandwidth")
         ridges = {each: thing.ridge_point(each) for each in thing.dtypes} if known else {}
         return facts | rates | {"ridge_point": ridges}
+    if kind == "machines":
+        reached = {f"reached_{name}": each for name, each in thing.rates.items()}
+        return {**thing.shape, **thing.records, **reached}
     if kind == "runs":
         return {"device": thing.device, **thing.records}
     names = [each.name for each in fields(thing)]

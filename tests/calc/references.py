@@ -231,6 +231,49 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "collectives.all_to_all": lambda size, n, bandwidth, latency: (
         n * latency - latency + (size - size / n) / bandwidth
     ),
+    # Half a ring to the farthest, by two links; whole rounds of one message; sums in the switch.
+    "collectives.bidirectional_ring_all_gather": lambda size, n, bandwidth, latency: (
+        n // 2 * latency + (size - size / n) / bandwidth / 2
+    ),
+    "collectives.direct_all_gather": lambda size, n, bandwidth, latency: (
+        latency + (size - size / n) / bandwidth if n > 1 else 0
+    ),
+    "collectives.one_shot_all_reduce": lambda size, n, bandwidth, latency: (
+        latency + (n * size - size) / bandwidth if n > 1 else 0
+    ),
+    "collectives.in_switch_all_reduce": lambda size, n, bandwidth, latency: (
+        latency + size / bandwidth + latency if n > 1 else 0
+    ),
+    "collectives.all_ports_all_reduce": (
+        lambda size, each, nodes, bandwidth, outer, latency: (
+            2 * (each * nodes - 1) * latency
+            + 2 * (size - size / each / nodes) / sorted([bandwidth, each * outer])[0]
+        )
+    ),
+    "collectives.chunked_hierarchical_all_reduce": (
+        lambda size, each, nodes, bandwidth, latency, outer_bandwidth, outer_latency: (
+            2
+            * sorted(
+                [
+                    (each - 1) * latency + (size - size / each) / bandwidth,
+                    (nodes - 1) * outer_latency
+                    + (size / each - size / each / nodes) / outer_bandwidth,
+                ]
+            )[1]
+        )
+    ),
+    "collectives.torus_all_gather": lambda size, n, links, bandwidth, hops, latency: (
+        hops * latency + (size - size / n) / bandwidth / links
+    ),
+    "collectives.torus_all_to_all": lambda size, side, bandwidth, hops, latency: (
+        hops * latency + side * side // 4 * size / bandwidth / side / 2
+    ),
+    "collectives.tree_broadcast": lambda size, n, bandwidth, latency: (
+        _levels(n) * latency + _levels(n) * size / bandwidth
+    ),
+    "collectives.chain_broadcast": lambda size, n, bandwidth, latency: (
+        n * latency - latency + size / bandwidth if n > 1 else 0
+    ),
     "collectives.algorithm_bandwidth": lambda size, time: size / time,
     "collectives.bus_bandwidth": lambda size, time, n: (2 * size - 2 * size / n) / time,
     "collectives.bubble_fraction": lambda stages, batches, slices: (

@@ -277,7 +277,7 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no constant, device, model, run, format, law or function 'zzz'; `calc list`"
+        "calc: there is no constant, device, machine, model, run, format, law or function 'zzz'; `calc list`"
         " prints their names\n"
     )
 

@@ -22,6 +22,7 @@ CDNA = {"fp64": 256, "fp32": 256, "tf32": 1024, "fp16": 2048, "bf16": 2048} | {
     "fp8": 4096,
     "int8": 4096,
 }
+GEFORCE = {"tf32": 256, "fp16": 512, "bf16": 512, "fp8": 1024, "int8": 2048}
 BLACKWELL = {"tf32": 4096, "fp16": 8192, "bf16": 8192} | dict.fromkeys(
     ("fp8", "fp6", "int8"), 16384
 )
@@ -50,6 +51,18 @@ PEAKS = {
     "gb200": {"fp64": 2880 / 72, "tf32": 180e3 / 2 / 72, "fp4": 1440e3 / 2 / 72}
     | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
     | dict.fromkeys(("fp8", "fp6", "int8"), 720e3 / 2 / 72),
+    "b300": rates(148, 1.85, dict.fromkeys(("fp16", "bf16"), 8192))
+    | rates(148, 1.85, dict.fromkeys(("fp8", "fp6"), 16384))
+    | {"tf32": 2200 / 2, "fp4": 14e3, "int8": 307 / 2},
+    "gb300": {"tf32": 180e3 / 2 / 72, "fp4": 1080e3 / 72, "int8": 24e3 / 2 / 72}
+    | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
+    | dict.fromkeys(("fp8", "fp6"), 720e3 / 2 / 72),
+    "gh200": rates(132, 1.83, HOPPER),
+    "rtx-4090": rates(128, 2.52, GEFORCE | {"int4": 4096}),
+    "rtx-5090": rates(170, 2.407, GEFORCE | {"fp4": 4096}),
+    "rtx-pro-6000": rates(188, 2.43, dict.fromkeys(("fp16", "bf16"), 1024))
+    | rates(188, 2.43, {"fp8": 2048, "int8": 2048, "fp4": 4096}),
+    "gb10": rates(48, 2.54, {"fp16": 512, "bf16": 512, "fp8": 2048, "fp4": 4096}),
     # Arrays of 128 × 128, of 256 × 256 from the v6e on; two operations in each cell.
     "tpu-v4": rates(2 * 4, 1.05, dict.fromkeys(("bf16", "int8"), 2 * 128**2)),
     "tpu-v5e": rates(4, 1.5, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
@@ -58,6 +71,9 @@ PEAKS = {
     "tpu-v7": {"bf16": 42.5e6 / 2 / 9216, "fp8": 42.5e6 / 9216},  # a pod's 42.5 EFLOP/s in FP8
     "mi300x": rates(304, 2.1, CDNA),
     "mi325x": rates(304, 2.1, CDNA),
+    "mi355x": rates(256, 2.4, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192})
+    | rates(256, 2.4, {"fp6": 16384, "fp4": 16384}),
+    "mi250x": rates(220, 1.7, {"fp16": 1024, "bf16": 1024, "int8": 1024}),
     # An instance of 16 chips: 20.8 PFLOP/s in FP8, 10.7 in BF16, 2.9 in FP32.
     "trainium2": {"fp8": 20.8e3 / 16, "fp32": 2.9e3 / 16}
     | dict.fromkeys(("bf16", "fp16", "tf32"), 10.7e3 / 16),
@@ -80,6 +96,14 @@ VECTOR_PEAKS = {
     "jetson-agx-orin": rates(16, 1.3, {"fp32": 256, "fp16": 512}),
     "b200": rates(148, 1.965, {"fp64": 128, "fp32": 256}),
     "gb200": {"fp64": 2880 / 72, "fp32": 5760 / 72},
+    "b300": rates(148, 1.965, {"fp32": 256}),
+    "gb300": {"fp32": 5760 / 72},
+    "gh200": rates(132, 1.98, {"fp32": 256}),
+    "rtx-4090": rates(128, 2.52, {"fp64": 4, "fp32": 256}),
+    "rtx-5090": rates(170, 2.407, {"fp32": 256}),
+    "gb10": rates(48, 2.54, {"fp32": 256}),
+    "mi355x": rates(256, 2.4, {"fp32": 256}),
+    "mi250x": rates(220, 1.7, {"fp32": 128}),
     "mi300x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
     "mi325x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
     "gaudi3": rates(64, 1.75, {"bf16": 256}),
@@ -100,6 +124,16 @@ BUSES = {
     "jetson-orin-nano": (128, 6.4),
     "b200": (7680, 2 * 3.996),
     "gb200": (7936, 2 * 3.996),
+    "b300": (62e3 / 8 * 8, 1),  # the board's 62 TB/s
+    "gb300": (7936, 2 * 3.996),
+    "gh200": (6 * 1024, 6.25),
+    "rtx-4090": (384, 21),
+    "rtx-5090": (512, 28),
+    "rtx-pro-6000": (512, 28),
+    "gb10": (256, 8.533),
+    "mi355x": (8 * 1024, 8),
+    "mi250x": (8 * 1024, 3.2),
+    "apple-m4-max": (512, 8.533),
     "tpu-v4": (4 * 1024, 2.4),
     "tpu-v5e": (2 * 1024, 3.2),
     "tpu-v5p": (6 * 1024, 3.6),
@@ -129,6 +163,16 @@ CAPACITIES = {
     "jetson-orin-nano": 4 * 2,
     "b200": 183359 / 1024,
     "gb200": 197897748480 / 2**30,
+    "b300": 275040 / 1024,
+    "gb300": 284208 / 1024,
+    "gh200": 143771 / 1024,
+    "rtx-4090": 12 * 2,
+    "rtx-5090": 16 * 2,
+    "rtx-pro-6000": 97887 / 1024,
+    "gb10": 8 * 16,
+    "mi355x": 8 * 36,
+    "mi250x": 8 * 16,
+    "apple-m4-max": 4 * 32,
     "tpu-v4": 4 * 8,
     "tpu-v5e": 17.2e9 / 2**30,
     "tpu-v5p": 6 * 16,
@@ -158,6 +202,15 @@ CACHES = {
     "jetson-orin-nano": 2097152,
     "b200": 132644864,
     "gb200": 135528448,
+    "b300": 135528448,
+    "gb300": 135528448,
+    "gh200": 62914560,
+    "rtx-4090": 73728 * 1024,
+    "rtx-5090": 98304 * 1024,
+    "rtx-pro-6000": 134217728,
+    "gb10": 25165824,
+    "mi355x": 128 * 2 * 2**20,
+    "mi250x": 2 * 8 * 2**20,
     "tpu-v4": 128 * 2**20,
     "tpu-v5e": 128 * 2**20,
     "tpu-v5p": 2 * 64 * 2**20,
@@ -180,6 +233,11 @@ LINKS = {
     "v100": (6, 25),
     "b200": (18, 50),
     "gb200": (18, 50),
+    "b300": (18, 50),
+    "gb300": (18, 50),
+    "gh200": (18, 25),
+    "mi355x": (7, 76.5),
+    "mi250x": (7, 50),
     "tpu-v4": (6, 50),
     "tpu-v5e": (4, 50),
     "tpu-v5p": (6, 100),
@@ -190,12 +248,43 @@ LINKS = {
     "trainium2": (4, 160),
     "gaudi3": (24, 200 / 8),
 }
+# Cores over those of a unit, units over the dies, or what a program is told.
+UNITS = {
+    **dict.fromkeys(("h100", "h200"), 16896 / 128),
+    **dict.fromkeys(("a100", "a100-40gb"), 6912 / 64),
+    "h100-pcie": 14592 / 128,
+    "v100": 5120 / 64,
+    "t4": 2560 / 64,
+    "l4": 7424 / 128,
+    "l40s": 18176 / 128,
+    "jetson-agx-orin": 2048 / 128,
+    "b200": 148,
+    "gb200": 152,
+    "b300": 158,
+    "gb300": 152,
+    "rtx-4090": 16384 / 128,
+    "rtx-5090": 21760 / 128,
+    "rtx-pro-6000": 24064 / 128,
+    "gb10": 6144 / 128,
+    **dict.fromkeys(("mi300x", "mi325x"), 8 * 38),
+    "mi355x": 8 * 32,
+    "mi250x": 2 * 110,
+    "apple-m4-max": 40,
+    "xeon-8480": 56,
+    "ryzen-7840u": 8,
+}
 # Typed a second time; no part gives a power limit.
 WATTS = {
     "v100": 300,
     "t4": 70,
     "l4": 72,
     "gb200": 1200,
+    "b300": 1100,
+    "rtx-4090": 450,
+    "rtx-5090": 575,
+    "rtx-pro-6000": 600,
+    "gb10": 140,
+    "mi250x": 560,
     "tpu-v4": 192,
     "mi300x": 750,
     "jetson-agx-orin": 60,
@@ -203,6 +292,7 @@ WATTS = {
     "gaudi3": 900,
     "ryzen-7840u": 28,
     **dict.fromkeys(("h100", "h200"), 700),
+    **dict.fromkeys(("gb300", "mi355x"), 1400),
     **dict.fromkeys(("a100", "a100-40gb"), 400),
     **dict.fromkeys(("h100-pcie", "l40s", "xeon-8480"), 350),
     **dict.fromkeys(("phone-npu", "snapdragon-8-gen-3"), 4),
@@ -234,6 +324,7 @@ def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
         ("memory_capacity", CAPACITIES, "GiB"),
         ("on_chip_memory", CACHES, "byte"),
         ("link_bandwidth", links, "GB/s"),
+        ("units", UNITS, ""),
         ("tdp", WATTS, "W"),
     ]
     found = {(key, name): (value, unit) for name, of, unit in whole for key, value in of.items()}

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Each module of the library may import modules of its own layer and of those before it.
 LAYERS = [
     {"core"},
-    {"constants", "hardware", "machines", "models", "runs", "formats"},
+    {"constants", "hardware", "machines", "curves", "models", "runs", "formats"},
     set(calc.LAW_MODULES),
     {"planning"},
     {"derivations", "simulation", "codesign", "measure"},

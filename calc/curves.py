@@ -1,0 +1,325 @@
+"""Curves of collectives: times that were measured, by size, and what is expected between them.
+
+The rows are `data/measured/collectives.csv`; `calc.collectives.time` asks here for what it expects.
+Between two measured sizes time is interpolated in the logarithms of both, above the largest it is
+in proportion to the size, and below the smallest it is that of the smallest, if the curve is flat
+there. Where a source prints bus bandwidths alone, times were computed from them. A source counts
+whose devices, nodes and sizes are stated; a curve has at least four sizes, and single points are
+there to be held against bounds.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import geometric_mean, median
+
+from calc import machines
+from calc.core.errors import InputError
+from calc.core.files import read_text
+from calc.core.records import DATA
+from calc.machines import Machine, NotMeasured
+
+FILE = DATA / "measured" / "collectives.csv"
+COLUMNS = (
+    *("curve", "machine", "operation", "devices", "nodes", "span", "size_bytes", "time_seconds"),
+    *("bus_bandwidth", "software", "source"),
+)
+OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast")
+SPANS = {"domain": "in the domain", "across": "across the domains"}
+SIZES = 4  # that make a curve
+FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
+COMPARED_FROM = 64e3  # bytes: below, what is compared is latency alone
+
+Fit = Callable[[float], float]
+"""The share of the published bandwidth that a size reaches."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Times of one operation on one machine, by size, as one source has them."""
+
+    name: str
+    machine: str
+    operation: str
+    devices: int
+    nodes: int
+    span: str
+    software: str
+    source: str
+    sizes: tuple[float, ...]
+    """Bytes, rising."""
+    times: tuple[float, ...]
+    """Seconds."""
+
+    def time(self, size: float) -> float:
+        """Seconds for a size in bytes, by what was measured around it."""
+        first, last = self.sizes[0], self.sizes[-1]
+        if size < first and (len(self.sizes) < SIZES or self.times[1] > FLAT * self.times[0]):
+            raise NotMeasured(
+                f"{self.operation} on {machines.get(self.machine).name} was measured from"
+                f" {first:g} byte on, where its time still falls; got {size:g} byte"
+            )
+        if size <= first:
+            return self.times[0]
+        if size >= last:
+            return self.times[-1] * size / last
+        after = next(place for place, each in enumerate(self.sizes) if each >= size)
+        low, high = self.sizes[after - 1], self.sizes[after]
+        before, there = self.times[after - 1], self.times[after]
+        share = math.log(size / low) / math.log(high / low)
+        return float(before ** (1 - share) * there**share)
+
+
+def traffic(operation: str, devices: int) -> float:
+    """What each device sends of an array, over its size: bus bandwidth over algorithm bandwidth.
+
+    >>> traffic("all_reduce", 8), traffic("all_to_all", 8)
+    (1.75, 0.875)
+    """
+    if operation == "broadcast":
+        return 1.0
+    return (2 if operation == "all_reduce" else 1) * (devices - 1) / devices
+
+
+def load(path: Path | str = FILE) -> tuple[Curve, ...]:
+    """Every curve of a file, checked.
+
+    >>> load()[0].machine
+    'dgx-h100'
+    """
+    rows = csv.DictReader(read_text(path).splitlines())
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault(row["curve"], []).append(row)
+    return tuple(_curve(name, points, path) for name, points in found.items())
+
+
+def _curve(name: str, rows: Sequence[dict[str, str]], path: Path | str) -> Curve:
+    first = rows[0]
+    try:
+        sizes = tuple(float(row["size_bytes"]) for row in rows)
+        times = tuple(float(row["time_seconds"]) for row in rows)
+        devices, nodes = int(first["devices"]), int(first["nodes"])
+    except (TypeError, ValueError):
+        raise InputError(f"{path}: {name}: sizes, times and counts must be numbers") from None
+    if any(later <= earlier for earlier, later in pairwise(sizes)):
+        raise InputError(f"{path}: {name}: its sizes must rise from row to row")
+    if min(*sizes, *times, devices - 1) <= 0:
+        raise InputError(f"{path}: {name}: sizes and times must be positive, devices at least two")
+    if first["operation"] not in OPERATIONS or first["span"] not in SPANS:
+        raise InputError(
+            f"{path}: {name}: the operation must be one of {', '.join(OPERATIONS)} and the span"
+            f" one of {', '.join(SPANS)}; got {first['operation']} and {first['span']}"
+        )
+    machine = machines.get(first["machine"]).key
+    told = first["operation"], devices, nodes, first["span"], first["software"], first["source"]
+    return Curve(name, machine, *told, sizes, times)
+
+
+@cache
+def _stored() -> tuple[Curve, ...]:
+    return load()
+
+
+def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
+    """The stored curves of an operation on a machine, single points left out.
+
+    >>> from calc import machines
+    >>> [each.source for each in of("all_reduce", machines.get("dgx-h100"), "domain")]
+    ['nvidia2026dgxcloud', 'azure2024benchmarking']
+    """
+    key = operation, machine.key, span
+    return tuple(
+        each
+        for each in _stored()
+        if (each.operation, each.machine, each.span) == key and len(each.sizes) >= SIZES
+    )
+
+
+def times(operation: str, size: float, devices: int, machine: Machine) -> list[float]:
+    """Seconds by each curve that a machine has of an operation, or of what it consists of.
+
+    An all-gather takes as long as a reduce-scatter, and an all-reduce as long as both; half of an
+    all-reduce is an all-gather where no switch makes its sums. For another number of devices the
+    bus bandwidth at that size is the same, of a mesh that of each link.
+
+    >>> from calc import machines
+    >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
+    ['0.00403', '0.00403']
+    """
+    span = "domain" if devices <= machine.domain else "across"
+
+    def measured(asked: str) -> list[float]:
+        def scale(curve: Curve) -> float:
+            links = (curve.devices - 1) / (devices - 1) if machine.fabric == "mesh" else 1
+            return links * traffic(asked, devices) / traffic(asked, curve.devices)
+
+        return [each.time(size) * scale(each) for each in of(asked, machine, span)]
+
+    halves = ("all_gather", "reduce_scatter")
+    if found := measured(operation):
+        return found
+    if operation in halves:
+        if found := measured(halves[operation == halves[0]]):
+            return found
+        if not machine.sums_in_switch and (found := measured("all_reduce")):
+            return [each / 2 for each in found]
+    if operation == "all_reduce":
+        parts = [measured(half) for half in halves]
+        gather, scatter = parts[0] or parts[1], parts[1] or parts[0]
+        if gather:
+            return [geometric_mean(gather) + geometric_mean(scatter)]
+    raise NotMeasured(
+        f"{operation} {SPANS[span]} of {machine.name} was not measured:"
+        " calc/data/measured/collectives.csv has no curve of it, nor of what it consists of, so"
+        " nothing is expected of it"
+    )
+
+
+# --- what predicts a curve that was left out ---
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How far three ways to predict a curve from the others are from it, in the median."""
+
+    curve: Curve
+    line: float
+    """One latency and one share of the bandwidth, fitted to all others of the span."""
+    two_pieces: float
+    three_pieces: float
+    nearest: float
+    """The curve of the machine that is most like it."""
+    own_line: float
+    """One latency and one share, fitted to the curve itself."""
+
+
+@cache
+def left_out() -> tuple[LeftOut, ...]:
+    """Each curve in turn, predicted from the others of its span.
+
+    An error is |predicted / measured − 1|, over sizes from 64 kB on. Curves are compared by the
+    share of the published bandwidth that they reach at a size, which is what one machine can tell
+    of another.
+
+    >>> print(f"{median(each.nearest for each in left_out()):.2f}")
+    0.12
+    """
+    whole = [each for each in _stored() if len(each.sizes) > SIZES]
+    return tuple(_left_out(each, [other for other in whole if other is not each]) for each in whole)
+
+
+def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
+    same = [each for each in others if each.span == curve.span]
+    points = [point for each in same for point in _shares(each)]
+    nearest = min(same, key=lambda each: _distance(curve, each))
+    own = _shares(curve)
+    errors = [
+        _error(curve, each)
+        for each in (
+            _pieces(points, 1),
+            _pieces(points, 2),
+            _pieces(points, 3),
+            lambda size: _share(nearest, size, nearest.time(size)),
+            _pieces(own, 1),
+        )
+    ]
+    return LeftOut(curve, *errors)
+
+
+def _published(curve: Curve) -> float:
+    machine = machines.get(curve.machine)
+    if curve.span == "domain":
+        return float(machine.bandwidth.m_as("byte/s"))
+    each = curve.devices / math.ceil(curve.devices / machine.domain)
+    ports = float(machine.ports.m_as("byte/s")) * each
+    return min(float(machine.bandwidth.m_as("byte/s")), ports)
+
+
+def _share(curve: Curve, size: float, time: float) -> float:
+    return traffic(curve.operation, curve.devices) * size / time / _published(curve)
+
+
+def _shares(curve: Curve) -> list[tuple[float, float]]:
+    """Sizes, and the share of the published bandwidth at each."""
+    return [
+        (size, _share(curve, size, time))
+        for size, time in zip(curve.sizes, curve.times, strict=True)
+        if size >= COMPARED_FROM
+    ]
+
+
+def _distance(curve: Curve, other: Curve) -> tuple[bool, bool, float]:
+    """The same machine first, then the same operation, then the nearest bandwidth."""
+    apart = abs(math.log(_published(curve) / _published(other)))
+    return curve.machine != other.machine, curve.operation != other.operation, apart
+
+
+def _error(curve: Curve, predicted: Fit) -> float:
+    """A time is in inverse proportion to its share."""
+    return median(abs(share / predicted(size) - 1) for size, share in _shares(curve))
+
+
+Line = tuple[float, float]  # the size at which half of the share is reached, and the share
+HALVES = tuple(10 ** (place / 4) for place in range(12, 37))  # bytes: 1 kB to 1 GB
+
+
+def _pieces(points: Sequence[tuple[float, float]], count: int) -> Fit:
+    """The best fit of so many lines side by side, each of a latency and a share.
+
+    Nearest in the logarithm of the share: for each half size of a grid the best share is the
+    geometric mean of what remains, whose squares are summed once for all pieces.
+    """
+    sizes = sorted({size for size, _ in points})
+    sums = {half: _sums(points, sizes, half) for half in HALVES}
+
+    def line(start: int, end: int) -> tuple[float, Line]:
+        """The squared error of one line over these sizes, and the line."""
+        options = []
+        for half, summed in sums.items():
+            many, total, squares = (b - a for a, b in zip(summed[start], summed[end], strict=True))
+            options.append((squares - total**2 / many, (half, math.exp(total / many))))
+        return min(options)
+
+    @cache
+    def split(start: int, count: int) -> tuple[float, list[tuple[float, Line]]]:
+        """The least squared error of lines from a size on, each of two sizes at least."""
+        if count == 1:
+            error, fitted = line(start, len(sizes))
+            return error, [(math.inf, fitted)]
+        options = []
+        for end in range(start + 2, len(sizes) - 2 * (count - 1) + 1):
+            (error, fitted), (rest, fits) = line(start, end), split(end, count - 1)
+            options.append((error + rest, [(sizes[end - 1], fitted), *fits]))
+        return min(options, key=lambda option: option[0])
+
+    _, fits = split(0, count)
+
+    def share(size: float) -> float:
+        half, most = next(fitted for end, fitted in fits if size <= end)
+        return most * size / (size + half)
+
+    return share
+
+
+def _sums(
+    points: Sequence[tuple[float, float]], sizes: Sequence[float], half: float
+) -> list[tuple[float, float, float]]:
+    """Up to each size: how many points there are, what remains of them, and its squares."""
+    rests: dict[float, list[float]] = {size: [] for size in sizes}
+    for size, share in points:
+        rests[size].append(math.log(share * (size + half) / size))
+    sums = [(0.0, 0.0, 0.0)]
+    for size in sizes:
+        many, total, squares = sums[-1]
+        own = rests[size]
+        sums.append((many + len(own), total + sum(own), squares + sum(each**2 for each in own)))
+    return sums
