@@ -76,6 +76,8 @@ class Transformer:
     kv_latent: Quantity | None = None
     rotary_width: Quantity | None = None
     value_width: Quantity | None = None
+    window: Quantity | None = None
+    windowed_layers: Quantity | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
     notes: tuple[str, ...] = ()
@@ -101,6 +103,13 @@ class Transformer:
             raise InputError(
                 f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
                 f" of {self._count('experts')}"
+            )
+        if (self.window is None) != (self.windowed_layers is None):
+            raise InputError(f"{self.name}: a window and windowed_layers are needed, or neither")
+        if self._count("windowed_layers") > self._count("layers"):
+            raise InputError(
+                f"{self.name}: a window cannot be in {self._count('windowed_layers')} layers"
+                f" of {self._count('layers')}"
             )
 
     def with_context(self, context: QuantityLike) -> Self:

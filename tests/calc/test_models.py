@@ -246,6 +246,10 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
         (LLAMA | {"mlp_bias": 1}, "mlp_bias must be true or false; got 1"),
         (LLAMA | {"quantization_config": {"bits": 4}}, "quantization_config is not read"),
         (LLAMA | {"kv_lora_rank": 512}, "kv_lora_rank is not read, and would change the answer"),
+        (
+            config("mistral", "2 64 4 2 128 1000 512", sliding_window=4, layer_types=["linear"]),
+            r"layer_types must list full_attention or sliding_attention for each of its 2 layers",
+        ),
         (LLAMA | {"sliding_window": "wide"}, "sliding_window must be a whole number above 0"),
         (LLAMA | {"model_type": ["llama"]}, "model_type must be one of llama"),
     ],
@@ -272,18 +276,45 @@ def test_a_config_that_is_not_there(tmp_path: Path) -> None:
             models.from_config(wrong)  # type: ignore[arg-type]
 
 
-def test_a_window_is_told_and_not_counted(read: Callable[[Any], models.Transformer]) -> None:
-    mistral = CONFIGS["mistral 7B"][0]
-    told = read(mistral | {"sliding_window": 4096})
+MISTRAL, QWEN = CONFIGS["mistral 7B"][0], CONFIGS["qwen2 7B"][0]
+WINDOW = {"sliding_window": 4096}
+
+
+@pytest.mark.parametrize(
+    ("given", "layers"),
+    [
+        (MISTRAL | WINDOW, 32),
+        (CONFIGS["gemma2 9B"][0] | WINDOW, 21),
+        (CONFIGS["mixtral 8x7B"][0] | WINDOW, 32),
+        (QWEN | WINDOW | {"use_sliding_window": True, "max_window_layers": 20}, 8),
+        (MISTRAL | WINDOW | {"layer_types": ["sliding_attention", "full_attention"] * 16}, 16),
+        (QWEN | WINDOW | {"max_window_layers": 20}, None),
+        (MISTRAL | {"sliding_window": None}, None),
+        (MISTRAL | {"sliding_window": 32768}, None),
+        (MISTRAL | WINDOW | {"use_sliding_window": False}, None),
+        (QWEN | WINDOW | {"use_sliding_window": True, "max_window_layers": 28}, None),
+    ],
+)
+def test_windows_of_a_config(
+    given: Any, layers: int | None, read: Callable[[Any], models.Transformer]
+) -> None:
+    """As the configuration classes of transformers place them, or list them."""
+    model = read(given)
+    assert model.notes == ()
+    if layers is None:
+        assert model.window is None
+    else:
+        assert (model.window, model.windowed_layers) == (4096, layers)
+
+
+def test_a_window_of_unknown_layers_is_told_and_not_counted(
+    read: Callable[[Any], models.Transformer],
+) -> None:
+    told = read(LLAMA | WINDOW)
+    assert told.window is None
     assert "sliding_window of 4096 tokens is not counted" in told.notes[0]
     made = plan(told, "h100", prompt=100, generated=100)
     assert any("sliding_window" in sentence for sentence in made.assumptions)
-    for none in (
-        {"sliding_window": None},
-        {"sliding_window": 32768},
-        {"sliding_window": 4096, "use_sliding_window": False},
-    ):
-        assert read(mistral | none).notes == ()
 
 
 # --- shapes of one's own ---
@@ -313,6 +344,8 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
         ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
         ({"kv_heads": 5}, "mine: its 5 heads of keys and values must divide its 32 query heads"),
+        ({"window": 4096}, "mine: a window and windowed_layers are needed, or neither"),
+        ({"window": 4096, "windowed_layers": 33}, "mine: a window cannot be in 33 layers of 32"),
         ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),
         ({"depth": 3}, "mine: .*unexpected keyword argument 'depth'"),
     ],
