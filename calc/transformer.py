@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from calc import constants, formats, roofline
 from calc.core.arguments import one_of
-from calc.core.elementwise import largest, minimum
+from calc.core.elementwise import largest, maximum, minimum
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -673,7 +673,8 @@ def _in_order(
         rows = sequences if part == "output" else tokens
         if used < copies:
             count = experts_used(copies, used / copies, rows).magnitude
-            yield Matmul(name, rows * used / count, outputs, inputs, count, layers)
+            each = maximum(rows * used / count, 1.0)  # rounding leaves a hair less of a single one
+            yield Matmul(name, each, outputs, inputs, count, layers)
         elif stored_latents and name == "key up":  # turns the query towards what is stored
             yield Matmul(name, rows, inputs, outputs // heads, heads, layers)
         elif stored_latents and name == "value up":

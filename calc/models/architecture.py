@@ -11,7 +11,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
-BIASES = ("qkv", "attention output", "feed-forward", "router")
+BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
 OUTPUTS = ("own", "tied", "pooler", "classes")
 
@@ -67,6 +67,7 @@ class Transformer:
     positions: Quantity | None = None
     other_embeddings: Quantity | None = None
     norms: Quantity | None = None
+    head_norms: Quantity | None = None
     experts: Quantity | None = None
     active_experts: Quantity | None = None
     shared_experts: Quantity | None = None
@@ -148,8 +149,8 @@ class Transformer:
             matrices = [patch, *matrices]
         rows = {"pooler": width, "classes": self._count("classes")}
         outputs = rows.get(self.output, self._count("vocabulary"))
-        bias = self.output in rows
-        name = self.output if bias else "vocabulary"
+        name = self.output if self.output in rows else "vocabulary"
+        bias = self.output in rows or "output" in self.biases
         return (*matrices, Matrix("output", name, width, outputs, 1, bias=bias))
 
     @property
@@ -175,8 +176,11 @@ class Transformer:
         vectors = (self._count(each) for each in ("vocabulary", "positions", "other_embeddings"))
         counts["embedding"] += width * sum(vectors)
         layers, norms = self._count("layers"), self._count("norms") or 2
-        latents = self._count("query_latent") + self._count("kv_latent")
-        counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * latents)
+        within = self._count("query_latent") + self._count("kv_latent")
+        within += self._count("head_norms") * self._count("head_width")
+        counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * within)
+        if "sinks" in self.biases:
+            counts["attention"] += layers * self._count("heads")
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
     @property
@@ -198,7 +202,8 @@ class Transformer:
         12.88B param
         """
         idle = sum(
-            each.parameters // each.copies * (each.copies - each.used) for each in self.matrices
+            (each.inputs + each.bias) * each.outputs * (each.copies - each.used) * each.layers
+            for each in self.matrices
         )
         active: Quantity = self.parameters - quantity(idle, "param")
         return active

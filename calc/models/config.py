@@ -178,7 +178,7 @@ def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
 
 
 def _biases(path: str | Path, family: str, config: dict[str, Any]) -> Iterator[str]:
-    qkv, attention_output, feed_forward, _ = BIASES
+    qkv, attention_output, feed_forward, *_ = BIASES
     attention = _flag(path, config, "attention_bias", False)
     if family == "qwen2" or attention:
         yield qkv

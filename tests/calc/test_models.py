@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -12,12 +13,25 @@ import pytest
 
 from calc import InputError, Quantity, models, plan, quantity, source, transformer
 from calc.core.citations import bibliography
+from calc.core.names import squeezed
 from calc.models import data
 
 TRANSFORMERS = [name for name in models.names() if name != "resnet-50"]
 
 # What the file's totals are rounded to; 1 where somebody counted the tensors of a checkpoint.
-ROUNDED_TO = {"gpt-3-175b": 0.1e9, "deepseek-v3": 1e9}
+# Of Llama 4 the published ones hold a vision encoder besides.
+ROUNDED_TO = {
+    "gpt-3-20b": 1e9,
+    "gpt-3-175b": 0.1e9,
+    "llama-7b": 0.1e9,
+    "llama-13b": 0.1e9,
+    "llama-4-scout": 3e9,
+    "llama-4-maverick": 2e9,
+    "deepseek-v3": 1e9,
+    "kimi-k2": 100e9,
+    "nemotron-4-15b": 0.2e9,
+    "nemotron-4-340b": 10e9,
+}
 # The names under which these models are known are totals too, rounded to their last digit. A
 # Llama 2 70B has 69 billion, so the last digit of its name is the 7. Mixtral's 8x7B is none: the
 # paper says 47 billion.
@@ -31,6 +45,17 @@ NAMES = {
     "mistral-7b": (7e9, 1e9),
     "mixtral-8x7b": (47e9, 1e9),
     "deepseek-v3": (671e9, 1e9),
+    "gpt-j-6b": (6e9, 1e9),
+    "falcon-180b": (180e9, 1e9),
+    "llama-65b": (65e9, 1e9),
+    "llama-3-2-1b": (1.23e9, 0.02e9),
+    "llama-3-2-3b": (3.21e9, 0.01e9),
+    "mixtral-8x22b": (141e9, 1e9),
+    "qwen-3-0-6b": (0.6e9, 0.1e9),
+    "qwen-3-235b-a22b": (235e9, 1e9),
+    "qwen-3-coder-480b-a35b": (480e9, 1e9),
+    "gpt-oss-20b": (21e9, 1e9),
+    "gpt-oss-120b": (117e9, 1e9),
     "qwen-2-5-72b": (72.7e9, 0.1e9),
     "gemma-2-27b": (27e9, 1e9),
     "bert-large": (340e6, 10e6),
@@ -52,6 +77,23 @@ def test_parameters_are_the_published_ones(name: str) -> None:
 def test_parameters_round_to_the_name(name: str) -> None:
     printed, step = NAMES[name]
     assert abs(models.get(name).parameters.m_as("param") - printed) <= step / 2
+
+
+def test_published_active_parameters() -> None:
+    """The embedding is in those of gpt-oss, once: 5.1 and 3.6 billion of its model card. Qwen3 and
+    Llama 4 say theirs in whole billions, Kimi K2 says 32.
+    """
+    for name, printed, step in (
+        ("gpt-oss-120b", 5.1, 0.1),
+        ("gpt-oss-20b", 3.6, 0.1),
+        ("qwen-3-235b-a22b", 22, 1),
+        ("llama-4-scout", 17, 1),
+        ("llama-4-maverick", 17, 1),
+        ("kimi-k2", 32, 2),
+    ):
+        model = models.get(name)
+        active = model.active_parameters - (model.parts["embedding"] if "oss" in name else 0)
+        assert abs(active.m_as("param") / 1e9 - printed) < step / 2, name
 
 
 def test_published_parts() -> None:
@@ -95,13 +137,26 @@ def test_each_number_names_its_source(name: str) -> None:
 def test_models_are_found_by_any_spelling() -> None:
     assert models.QWEN_2_5_72B is models.get("qwen-2.5-72b")
     assert models.get("Llama3-70B") is models.get("llama 3 70b")
+    assert models.get("openai/gpt-oss-120b") is models.GPT_OSS_120B
+    assert models.get("DeepSeek-R1-0528") is models.DEEPSEEK_V3
+    assert models.get("llama3.1-405b") is models.LLAMA_3_405B
     assert "LLAMA_3_8B" in dir(models)
     with pytest.raises(InputError, match=r"there is no model 'gpt-5'; .*`calc list models` prints"):
         models.get("gpt-5")
-    with pytest.raises(InputError, match=r"no model 'llama-3.1-70b'; did you mean llama-3-70b, "):
-        models.get("llama-3.1-70b")
+    with pytest.raises(InputError, match=r"no model 'llama-3.1-90b'; did you mean llama-3-1-70b, "):
+        models.get("llama-3.1-90b")
     with pytest.raises(AttributeError, match="there is no model 'GPT_5'"):
         _ = models.GPT_5
+
+
+def test_no_name_stands_for_two_models() -> None:
+    tables = tomllib.loads(data.FILE.read_text(encoding="utf-8"))
+    meant: dict[str, str] = {}
+    for key, table in tables.items():
+        for name in (key, table["name"], *table.get("also", ())):
+            assert meant.setdefault(squeezed(name), key) == key, name
+        for other in table.get("also", ()):
+            assert squeezed(other) not in map(squeezed, (key, table["name"])), other
 
 
 def test_the_source_of_a_number_is_told() -> None:
@@ -128,7 +183,8 @@ def test_the_source_of_a_number_is_told() -> None:
 def test_a_wrong_field_is_named(
     old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = data.FILE.read_text(encoding="utf-8").split("[llama-2-7b]")[0]
+    table = data.FILE.read_text(encoding="utf-8").split("[gpt-3-175b]")[1].split("\n[")[0]
+    text = f"[gpt-3-175b]{table}"
     path = tmp_path / "models.toml"
     path.write_text(text.replace(f"\n{old}", f"\n{new}", 1), encoding="utf-8")
     monkeypatch.setattr(data, "FILE", path)

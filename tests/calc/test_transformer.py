@@ -116,8 +116,8 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
         assert decode.m_as("FLOP") == pytest.approx(forward, rel=1e-9)
     else:
         assert decode.m_as("FLOP") > forward
-        stored = transformer.attention_flops(context, 61, 128, 512 + 64, 512)
-        expanded = transformer.attention_flops(context, 61, 128, 128 + 64, 128)
+        stored = transformer.attention_flops(context, 61, model.heads, 512 + 64, 512)
+        expanded = transformer.attention_flops(context, 61, model.heads, 128 + 64, 128)
         difference = (stored - expanded).m_as("FLOP/token")
         assert decode.m_as("FLOP") == pytest.approx(forward + difference, rel=1e-9)
 
@@ -161,7 +161,10 @@ def test_scores_of_a_decode_are_no_denser_for_a_larger_batch() -> None:
                 products = transformer.decode_matmuls(model, 1024, sequences)
                 for scores in (each for each in products if each.name.endswith("scores")):
                     assert scores.intensity().magnitude < group
-                    assert scores.intensity().magnitude > (0.85 if scores.n > 128 else 0.4) * group
+                    queries_and_results = group / scores.k + group / scores.n
+                    assert scores.intensity().magnitude == pytest.approx(
+                        group / (1 + queries_and_results)
+                    )
 
 
 def test_weights_of_a_decode_come_to_their_limits() -> None:
