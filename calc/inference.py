@@ -264,9 +264,9 @@ def decode(
     Equation: max(D / BW, B · F / R_peak) ≤ T ≤ D / BW + B · F / R_peak, D = W + B · c · m
 
     D is what it reads: the weights W once, and of each of B sequences c tokens of m bytes in the
-    cache. F are the operations of a token. BW and R_peak are those of all devices together, and T
-    lies between the `lower` and the `upper` of the result. `dtype` is what products are computed
-    in, whatever weights are stored in.
+    cache; of layers with a window no more than that. F are the operations of a token. BW and R_peak
+    are those of all devices together, and T lies between the `lower` and the `upper` of the result.
+    `dtype` is what products are computed in, whatever weights are stored in.
 
     Source: pope2023efficiently
 
@@ -278,7 +278,8 @@ def decode(
     work = _operations(transformer.decode_matmuls(model, context, sequences))
     per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, sequences, weight_size)
-    traffic = decode_traffic(weights, sequences, _tokens(context), per_token)
+    kept = transformer.kept_context(model, context) * A_TOKEN
+    traffic = decode_traffic(weights, sequences, kept, per_token)
     return _pass(device, devices, dtype, _tokens(sequences), work, traffic)
 
 
@@ -307,7 +308,7 @@ def prefill(
     >>> print(read.lower, read.bound)
     62.26 ms compute
     """
-    whole = transformer.forward_flops(model, transformer.causal_context(length))
+    whole = transformer.causal_flops(model, length)
     tokens = transformer.batch_tokens(length, sequences)
     work = whole * tokens * A_TOKEN
     for each in model.matrices:
@@ -332,21 +333,22 @@ def largest_batch(
 
     Equation: B = ⌊(N · M − W) / (c · m)⌋
 
-    N devices have the memory M each; weights W and caches of c tokens, m bytes each, share it.
+    N devices have the memory M each; weights W and caches of c tokens, m bytes each, share it. Of a
+    layer with a window no more than that is kept.
 
     >>> from calc import hardware, models
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
     65
     """
     check_device(device)
-    transformer.forward_flops(model, context)  # refuses a context that is too long
+    kept = transformer.kept_context(model, context) * A_TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
     count = _count("devices", devices)
     memory = device.memory_capacity * count
     found = sequences_that_fit(
         memory,
         weights,
-        _tokens(context),
+        kept,
         transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size)),
     )
     if not found.ndim and found.magnitude < 1:

@@ -427,10 +427,9 @@ def training_step(
     _check_is(Link, "inner", inner)
     _check_is(Link, "outer", outer)
     parameters = layout.parameters(model)
-    context = transformer.causal_context(length)
     tokens = transformer.batch_tokens(length, sequences)
     projections = transformer.forward_flops(model)
-    forward = transformer.forward_flops(model, context)
+    forward = transformer.causal_flops(model, length)
     again = {"none": 0 * forward, "selective": forward - projections, "full": forward}
     one_of("training_step(): recomputation", recomputation, again)
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches

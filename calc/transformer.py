@@ -2,9 +2,8 @@
 
 The laws take numbers, and so do for any model; what takes a model of `calc.models` puts them
 together from its architecture. Matrix products are counted alone: norms, activations, softmax and
-rotary positions add under one percent of the operations in a large model. Every layer is taken to
-look at the whole context: of models whose layers look back through a window (Mistral 7B, Gemma 2)
-operations and caches are too many where the context is longer than that.
+rotary positions add under one percent of the operations in a large model. Layers that look back
+through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more.
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
@@ -18,7 +17,7 @@ from typing import Annotated, Any
 
 from calc import constants, formats, roofline
 from calc.core.arguments import one_of
-from calc.core.elementwise import largest
+from calc.core.elementwise import largest, maximum, minimum
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -87,6 +86,48 @@ def causal_context(
     2048
     """
     return (length + 1) / 2
+
+
+@law
+def causal_window(
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Positions that a token looks at under a causal mask through a window, on average.
+
+    Equation: c = m − m · (m − 1) / (2 · n), m = min(n, w)
+
+    The first m tokens look at 1, 2, … m positions, itself included, and all others at w. A window
+    that holds the whole sequence is none: `causal_context`.
+
+    Source: jiang2023mistral
+
+    >>> print(causal_window(4095, 8192), causal_window(8192, 4096))
+    2048 3072
+    """
+    seen = minimum(length, window)
+    return seen - seen * (seen - 1) / (2 * length)
+
+
+@law
+def windowed_context(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", "s", FRACTION],
+) -> Annotated[Quantity, ""]:
+    """Positions that a layer looks at and keeps, where a share of the layers has a window.
+
+    Equation: n = (1 − s) · c + s · min(c, w)
+
+    The average of all layers, by which all that grows with the context of a model without windows
+    is multiplied: operations of attention, the cache, what is read of it.
+
+    Source: gemma2024gemma2
+
+    >>> print(windowed_context(8192, 4096, 0.5))
+    6144
+    """
+    return (1 - share) * context + share * minimum(context, window)
 
 
 @law
@@ -311,7 +352,8 @@ def prefill_matmuls(
     """The matrix products that read so many sequences of one length, in the order of a layer.
 
     Scores are counted in full, as a product without a mask is; the output for the last token alone.
-    Queries that share keys and values are rows of one product.
+    Queries that share keys and values are rows of one product. Layers with a window have products
+    of their own, one for each stretch of that many tokens, which look at as many.
 
     >>> from calc import models
     >>> for each in prefill_matmuls(models.get("llama-3-8b"), 1000)[:5]:
@@ -325,12 +367,16 @@ def prefill_matmuls(
     _check(model, length)
     tokens = batch_tokens(length, sequences).magnitude
     length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
-    groups, layers = _int(model.kv_heads), _int(model.layers)
+    groups = _int(model.kv_heads)
     rows, count = length * _int(model.heads) / groups, sequences * groups
-    scores = (
-        Matmul("scores", rows, length, _int(model.key_width), count, layers),
-        Matmul("weighted values", rows, _int(model.head_value_width), length, count, layers),
-    )
+    keys, values = _int(model.key_width), _int(model.head_value_width)
+    scores = []
+    for name, seen, layers in _attentions(model, length):
+        block, blocks = rows * seen / length, count * length / seen
+        scores += [
+            Matmul(f"{name}scores", block, seen, keys, blocks, layers),
+            Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
+        ]
     return tuple(_in_order(model, tokens, sequences, scores))
 
 
@@ -354,15 +400,17 @@ def decode_matmuls(
     if model.output not in ("own", "tied"):
         raise InputError(f"{model.name} writes no tokens: its output is a {model.output} layer")
     context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
-    heads, groups, layers = _int(model.heads), _int(model.kv_heads), _int(model.layers)
+    heads, groups = _int(model.heads), _int(model.kv_heads)
     latent = _int(model.kv_latent)
     rows, count = (heads, sequences) if latent else (heads / groups, sequences * groups)
     keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
     values = latent or _int(model.head_value_width)
-    scores = (
-        Matmul("scores", rows, context, keys, count, layers),
-        Matmul("weighted values", rows, values, context, count, layers),
-    )
+    scores = []
+    for name, seen, layers in _attentions(model, context):
+        scores += [
+            Matmul(f"{name}scores", rows, seen, keys, count, layers),
+            Matmul(f"{name}weighted values", rows, values, seen, count, layers),
+        ]
     return tuple(_in_order(model, sequences, sequences, scores, stored_latents=bool(latent)))
 
 
@@ -375,7 +423,7 @@ def forward_flops(
 
     P_mul are the parameters that a token is multiplied by, in l layers with h heads whose keys and
     values are d_k and d_v wide. Without a context c attention is left out, which makes the usual
-    2 · P, if P counts matrices.
+    2 · P, if P counts matrices. With windows c is that of `kept_context`.
 
     Source: chowdhery2023palm
 
@@ -385,10 +433,33 @@ def forward_flops(
     15.01 GFLOP/token 17.16 GFLOP/token
     """
     _check(model, context)
-    total: Quantity = projection_flops(model.multiplied_parameters) + attention_flops(
-        context, model.layers, model.heads, model.key_width, model.head_value_width
-    )
-    return total
+    return _with_attention(model, kept_context(model, context))
+
+
+def causal_flops(
+    model: Transformer, length: Annotated[QuantityLike, "", AT_LEAST_ONE]
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass, on average over a sequence under a causal mask.
+
+    Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
+
+    Symbols are those of `forward_flops`; c is `causal_context` in layers that look at all, and
+    `causal_window` in those with a window.
+
+    Source: chowdhery2023palm
+
+    >>> from calc import models
+    >>> print(causal_flops(models.get("llama-3-8b"), 8192))
+    17.16 GFLOP/token
+    >>> print(causal_flops(models.get("gemma-2-27b"), 8192))
+    57.15 GFLOP/token
+    """
+    _check(model, length)
+    context = causal_context(length)
+    if model.window is not None:
+        share = model.windowed_layers / model.layers
+        context = (1 - share) * context + share * causal_window(length, model.window)
+    return _with_attention(model, context)
 
 
 def backward_flops(
@@ -411,7 +482,8 @@ def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
     Equation: c* = P_mul / (l · h · (d_k + d_v))
 
     Symbols are those of `forward_flops`. It may be longer than what the model can read. Under a
-    causal mask a sequence reaches it on average when it is twice as long.
+    causal mask a sequence reaches it on average when it is twice as long. Beyond a window only the
+    layers without one go on; a model that has none of these may never get there.
 
     Source: chowdhery2023palm
 
@@ -420,9 +492,19 @@ def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
     28628
     """
     _check(model)
-    return attention_crossover(
+    crossover = attention_crossover(
         forward_flops(model), model.layers, model.heads, model.key_width, model.head_value_width
     )
+    if model.window is None or crossover <= model.window:
+        return crossover
+    full = model.layers - model.windowed_layers
+    if not full:
+        raise InputError(
+            f"{model.name} looks back on {model.window} tokens in every layer, and its attention"
+            f" would take as many operations as its projections at {crossover}: there is no such"
+            " context"
+        )
+    return (model.layers * crossover - model.windowed_layers * model.window) / full
 
 
 def kv_cache_per_token(
@@ -451,6 +533,48 @@ def kv_cache_per_token(
     return kv_bytes_per_token(
         model.layers, model.kv_heads, model.key_width, model.head_value_width, element_size
     )
+
+
+def kept_context(
+    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+) -> Annotated[Quantity, ""]:
+    """Positions of a context that a layer of a model looks at and keeps, the average of its layers.
+
+    Equation: n = (1 − s) · c + s · min(c, w)
+
+    A share s of its layers has a window of w positions, by `windowed_context`. Without one it is
+    the context c.
+
+    >>> from calc import models
+    >>> print(kept_context(models.get("gemma-2-27b"), 8192))
+    6144
+    """
+    _check(model, context)
+    if model.window is None:
+        return quantity(context)
+    return windowed_context(context, model.window, model.windowed_layers / model.layers)
+
+
+def kv_cache(
+    model: Transformer,
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the keys and values of a sequence with that context.
+
+    Equation: M = n · m
+
+    n positions are kept, by `kept_context`, and each takes m bytes, by `kv_cache_per_token`.
+
+    Source: gemma2024gemma2
+
+    >>> from calc import models
+    >>> print(kv_cache(models.get("gemma-2-27b"), 8192).to("GiB"))
+    2.156 GiB
+    """
+    each = kv_cache_per_token(model, element_size)
+    memory: Quantity = each * kept_context(model, context) * quantity("1 token")
+    return memory.to("byte")
 
 
 def activation_memory(
@@ -497,7 +621,8 @@ def activation_memory(
         2 if model.norms is None else model.norms,
     )
     if recomputation == "none":
-        kept = kept + score_activations(context, model.heads, element_size, mask_size)
+        looked_at = kept_context(model, context)
+        kept = kept + score_activations(looked_at, model.heads, element_size, mask_size)
     total: Quantity = tokens * model.layers * kept
     return total
 
@@ -517,11 +642,27 @@ def _int(count: Quantity | None) -> int:
     return 0 if count is None else int(count.magnitude)
 
 
+def _with_attention(model: Transformer, context: QuantityLike) -> Quantity:
+    total: Quantity = projection_flops(model.multiplied_parameters) + attention_flops(
+        context, model.layers, model.heads, model.key_width, model.head_value_width
+    )
+    return total
+
+
+def _attentions(model: Transformer, context: Any) -> Iterator[tuple[str, Any, int]]:
+    """What the names of the scores begin with, the positions looked at, and the layers that do."""
+    windowed = _int(model.windowed_layers)
+    if windowed < _int(model.layers):
+        yield "", context, _int(model.layers) - windowed
+    if windowed:
+        yield "windowed ", minimum(context, _int(model.window)), windowed
+
+
 def _in_order(
     model: Transformer,
     tokens: Any,
     sequences: Any,
-    scores: tuple[Matmul, ...],
+    scores: list[Matmul],
     stored_latents: bool = False,
 ) -> Iterator[Matmul]:
     """The products with each matrix, those of the scores before the attention's output."""
@@ -532,7 +673,8 @@ def _in_order(
         rows = sequences if part == "output" else tokens
         if used < copies:
             count = experts_used(copies, used / copies, rows).magnitude
-            yield Matmul(name, rows * used / count, outputs, inputs, count, layers)
+            each = maximum(rows * used / count, 1.0)  # rounding leaves a hair less of a single one
+            yield Matmul(name, each, outputs, inputs, count, layers)
         elif stored_latents and name == "key up":  # turns the query towards what is stored
             yield Matmul(name, rows, inputs, outputs // heads, heads, layers)
         elif stored_latents and name == "value up":

@@ -200,9 +200,12 @@ class Caches:
     deepseek_of_all_heads = transformer.kv_bytes_per_token(61, 128, 192, 128, "2 byte")
     deepseek_saving = (deepseek_of_all_heads / deepseek).to("")
     ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
-    whole = (
-        transformer.kv_cache_per_token(models.get("llama-3-405b")) * quantity("131072 token")
-    ).to("GiB")
+    whole = transformer.kv_cache(models.get("llama-3-405b"), 131072).to("GiB")
+    gemma = models.get("gemma-2-27b")
+    windowed = gemma.windowed_layers
+    layers = gemma.layers
+    window = gemma.window
+    gemma_whole = transformer.kv_cache(gemma, gemma.context).to("GiB")
 
     @classmethod
     def row(cls, key: str) -> tuple[Any, ...]:
@@ -210,7 +213,7 @@ class Caches:
         model = models.get(key)
         cache = transformer.kv_cache_per_token(model)
         short = transformer.kv_cache_per_token(model, cls.quantized)
-        whole = cache * quantity(model.context.magnitude, "token")
+        whole = transformer.kv_cache(model, model.context)
         return (
             model.name,
             model.heads,

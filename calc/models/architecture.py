@@ -11,7 +11,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
-BIASES = ("qkv", "attention output", "feed-forward", "router")
+BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
 OUTPUTS = ("own", "tied", "pooler", "classes")
 
@@ -67,6 +67,7 @@ class Transformer:
     positions: Quantity | None = None
     other_embeddings: Quantity | None = None
     norms: Quantity | None = None
+    head_norms: Quantity | None = None
     experts: Quantity | None = None
     active_experts: Quantity | None = None
     shared_experts: Quantity | None = None
@@ -76,6 +77,8 @@ class Transformer:
     kv_latent: Quantity | None = None
     rotary_width: Quantity | None = None
     value_width: Quantity | None = None
+    window: Quantity | None = None
+    windowed_layers: Quantity | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
     notes: tuple[str, ...] = ()
@@ -101,6 +104,13 @@ class Transformer:
             raise InputError(
                 f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
                 f" of {self._count('experts')}"
+            )
+        if (self.window is None) != (self.windowed_layers is None):
+            raise InputError(f"{self.name}: a window and windowed_layers are needed, or neither")
+        if self._count("windowed_layers") > self._count("layers"):
+            raise InputError(
+                f"{self.name}: a window cannot be in {self._count('windowed_layers')} layers"
+                f" of {self._count('layers')}"
             )
 
     def with_context(self, context: QuantityLike) -> Self:
@@ -139,8 +149,8 @@ class Transformer:
             matrices = [patch, *matrices]
         rows = {"pooler": width, "classes": self._count("classes")}
         outputs = rows.get(self.output, self._count("vocabulary"))
-        bias = self.output in rows
-        name = self.output if bias else "vocabulary"
+        name = self.output if self.output in rows else "vocabulary"
+        bias = self.output in rows or "output" in self.biases
         return (*matrices, Matrix("output", name, width, outputs, 1, bias=bias))
 
     @property
@@ -166,8 +176,11 @@ class Transformer:
         vectors = (self._count(each) for each in ("vocabulary", "positions", "other_embeddings"))
         counts["embedding"] += width * sum(vectors)
         layers, norms = self._count("layers"), self._count("norms") or 2
-        latents = self._count("query_latent") + self._count("kv_latent")
-        counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * latents)
+        within = self._count("query_latent") + self._count("kv_latent")
+        within += self._count("head_norms") * self._count("head_width")
+        counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * within)
+        if "sinks" in self.biases:
+            counts["attention"] += layers * self._count("heads")
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
     @property
@@ -189,7 +202,8 @@ class Transformer:
         12.88B param
         """
         idle = sum(
-            each.parameters // each.copies * (each.copies - each.used) for each in self.matrices
+            (each.inputs + each.bias) * each.outputs * (each.copies - each.used) * each.layers
+            for each in self.matrices
         )
         active: Quantity = self.parameters - quantity(idle, "param")
         return active

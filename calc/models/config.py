@@ -38,6 +38,7 @@ NOT_READ = {  # what changes parameters or their size, and what to do about it
         "describe the model by models.from_shape",
     ),
 }
+KINDS = {"full_attention", "sliding_attention"}
 FAMILIES = {  # what a configuration of each family must give, by our names
     "llama": DENSE,
     "mistral": DENSE,
@@ -53,7 +54,7 @@ def from_config(path: str | Path) -> Transformer:
 
     Reads the families llama, mistral, qwen2, gemma, gemma2 and mixtral. Its numbers have no source
     but the file. What would change them and is not read is refused by name; a window of attention
-    is left out, as the model's `notes` say.
+    is counted where its layers are known, and the model's `notes` say where they are not.
 
     >>> import json
     >>> from tempfile import TemporaryDirectory
@@ -88,6 +89,10 @@ def from_config(path: str | Path) -> Transformer:
     }
     if family == "gemma2":
         counts["norms"] = 4
+    window = _window(path, config, counts["context"])
+    windowed = _windowed_layers(path, family, config) if window else None
+    if windowed:
+        counts |= {"window": window, "windowed_layers": windowed}
     tied = _flag(path, config, "tie_word_embeddings", family in ("gemma", "gemma2"))
     return from_shape(
         **counts,
@@ -95,7 +100,7 @@ def from_config(path: str | Path) -> Transformer:
         name=str(path),
         biases=tuple(_biases(path, family, config)),
         output="tied" if tied else "own",
-        notes=tuple(_notes(path, config, counts["context"])),
+        notes=tuple(_notes(window, windowed)),
     )
 
 
@@ -131,11 +136,34 @@ def _flag(path: str | Path, config: dict[str, Any], name: str, default: bool) ->
     return default if value is None else value
 
 
-def _notes(path: str | Path, config: dict[str, Any], context: int) -> Iterator[str]:
-    window = config.get("sliding_window")
-    if window is None or not _flag(path, config, "use_sliding_window", True):
-        return
-    if _count(path, config, "sliding_window") < context:
+def _window(path: str | Path, config: dict[str, Any], context: int) -> int:
+    """The positions of a window that is in use and shorter than the context; 0 without one."""
+    used = _flag(path, config, "use_sliding_window", config["model_type"] != "qwen2")
+    if config.get("sliding_window") is None or not used:
+        return 0
+    window = _count(path, config, "sliding_window")
+    return window if window < context else 0
+
+
+def _windowed_layers(path: str | Path, family: str, config: dict[str, Any]) -> int | None:
+    """How many layers have the window: as they are listed, or as the family places it."""
+    layers = config["num_hidden_layers"]
+    kinds = config.get("layer_types")
+    if kinds is not None:
+        if not isinstance(kinds, list) or len(kinds) != layers or {*map(str, kinds)} - KINDS:
+            raise InputError(
+                f"{path}: layer_types must list {' or '.join(sorted(KINDS))} for each of its"
+                f" {layers} layers; got {abbreviated(kinds)}"
+            )
+        return kinds.count("sliding_attention")
+    if family == "qwen2":
+        first = config.get("max_window_layers")
+        return None if first is None else max(layers - _count(path, config, "max_window_layers"), 0)
+    return {"mistral": layers, "mixtral": layers, "gemma2": (layers + 1) // 2}.get(family)
+
+
+def _notes(window: int, windowed: int | None) -> Iterator[str]:
+    if window and windowed is None:
         yield (
             f"its sliding_window of {window} tokens is not counted, and every layer looks at the"
             " whole context"
@@ -150,7 +178,7 @@ def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
 
 
 def _biases(path: str | Path, family: str, config: dict[str, Any]) -> Iterator[str]:
-    qkv, attention_output, feed_forward, _ = BIASES
+    qkv, attention_output, feed_forward, *_ = BIASES
     attention = _flag(path, config, "attention_bias", False)
     if family == "qwen2" or attention:
         yield qkv

@@ -36,10 +36,12 @@ def get(key: str) -> Transformer: ...
 
 
 def get(key: str) -> Transformer | ResNet:
-    """The model of that key or name; case, spaces, "-", "_" and "." do not matter.
+    """The model of that key or name, or of another name that it goes by.
 
-    >>> get("Llama_3_8B").name
-    'Llama 3 8B'
+    Case, spaces, "-", "_" and "." do not matter.
+
+    >>> get("Llama_3_8B").name, get("openai/gpt-oss-120b").name
+    ('Llama 3 8B', 'gpt-oss-120b')
     """
     return _get(resolve("model", key, _spellings(), "`calc list models` prints them all"))
 
@@ -66,7 +68,9 @@ def key_of(name: str) -> str | None:
 
 @cache
 def _spellings() -> dict[str, str]:
-    return spellings({key: (table["name"],) for key, table in _tables().items()})
+    return spellings(
+        {key: (table["name"], *table.get("also", ())) for key, table in _tables().items()}
+    )
 
 
 @cache
@@ -76,7 +80,7 @@ def _tables() -> dict[str, Any]:
 
 @cache
 def _get(key: str) -> Transformer | ResNet:
-    table = dict(_tables()[key])
+    table = {name: value for name, value in _tables()[key].items() if name != "also"}
     made = ResNet if table.pop("family", "transformer") == "resnet" else Transformer
     inherited = {name: table.pop(name) for name in INHERITED}
     known = {field.name for field in fields(made)} - {"key", "notes"}

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from calc import inference
+from calc import inference, transformer
 from calc.core.elementwise import largest, maximum, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
@@ -54,7 +54,7 @@ def copies(setup: Setup) -> Any:
 
 def cache_memory(setup: Setup) -> Quantity:
     """The keys and values of the batch at full length, on all devices together."""
-    memory: Quantity = setup.cache_per_token * copies(setup) * setup.context * A_TOKEN * setup.batch
+    memory: Quantity = setup.cache_per_token * copies(setup) * _kept(setup) * setup.batch
     return memory.to("byte")
 
 
@@ -63,7 +63,7 @@ def most_sequences(setup: Setup) -> Quantity:
     most: Quantity = inference.sequences_that_fit(
         setup.device.memory_capacity * setup.devices,
         setup.model_memory,
-        setup.context * A_TOKEN,
+        _kept(setup),
         setup.cache_per_token * copies(setup),
     )
     return most
@@ -96,6 +96,11 @@ def check_devices(setup: Setup) -> None:
                 f" {heads:g} of queries and {groups:g} of keys and values: take"
                 f" {', '.join(map(str, others))} or {last}"
             )
+
+
+def _kept(setup: Setup) -> Quantity:
+    kept: Quantity = transformer.kept_context(setup.model, setup.context) * A_TOKEN
+    return kept
 
 
 def _different(counts: Quantity) -> list[float]:

@@ -194,5 +194,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
     yield from (f"{model.name}: {note}." for note in model.notes)
-    if model.context.provenance is not None and "window" in model.context.provenance.note:
-        yield f"{model.name}: {model.context.provenance.note}"
+    if model.window is not None:
+        yield (
+            f"{model.name}: {model.windowed_layers} of its {model.layers} layers look back on"
+            f" {model.window} tokens and keep no more."
+        )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from calc import collectives, inference, parallelism
+from calc.core.elementwise import maximum, minimum
 from calc.core.units import Quantity, quantity
 from calc.planning.capacity import copies
 from calc.planning.setup import Setup
@@ -20,10 +21,20 @@ def prefill(setup: Setup) -> StepTime:
 def decode(setup: Setup) -> StepTime:
     """The pass that writes a token of each sequence, the mean of an answer.
 
-    Each part of the time grows linearly with the context: at its mean is the mean of all.
+    Each part of the time grows linearly with the context: at its mean is the mean of all. A window
+    that fills on the way bends this line, and the answer is the mean of what lies on both sides.
     """
-    context = setup.prompt + setup.generated / 2
-    return _pass(setup, inference.decode, context, quantity(1, ""))
+    one, window = quantity(1, ""), setup.model.window
+    if window is None:
+        return _pass(setup, inference.decode, setup.prompt + setup.generated / 2, one)
+    full = minimum(maximum(window, setup.prompt), setup.context)
+    before = _pass(setup, inference.decode, (setup.prompt + full) / 2, one)
+    after = _pass(setup, inference.decode, (full + setup.context) / 2, one)
+    share = (full - setup.prompt) / setup.generated
+    parts = {
+        name: share * part + (1 - share) * after.parts[name] for name, part in before.parts.items()
+    }
+    return replace(after, parts=parts)
 
 
 def _pass(

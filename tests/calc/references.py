@@ -293,6 +293,15 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     # The sum of 1, 2, …, n over n.
     "transformer.causal_context": lambda length: length * (length + 1) / 2 / length,
+    # The sum of 1, 2, …, m and n − m times m, over n; m is the smaller of n and w.
+    "transformer.causal_window": lambda length, window: (
+        (length + 1) / 2
+        if length <= window
+        else (window * (window + 1) / 2 + (length - window) * window) / length
+    ),
+    "transformer.windowed_context": lambda context, window, share: (
+        context - share * max(context - window, 0)
+    ),
     "transformer.batch_tokens": lambda length, sequences: length * sequences,
     "transformer.attention_crossover": lambda projections, layers, heads, keys, values: (
         projections / layers / heads / 2 / (keys + values)

@@ -73,7 +73,7 @@ def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
         "parameters, counted",
         "27.23B param",
         "Source: Google (2024)",
-        "Note: context of",
+        "Note: windowed layers of",
     ):
         assert line in shown
     assert "25.56M param" in run(capsys, "show", "resnet-50")

@@ -14,6 +14,7 @@ from calc import InputError, convolution, models, quantity, runs, training, tran
 
 TRANSFORMERS = [models.get(name) for name in models.names() if name != "resnet-50"]
 WRITERS = [model for model in TRANSFORMERS if model.output in ("own", "tied")]
+FULL = [model for model in TRANSFORMERS if model.windowed_layers != model.layers]
 every_transformer = pytest.mark.parametrize("model", TRANSFORMERS, ids=lambda model: model.key)
 every_writer = pytest.mark.parametrize("model", WRITERS, ids=lambda model: model.key)
 GPT3 = models.get("gpt-3-175b")
@@ -115,13 +116,13 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
         assert decode.m_as("FLOP") == pytest.approx(forward, rel=1e-9)
     else:
         assert decode.m_as("FLOP") > forward
-        stored = transformer.attention_flops(context, 61, 128, 512 + 64, 512)
-        expanded = transformer.attention_flops(context, 61, 128, 128 + 64, 128)
+        stored = transformer.attention_flops(context, 61, model.heads, 512 + 64, 512)
+        expanded = transformer.attention_flops(context, 61, model.heads, 128 + 64, 128)
         difference = (stored - expanded).m_as("FLOP/token")
         assert decode.m_as("FLOP") == pytest.approx(forward + difference, rel=1e-9)
 
 
-@every_transformer
+@pytest.mark.parametrize("model", FULL, ids=lambda model: model.key)
 def test_attention_equals_the_projections_at_the_crossover(model: models.Transformer) -> None:
     crossover = transformer.crossover_context(model)
     long = model.with_context(math.ceil(crossover.magnitude))
@@ -158,9 +159,12 @@ def test_scores_of_a_decode_are_no_denser_for_a_larger_batch() -> None:
             group = (model.heads / model.kv_heads).magnitude
             for sequences in (1, 1000):
                 products = transformer.decode_matmuls(model, 1024, sequences)
-                scores = {each.name: each for each in products}["scores"]
-                assert scores.intensity().magnitude < group
-                assert scores.intensity().magnitude > 0.85 * group
+                for scores in (each for each in products if each.name.endswith("scores")):
+                    assert scores.intensity().magnitude < group
+                    queries_and_results = group / scores.k + group / scores.n
+                    assert scores.intensity().magnitude == pytest.approx(
+                        group / (1 + queries_and_results)
+                    )
 
 
 def test_weights_of_a_decode_come_to_their_limits() -> None:
@@ -188,6 +192,74 @@ def test_experts_used_against_a_draw() -> None:
     ]
     found = transformer.experts_used(64, 6 / 64, 20).magnitude
     assert found == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / 20)
+
+
+# --- windows ---
+
+
+def windowed(layers: int, window: int) -> models.Transformer:
+    """A small model, with that window in so many of its ten layers."""
+    return models.from_shape(
+        10,
+        64,
+        4,
+        kv_heads=2,
+        feed_forward_width=128,
+        vocabulary=1000,
+        context=1000,
+        window=window,
+        windowed_layers=layers,
+    )
+
+
+def test_caches_of_windows() -> None:
+    """Gemma 2 27B at 8 192 tokens, by hand: 23 layers keep them all, 23 the last 4 096, and a layer
+    16 · 2 · 128 numbers of each: 2.16 GiB. Mistral 7B, 32 · 4 096 · 8 · 2 · 128: half a GiB.
+    """
+    gemma = transformer.kv_cache(models.get("gemma-2-27b"), 8192)
+    assert gemma.m_as("byte") == 2 * 16 * 2 * 128 * (23 * 8192 + 23 * 4096)
+    assert round(gemma.m_as("GiB"), 2) == 2.16
+    for context in (4096, 8192):
+        assert transformer.kv_cache(models.get("mistral-7b"), context) == quantity("0.5 GiB")
+    short = transformer.kv_cache(models.get("mistral-7b"), 100)
+    assert short.m_as("byte") == 2 * 32 * 100 * 8 * 2 * 128
+
+
+@given(st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 10))
+def test_windows_token_by_token(length: int, window: int, layers: int) -> None:
+    """Token i looks at i positions, or at the window; and the attention of each is counted."""
+    model = windowed(layers, window)
+    seen = np.arange(1, length + 1)
+    looked_at = (10 - layers) * seen.sum() + layers * np.minimum(seen, window).sum()
+    attention = 2 * 4 * (16 + 16) * looked_at / length
+    without = transformer.forward_flops(model).m_as("FLOP/token")
+    found = transformer.causal_flops(model, length).m_as("FLOP/token")
+    assert found - without == pytest.approx(attention)
+    kept = (10 - layers) * length + layers * min(length, window)
+    cache = transformer.kv_cache(model, length, "1 byte")
+    assert cache.m_as("byte") == pytest.approx(2 * (16 + 16) * kept)
+
+
+def test_windowed_products() -> None:
+    """Of 10 layers 4 look at 100 positions of 1 000: each query, and no key more than once."""
+    model = windowed(4, 100)
+    products = {each.name: each for each in transformer.prefill_matmuls(model, 1000)}
+    scores = products["windowed scores"]
+    assert scores.operations.m_as("FLOP") == 4 * 2 * 4 * 16 * 1000 * 100
+    assert scores.traffic("1 byte").m_as("byte") == 4 * (4 * 1000 * 16 + 2 * 1000 * 16 + 4e5)
+    assert products["scores"].operations.m_as("FLOP") == 6 * 2 * 4 * 16 * 1000 * 1000
+    contexts = np.array([50, 1000])
+    decoded = {each.name: each for each in transformer.decode_matmuls(model, contexts)}
+    assert decoded["windowed scores"].n.tolist() == [50, 100]
+    assert decoded["scores"].n.tolist() == [50, 1000]
+
+
+def test_attention_that_never_takes_as_much() -> None:
+    mistral = models.get("mistral-7b")
+    with pytest.raises(InputError, match="looks back on 4096 tokens in every layer, and its att"):
+        transformer.crossover_context(mistral)
+    short = replace(mistral, window=quantity(30_000, ""))
+    assert transformer.crossover_context(short).magnitude == pytest.approx(27_124, abs=1)
 
 
 def test_products_of_arrays_are_those_of_each() -> None:
