@@ -6,11 +6,12 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Data: `constants`, `hardware`, `machines`, `models`, `runs` and the number formats of `formats`. Laws: a
-module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them together.
-`simulation` tries models on hardware that one does not have, `codesign` fits code and training to
-the hardware that one has, `measure` finds the roofs of one's own machine, `derivations` holds what
-the book quotes. Each is imported when it is first used.
+Data: `constants`, `hardware`, `machines`, `software`, `models`, `runs` and the number formats of
+`formats`. Laws: a module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts
+them together. `simulation` tries models on hardware that one does not have, `codesign` fits code
+and training to the hardware that one has, `measure` finds the roofs of one's own machine,
+`published` holds predictions to what others measured, and `derivations` is what the book quotes.
+Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ LAW_MODULES = (
     "quantization",
     "sparsity",
     "collectives",
+    "kernels",
     "transformer",
     "convolution",
     "parallelism",
@@ -49,11 +51,13 @@ SUBMODULES = (
     "constants",
     "hardware",
     "machines",
+    "software",
     "models",
     "runs",
     "formats",
     *LAW_MODULES,
     "planning",
+    "published",
     "simulation",
     "codesign",
     "measure",

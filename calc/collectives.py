@@ -683,7 +683,9 @@ def time(
     except NotMeasured as error:
         return CollectiveTime(lower, None, None, algorithm, str(error))
     slowest = max(found)
-    expected = min(geometric_mean(found), slowest)  # which of one alone may round above it
+    least = lower.m_as("s")  # which the curve of another operation may promise to beat
+    expected = max(least, min(geometric_mean(found), slowest))
+    slowest = max(expected, slowest)
     return CollectiveTime(lower, quantity(expected, "s"), quantity(slowest, "s"), algorithm)
 
 

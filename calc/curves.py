@@ -129,8 +129,8 @@ def _stored() -> tuple[Curve, ...]:
     return load()
 
 
-def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
-    """The stored curves of an operation on a machine, single points left out.
+def of(operation: str, machine: Machine, span: str, without: str = "") -> tuple[Curve, ...]:
+    """The stored curves of an operation on a machine, single points and one name left out.
 
     >>> from calc import machines
     >>> [each.source for each in of("all_reduce", machines.get("dgx-h100"), "domain")]
@@ -140,16 +140,21 @@ def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
     return tuple(
         each
         for each in _stored()
-        if (each.operation, each.machine, each.span) == key and len(each.sizes) >= SIZES
+        if (each.operation, each.machine, each.span) == key
+        and len(each.sizes) >= SIZES
+        and each.name != without
     )
 
 
-def times(operation: str, size: float, devices: int, machine: Machine) -> list[float]:
+def times(
+    operation: str, size: float, devices: int, machine: Machine, without: str = ""
+) -> list[float]:
     """Seconds by each curve that a machine has of an operation, or of what it consists of.
 
     An all-gather takes as long as a reduce-scatter, and an all-reduce as long as both; half of an
     all-reduce is an all-gather where no switch makes its sums. For another number of devices the
-    bus bandwidth at that size is the same, of a mesh that of each link.
+    bus bandwidth at that size is the same, of a mesh that of each link. A machine without such a
+    curve has that of the machine most like it. The curve `without` is left out.
 
     >>> from calc import machines
     >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
@@ -162,7 +167,7 @@ def times(operation: str, size: float, devices: int, machine: Machine) -> list[f
             links = (curve.devices - 1) / (devices - 1) if machine.fabric == "mesh" else 1
             return links * traffic(asked, devices) / traffic(asked, curve.devices)
 
-        return [each.time(size) * scale(each) for each in of(asked, machine, span)]
+        return [each.time(size) * scale(each) for each in of(asked, machine, span, without)]
 
     halves = ("all_gather", "reduce_scatter")
     if found := measured(operation):
@@ -177,11 +182,52 @@ def times(operation: str, size: float, devices: int, machine: Machine) -> list[f
         gather, scatter = parts[0] or parts[1], parts[1] or parts[0]
         if gather:
             return [geometric_mean(gather) + geometric_mean(scatter)]
-    raise NotMeasured(
-        f"{operation} {SPANS[span]} of {machine.name} was not measured:"
-        " calc/data/measured/collectives.csv has no curve of it, nor of what it consists of, so"
-        " nothing is expected of it"
-    )
+    return [_of_another(operation, size, devices, machine, span, without)]
+
+
+def _of_another(
+    operation: str, size: float, devices: int, machine: Machine, span: str, without: str
+) -> float:
+    """Seconds by the curve of the machine that is most like it, of the same kind of fabric.
+
+    What one machine tells of another is the share of its published bandwidth that a size reaches:
+    of the ways to predict a curve that is left out, that one is nearest.
+    """
+    alike = [
+        each
+        for each in _stored()
+        if each.span == span
+        and len(each.sizes) > SIZES
+        and each.name != without
+        and machines.get(each.machine).fabric == machine.fabric
+    ]
+    needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
+    if not alike or not all(map(machine.publishes, needed)):
+        raise NotMeasured(
+            f"{operation} {SPANS[span]} of {machine.name} was not measured:"
+            " calc/data/measured/collectives.csv has no curve of it, nor one of a machine like it,"
+            " so nothing is expected of it"
+        )
+    bandwidth = published(operation, devices, machine)
+    nearest = min(alike, key=lambda each: _distance(each, operation, bandwidth))
+    share = _share(nearest, size, nearest.time(size))
+    return traffic(operation, devices) * size / (share * bandwidth)
+
+
+def published(operation: str, devices: int, machine: Machine) -> float:
+    """The bandwidth of a device, in byte/s, that a ring through the domains has at most.
+
+    Across domains each one's ports work side by side; of an all-to-all only what leaves a domain
+    crosses them.
+    """
+    bandwidth = float(machine.bandwidth.m_as("byte/s"))
+    if devices <= machine.domain:
+        return bandwidth
+    each = devices / math.ceil(devices / machine.domain)
+    ports = float(machine.ports.m_as("byte/s"))
+    if operation == "all_to_all":
+        return min(bandwidth, ports * (devices - 1) / (devices - each))
+    return min(bandwidth, ports * each)
 
 
 # --- what predicts a curve that was left out ---
@@ -220,7 +266,8 @@ def left_out() -> tuple[LeftOut, ...]:
 def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
     same = [each for each in others if each.span == curve.span]
     points = [point for each in same for point in _shares(each)]
-    nearest = min(same, key=lambda each: _distance(curve, each))
+    bandwidth = published(curve.operation, curve.devices, machines.get(curve.machine))
+    nearest = min(same, key=lambda each: _distance(each, curve.operation, bandwidth))
     own = _shares(curve)
     errors = [
         _error(curve, each)
@@ -235,17 +282,9 @@ def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
     return LeftOut(curve, *errors)
 
 
-def _published(curve: Curve) -> float:
-    machine = machines.get(curve.machine)
-    if curve.span == "domain":
-        return float(machine.bandwidth.m_as("byte/s"))
-    each = curve.devices / math.ceil(curve.devices / machine.domain)
-    ports = float(machine.ports.m_as("byte/s")) * each
-    return min(float(machine.bandwidth.m_as("byte/s")), ports)
-
-
 def _share(curve: Curve, size: float, time: float) -> float:
-    return traffic(curve.operation, curve.devices) * size / time / _published(curve)
+    bandwidth = published(curve.operation, curve.devices, machines.get(curve.machine))
+    return traffic(curve.operation, curve.devices) * size / time / bandwidth
 
 
 def _shares(curve: Curve) -> list[tuple[float, float]]:
@@ -257,10 +296,11 @@ def _shares(curve: Curve) -> list[tuple[float, float]]:
     ]
 
 
-def _distance(curve: Curve, other: Curve) -> tuple[bool, bool, float]:
-    """The same machine first, then the same operation, then the nearest bandwidth."""
-    apart = abs(math.log(_published(curve) / _published(other)))
-    return curve.machine != other.machine, curve.operation != other.operation, apart
+def _distance(curve: Curve, operation: str, bandwidth: float) -> tuple[bool, float, bool]:
+    """All-to-alls are like each other alone; then the nearest bandwidth, then the operation."""
+    exchange = (curve.operation == "all_to_all") != (operation == "all_to_all")
+    theirs = published(curve.operation, curve.devices, machines.get(curve.machine))
+    return exchange, abs(math.log(bandwidth / theirs)), curve.operation != operation
 
 
 def _error(curve: Curve, predicted: Fit) -> float:

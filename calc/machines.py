@@ -21,7 +21,7 @@ from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 from calc.hardware import DTYPES, Accelerator
 
 FILE = DATA / "machines.toml"
@@ -60,6 +60,8 @@ NAMES = {  # of what each of these is measured on; products are measured by form
     "host_link": ("host to device", "device to host"),
     "launch": ("a launch", "a graph"),
 }
+NO_TIME = quantity(0, "s")
+ONE = quantity(1, "")
 INHERITED = ("kind", "source", "checked")
 KNOWN = (
     *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
@@ -153,6 +155,39 @@ class Machine:
                 " expected of it"
             )
         return record.quantity
+
+    @property
+    def memory_reached(self) -> Quantity:
+        """The best bandwidth of the device's memory that was measured, whatever its direction.
+
+        >>> print(get("dgx-h100").memory_reached)
+        3.18 TB/s
+        """
+        measured = [record.quantity for record in self.rates.get("memory", {}).values()]
+        return max(measured) if measured else self.reached("memory", "copy")
+
+    @property
+    def processors(self) -> Quantity:
+        """What computes tiles side by side on a device; one where their number is unpublished."""
+        return self.device.units if self.device.publishes("units") else ONE
+
+    @property
+    def gap(self) -> Quantity:
+        """Time of a short kernel in a graph; what was not measured is not counted."""
+        name = "a graph"
+        return self.reached("launch", name) if self.has_reached("launch", name) else NO_TIME
+
+    def attention_reached(self, direction: str, kernel: str = "") -> Quantity:
+        """Rate of fused attention: of the best kernel measured, or of that of the name.
+
+        The backward pass has the forward pass's rate where its own was not measured.
+        """
+        names = [f"{kernel} {direction}", f"{kernel} forward"] if kernel else []
+        names += [direction, "forward"]
+        return self.reached("attention", next(filter(self._has_attention, names), direction))
+
+    def _has_attention(self, name: str) -> bool:
+        return self.has_reached("attention", name)
 
     def has_reached(self, kind: str, name: str) -> bool:
         """Whether that rate was measured."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import hardware, measure
+from calc import hardware, measure, published
 from calc.commands.options import add_options
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.core.files import writable
 from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 from calc.measure.picture import roofline_lines
 
 FILE = "machine.toml"
@@ -93,10 +93,25 @@ def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: st
 def add_validate(parser: argparse.ArgumentParser) -> None:
     help_ = "a .toml that `calc measure` wrote, or another of one core (%(default)s)"
     parser.add_argument("device", nargs="?", default=FILE, help=help_)
+    parser.add_argument(
+        "--published",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="hold what calc expects to published measurements instead, or to those of a .toml file"
+        " in the form of calc/data/published",
+    )
+    parser.add_argument(
+        "--group", choices=published.GROUPS, help="of published measurements, those of this kind"
+    )
     answers(parser, _validate, table=True)
 
 
 def _validate(options: argparse.Namespace) -> Answer:
+    if options.published is not None:
+        return _published(options.published, options.group)
+    if options.group is not None:
+        raise InputError("--group chooses among published measurements; give --published too")
     device = hardware.get(options.device)
     threads, machine = (device.measurement.get(name) for name in ("threads", "machine"))
     if device.measurement and (threads != 1 or (isinstance(machine, dict) and "gpu" in machine)):
@@ -129,6 +144,39 @@ def _validate(options: argparse.Namespace) -> Answer:
         return [*columns(cells), "", _verdict([each for each in compared if each.measured])]
 
     return Answer({"rows": rows}, lines)
+
+
+def _published(file: str, group: str | None) -> Answer:
+    measurements = published.load(file) if file else published.rows(group)
+    chosen = [row for row in measurements if group in (None, row.group)]
+    with ProgressBar(len(chosen), "predicting") as bar:
+        compared = []
+        for row in chosen:
+            compared.append(published.predict(row))
+            bar.advance()
+    rows = [
+        {
+            "group": each.row.group,
+            "id": each.row.id,
+            "machine": each.machine,
+            "software": each.software,
+            "measured": quantity(each.measured, "s") if each.prediction else None,
+            **{
+                name: _seconds(getattr(each.prediction, name, None))
+                for name in ("lower", "expected", "upper")
+            },
+            "share_of_bound": each.share_of_bound,
+            "error": each.error,
+            "reason": each.reason or getattr(each.prediction, "missing", ""),
+            "source": each.row.source,
+        }
+        for each in compared
+    ]
+    return Answer({"rows": rows}, lambda: published.report(compared))
+
+
+def _seconds(time: float | None) -> Quantity | None:
+    return None if time is None else quantity(time, "s")
 
 
 def _verdict(steady: list[measure.Comparison]) -> str:

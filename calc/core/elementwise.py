@@ -94,6 +94,11 @@ def floor(value: Any) -> Any:
     return nearest if _reaches(value, nearest) else math.floor(value)
 
 
+def ceiling(value: Any) -> Any:
+    """The whole number above; rounding error that just exceeds a whole number is forgiven."""
+    return -floor(-value)
+
+
 def doublings(value: Any) -> Any:
     """How many doublings take one to this value or beyond: the logarithm to base 2, rounded up."""
     if hasattr(value, "units"):

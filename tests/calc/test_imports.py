@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Each module of the library may import modules of its own layer and of those before it.
 LAYERS = [
     {"core"},
-    {"constants", "hardware", "machines", "curves", "models", "runs", "formats"},
+    {"constants", "hardware", "machines", "software", "curves", "models", "runs", "formats"},
     set(calc.LAW_MODULES),
     {"planning"},
-    {"derivations", "simulation", "codesign", "measure"},
+    {"derivations", "simulation", "codesign", "measure", "published"},
     {"commands", "__main__"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

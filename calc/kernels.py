@@ -1,0 +1,348 @@
+"""Kernels: what a pass of a transformer launches, and how long each is expected to take.
+
+A pass is a list of kernels: matrix products, attention, and passes over vectors. Each knows its
+operations, its bytes and its shape, so that the rates that a machine was *measured* to reach say
+how long it takes, where the bounds of `inference` and `parallelism` take published rates. The
+lists hold the matrices and caches that the bounds count, and what these leave out: activations
+that go to memory and back, and the time until a kernel runs.
+"""
+
+# Long for its docstrings: laws, each with its equation and example.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from calc import transformer
+from calc.core.elementwise import ceiling, maximum
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.hardware import dtype_of
+from calc.machines import Machine
+from calc.models import Transformer
+from calc.models.architecture import Matrix
+
+TILES = (  # of the output, that libraries' kernels give to a processor at once
+    *((256, 128), (128, 256), (128, 192), (192, 128), (128, 128), (64, 256), (256, 64)),
+    *((64, 128), (128, 64), (64, 64)),
+)
+LARGEST_TILE = 256 * 128
+FUSED = (  # matrices that one product multiplies with, since they have the same input
+    ("query", "key", "value"),
+    ("gate", "up"),
+    ("shared gate", "shared up"),
+    ("expert gate", "expert up"),
+)
+TWO_BYTES = quantity(2, "byte")
+SIZES = {"fp8": quantity(1, "byte"), "int8": quantity(1, "byte"), "fp4": quantity(0.5, "byte")}
+BYTE = quantity(1, "byte")
+ONE = quantity(1, "")
+NO_WORK = quantity(0, "FLOP")
+NO_BYTES = quantity(0, "byte")
+
+# Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
+START = quantity(4, "us")  # until the tiles of a product run and its results are out
+SMALLER_TILE = 0.1  # exponent of the rate that smaller tiles lose
+
+
+@law
+def wave_efficiency(
+    m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
+    tile_rows: Annotated[QuantityLike, "", "a", AT_LEAST_ONE] = 256,
+    tile_columns: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 128,
+) -> Annotated[Quantity, ""]:
+    """Share of a chip's processors that work, on average, while a product's tiles are computed.
+
+    Equation: η = m · n / (⌈⌈m / a⌉ · ⌈n / b⌉ / u⌉ · u · a · b)
+
+    The output of m rows and n columns is cut into tiles of a rows and b columns, and u processors
+    compute a wave of u tiles at a time; what a tile has beyond the output, and a wave beyond the
+    tiles, is lost. Assumes that all tiles take equally long, and that none is cut along k.
+
+    Source: nvidia2023matmul
+
+    >>> print(wave_efficiency(4096, 4096, 132).to("%"), wave_efficiency(4096, 4224, 132).to("%"))
+    96.97% 100%
+    """
+    tiles = ceiling(m / tile_rows) * ceiling(n / tile_columns)
+    return m * n / (ceiling(tiles / units) * units * tile_rows * tile_columns)
+
+
+@law
+def gemm_time(
+    m: Annotated[QuantityLike, "", "m"],
+    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    rate: Annotated[QuantityLike, "FLOP/s", "R"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
+    input_size: Annotated[QuantityLike, "byte", "s_A", ELEMENT_SIZE] = "2 byte",
+    weight_size: Annotated[QuantityLike, "byte", "s_B", ELEMENT_SIZE] = "2 byte",
+    output_size: Annotated[QuantityLike, "byte", "s_C", ELEMENT_SIZE] = "2 byte",
+    products: Annotated[QuantityLike, "", "g"] = 1,
+    start: Annotated[QuantityLike, "s", "T_0", NON_NEGATIVE] = START,
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "s"]:
+    """Time that g products (m × k) · (k × n) in one kernel are expected to take at measured rates.
+
+    Equation: T = g · (max(2·m·n·k / (R · η), k · (m·s_A + n·s_B) / BW) + m·n·s_C / BW) + T_0
+
+    R is the best measured rate of large products in the format, BW a measured bandwidth of memory,
+    η the best `wave_efficiency` of the tiles that libraries use, smaller ones at
+    (a · b / 32768)^0.1 of the rate. Assumes that inputs stream while tiles are computed, and that
+    results are written afterwards. T_0 and the exponent are fitted to published products.
+
+    Source: nvidia2023matmul
+
+    >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
+    191.9 µs
+    """
+    share = 0.0 * (m * n)
+    for rows, columns in TILES:
+        tiles = products * ceiling(m / rows) * ceiling(n / columns)
+        kept = (rows * columns / LARGEST_TILE) ** SMALLER_TILE
+        waves = ceiling(tiles / units)
+        share = maximum(share, kept * products * m * n / (waves * units * rows * columns))
+    compute = products * _per_term * m * n * k / (rate * share)
+    reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
+    return maximum(compute, reads) + products * m * n * output_size / bandwidth + start
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels alike of one pass: what a launch of one does, and how many launches there are.
+
+    `kind` says at which measured rate it runs: "gemm" by its shape, "attention" by its operations
+    or its bytes, "memory" by its bytes.
+    """
+
+    name: str
+    kind: str
+    launches: float
+    operations: Quantity = NO_WORK
+    traffic: Quantity = NO_BYTES
+    shape: tuple[Any, Any, Any] | None = None
+    """m, n and k of a product."""
+    products: Any = 1
+    """Products of that shape in one launch: a mixture's experts."""
+    sizes: tuple[Quantity, Quantity, Quantity] = (TWO_BYTES, TWO_BYTES, TWO_BYTES)
+    """Of an element of a product's input, weights and output."""
+    dtype: str = "bf16"
+    direction: str = "forward"
+
+    def expected(self, machine: Machine, attention: str = "") -> Quantity:
+        """Time of all launches at the rates that the machine was measured to reach.
+
+        `attention` names the measured rate of another kernel than the best that was measured.
+        """
+        bandwidth = machine.memory_reached
+        if self.shape is not None:
+            each = gemm_time(
+                *self.shape,
+                machine.reached("gemm", self.dtype),
+                bandwidth,
+                machine.processors,
+                *self.sizes,
+                self.products,
+            )
+        elif self.kind == "attention":
+            rate = machine.attention_reached(self.direction, attention)
+            compute = (self.operations / rate).m_as("s")
+            each = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
+        else:
+            each = self.traffic / bandwidth + machine.gap
+        return (each * self.launches).to("s")
+
+
+def expected(
+    kernels: Sequence[Kernel], machine: Machine, attention: str = ""
+) -> dict[str, Quantity]:
+    """The expected time of a pass by kind of kernel, one kernel after the other."""
+    parts: dict[str, Quantity] = {}
+    for kernel in kernels:
+        time = kernel.expected(machine, attention)
+        parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
+    return parts
+
+
+def step(
+    model: Transformer,
+    writing: float,
+    context: float,
+    reading: float = 0,
+    prompt: float = 1,
+    slices: int = 1,
+    dtype: str = "bf16",
+    weight_size: Quantity = TWO_BYTES,
+    kv_size: Quantity = TWO_BYTES,
+    experts: int = 1,
+) -> list[Kernel]:
+    """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
+
+    `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
+    tokens; either may be none, and any may be an array. Matrices are cut into `slices` for as many
+    devices (TP), and experts are shared out to as many as `experts` says (EP); what devices say to
+    each other is no kernel.
+
+    >>> from calc import machines, models
+    >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
+    >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
+    11.00 ms
+    """
+    part = Slice(model, slices, dtype, weight_size, experts)
+    tokens = writing + reading
+    return [
+        *part.products(tokens, writing + reading / prompt),
+        *part.passes(tokens),
+        part.sampling(writing + reading / prompt),
+        part.caches(writing * context, kv_size),
+        part.prompts(reading, prompt),
+    ]
+
+
+def training_step(
+    model: Transformer,
+    length: float,
+    sequences: float,
+    slices: int = 1,
+    dtype: str = "bf16",
+    recomputed: float = 0,
+    experts: int = 1,
+    frozen: bool = False,
+) -> list[Kernel]:
+    """The kernels of a microbatch's forward and backward pass; what is `recomputed` runs twice.
+
+    A product's backward pass is two products, for the gradients of its input and of its weights,
+    which are left out of what is `frozen`; that of attention does five products where the forward
+    pass does two.
+
+    >>> from calc import machines, models
+    >>> kernels = training_step(models.get("llama-3-8b"), 8192, 1)
+    >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
+    626.8 ms
+    """
+    part = Slice(model, slices, dtype, SIZES.get(dtype, TWO_BYTES), experts)
+    tokens = length * sequences
+    forward = [*part.products(tokens, tokens), *part.passes(tokens), part.prompts(tokens, length)]
+    forward.append(part.sampling(tokens))
+    again = [replace(each, launches=each.launches * (1 + recomputed)) for each in forward]
+    return [*again, *(each for kernel in forward for each in _backward(kernel, frozen))]
+
+
+def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
+    name = f"{kernel.name}, backward"
+    if kernel.shape is None:
+        factor = 2.5 if kernel.kind == "attention" else 2.0
+        yield replace(
+            kernel,
+            name=name,
+            operations=kernel.operations * factor,
+            traffic=kernel.traffic * factor,
+            direction="backward",
+        )
+        return
+    m, n, k = kernel.shape
+    yield replace(kernel, name=f"{name} to the input", shape=(m, k, n))
+    if not frozen:
+        yield replace(kernel, name=f"{name} to the weights", shape=(n, k, m))
+
+
+class Slice:
+    """What one of the devices that share a model's matrices launches, layer by layer."""
+
+    def __init__(
+        self, model: Transformer, slices: int, dtype: str, weight_size: Quantity, experts: int
+    ) -> None:
+        self.model, self.slices, self.dtype, self.experts = model, slices, dtype, experts
+        self.layers = int(model.layers.magnitude)
+        self.sizes = (SIZES.get(dtype_of(dtype), TWO_BYTES), weight_size, TWO_BYTES)
+
+    def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
+        """The products of the weights with so many tokens, and of the output with so few."""
+        matrices = list(self.model.matrices)
+        while matrices:
+            first = matrices.pop(0)
+            group = next((names for names in FUSED if first.name in names), ())
+            alike = [first, *(each for each in matrices if each.name in group)]
+            matrices = [each for each in matrices if each not in alike]
+            yield self._product(alike, outputs if first.part == "output" else tokens)
+
+    def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
+        first, columns = alike[0], sum(each.outputs for each in alike)
+        met, rows, slices = 1.0, tokens, self.slices
+        sizes, dtype = self.sizes, self.dtype
+        if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
+            if self.experts > 1:
+                tokens, slices = tokens * self.experts, 1
+            share = first.used / first.copies
+            met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
+            rows = tokens * first.used / met
+            met = met / self.experts
+        # The second matrix of a block is cut by its rows, so that results are added up.
+        by_rows = first.name == "attention output" or first.name.endswith("down")
+        k = first.inputs / slices if by_rows else first.inputs
+        n = columns if by_rows else columns / slices
+        if first.part in ("output", "router"):  # kept in two bytes by all recipes
+            sizes, dtype = (TWO_BYTES,) * 3, "bf16"
+        work = quantity(2.0 * rows * n * k * met, "FLOP")
+        return Kernel(
+            "+".join(each.name for each in alike),
+            "gemm",
+            first.layers,
+            operations=work,
+            traffic=met * n * k * sizes[1],
+            shape=(rows, n, k),
+            products=met,
+            sizes=sizes,
+            dtype=dtype,
+        )
+
+    def passes(self, tokens: float) -> Iterator[Kernel]:
+        """The passes over vectors between products, fused as compilers and engines fuse them."""
+        model, layers = self.model, self.layers
+        vectors = tokens * TWO_BYTES
+        width = int(model.width.magnitude)
+        heads = int(model.heads.magnitude) + int(model.kv_heads.magnitude)
+        rotated = heads * int(model.head_width.magnitude) / self.slices
+        yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vectors)
+        yield Kernel("rotation", "memory", layers, traffic=2 * rotated * vectors)
+        for up in (each for each in model.matrices if each.name.endswith("up")):
+            if up.part == "feed-forward":
+                hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
+                yield Kernel("activation", "memory", up.layers, traffic=hidden * vectors)
+        for router in (each for each in model.matrices if each.part == "router"):
+            chosen = int((model.active_experts or ONE).magnitude)
+            sent = 4 * width * chosen * vectors  # there and back
+            yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
+        if self.sizes[0] < TWO_BYTES:  # inputs of products are rounded first, with their scales
+            rounded = tokens * (TWO_BYTES + self.sizes[0])
+            yield Kernel("rounding", "memory", 2 * layers, traffic=width * rounded)
+
+    def sampling(self, outputs: float) -> Kernel:
+        """The passes over logits: their softmax, in four bytes each, there and back."""
+        (rows,) = (each.outputs for each in self.model.matrices if each.part == "output")
+        return Kernel(
+            "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
+        )
+
+    def caches(self, tokens: float, kv_size: Quantity) -> Kernel:
+        """Attention of written tokens to so many cached ones, which are all read."""
+        model = self.model
+        per_token = transformer.kv_cache_per_token(model, kv_size).m_as("byte/token")
+        copies = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
+        read = tokens * per_token / self.layers / min(self.slices, copies)
+        return Kernel("attention to caches", "cache", self.layers, traffic=quantity(read, "byte"))
+
+    def prompts(self, tokens: float, length: float) -> Kernel:
+        """Causal attention within prompts of this length."""
+        model = self.model
+        widths = model.key_width.magnitude + model.head_value_width.magnitude
+        each = 2 * (length + 1) / 2 * model.heads.magnitude * widths / self.slices
+        work = quantity(tokens * each, "FLOP")
+        return Kernel("attention", "attention", self.layers, operations=work)

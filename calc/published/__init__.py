@@ -1,0 +1,25 @@
+"""Published measurements beside what calc says of them: `calc.published.compare()`.
+
+The rows are measurements that others published: kernels, collectives, training and serving, each
+with its conditions and its source. Of each row calc says how long it takes at least (`lower`), how
+long it is expected to take (`expected`, from measured rates of kernels), and how long where nothing
+overlaps (`upper`). `compare` puts these beside the measurement, and `report` sums them up.
+"""
+
+from calc.published.comparing import compare, predict
+from calc.published.prediction import Comparison, Prediction
+from calc.published.report import report, summary
+from calc.published.rows import GROUPS, Row, load, rows
+
+__all__ = [
+    "GROUPS",
+    "Comparison",
+    "Prediction",
+    "Row",
+    "compare",
+    "load",
+    "predict",
+    "report",
+    "rows",
+    "summary",
+]

@@ -1,0 +1,35 @@
+"""What calc says of published rows, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from calc.published import collectives, kernels, serving, training
+from calc.published.prediction import Comparison, UnusableRowError
+from calc.published.rows import Row, rows
+
+PREDICT = {
+    "kernel": kernels.predict,
+    "collective": collectives.predict,
+    "training": training.predict,
+    "serving": serving.predict,
+}
+
+
+def compare(measurements: Iterable[Row] | None = None) -> tuple[Comparison, ...]:
+    """Every row, beside its prediction.
+
+    >>> [row] = [row for row in rows("training") if row.id == "llm-foundry"]
+    >>> [found] = compare([row])
+    >>> print(f"{found.share_of_bound:.2f}")
+    0.39
+    """
+    return tuple(predict(row) for row in (rows() if measurements is None else measurements))
+
+
+def predict(row: Row) -> Comparison:
+    """One row beside its prediction."""
+    try:
+        return PREDICT[row.group](row)
+    except UnusableRowError as reason:
+        return Comparison(row, reason=str(reason))

@@ -1,0 +1,160 @@
+"""What the words of a published row mean: its machine, its model, its format and its layout.
+
+A name is read by the table below, the same for all rows of all groups, before anything is
+predicted. What no entry reads is not guessed: the row is listed with the name that is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from calc import hardware, machines, models
+from calc.core.errors import InputError
+from calc.core.units import quantity
+from calc.machines import Machine
+from calc.models import Transformer
+from calc.published.prediction import UnusableRowError
+from calc.published.rows import Row
+
+# A device is that of the first pattern found in its name, written in small letters.
+DEVICES = (
+    (r"gb300", "gb300"),
+    (r"gb200", "gb200"),
+    (r"gh200", "gh200"),
+    (r"b300", "b300"),
+    (r"b200", "b200"),
+    (r"h200[- ]nvl", "h200-nvl"),
+    (r"h200", "h200"),
+    (r"h800", "h100"),  # the same chip, with fewer links
+    (r"h100 pcie", "h100-pcie"),
+    (r"h100", "h100"),
+    (r"a100 pcie", "a100-pcie"),
+    (r"a100.*40 ?gb", "a100-40gb"),
+    (r"a100", "a100"),
+    (r"v100", "v100"),
+    (r"l40s", "l40s"),
+    (r"l40", "l40"),
+    (r"a40\b", "a40"),
+    (r"rtx a6000", "rtx-a6000"),
+    (r"rtx (pro 6000|6000 pro)", "rtx-pro-6000"),
+    (r"(rtx )?(\d000) ada", r"rtx-\2-ada"),
+    (r"\b(5090|5080|4090|4080|3090|4070 ti|3080 ti)\b", r"rtx-\1"),
+    (r"mi(\d{3}x?)", r"mi\1"),
+    (r"tpu ?v?7x?", "tpu-v7"),
+    (r"tpu (v\d\w?)", r"tpu-\1"),
+    (r"gaudi ?(\d)", r"gaudi\1"),
+    (r"(gb10|dgx spark)", "dgx-spark"),
+    (r"orin nx", "jetson-orin-nx"),
+    (r"orin nano", "jetson-orin-nano"),
+    (r"apple (m\d(?: pro| max| ultra)?)", r"apple-\1"),
+    (r"\b(m\d(?: pro| max| ultra)?)\b", r"apple-\1"),
+)
+FORMATS = (  # in which products are computed; the first pattern that is found
+    (r"nvfp4|mxfp4|\bfp4\b", "fp4"),
+    (r"weight[- ]only|int4|q\d_|group", "bf16"),
+    (r"fp8|float8", "fp8"),
+    (r"int8", "int8"),
+    (r"bf16|bfloat16", "bf16"),
+    (r"fp16|float16|f16", "fp16"),
+    (r"fp32|float32", "fp32"),
+    (r"fp64|float64", "fp64"),
+)
+
+
+def machine(row: Row) -> Machine:
+    """The machine that a row's device stands in."""
+    text = row.device.lower()
+    for pattern, key in DEVICES:
+        if match := re.search(pattern, text):
+            key = match.expand(key).replace(" ", "-")
+            try:
+                return _machine(key)
+            except InputError:
+                raise UnusableRowError(f"the device {row.device!r} has no data here") from None
+    raise UnusableRowError(f"the device {row.device!r} is not known")
+
+
+@cache
+def _machine(key: str) -> Machine:
+    return machines.of(hardware.get(key))
+
+
+def devices(row: Row) -> int:
+    """How many devices worked; a row that does not say is about one."""
+    count = row.number("num_devices")
+    return 1 if count is None else int(count)
+
+
+def model(row: Row) -> Transformer:
+    """The transformer of a row, by its shape, or its name without what a checkpoint adds to it."""
+    layers, width, heads = (row.number(name) for name in ("layers", "hidden", "heads"))
+    if layers and width and heads:  # a GPT of a size that has no name
+        return models.from_shape(
+            layers,
+            width,
+            heads,
+            gated=False,
+            norm="layer",
+            output="tied",
+            feed_forward_width=4 * width,
+            vocabulary=row.number("vocab") or 51200,
+            context=row.number("seq_len") or 2048,
+            name=str(row["model"]),
+        )
+    named = _model(str(row["model"]))
+    return replace(named, layers=quantity(layers, "")) if layers else named
+
+
+@cache
+def _model(name: str) -> Transformer:
+    words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
+    for suffix in SUFFIXES:
+        words = re.sub(suffix, "", words, flags=re.IGNORECASE).strip(" -_")
+    try:
+        found = models.get(words)
+    except InputError:
+        raise UnusableRowError(f"the model {name!r} is not known") from None
+    if not isinstance(found, Transformer):
+        raise UnusableRowError(f"the model {name!r} is no transformer")
+    return found
+
+
+SUFFIXES = (
+    r"[- ]?(instruct|chat|hf|it)(-\d{4})?(-fp8)?$",
+    r"-fp8$",
+    r"-(2507|0528)$",
+    r"-?maxtext$",
+    r"-99(\.9)?$",
+    r" (bf16|fp8)$",
+    r"^pretrain_|^finetune_",
+)
+
+
+def dtype(row: Row, name: str = "dtype") -> str | None:
+    """The format that products are computed in; None where the source does not say."""
+    return format_of(row[name])
+
+
+def format_of(text: Any) -> str | None:
+    """The format that a source's words mean.
+
+    >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")
+    ('fp8', 'bf16', None)
+    """
+    for pattern, found in FORMATS:
+        if re.search(pattern, str(text).lower()):
+            return found
+    return None
+
+
+def layout(row: Row) -> dict[str, int]:
+    """The degrees of parallelism that a row states: TP, PP, CP, EP, DP, VP, FSDP and others.
+
+    >>> layout(Row("training", "", {"parallelism": "TP=4, PP=4, CP=2, VP=5, MBS=1, GA=64"}, {}))
+    {'TP': 4, 'PP': 4, 'CP': 2, 'VP': 5, 'MBS': 1, 'GA': 64}
+    """
+    found = re.findall(r"\b(FSDP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)", str(row["parallelism"]))
+    return {name: int(number) for name, number in found}

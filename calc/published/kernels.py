@@ -1,0 +1,140 @@
+"""Published kernels: each held to its bound, and to the rates of other rows of its device.
+
+A kernel's own rate would predict itself, so that it is left out: what is expected of a product
+comes from the best rate of the other products of that device and format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from calc import kernels
+from calc.core.units import Quantity, quantity
+from calc.machines import Machine, NotMeasured
+from calc.published import conditions
+from calc.published.prediction import Comparison, UnusableRowError, if_measured
+from calc.published.rows import Row, rows
+
+RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")
+
+
+def predict(row: Row) -> Comparison:
+    """A row beside its prediction."""
+    if row["kind"] == "gemm":
+        return _gemm(row)
+    if row["kind"] == "memory_bandwidth":
+        return _bandwidth(row)
+    if row["kind"] == "attention":
+        return _attention(row)
+    raise UnusableRowError(
+        f"a {str(row['kind']).replace('_', ' ')} is a rate of hardware by itself"
+    )
+
+
+def _gemm(row: Row) -> Comparison:
+    shape = [row.number(name) for name in "mnk"]
+    if None in shape or row["groups"] is not None:
+        raise UnusableRowError("its shape is not stated, or that of a group of products")
+    machine, dtype, rate = conditions.machine(row), conditions.dtype(row) or "bf16", _rate(row)
+    m, n, k = (float(side) for side in shape if side is not None)
+    size = kernels.SIZES.get(dtype, kernels.TWO_BYTES)
+    work = 2 * m * n * k
+    measured = work / rate
+    peak = machine.device.peak(dtype).m_as("FLOP/s")
+    moved = size.m_as("byte") * (m * k + n * k) + 2 * m * n
+    lower = max(work / peak, moved / machine.device.memory_bandwidth.m_as("byte/s"))
+
+    def parts() -> tuple[dict[str, float], float]:
+        best = _best(row, machine, dtype)
+        time = kernels.gemm_time(
+            m, n, k, best, machine.memory_reached, machine.processors, size, size
+        )
+        return {"gemm": time.m_as("s")}, 0.0
+
+    return Comparison(row, machine.key, "", measured, if_measured(lower, parts))
+
+
+def _bandwidth(row: Row) -> Comparison:
+    machine = conditions.machine(row)
+    bandwidth = row.measured.get("bandwidth", row.measured.get("triad"))
+    if bandwidth is None or "CPU" in row.device:
+        raise UnusableRowError("it gives no bandwidth of a device's memory")
+    lower = 1 / machine.device.memory_bandwidth.m_as("byte/s")
+    others = [
+        each.measured.get("bandwidth", each.measured.get("triad"))
+        for each in rows("kernel")
+        if each["kind"] == row["kind"] and each.id != row.id and _same_device(each, machine)
+    ]
+    return _of_others(row, machine, 1 / (bandwidth * 1e9), lower, others, 1e9)
+
+
+def _attention(row: Row) -> Comparison:
+    machine = conditions.machine(row)
+    if "Standard" in str(row["kernel"]) or "sparse" in str(row["kernel"]):
+        raise UnusableRowError("it is of a kernel that is not fused, or skips scores")
+    others = [
+        _rate(each) / 1e12
+        for each in rows("kernel")
+        if each["kind"] == "attention"
+        and each.id != row.id
+        and _same_device(each, machine)
+        and any(name in each.measured for name in RATES)
+        and "Standard" not in str(each["kernel"])
+    ]
+    lower = 1 / machine.device.peak("bf16").m_as("FLOP/s")
+    return _of_others(row, machine, 1 / _rate(row), lower, others, 1e12)
+
+
+def _of_others(
+    row: Row,
+    machine: Machine,
+    measured: float,
+    lower: float,
+    others: Sequence[float | None],
+    unit: float,
+) -> Comparison:
+    """What is expected of the median of the other rows of the same kind and device."""
+    known = sorted(each for each in others if each is not None)
+
+    def parts() -> tuple[dict[str, float], float]:
+        if not known:
+            raise NotMeasured(f"no other row of {machine.device.name} is of this kind")
+        return {"memory": 1 / (known[len(known) // 2] * unit)}, 0.0
+
+    return Comparison(row, machine.key, "", measured, if_measured(lower, parts))
+
+
+def _rate(row: Row) -> float:
+    for name in RATES:
+        if name in row.measured:
+            return row.measured[name] * 1e12
+    raise UnusableRowError("it gives no rate of operations")
+
+
+def _best(row: Row, machine: Machine, dtype: str) -> Quantity:
+    """The best rate of the other products in a format."""
+    found = [
+        _rate(each)
+        for each in rows("kernel")
+        if each["kind"] == "gemm"
+        and each.id != row.id
+        and (conditions.dtype(each) or "bf16") == dtype
+        and any(name in each.measured for name in RATES)
+        and _same_device(each, machine)
+    ]
+    if not found:
+        raise NotMeasured(f"no other product in {dtype} was measured on {machine.device.name}")
+    return quantity(max(found), "FLOP/s")
+
+
+def _same_device(row: Row, machine: Machine) -> bool:
+    return _machine_of(row.device) == machine.key
+
+
+@cache
+def _machine_of(device: str) -> str:
+    try:
+        return conditions.machine(Row("kernel", "", {"device": device}, {})).key
+    except UnusableRowError:
+        return ""

@@ -1,0 +1,86 @@
+"""A prediction, what was measured, and how far they are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from calc.core.errors import InputError
+from calc.machines import NotMeasured
+from calc.published.rows import Row
+
+ROUNDING = 0.005  # half of the last of three digits, to which most rows are printed
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How long what a row measured takes: in seconds, for whatever the row counts."""
+
+    lower: float
+    """At published rates, with everything overlapped and nothing else done."""
+    parts: dict[str, float] | None = field(default=None, repr=False)
+    """What the time is expected to consist of; None where a rate was not measured."""
+    hidden: float = 0.0
+    """What the software hides of the parts behind others."""
+    missing: str = ""
+    """The sentence that says why nothing is expected."""
+
+    @property
+    def expected(self) -> float | None:
+        """The parts, less what the software hides of them."""
+        return None if self.parts is None else sum(self.parts.values()) - self.hidden
+
+    @property
+    def upper(self) -> float | None:
+        """The parts, where nothing is hidden."""
+        return None if self.parts is None else sum(self.parts.values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row beside its prediction; a row that cannot be predicted says why."""
+
+    row: Row
+    machine: str = ""
+    software: str = ""
+    measured: float = 0.0
+    """In seconds, as the prediction is."""
+    prediction: Prediction | None = None
+    reason: str = ""
+    """Why there is no prediction: an unknown device, a condition that is missing."""
+
+    @property
+    def share_of_bound(self) -> float | None:
+        """The lower bound over what was measured: 1 is a program that no program beats."""
+        return None if self.prediction is None else self.prediction.lower / self.measured
+
+    @property
+    def error(self) -> float | None:
+        """Measured over expected, less one."""
+        if self.prediction is None or self.prediction.expected is None:
+            return None
+        return self.measured / self.prediction.expected - 1
+
+    @property
+    def faster_than_lower(self) -> bool:
+        """Whether the row is faster than any program can be, by more than its digits can hide."""
+        return self.share_of_bound is not None and self.share_of_bound > 1 + ROUNDING
+
+    @property
+    def slower_than_upper(self) -> bool:
+        """Whether time was lost on something that the model does not know."""
+        upper = None if self.prediction is None else self.prediction.upper
+        return upper is not None and self.measured > upper * (1 + ROUNDING)
+
+
+class UnusableRowError(InputError):
+    """A row whose conditions do not say what is needed to predict it."""
+
+
+def if_measured(lower: float, parts: Callable[[], tuple[dict[str, float], float]]) -> Prediction:
+    """A prediction of parts that are computed when called, or of the bound alone."""
+    try:
+        expected, hidden = parts()
+    except NotMeasured as missing:
+        return Prediction(lower, missing=str(missing))
+    return Prediction(lower, expected, hidden)

@@ -1,0 +1,123 @@
+"""Comparisons summed up: by group, machine and software, and the worst rows by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from calc.core.formatting import columns
+from calc.published.prediction import Comparison
+
+WORST = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the comparisons of one kind have in common."""
+
+    of: str
+    rows: int
+    usable: int
+    """Rows that have a bound."""
+    expected: int
+    """Rows that have an expectation too."""
+    faster_than_lower: int
+    slower_than_upper: int
+    share_of_bound: float | None
+    """The median of the bound over what was measured."""
+    median_error: float | None
+    """The median of |measured / expected − 1|."""
+    largest_errors: float | None
+    """Its 90th percentile."""
+
+
+def summary(
+    comparisons: Sequence[Comparison], by: Callable[[Comparison], str] = lambda each: each.row.group
+) -> list[Summary]:
+    """A summary of each kind, by group of rows where nothing else is said."""
+    kinds: dict[str, list[Comparison]] = {}
+    for each in comparisons:
+        kinds.setdefault(by(each), []).append(each)
+    return [_summary(name, kinds[name]) for name in kinds]
+
+
+def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
+    shares = [each.share_of_bound for each in comparisons if each.share_of_bound is not None]
+    errors = sorted(abs(each.error) for each in comparisons if each.error is not None)
+    return Summary(
+        of=name,
+        rows=len(comparisons),
+        usable=len(shares),
+        expected=len(errors),
+        faster_than_lower=sum(each.faster_than_lower for each in comparisons),
+        slower_than_upper=sum(each.slower_than_upper for each in comparisons),
+        share_of_bound=median(shares) if shares else None,
+        median_error=median(errors) if errors else None,
+        largest_errors=errors[int(0.9 * (len(errors) - 1))] if errors else None,
+    )
+
+
+def report(comparisons: Sequence[Comparison]) -> list[str]:
+    """The lines of a table by group, machine and software, of the worst rows, and of the others."""
+
+    def kind(each: Comparison) -> str:
+        return " · ".join(filter(None, (each.row.group, each.machine, each.software)))
+
+    known = [each for each in comparisons if each.prediction is not None]
+    lines = columns([HEADING, *(_cells(each) for each in summary(known))])
+    lines += ["", *columns([HEADING, *(_cells(each) for each in summary(known, kind))])]
+    faster = [each for each in known if each.faster_than_lower]
+    if faster:
+        lines += ["", "Faster than the bound:"]
+        lines += columns([_line(each, f"{each.share_of_bound:.3f}") for each in faster])
+    errors = [each for each in known if each.error is not None]
+    errors.sort(key=lambda each: -abs(each.error or 0.0))
+    if errors:
+        lines += ["", "Furthest from what is expected, measured over expected:"]
+        lines += columns([_line(each, f"{1 + (each.error or 0):.2f}") for each in errors[:WORST]])
+    unknown = [each for each in comparisons if each.prediction is None]
+    if unknown:
+        lines += ["", f"{len(unknown)} rows cannot be predicted:"]
+        lines += columns([*_reasons(unknown)])
+    return lines
+
+
+HEADING = (
+    "",
+    "rows",
+    "expected",
+    "faster than lower",
+    "slower than upper",
+    "share of bound",
+    "median error",
+    "90th percentile",
+)
+
+
+def _cells(each: Summary) -> tuple[str, ...]:
+    def percent(value: float | None) -> str:
+        return "–" if value is None else f"{value:.0%}"
+
+    return (
+        each.of,
+        str(each.usable),
+        str(each.expected),
+        str(each.faster_than_lower),
+        str(each.slower_than_upper),
+        percent(each.share_of_bound),
+        percent(each.median_error),
+        percent(each.largest_errors),
+    )
+
+
+def _line(each: Comparison, figure: str) -> tuple[str, ...]:
+    return (figure, each.row.id, each.machine, each.software, str(each.row["model"] or ""))
+
+
+def _reasons(comparisons: Iterable[Comparison]) -> Iterable[tuple[str, str]]:
+    counts: dict[str, int] = {}
+    for each in comparisons:
+        counts[each.reason] = counts.get(each.reason, 0) + 1
+    for reason, count in sorted(counts.items(), key=lambda item: -item[1]):
+        yield str(count), reason

@@ -1,0 +1,116 @@
+"""Software that runs models: what it hides, and the time that it takes itself, from its data file.
+
+A few numbers of each: `step` and `sequence` are the host's own time for a step and for a sequence
+of it, `sustained` is the share of its kernels' best measured rates that it keeps in a whole
+program, and `hides_…` is how much of messages it hides behind computation. Where no publication
+gives a number it is fitted to a stated part of the published rows, and its note says to which; the
+rates of hardware never are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from calc.core.errors import InputError, abbreviated
+from calc.core.records import DATA, Record, read_record, read_toml
+
+FILE = DATA / "software.toml"
+FIELDS = {  # each with its unit, and what it is where the data say nothing
+    "step": ("s", 0.0),
+    "sequence": ("s", 0.0),
+    "sustained": ("", 1.0),
+    "sustained_experts": ("", 1.0),
+    "hides_tensor": ("", 0.0),
+    "hides_data": ("", 1.0),
+    "memory_share": ("", 0.9),
+    "largest_batch": ("", 1e9),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Software:
+    """One program, or one family of versions of it."""
+
+    key: str
+    name: str
+    written: str
+    """A pattern of how sources write its name and version."""
+    attention: str
+    """The attention kernel that it calls, where that is not the best of the day."""
+    kv: str
+    """The format of its caches where weights have one byte or less, and nothing is said."""
+    records: dict[str, Record] = field(default_factory=dict, repr=False)
+
+    def __getattr__(self, name: str) -> float:
+        if name not in FIELDS:
+            raise AttributeError(name)
+        unit, default = FIELDS[name]
+        record = self.records.get(name)
+        return default if record is None else float(record.quantity.m_as(unit))
+
+
+UNKNOWN = Software("", "software", "", "", "bf16")
+
+
+def software_of(written: str) -> Software:
+    """The software that a source names in its own way; one that is not known hides nothing.
+
+    >>> software_of("vLLM (version not stated)").key, software_of("abacus 1.0").key
+    ('vllm', '')
+    """
+    for software in _all().values():
+        if re.search(software.written, written, re.IGNORECASE):
+            return software
+    return UNKNOWN
+
+
+def names() -> tuple[str, ...]:
+    """The keys of all software.
+
+    >>> "vllm" in names()
+    True
+    """
+    return tuple(_all())
+
+
+def get(key: str) -> Software:
+    """The software of that key.
+
+    >>> get("vllm").name
+    'vLLM'
+    """
+    if key not in _all():
+        raise InputError(f"there is no software {abbreviated(key)}; there are {', '.join(_all())}")
+    return _all()[key]
+
+
+@cache
+def _all() -> dict[str, Software]:
+    return load(FILE)
+
+
+def load(path: Path | str) -> dict[str, Software]:
+    """Every software of a file, checked."""
+    return {key: _software(key, table, path) for key, table in read_toml(path).items()}
+
+
+def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
+    known = ("name", "written", "attention", "kv", "kind", "source", "checked", *FIELDS)
+    if unknown := [name for name in table if name not in known]:
+        raise InputError(
+            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
+        )
+    inherited = {name: table[name] for name in ("kind", "source", "checked") if name in table}
+    records = {
+        name: read_record(
+            table[name], f"{key}.{name}", path, inherited | {"title": f"{name} of {table['name']}"}
+        )
+        for name in FIELDS
+        if name in table
+    }
+    name, written, attention = (table.get(each, "") for each in ("name", "written", "attention"))
+    return Software(key, name, written, attention, table.get("kv", "bf16"), records)
