@@ -6,8 +6,9 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Data: `constants`, `hardware`, `machines`, `models`, `runs` and the number formats of `formats`. Laws: a
-module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them together.
+Data: `constants`, `hardware`, `machines`, `models`, `runs` and the number formats of `formats`.
+Laws: a module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them
+together.
 `simulation` tries models on hardware that one does not have, `codesign` fits code and training to
 the hardware that one has, `measure` finds the roofs of one's own machine, `derivations` holds what
 the book quotes. Each is imported when it is first used.
