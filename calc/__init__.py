@@ -6,7 +6,7 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Data: `constants`, `hardware`, `machines`, `models`, `runs` and the number formats of `formats`.
+Data: `constants`, `hardware`, `machines`, `curves`, `models`, `runs` and the formats of `formats`.
 Laws: a module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them
 together.
 `simulation` tries models on hardware that one does not have, `codesign` fits code and training to
@@ -50,6 +50,7 @@ SUBMODULES = (
     "constants",
     "hardware",
     "machines",
+    "curves",
     "models",
     "runs",
     "formats",

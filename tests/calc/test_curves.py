@@ -100,9 +100,9 @@ def test_what_an_operation_consists_of() -> None:
 
 
 def test_another_number_of_devices_against_what_was_measured_of_it() -> None:
-    """Bekman's bus bandwidths of two MI300X and 4 GiB, of six and seven B200 and four H200 and 8 GiB.
+    """Bekman's bus bandwidths of two MI300X and 4 GiB, of some B200 and H200 and 8 GiB.
 
-    The four add up on a ring, which their switch is expected to beat.
+    The four H200 add up on a ring, which their switch is expected to beat.
     """
     for machine, devices, gibibytes, bus, error in (
         ("mi300x-8", 2, 4, 47.671e9, 0.1),
@@ -143,7 +143,7 @@ def test_the_nearest_curve_predicts_one_left_out_best() -> None:
     assert len(found) == 11
 
     def error(name: str) -> float:
-        return median(getattr(each, name) for each in found)
+        return float(median(getattr(each, name) for each in found))
 
     assert error("nearest") < 0.15
     assert error("nearest") < min(error(name) for name in ("line", "two_pieces", "three_pieces"))
