@@ -7,6 +7,7 @@ from calc import (
     constants as constants,
     hardware as hardware,
     machines as machines,
+    curves as curves,
     models as models,
     runs as runs,
     formats as formats,
