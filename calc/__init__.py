@@ -6,9 +6,9 @@
     >>> print(calc.training.training_flops("7B param", "1T token"))
     4.2e22 FLOP
 
-Data: `constants`, `hardware`, `machines`, `software`, `models`, `runs` and the number formats of
-`formats`. Laws: a module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts
-them together. `simulation` tries models on hardware that one does not have, `codesign` fits code
+Data: `constants`, `hardware`, `machines`, `software`, `curves`, `models`, `runs` and `formats`.
+Laws: a module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them
+together. `simulation` tries models on hardware that one does not have, `codesign` fits code
 and training to the hardware that one has, `measure` finds the roofs of one's own machine,
 `published` holds predictions to what others measured, and `derivations` is what the book quotes.
 Each is imported when it is first used.
@@ -52,6 +52,7 @@ SUBMODULES = (
     "hardware",
     "machines",
     "software",
+    "curves",
     "models",
     "runs",
     "formats",

@@ -8,6 +8,7 @@ from calc import (
     hardware as hardware,
     machines as machines,
     software as software,
+    curves as curves,
     models as models,
     runs as runs,
     formats as formats,

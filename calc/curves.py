@@ -153,8 +153,9 @@ def times(
 
     An all-gather takes as long as a reduce-scatter, and an all-reduce as long as both; half of an
     all-reduce is an all-gather where no switch makes its sums. For another number of devices the
-    bus bandwidth at that size is the same, of a mesh that of each link. A machine without such a
-    curve has that of the machine most like it. The curve `without` is left out.
+    bus bandwidth at that size is the same, of a mesh that of each link; where a switch makes the
+    sums, each device sends its array once, and the time is the same. A machine without such a curve
+    has that of the machine most like it. The curve `without` is left out.
 
     >>> from calc import machines
     >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
@@ -164,6 +165,8 @@ def times(
 
     def measured(asked: str) -> list[float]:
         def scale(curve: Curve) -> float:
+            if (asked, span) == ("all_reduce", "domain") and machine.sums_in_switch:
+                return 1.0
             links = (curve.devices - 1) / (devices - 1) if machine.fabric == "mesh" else 1
             return links * traffic(asked, devices) / traffic(asked, curve.devices)
 

@@ -13,9 +13,9 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, approximately, show
 from calc.hardware import Accelerator
 
-# How the key of a device begins tells its table; whatever begins otherwise is a datacentre GPU.
+# How the key of a device begins tells its table; whatever begins otherwise is a GPU.
 CLOUD = ("tpu", "trainium", "gaudi")
-EDGE = ("jetson", "phone", "snapdragon", "xeon", "ryzen")
+EDGE = ("jetson", "phone", "snapdragon", "apple", "xeon", "ryzen")
 MEMORY_FIELDS = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
 
 
@@ -23,7 +23,8 @@ def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
     """Names by key, without vendor or module, and with the memory only where two differ by it."""
     left_out = (
         r"^(NVIDIA|AMD|Google|AWS|Intel|Apple|Qualcomm)|,.*|\(.*\)|"
-        r"Instinct|Jetson|SXM\d?|Platinum|Neural Engine|Hexagon NPU"
+        r"Instinct|Jetson|GeForce|Grace Hopper|Blackwell Server Edition|SXM\d?|Platinum|"
+        r"Neural Engine|Hexagon NPU"
     )
     names = {each.key: " ".join(re.sub(left_out, "", each.name).split()) for each in devices}
     bare = {key: re.sub(r" \d+ GB$", "", name) for key, name in names.items()}

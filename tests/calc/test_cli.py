@@ -277,8 +277,8 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no constant, device, machine, model, run, format, law or function 'zzz'; `calc list`"
-        " prints their names\n"
+        "calc: there is no constant, device, machine, model, run, format, law or function 'zzz';"
+        " `calc list` prints their names\n"
     )
 
 

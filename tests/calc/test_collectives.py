@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import Quantity, collectives, links, quantity
+from calc import InputError, Quantity, collectives, curves, links, quantity
 from calc.derivations.communication import PipelineSchedule, RingOfFour
 
 COUNTS = range(1, 18)
@@ -207,6 +208,167 @@ def test_an_all_to_all_played_through(n: int) -> None:
     assert time.m_as("s") == pytest.approx(devices.time)
 
 
+@pytest.mark.parametrize("n", COUNTS)
+def test_a_ring_in_both_directions_played_through(n: int) -> None:
+    """A round brings a part from either side, and the last of an even ring comes in halves."""
+    received, rounds = 1.0, 0
+    loads = []  # parts on the busier of a device's two links, round by round
+    while received < n:
+        load = 1.0 if n - received > 1 else 0.5
+        received += 2 * load
+        rounds += 1
+        loads.append(load)
+    time = collectives.bidirectional_ring_all_gather(quantity(CHUNK * n, "byte"), n, *LINK)
+    assert time.m_as("s") == pytest.approx(rounds * LATENCY + sum(loads) * CHUNK / BANDWIDTH)
+
+
+def routed(sides: tuple[int, ...]) -> float:
+    """The busiest link of a torus on which each device sends one byte to each, axis by axis.
+
+    The shorter way round, and half each way where both are as short.
+    """
+    load: dict[tuple[tuple[int, ...], int, int], float] = {}
+    nodes = list(itertools.product(*map(range, sides)))
+    for start, end in itertools.product(nodes, nodes):
+        here = list(start)
+        for axis, side in enumerate(sides):
+            ahead = (end[axis] - here[axis]) % side
+            ways = [way for way in (1, -1) if ahead * way % side <= side / 2 and ahead]
+            for way in ways:
+                place = here.copy()
+                for _ in range(ahead * way % side):
+                    link = tuple(place), axis, way
+                    load[link] = load.get(link, 0.0) + 1 / len(ways)
+                    place[axis] = (place[axis] + way) % side
+            here[axis] = end[axis]
+    return max(load.values())
+
+
+@pytest.mark.parametrize("sides", [(4,), (5,), (8,), (4, 4), (8, 4), (3, 5), (2, 4, 4), (5, 3, 2)])
+def test_an_all_to_all_routed_on_a_torus(sides: tuple[int, ...]) -> None:
+    size = quantity(float(math.prod(sides)), "byte")
+    time = collectives.torus_all_to_all(size, max(sides), "1 byte/s")
+    assert time.m_as("s") == pytest.approx(routed(sides))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+@pytest.mark.parametrize("pieces", [100, 10_000])
+def test_a_chain_of_pieces_approaches_its_floor(n: int, pieces: int) -> None:
+    """The last piece leaves after all others and takes a hop more for each device."""
+    filled = (pieces + n - 2) * CHUNK / pieces / BANDWIDTH
+    floor = collectives.chain_broadcast(quantity(CHUNK, "byte"), n, LINK[0]).m_as("s")
+    assert floor <= filled <= floor * (1 + n / pieces)
+
+
+def test_fourteen_gigabytes_on_64_gpus() -> None:
+    """By hand: 2 · 63 / 64 · 14 GB at 50 GB/s and at eight times that; 54.4 ms in the nodes and
+    61.25 ms between them, one after the other or at once."""
+    at = "450 GB/s", "0 s", "50 GB/s"
+    flat = collectives.ring_all_reduce("14 GB", 64, "50 GB/s")
+    ports = collectives.all_ports_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s")
+    series = collectives.hierarchical_all_reduce("14 GB", 8, 8, *at)
+    chunked = collectives.chunked_hierarchical_all_reduce("14 GB", 8, 8, *at)
+    found = [round(each.m_as("ms"), 1) for each in (flat, ports, series, chunked)]
+    assert found == [551.2, 68.9, 115.7, 61.3]
+
+
+# --- on a machine ---
+
+
+@pytest.mark.parametrize(
+    ("operation", "size", "devices", "machine", "milliseconds", "algorithm"),
+    [
+        ("all_reduce", "9 GB", 8, "dgx-h100", 20, "sums in the switch"),
+        ("all_reduce", "8 GB", 8, "dgx-a100", 2 * 7 / 300 * 1e3, "ring"),
+        ("all_gather", "9 GB", 6, "dgx-h100", 9 * 5 / 6 / 450 * 1e3, "ring"),
+        ("all_to_all", "9 GB", 8, "dgx-h100", 9 * 7 / 8 / 450 * 1e3, "pairs"),
+        ("broadcast", "9 GB", 8, "dgx-h100", 20, "chain"),
+        # Two of a mesh of eight have one link of 64 GB/s between them.
+        ("all_reduce", "64 MB", 2, "mi300x-8", 1, "ring"),
+        # 14 GB in parts of 1 / 8 between eight nodes, at 50 GB/s each way.
+        (
+            *("all_reduce", "14 GB", 64, "dgx-h100", 2 * 7 / 8 * 14 / 8 / 50 * 1e3),
+            "sums in the switch, in chunks across domains",
+        ),
+        # Half of what a device holds goes to the other node.
+        (
+            *("all_to_all", "1 GB", 16, "dgx-h100", 1 / 2 / 50 * 1e3),
+            "pairs, in chunks across domains",
+        ),
+        # A device of 16 × 16 receives 255 of 256 parts by four links of 50 GB/s.
+        (*("all_gather", "256 MB", 256, "tpu-v5e", 255 / 200), "along the axes of 16 × 16"),
+        # On a ring of 16 a byte goes four links on average: 64 MB · 16 / 4 / 4 · 2 for both axes.
+        ("all_to_all", "1 MB", 256, "tpu-v5e", 16 / 8 / 50, "along the axes of 16 × 16"),
+        ("broadcast", "1 GB", 64, "tpu-v5p", 1 / 600 * 1e3, "all links of 4 × 4 × 4"),
+    ],
+)
+def test_bounds_by_hand(
+    operation: str, size: str, devices: int, machine: str, milliseconds: float, algorithm: str
+) -> None:
+    found = collectives.time(operation, size, devices, machine)
+    assert found.lower.m_as("ms") == pytest.approx(milliseconds)
+    assert found.algorithm == algorithm
+
+
+def test_nothing_published_is_faster_than_the_bound() -> None:
+    faster = []
+    for curve in curves.load():
+        for size, measured in zip(curve.sizes, curve.times, strict=True):
+            of = quantity(size, "byte"), curve.devices, curve.machine
+            found = collectives.time(curve.operation, *of)
+            if measured < found.lower.m_as("s"):
+                faster.append((curve.name, size))
+    assert not faster
+
+
+def test_sums_in_the_switch_exceed_what_any_ring_reaches() -> None:
+    """480 GB/s of bus bandwidth on links of 450: above the ring's bound, below the switch's."""
+    [row] = [each for each in curves.load() if each.name == "h200-16gib-all_reduce"]
+    ring = collectives.ring_all_reduce(quantity(row.sizes[0], "byte"), 8, "450 GB/s").m_as("s")
+    switch = collectives.time("all_reduce", quantity(row.sizes[0], "byte"), 8, row.machine)
+    assert switch.lower.m_as("s") < row.times[0] < ring
+
+
+@pytest.mark.parametrize("machine", ["dgx-h100", "dgx-b200", "dgx-a100", "mi300x-8", "dgx-h200"])
+@pytest.mark.parametrize("devices", [2, 5, 8, 16])
+def test_what_is_expected_lies_within_the_bounds(machine: str, devices: int) -> None:
+    for operation, size in itertools.product(curves.OPERATIONS, ("1 byte", "1 MB", "100 GB")):
+        if devices > 8 and machine == "mi300x-8":
+            continue  # whose ports are not published
+        found = collectives.time(operation, size, devices, machine)
+        if found.expected is None or found.upper is None:
+            assert f"{operation} " in found.missing
+        else:
+            assert found.lower <= found.expected <= found.upper
+
+
+def test_one_device_of_a_machine_sends_nothing() -> None:
+    found = collectives.time("all_reduce", "1 GB", 1, "dgx-h100")
+    assert found.lower == found.expected == found.upper == quantity("0 s")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("sum", "1 GB", 8, "h100"), "a collective is one of all_gather, reduce_scatter, all_re"),
+        (("all_reduce", "1 s", 8, "h100"), "is positive and in byte; got 1 s"),
+        (("all_reduce", "0 byte", 8, "h100"), "is positive and in byte; got 0 byte"),
+        (("all_reduce", "1 GB", 8.5, "h100"), "must be a whole number from 1; got 8.5"),
+        (("all_reduce", "1 GB", 8, "abacus"), "there is no machine 'abacus'"),
+        (
+            ("all_reduce", "1 GB", 100, "h100"),
+            "100 devices do not fill 13 domains of NVIDIA DGX H100 evenly, each of 8 at most; giv",
+        ),
+        (("all_reduce", "1 GB", 16, "mi300x"), "has no bandwidth of a device to the network"),
+        (("all_reduce", "1 GB", 17, "tpu-v5e"), "no slice of Google TPU v5e pod, 16 × 16, has 17"),
+    ],
+)
+def test_what_cannot_be_asked_of_a_machine_is_told(arguments: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        collectives.time(*arguments)
+    assert sentence in str(refusal.value)
+
+
 # --- limits ---
 
 ALL_REDUCES = [
@@ -218,7 +380,20 @@ times = st.floats(1e-6, 1e6)
 counts = st.integers(2, 10_000)
 
 
-@pytest.mark.parametrize("law", [*ALL_REDUCES, collectives.ring_all_gather, collectives.all_to_all])
+@pytest.mark.parametrize(
+    "law",
+    [
+        *ALL_REDUCES,
+        collectives.ring_all_gather,
+        collectives.bidirectional_ring_all_gather,
+        collectives.direct_all_gather,
+        collectives.one_shot_all_reduce,
+        collectives.in_switch_all_reduce,
+        collectives.all_to_all,
+        collectives.tree_broadcast,
+        collectives.chain_broadcast,
+    ],
+)
 def test_one_device_has_nobody_to_talk_to(law: type[Quantity]) -> None:
     assert law("1 GB", 1, "1 GB/s", "1 s") == quantity("0 s")
     assert law("1 GB", [1, 2], "1 GB/s", "1 s")[0] == quantity("0 s")

@@ -1,0 +1,159 @@
+"""Curves of collectives: their rows, what is made of them, and what predicts one left out."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+
+from calc import InputError, curves, machines
+from calc.core.citations import bibliography
+from calc.curves import Curve
+from calc.machines import NotMeasured
+
+HEADER = ",".join(curves.COLUMNS) + "\n"
+GOOD = HEADER + "".join(
+    f"made up,dgx-h100,all_reduce,8,1,domain,{size},{time},a program,williams2009roofline\n"
+    for size, time in (
+        ("1000", "1e-5,175e6"),
+        ("10000", "1.1e-5,1.59e9"),
+        ("100000", "2e-5,8.75e9"),
+        ("1000000", "1e-4,17.5e9"),
+    )
+)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], tuple[Curve, ...]]:
+    def load(text: str) -> tuple[Curve, ...]:
+        path = tmp_path / "made_up.csv"
+        path.write_text(text, encoding="utf-8")
+        return curves.load(path)
+
+    return load
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1234.5, 20000, 1e5, 9e5, 1e6])
+def test_times_between_sizes_are_those_of_numpy(
+    load: Callable[[str], tuple[Curve, ...]], size: float
+) -> None:
+    [curve] = load(GOOD)
+    there = np.interp(np.log(size), np.log(curve.sizes), np.log(curve.times))
+    assert curve.time(size) == pytest.approx(np.exp(there))
+
+
+def test_times_beyond_the_largest_size_are_in_proportion(
+    load: Callable[[str], tuple[Curve, ...]],
+) -> None:
+    [curve] = load(GOOD)
+    assert curve.time(3e6) == pytest.approx(3e-4)
+
+
+def test_below_a_curve_that_is_not_flat_nothing_is_known(
+    load: Callable[[str], tuple[Curve, ...]],
+) -> None:
+    [curve] = load(GOOD.replace("1.1e-5", "1.5e-5"))
+    with pytest.raises(NotMeasured, match="was measured from 1000 byte on, where its time still"):
+        curve.time(10)
+    [point] = load("\n".join(GOOD.splitlines()[:2]))
+    with pytest.raises(NotMeasured):
+        point.time(10)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        ("curve,", "name,", "its columns must be curve, machine,"),
+        ("10000,", "100,", "made up: its sizes must rise from row to row"),
+        ("2e-5", "-2e-5", "made up: sizes and times must be positive"),
+        ("2e-5", "soon", "made up: sizes, times and counts must be numbers"),
+        ("h100,all_reduce,8", "h100,all_reduce,1", "devices at least two"),
+        ("all_reduce", "sum", "the operation must be one of all_gather, reduce_scatter,"),
+        ("domain", "near", "and the span one of domain, across; got all_reduce and near"),
+        ("dgx-h100", "abacus", "there is no machine 'abacus'"),
+    ],
+)
+def test_a_mistake_is_named(
+    load: Callable[[str], tuple[Curve, ...]], right: str, wrong: str, sentence: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        load(GOOD.replace(right, wrong, 1))
+    assert sentence in str(refusal.value)
+
+
+def test_what_an_operation_consists_of() -> None:
+    """By symmetry and by sums alone; an all-to-all is made of nothing else."""
+    b200, a100 = machines.get("dgx-b200"), machines.get("dgx-a100")
+    scattered = curves.times("reduce_scatter", 2**30, 8, b200)
+    assert curves.times("all_gather", 2**30, 8, b200) == scattered == [1451.69e-6]
+    across = curves.times("all_gather", 2**30, 16, b200)
+    assert curves.times("all_reduce", 2**30, 16, b200) == pytest.approx([2 * across[0]])
+    whole = curves.times("all_reduce", 2**30, 8, a100)
+    assert curves.times("all_gather", 2**30, 8, a100) == pytest.approx([whole[0] / 2])
+    for operation in ("all_gather", "all_to_all"):  # the switch's sums are no half of anything
+        with pytest.raises(NotMeasured, match=f"{operation} in the domain of NVIDIA DGX H100 was"):
+            curves.times(operation, 2**30, 8, machines.get("dgx-h100"))
+
+
+def test_another_number_of_devices_against_what_was_measured_of_it() -> None:
+    """Bekman's bus bandwidths of two MI300X and 4 GiB, of some B200 and H200 and 8 GiB.
+
+    The four H200 add up on a ring, which their switch is expected to beat.
+    """
+    for machine, devices, gibibytes, bus, error in (
+        ("mi300x-8", 2, 4, 47.671e9, 0.1),
+        ("dgx-b200", 6, 8, 778.2e9, 0.05),
+        ("dgx-b200", 7, 8, 811.2e9, 0.05),
+        ("dgx-h200", 4, 8, 363.3e9, 0.15),
+    ):
+        size = gibibytes * 2**30
+        [found] = curves.times("all_reduce", size, devices, machines.get(machine))
+        measured = 2 * (devices - 1) / devices * size / bus
+        assert found == pytest.approx(measured, rel=error), machine
+
+
+# --- our own data ---
+
+
+def test_bus_bandwidths_are_those_of_sizes_and_times() -> None:
+    wrong = []
+    with curves.FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            devices, bus = int(row["devices"]), float(row["bus_bandwidth"])
+            passes = 2 if row["operation"] == "all_reduce" else 1
+            factor = passes * (devices - 1) / devices
+            found = factor * float(row["size_bytes"]) / float(row["time_seconds"])
+            if abs(found - bus) > 0.02 * bus + 6e6:  # printed to 0.01 GB/s
+                wrong.append((row["curve"], row["size_bytes"]))
+    assert not wrong
+
+
+def test_every_curve_names_its_source() -> None:
+    for curve in curves.load():
+        assert curve.source in bibliography(), curve.name
+        assert (curve.span == "domain") == (curve.devices <= machines.get(curve.machine).domain)
+
+
+def test_the_nearest_curve_predicts_one_left_out_best() -> None:
+    found = curves.left_out()
+    assert len(found) == 11
+
+    def error(name: str) -> float:
+        return float(median(getattr(each, name) for each in found))
+
+    assert error("nearest") < 0.15
+    assert error("nearest") < min(error(name) for name in ("line", "two_pieces", "three_pieces"))
+    assert error("line") > 0.25
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_a_fit_finds_the_latency_and_the_share_it_was_made_with(pieces: int) -> None:
+    """A share of 0.8, half of it reached at 10⁶ byte, which is a point of the grid."""
+    sizes = [2.0**power for power in range(16, 34)]
+    fit = curves._pieces([(size, 0.8 * size / (size + 1e6)) for size in sizes], pieces)
+    for size in (1e5, 1e6, 1e9):
+        assert fit(size) == pytest.approx(0.8 * size / (size + 1e6), rel=1e-6)

@@ -1,0 +1,209 @@
+"""Machines: what they answer, what a mistake in their file is told, and whether ours hold."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import calc
+from calc import InputError, hardware, machines, quantity
+from calc.core.citations import bibliography
+from calc.machines import Machine, NotMeasured
+
+GOOD = """
+[made-up]
+name = "Made Up 8"
+device = "h100"
+domain = 8
+fabric = "switch"
+kind = "datasheet"
+source = "williams2009roofline"
+checked = 2024-05-06
+bandwidth = { value = 100, unit = "GB/s", direction = "each way" }
+ports = { kind = "unpublished", direction = "each way", note = "Nobody was told (asked 2024)." }
+
+[made-up.reached.gemm]
+bf16 = { value = 500, unit = "TFLOP/s", source = "williams2009roofline", note = "4096³." }
+
+[sibling]
+name = "Made Up 16"
+device = "h200"
+domain = 16
+fabric = "torus"
+sides = [4, 4]
+rates_of = "made-up"
+kind = "datasheet"
+source = "williams2009roofline"
+checked = 2024-05-06
+bandwidth = { value = 100, unit = "GB/s", direction = "each way" }
+
+[sibling.reached.gemm]
+fp8 = { value = 900, unit = "TFLOP/s", source = "williams2009roofline" }
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], dict[str, Machine]]:
+    def load(text: str) -> dict[str, Machine]:
+        path = tmp_path / "made_up.toml"
+        path.write_text(text, encoding="utf-8")
+        return machines.load(path)
+
+    return load
+
+
+def test_a_good_machine(load: Callable[[str], dict[str, Machine]]) -> None:
+    machine = load(GOOD)["made-up"]
+    assert machine.bandwidth == quantity("100 GB/s")
+    assert machine.reached("gemm", "BF16") == quantity("500 TFLOP/s")
+    assert "Checked 2024-05-06" in calc.source(machine.bandwidth)
+    assert not machine.publishes("ports")
+    with pytest.raises(InputError, match=r"is unpublished: Nobody was told \(asked 2024\)\."):
+        machine.ports  # noqa: B018
+    with pytest.raises(InputError, match="Made Up 8 has no power of the whole machine in"):
+        machine.power  # noqa: B018
+
+
+def test_rates_of_another_machine_hold_where_there_are_no_own(
+    load: Callable[[str], dict[str, Machine]],
+) -> None:
+    sibling = load(GOOD)["sibling"]
+    assert sibling.reached("gemm", "bf16") == quantity("500 TFLOP/s")
+    assert sibling.reached("gemm", "fp8") == quantity("900 TFLOP/s")
+    assert not load(GOOD)["made-up"].has_reached("gemm", "fp8")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        ("domain = 8", "domian = 8", "made-up has an unknown field domian; known are name, dev"),
+        ("domain = 8", 'domain = "8"', "made-up must have a domain, int in TOML"),
+        ("domain = 8", "domain = 0", "made-up.domain must be a whole number from 1; got 0"),
+        ("domain = 8", "domain = 1", "made-up has a domain of 1 and the fabric 'switch'"),
+        ('device = "h100"', 'device = "h101"', "there is no device 'h101'"),
+        ('fabric = "switch"', 'fabric = "wire"', "made-up.fabric must be one of none, switch,"),
+        ("sides = [4, 4]", "sides = [4, 5]", "sibling.sides must multiply to its 16 devices; got"),
+        ("sides = [4, 4]\n", "", "its 16 devices; got none"),
+        ('"switch"', '"switch"\nsides = [8]', "sides are those of a torus; its fabric is switch"),
+        ('unit = "GB/s", dir', 'unit = "GB", dir', "made-up.bandwidth must be positive and meas"),
+        ('"GB/s", direction = "each way" }\nports', '"GB/s" }\nports', 'direction = "each way"'),
+        ("value = 100", "value = -100", "must be positive and measured in byte/s or its like"),
+        ("reached.gemm]\nbf16", "reached.gem]\nbf16", "reached has an unknown kind gem; known are"),
+        ("bf16 =", "bf61 =", "made-up.reached.gemm has an unknown name bf61; known are fp64,"),
+        ("500, unit", '500, kind = "datasheet", unit', "gemm.bf16 must be of the kind measured"),
+        ('rates_of = "made-up"', 'rates_of = "sibling"', "sibling.rates_of must name a machine"),
+        ('rates_of = "made-up"', 'rates_of = "other"', "of the file that has rates of its own;"),
+    ],
+)
+def test_a_mistake_is_named(
+    load: Callable[[str], dict[str, Machine]], right: str, wrong: str, sentence: str
+) -> None:
+    assert right in GOOD
+    with pytest.raises(InputError) as refusal:
+        load(GOOD.replace(right, wrong, 1))
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_what_was_not_measured_is_told() -> None:
+    with pytest.raises(NotMeasured, match="products in FP4 was not measured on NVIDIA DGX H100"):
+        machines.DGX_H100.reached("gemm", "fp4")
+    with pytest.raises(InputError, match="one of gemm, attention, memory, host_link, launch; got"):
+        machines.DGX_H100.reached("gem", "fp4")
+
+
+def test_a_device_stands_in_its_usual_machine() -> None:
+    for key in hardware.names():
+        machine = machines.of(hardware.get(key))
+        assert machine.device.key == key
+    usual = [machines.get(key).device.key for key in machines.names() if machines.get(key).usual]
+    assert len(usual) == len(set(usual)), "a device has one usual machine"
+    assert machines.get("tpu v5p").key == "tpu-v5p-pod"
+    assert machines.get("t4").domain == 1
+
+
+# --- our own data ---
+
+# Devices, and what each sends into the fabric one way in GB/s: links times what a link carries.
+FABRICS = {
+    "dgx-h100": (8, 18 * 25),
+    "dgx-h200": (8, 18 * 25),
+    "dgx-b200": (8, 18 * 50),
+    "hgx-b300": (8, 18 * 50),
+    "gb200-nvl72": (18 * 4, 18 * 50),
+    "gb300-nvl72": (18 * 4, 18 * 50),
+    "dgx-a100": (8, 12 * 25),
+    "dgx-a100-40gb": (8, 12 * 25),
+    "mi300x-8": (8, 7 * 64),
+    "mi325x-8": (8, 7 * 64),
+    "mi355x-8": (8, 7 * 76.5),
+    "tpu-v4-pod": (4096, 6 * 50),
+    "tpu-v5e-pod": (256, 4 * 50),
+    "tpu-v5p-pod": (8960, 6 * 100),
+    "tpu-v6e-pod": (256, 4 * 100),
+    "tpu-v7-cube": (64, 6 * 100),
+    "trn2": (16, 4 * 128),
+    "gaudi3-8": (8, 7 * 3 * 200 / 8),
+    "rtx-5090-2": (2, 16 * 32 / 8 * 128 / 130),
+    "rtx-5090-4": (4, 16 * 32 / 8 * 128 / 130),
+    "rtx-pro-6000-8": (8, 16 * 32 / 8 * 128 / 130),
+}
+# Gbit/s of a device's port; and the power of the whole, in kW.
+PORTS = {
+    **dict.fromkeys(("dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"), 400),
+    **dict.fromkeys(("hgx-b300", "gb300-nvl72"), 800),
+    **dict.fromkeys(("dgx-a100", "dgx-a100-40gb", "dgx-spark"), 200),
+    "tpu-v5p-pod": 50,
+    "trn2": 3200 / 16,
+    "gaudi3-8": 3 * 200,
+}
+POWER = {
+    "dgx-h100": 10.2,
+    "dgx-b200": 14.3,
+    "gb200-nvl72": 120,
+    "gb300-nvl72": 135,
+} | dict.fromkeys(("dgx-a100", "dgx-a100-40gb"), 6.5)
+
+
+def test_fabrics_ports_and_powers_are_what_their_parts_make() -> None:
+    found = {key: machines.get(key) for key in machines.names()}
+    assert {key for key, each in found.items() if each.domain > 1} == FABRICS.keys()
+    for key, (domain, bandwidth) in FABRICS.items():
+        assert found[key].domain == domain
+        assert found[key].bandwidth.m_as("GB/s") == pytest.approx(bandwidth, rel=1e-3)
+    assert {
+        key: each.ports.m_as("Gbit/s") for key, each in found.items() if each.publishes("ports")
+    } == pytest.approx(PORTS)
+    assert {
+        key: each.power.m_as("kW") for key, each in found.items() if each.publishes("power")
+    } == POWER
+
+
+def test_what_was_reached_is_below_what_is_published() -> None:
+    for key in machines.names():
+        machine = machines.get(key)
+        for dtype in machine.rates.get("gemm", {}):
+            assert 0.4 < machine.reached("gemm", dtype) / machine.device.peak(dtype) < 1, key
+        for name in machine.rates.get("memory", {}):
+            reached = machine.reached("memory", name) / machine.device.memory_bandwidth
+            assert 0.7 < reached < 1, (key, name)
+        for name in machine.rates.get("attention", {}):
+            assert machine.reached("attention", name) < machine.device.peak("bf16"), key
+        for name in machine.rates.get("host_link", {}):
+            assert machine.reached("host_link", name) < machine.host_link, key
+
+
+def test_our_records_hold() -> None:
+    for key in machines.names():
+        machine = machines.get(key)
+        assert machine.name in machine._repr_html_()
+        for record in machine.all_records():
+            assert record.provenance.source in bibliography(), record.provenance.title
+            assert record.provenance.checked > datetime.date(2024, 1, 1)
+            reached = "reached" in record.provenance.key
+            assert not reached or record.provenance.note, "says under which conditions"
+            if record.provenance.kind == "estimate":
+                assert record.provenance.note
