@@ -15,7 +15,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeAlias, cast
@@ -419,8 +418,8 @@ def _refuse_magnitude(value: Any) -> NoReturn:
 def why_no_numbers(value: Any, unit: str = "GB") -> str:
     """What is the matter with numbers that are refused, as the end of a sentence."""
     lists = [each for each in (value, *_held(value)) if isinstance(each, list | tuple)]
-    parts = [part for each in lists for part in each] or [value]
-    if any(isinstance(each, int | Fraction) and abs(each) > FLOAT_MAX for each in parts):
+    parts: list[Any] = [part for each in lists for part in each] or [value]
+    if any(isinstance(each, int) and abs(each) > FLOAT_MAX for each in parts):
         return ", which is too large for floating point"
     if any(isinstance(each, str | PlainQuantity) for each in parts if lists):
         return f': numbers and one unit for all are needed, as in calc.quantity([1, 2], "{unit}")'
