@@ -335,6 +335,18 @@ def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> 
         )
 
 
+def test_the_device_that_the_readme_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shown = re.search("```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert shown is not None
+    path = tmp_path / "mine.toml"
+    path.write_text(shown[1], encoding="utf-8")
+    assert "150 FLOP/byte" in printed(capsys, f"roofline {path} --flops 1 --bytes 1 --dtype bf16")
+    counts = "--prompt 100 --generated 10"
+    assert "My accelerator" in printed(capsys, f"plan llama-3-8b {path} {counts}")
+
+
 def test_validate_takes_a_device_of_ones_own(
     capsys: pytest.CaptureFixture[str], own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

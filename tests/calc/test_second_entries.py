@@ -30,7 +30,7 @@ def test_training_runs(key: str) -> None:
     }
     entered = ENTRIES["runs"].get(key, {})
     assert published.keys() == entered.keys(), (
-        f'type its numbers under [runs."{key}"] in tests/second_entries.toml, from their source'
+        f"type its numbers from their source under [runs.{key}] in tests/second_entries.toml"
     )
     for field, value in published.items():
         assert (value / quantity(entered[field])).m_as("") == pytest.approx(1), field
