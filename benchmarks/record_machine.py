@@ -37,7 +37,8 @@ def main() -> None:
     makers = [make for pair in measure.pairs(size) for make in (pair.fast, pair.slow)]
     levers = [pair.lever for pair in measure.pairs(size) for _ in range(2)]
     pairs = measure.validate(makers, device, told)
-    noisy = [each.name for each in (*kernels, *pairs) if each.measured is None]
+    noisy = [*found.too_noisy]
+    noisy += [each.name for each in (*kernels, *pairs) if each.measured is None]
     if noisy:
         raise SystemExit(f"too noisy to record: {', '.join(noisy)}; nothing is written")
     measure.save(found, FOLDER / "cpu.toml", COMMAND)

@@ -204,8 +204,8 @@ def hierarchical_all_reduce(
     devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
     nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
     inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
-    inner_latency: Annotated[QuantityLike, "s", "L₁", NON_NEGATIVE],
     outer_bandwidth: Annotated[QuantityLike, "byte/s", "BW₂"],
+    inner_latency: Annotated[QuantityLike, "s", "L₁", NON_NEGATIVE] = "0 s",
     outer_latency: Annotated[QuantityLike, "s", "L₂", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce by rings in each node and rings between nodes, one after the other.
@@ -218,7 +218,7 @@ def hierarchical_all_reduce(
 
     Source: mikami2018massively
 
-    >>> print(hierarchical_all_reduce("14 GB", 8, 4, "450 GB/s", "500 ns", "50 GB/s", "5 us"))
+    >>> print(hierarchical_all_reduce("14 GB", 8, 4, "450 GB/s", "50 GB/s", "500 ns", "5 us"))
     107.0 ms
     """
     inner = (

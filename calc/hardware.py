@@ -131,6 +131,11 @@ class Accelerator:
 
     def instead(self, unit: str) -> str:
         """What a law is told to ask for that is given the device in place of one of its numbers."""
+        number = self.number_in(unit)
+        return self.name + (f": give its .{number}" if number else "")
+
+    def number_in(self, unit: str) -> str:
+        """How Python asks for the number that is measured in this unit; nothing where none is."""
         dtype = "bf16" if "bf16" in self.peaks["peak"] else next(iter(self.peaks["peak"]), "fp32")
         numbers = {
             "FLOP/s": f'peak("{dtype}")',
@@ -139,7 +144,7 @@ class Accelerator:
             "byte": "memory_capacity",
             "W": "tdp",
         }
-        return self.name + (f": give its .{numbers[unit]}" if unit in numbers else "")
+        return numbers.get(unit, "")
 
     def all_records(self) -> list[Record]:
         """Every record of the device, in the order of its data file."""
@@ -356,14 +361,17 @@ def _from_file(name: str) -> Accelerator:
     file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
     if not Path(file).exists():
         raise InputError(f"{file}: there is no such file; `calc measure` writes one")
-    devices = load(file)
-    if key is None and len(devices) == 1:
-        return next(iter(devices.values()))
-    if key not in devices:
-        holds = f"it holds {', '.join(devices)}" if devices else "it holds none"
+    tables = _read_tables(file)
+    if not tables:
+        raise InputError(f"{file}: it holds no device; one begins with its key, as in [my-device]")
+    if key is None and len(tables) == 1:
+        [key] = tables
+    if key not in tables:
         needed = f"no device {key!r}" if key else "not one device alone"
-        raise InputError(f"{file}: {needed}; {holds}: ask for one as in {file}:KEY")
-    return devices[key]
+        raise InputError(
+            f"{file}: {needed}; it holds {', '.join(tables)}: ask for one as in {file}:KEY"
+        )
+    return _accelerator(key, tables[key], file)
 
 
 def key_of(name: str) -> str | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
-from calc.core.arguments import listed
+from calc.core.arguments import as_list
 from calc.core.elementwise import divide_or_infinity, largest, maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import (
@@ -271,7 +271,7 @@ def combined_speedup(
     >>> print(combined_speedup([(0.6, 3), (0.2, 2), (0.1, 2), (0.05, 1.5)]))
     2.308
     """
-    pairs = [listed("combined_speedup(): a lever", each) for each in listed("levers", levers)]
+    pairs = [as_list("combined_speedup(): a lever", each) for each in as_list("levers", levers)]
     if wrong := [pair for pair in pairs if len(pair) != 2]:
         raise InputError(
             "combined_speedup(): a lever is a pair, its fraction of the time and its speedup;"

@@ -9,10 +9,11 @@ import numpy
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from calc import formats
 from calc.derivations.simulating import PrecisionCost
 from figures import style
 
-NAMES = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8"}
+NAMES = {key: formats.get(key).name for key in style.PRECISIONS}
 # What makes answers change: in FP32 another seed, and else the precision.
 CHANGES = {key: f"to {name}" for key, name in NAMES.items()} | {"fp32": "next seed"}
 

@@ -22,7 +22,7 @@ from pint import DimensionalityError
 
 from calc.commands.options import option_of
 from calc.commands.output import checked_csv_file, write
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated, did_you_mean
 
 INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
 
@@ -59,6 +59,13 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
         self.add_options()
         return super().parse_known_args(*arguments, **named)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Of a wrong word the nearest right ones too."""
+        if action.choices is not None and value not in action.choices:
+            names = [str(each) for each in action.choices]
+            advice = f"{did_you_mean(str(value), names)}choose from {', '.join(names)}"
+            raise argparse.ArgumentError(action, f"invalid choice: {abbreviated(value)}; {advice}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from calc import hardware, models
+from calc import formats, hardware, models
 from calc.commands import command_parser
 from calc.commands.lookup import KINDS, things
 from calc.commands.output import Answer, answers
@@ -28,6 +28,7 @@ def _completion(options: argparse.Namespace) -> Answer:
     except ImportError:
         raise MissingExtraError("calc completion", "shtab", "completion") from None
     names = {"device": hardware.names(), "model": models.names()}
+    names |= {"weights": formats.names(), "kv": formats.names(), "dtype": tuple(hardware.DTYPES)}
     names["name"] = tuple(name for kind in KINDS for name, _ in things(kind))
     parser, commands = command_parser()
     for command in commands:

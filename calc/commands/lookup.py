@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import constants, formats, hardware, machines, models, runs
+from calc import constants, formats, hardware, machines, models, runs, training
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
+from calc.core.names import spellings, squeezed
 from calc.core.records import source
 from calc.core.units import Quantity
 
@@ -30,6 +32,11 @@ DATA: dict[str, Any] = {
     "models": models,
     "runs": runs,
     "formats": formats,
+    "recipes": SimpleNamespace(
+        names=lambda: tuple(training.RECIPES),
+        get=training.recipe,
+        key_of=lambda name: spellings(dict.fromkeys(training.RECIPES, ())).get(squeezed(name)),
+    ),
 }
 KINDS = (*DATA, "laws", "functions")
 TITLES = (
@@ -73,6 +80,8 @@ def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
         return told | {"title": thing.provenance.title, "quantity": thing}
     if inspect.isfunction(thing):
         return told | {"title": (inspect.getdoc(thing) or "").split("\n")[0]}
+    if isinstance(thing, training.Recipe):
+        return told | {"title": f"{thing.bytes_per_parameter}: {thing.breakdown}"}
     return told | {"title": f"{'training of ' if kind == 'runs' else ''}{thing.name}"}
 
 
@@ -111,7 +120,7 @@ def _search(options: argparse.Namespace) -> Answer:
     asked = " ".join(options.words)
     rows = search(asked)
     if not rows:
-        raise InputError(f"nothing is known of {asked!r}; `calc list` prints all names")
+        raise InputError(f"nothing is known of {abbreviated(asked)}; `calc list` prints all names")
 
     def lines() -> list[str]:
         shown = columns([(row["name"], row["kind"], _line(row)) for row in rows[:MOST_FOUND]])
@@ -173,7 +182,9 @@ def _show(options: argparse.Namespace) -> Answer:
     found = found or _function(name)
     if found is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
-        raise InputError(f"there is no {kinds} or function {options.name!r}; {_advice(name)}")
+        raise InputError(
+            f"there is no {kinds} or function {abbreviated(options.name)}; {_advice(name)}"
+        )
     run = _found("runs", name) if found.facts["kind"] == "model" else None
     if run is None:
         return found
@@ -214,7 +225,7 @@ def _shown(kind: str, thing: Any) -> Answer:
     lines = [f"{about['title']}{year}", *table(facts, TITLES), ""]
     lines += [f"Source: {_cited(each)}" for each in sorted(named)]
     lines += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
-    about |= {"year": thing.year} if year else {"source": thing.source}
+    about |= {each: getattr(thing, each) for each in ("year", "source") if hasattr(thing, each)}
     return Answer(about | facts, lambda: lines)
 
 

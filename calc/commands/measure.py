@@ -46,6 +46,7 @@ def _measure(options: argparse.Namespace) -> Answer:
         "latencies": survey.latencies,
         "working_sets": survey.working_sets,
         "ridge_point": {each: device.ridge_point(each) for each in device.dtypes},
+        "too_noisy": survey.too_noisy,
     }
     written = f"written to {target}{', over what it held' if replaced else ''}"
     work = '--flops "1 GFLOP" --bytes "1 GB"'
@@ -87,6 +88,7 @@ def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: st
         *roofline_lines(device, best),
         "",
         *columns(ridges),
+        *(f"left out, since another program was in the way: {each}" for each in survey.too_noisy),
     ]
 
 

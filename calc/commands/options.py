@@ -76,7 +76,7 @@ def chosen(options: argparse.Namespace, called: Callable[..., Any]) -> dict[str,
     return {name: value for name, value in vars(options).items() if name in parameters}
 
 
-def listed(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     """What stands between commas."""
     return [each.strip() for each in text.split(",")]
 

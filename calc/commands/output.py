@@ -56,6 +56,8 @@ def answers(
 def checked_csv_file(options: argparse.Namespace) -> None:
     """Refuse a file that cannot be written before there is anything to write."""
     file = getattr(options, "csv", None)
+    if file == PRINTED and options.json:
+        raise InputError("--csv and --json cannot both be printed: give --csv a file, or leave one")
     if file in (None, PRINTED):
         return
     if writable(file).suffix != ".csv":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calc import hardware, models
-from calc.commands.options import add_options, chosen, listed, numbers
+from calc.commands.options import add_options, chosen, numbers, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import Plan, plan, report
@@ -40,7 +40,7 @@ def _plan(options: argparse.Namespace) -> Answer:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"
         )
-    devices = [hardware.get(each) for each in listed(options.device)]
+    devices = [hardware.get(each) for each in split_at_commas(options.device)]
     plans: list[Plan] = []
     left_out: dict[str, str] = {}
     for device in devices:

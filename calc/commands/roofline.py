@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+from pint import DimensionalityError
+
 from calc import hardware, roofline
 from calc.commands.options import option_of
 from calc.commands.output import Answer, answers, table
@@ -57,15 +59,18 @@ def _roofline(options: argparse.Namespace) -> Answer:
             "attainable": roofline.attainable(peak, bandwidth, intensity).to(peak.units),
             "utilization": roofline.utilization(peak, bandwidth, intensity).to("%"),
         }
+    elif operations.magnitude:  # the limit of an intensity that grows
+        facts |= {"bound": "compute", "attainable": peak, "utilization": quantity(100, "%")}
 
     def lines() -> list[str]:
         told = {
             "device": f"{device.name}, {dtype.upper()}: {peak}, {bandwidth}",
             "arithmetic_intensity": facts["arithmetic_intensity"]
-            or "none, since no bytes are moved",
+            if traffic.magnitude
+            else "none, since no bytes are moved",
             "ridge_point": ridge,
         }
-        if traffic.magnitude:
+        if facts["bound"]:
             share = f"({facts['utilization']} of the dense peak)"
             told |= {"bound by": facts["bound"], "attainable": f"{facts['attainable']} {share}"}
         return table(told | {"time": facts["time"]})
@@ -94,7 +99,12 @@ def _eval(options: argparse.Namespace) -> Answer:
     if options.to is not None:
         if not options.to.strip():
             raise InputError("--to needs a unit, as in --to GB; 1 is that of a pure number")
-        converted = result.to(options.to)
+        try:
+            converted = result.to(options.to)
+        except DimensionalityError:
+            raise InputError(
+                f"--to needs a unit of the same dimension as {result}; got {options.to!r}"
+            ) from None
         if not math.isfinite(converted.magnitude):
             raise InputError(f"{result} is too large for a floating-point number of {options.to}")
         result = converted

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calc import simulation
-from calc.commands.options import add_options, chosen, listed, numbers
+from calc.commands.options import add_options, chosen, numbers, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
@@ -147,7 +147,7 @@ def _sweep(options: argparse.Namespace) -> Answer:
         )
     asked = chosen(options, simulation.run_sweep)
     for name in ("precisions", "budgets", "kinds"):
-        asked[name] = listed(asked[name])
+        asked[name] = split_at_commas(asked[name])
     asked["pruning_levels"] = numbers("pruning_levels", asked["pruning_levels"], "0,0.5,0.9")
     asked["active_budget"] = asked["active_budget"] or asked["budgets"][0]
     asked["seeds"] = range(whole_number("--seeds", options.seeds))

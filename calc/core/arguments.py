@@ -45,7 +45,7 @@ def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     return given
 
 
-def listed(name: str, given: Any) -> list[Any]:
+def as_list(name: str, given: Any) -> list[Any]:
     """What a list holds; a single value, in which text would be letters, is none."""
     try:
         held = None if isinstance(given, str | Quantity) else list(given)

@@ -46,8 +46,11 @@ def choose(words: Sequence[str], place: Any) -> Any:
 
 def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
     """The quotient, and infinity where the denominator is zero: the limit of laws that have one."""
-    if _is_array(denominator):
-        return numerator / (denominator + 0.0)  # of a negative zero makes zero
+    if _is_array(numerator) or _is_array(denominator):
+        import numpy
+
+        zero = numpy.equal(denominator, 0)  # of either sign, and above it too
+        return numpy.where(zero, math.inf, numerator / (denominator + 1.0 * zero))
     return numerator / denominator if denominator else math.inf
 
 

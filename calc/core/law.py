@@ -45,7 +45,14 @@ from pint.util import UnitsContainer
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.spelling import COUNTED
-from calc.core.units import Quantity, as_float_or_array, from_parts, quantity, registry
+from calc.core.units import (
+    Quantity,
+    as_float_or_array,
+    from_parts,
+    quantity,
+    registry,
+    why_no_numbers,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,7 +135,18 @@ class Argument:
         try:
             return self.allowed.read(given)
         except InputError as error:
+            self._refuse_device(given)
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
+
+    def _refuse_device(self, given: Any) -> None:
+        """The key of a device is no quantity; of the sentence, only it needs the devices."""
+        from calc import hardware
+
+        if isinstance(given, str) and (key := hardware.key_of(given)):
+            device = hardware.get(key)
+            number = device.number_in(self.unit)
+            wanted = f': write hardware.get("{key}").{number}' if number else ""
+            self._refuse(device, f"got {abbreviated(given)}, the name of a device{wanted}")
 
     def _suffix_hint(self, given: Any) -> str:
         """What to write for "70B", which is 70 byte, where something is counted."""
@@ -144,7 +162,8 @@ class Argument:
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
         except InputError:
             offers = hasattr(given, "instead")  # as a device does
-            self._refuse(given, f"got {given.instead(self.unit) if offers else abbreviated(given)}")
+            got = given.instead(self.unit) if offers else abbreviated(given)
+            self._refuse(given, f"got {got}{why_no_numbers(given, self.unit or '%')}")
         if not self.is_count:
             self._refuse(given, f"got {abbreviated(given)} without a unit")
         return numbers
@@ -165,7 +184,9 @@ class Argument:
             needs = f"a number of {self.unit} (with or without the unit)"
         example = (
             ""
-            if self.is_count or isinstance(given, Quantity) or hasattr(given, "instead")
+            if self.is_count
+            or isinstance(given, Quantity | list | tuple)
+            or hasattr(given, "instead")
             else f', as in calc.quantity(1, "{self.unit}")'
         )
         raise InputError(f"{self.law_name}(): {self.name} needs {needs}{example}; {got}")

@@ -56,6 +56,9 @@ AMBIGUOUS = [
     (r"(?i:billions?|bn)", "write B directly on the number, before something counted: 7B param"),
     (r"(?i:trillions?)", "write T directly on the number, before something counted: 1T token"),
     (r"k", "write K directly on the number, before something counted, as in 8K token"),
+    (r"to|in", 'convert as in `calc eval "8 bit" --to byte`, in Python as in .to("byte")'),
+    (r"abs|sqrt|log|exp|min|max|round|sum", "no functions are read, only + - * / ** and ()"),
+    (r"(?i:true|false|none|null)", "only numbers and units are read"),
 ]
 
 TOKEN = re.compile(
@@ -200,6 +203,8 @@ class _Parser:
     def _refuse_leftover(self) -> NoReturn:
         before, token = self.tokens[self.position - 1], self.next
         if before.kind == "name" and token.kind == "name":
+            if token.text not in self.units.unit_names:
+                self._refuse_name(token.text)
             self._refuse_two_units(before.text, token.text)
         if before.kind == "number" and token.kind == "number":
             self.refuse(
@@ -380,7 +385,9 @@ class _Parser:
         for pattern, hint in AMBIGUOUS:
             if match := re.fullmatch(pattern, name):
                 self.refuse(f"{name} is not a unit here: {match.expand(hint)}")
-        close = difflib.get_close_matches(name, self.units.unit_names, n=3, cutoff=0.6)
+        known_names = self.units.unit_names
+        close = [each for each in known_names if each.lower() == name.lower()]  # KiB of kiB
+        close = close or difflib.get_close_matches(name, known_names, n=3, cutoff=0.6)
         units = dict.fromkeys(unit for prefix, unit in self.units.unit_names.values() if not prefix)
         known = f"known are {', '.join(units)}"
         advice = f"did you mean {' or '.join(close)}?" if close else known

@@ -12,6 +12,7 @@ import html
 import math
 import numbers
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calc.core.provenance import Provenance
+
+
+FLOAT_MAX = sys.float_info.max
 
 
 class _NotebookText:
@@ -371,9 +375,7 @@ def as_float_or_array(value: Any) -> Any:
     if isinstance(value, numbers.Real | Decimal) and value is not True and value is not False:
         try:
             return float(value)
-        except OverflowError:
-            raise InputError("a number is too large for floating point") from None
-        except ValueError:  # a signalling NaN
+        except (OverflowError, ValueError):  # too large, or a signalling NaN
             _refuse_magnitude(value)
     if isinstance(value, list | tuple | range) or hasattr(value, "__array__"):
         return _checked_array(value)
@@ -408,8 +410,26 @@ def _without_quantities(value: Any) -> Any:
 
 def _refuse_magnitude(value: Any) -> NoReturn:
     raise InputError(
-        f"a number, or a list or array of numbers, is needed; got {abbreviated(value)}"
+        "a number, or a list or array of numbers, is needed; got"
+        f" {abbreviated(value)}{why_no_numbers(value)}"
     )
+
+
+def why_no_numbers(value: Any, unit: str = "GB") -> str:
+    """What is the matter with numbers that are refused, as the end of a sentence."""
+    lists = [each for each in (value, *_held(value)) if isinstance(each, list | tuple)]
+    parts: list[Any] = [part for each in lists for part in each] or [value]
+    if any(isinstance(each, int) and abs(each) > FLOAT_MAX for each in parts):
+        return ", which is too large for floating point"
+    if any(isinstance(each, str | PlainQuantity) for each in parts if lists):
+        return f': numbers and one unit for all are needed, as in calc.quantity([1, 2], "{unit}")'
+    if len({len(_held(each)) for each in _held(value)}) > 1:
+        return ", whose rows are not of one length"
+    return ""
+
+
+def _held(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def quantity(value: QuantityLike | PlainQuantity[Any], unit: str | None = None) -> Quantity:

@@ -199,8 +199,8 @@ class TwoNetworks:
         per_node,
         nodes,
         GradientExchange.link,
-        GradientExchange.latency,
         RingByLength.link,
+        GradientExchange.latency,
         RingByLength.latency,
     )
     gain = (flat / time).to("")
@@ -352,8 +352,8 @@ class FasterStep:
         TwoNetworks.per_node,
         TwoNetworks.nodes,
         GradientExchange.link,
-        GradientExchange.latency,
         2 * RingByLength.link,
+        GradientExchange.latency,
         RingByLength.latency,
     )
     efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%")

@@ -31,8 +31,8 @@ class DoubledDevices:
         per_node,
         (before / per_node, after / per_node),
         h100.link_bandwidth,
-        link_latency,
         network,
+        link_latency,
         network_latency,
     ).to("ms")
     arithmetic_before, arithmetic_after = arithmetic

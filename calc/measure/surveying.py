@@ -33,6 +33,8 @@ class Survey:
     peaks: dict[str, Measured]
     latencies: dict[str, Measured] = field(default_factory=dict)
     working_sets: dict[int, Measured] = field(default_factory=dict)
+    too_noisy: tuple[str, ...] = ()
+    """What another program was in the way of, and is left out."""
 
     @property
     def memory_bandwidth(self) -> Measured:
@@ -65,8 +67,8 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
     With torch installed, BF16 is measured beside the formats of NumPy. Progress is told as steps
     that are done, and their number. Nothing is written.
 
-    Raises InputError where there are fewer cores or less memory than that needs, and NoisyError
-    where another program is in the way.
+    Raises InputError where there are fewer cores or less memory than that needs. What another
+    program is in the way of is left out and named; NoisyError where no bandwidth or peak is left.
 
         from calc.measure import survey
         print(survey().memory_bandwidth)  # after a minute; what it finds is this machine's own
@@ -77,7 +79,8 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
             f"threads must be from 1 to {machine.cores}, the cores that this process may use;"
             f" got {threads}"
         )
-    done = _done(_steps(machine, threads), on_progress)
+    steps = _steps(machine, threads)
+    done = _done(steps, on_progress)
     return Survey(
         machine=machine.as_table(),
         name=f"{machine.processor}, {threads} core{'s' if threads > 1 else ''}",
@@ -89,6 +92,7 @@ def survey(threads: int = 1, on_progress: Progress | None = None) -> Survey:
         peaks=_of("peak", done),
         latencies=_of("latency", done),
         working_sets=_of("working set", done),
+        too_noisy=_left_out(steps, done),
     )
 
 
@@ -161,12 +165,16 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
         bandwidths=_of("bandwidth", done),
         peaks=_of("peak", done),
         latencies=_of("latency", done),
+        too_noisy=_left_out(steps, done),
     )
 
 
 def _done(steps: Steps, on_progress: Progress | None) -> dict[tuple[str, Any], Measured]:
-    """Every step in turn; what was too noisy once more after all others, when quiet may be back."""
-    done, noisy = {}, []
+    """Every step in turn; what was too noisy once more after all others, when quiet may be back.
+
+    What is too noisy then too is left out, unless there is no device without it.
+    """
+    done, noisy, lost = {}, [], {}
     for number, (key, step) in enumerate(steps.items()):
         if on_progress:
             on_progress(number, len(steps))
@@ -174,8 +182,20 @@ def _done(steps: Steps, on_progress: Progress | None) -> dict[tuple[str, Any], M
             done[key] = step()
         except NoisyError:
             noisy.append(key)
-    done |= {key: steps[key]() for key in noisy}
-    return {key: done[key] for key in steps}
+    for key in noisy:
+        try:
+            done[key] = steps[key]()
+        except NoisyError as error:
+            lost[key] = error
+    no_peak = not _of("peak", done)
+    for (kind, name), why in lost.items():
+        if name == "copy" or (kind == "peak" and no_peak):
+            raise why
+    return {key: done[key] for key in steps if key in done}
+
+
+def _left_out(steps: Steps, done: dict[tuple[str, Any], Measured]) -> tuple[str, ...]:
+    return tuple(f"{kind} {name}" for kind, name in steps if (kind, name) not in done)
 
 
 def _of(kind: str, done: dict[tuple[str, Any], Measured]) -> dict[Any, Measured]:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
-from calc.core.arguments import listed, one_of
-from calc.core.errors import InputError, abbreviated
+from calc.core.arguments import as_list, one_of
+from calc.core.elementwise import largest
+from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
+LARGEST = {"": 1e9, "param": 1e15}  # counts beyond any model: only slips of the keyboard lead there
+NEEDED = {  # what a model of one part has too
+    "experts": ("active_experts", "expert_width"),
+    "active_experts": ("experts",),
+    "expert_width": ("experts",),
+    "shared_experts": ("experts",),
+    "dense_layers": ("experts",),
+    "kv_latent": ("query_latent", "rotary_width"),
+    "query_latent": ("kv_latent",),
+    "window": ("windowed_layers",),
+    "windowed_layers": ("window",),
+}
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
 OUTPUTS = ("own", "tied", "pooler", "classes")
 
@@ -92,8 +104,9 @@ class Transformer:
                 object.__setattr__(self, field.name, count)
         one_of(f"{self.name}: norm", self.norm, NORMS)
         one_of(f"{self.name}: output", self.output, OUTPUTS)
-        for bias in listed(f"{self.name}: biases", self.biases):
+        for bias in as_list(f"{self.name}: biases", self.biases):
             one_of(f"{self.name}: biases", bias, BIASES)
+        self._check_whole()
         heads, kv_heads = self._count("heads"), self._count("kv_heads")
         if heads % kv_heads:
             raise InputError(
@@ -105,13 +118,27 @@ class Transformer:
                 f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
                 f" of {self._count('experts')}"
             )
-        if (self.window is None) != (self.windowed_layers is None):
-            raise InputError(f"{self.name}: a window and windowed_layers are needed, or neither")
         if self._count("windowed_layers") > self._count("layers"):
             raise InputError(
                 f"{self.name}: a window cannot be in {self._count('windowed_layers')} layers"
                 f" of {self._count('layers')}"
             )
+
+    def _check_whole(self) -> None:
+        """Refuse a model that lacks a part, which would count too few parameters."""
+        needed = {each: name for name in NEEDED if self._has(name) for each in NEEDED[name]}
+        if not self._has("patch_inputs"):
+            needed["vocabulary"] = "a model without patch_inputs"
+        if self.output == "classes":
+            needed["classes"] = 'output="classes"'
+        if self._count("layers") > self._expert_layers:
+            needed["feed_forward_width"] = "a model with layers that have no experts"
+        for part, whole in needed.items():
+            if not self._has(part):
+                raise InputError(f"{self.name}: {part} is missing; {whole} cannot be without it")
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
 
     def with_context(self, context: QuantityLike) -> Self:
         """The same model, made to read longer than published, or shorter.
@@ -339,10 +366,12 @@ def from_shape(
         "head_width": head_width,
         "context": context,
     }
-    try:
-        return Transformer(name=name, **numbers, **others)
-    except TypeError as error:
-        raise InputError(f"{name}: {error}") from None
+    known = [each.name for each in fields(Transformer) if each.name not in numbers]
+    for each in others:
+        if each not in known:
+            near = did_you_mean(each, known)
+            raise InputError(f"{name}: there is no {each}; {near}there are {', '.join(known)}")
+    return Transformer(name=name, **numbers, **others)
 
 
 def _count(model: str, name: str, given: Any, unit: str = "", least: int = 1) -> Quantity:
@@ -355,12 +384,13 @@ def _count(model: str, name: str, given: Any, unit: str = "", least: int = 1) ->
     if (
         not count.is_compatible_with(unit)
         or count.ndim
-        or not least <= count.m_as(unit) < math.inf
+        or not least <= count.m_as(unit) <= LARGEST[unit]
         or count.m_as(unit) % 1
         or isinstance(given, bool)
     ):
+        most = f" to {quantity(LARGEST[unit])}" if largest(count) > LARGEST[unit] else ""
         raise InputError(
-            f"{model}: {name} must be a whole number from {least}; got {abbreviated(given)}"
+            f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(given)}"
         )
     return count
 

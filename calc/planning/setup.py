@@ -50,6 +50,11 @@ class Setup:
         context: QuantityLike | None,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
+        if isinstance(device, str) and "," in device:
+            raise InputError(
+                f"plan() takes one device; got {abbreviated(device)}: plan for each of them, as in"
+                " [plan(model, each, prompt=10, generated=10) for each in devices]"
+            )
         model = models.transformer(model)
         model = model if context is None else model.with_context(context)
         device = hardware.get(device) if isinstance(device, str | Path) else device
@@ -143,7 +148,8 @@ def _whole_number(name: str, given: QuantityLike) -> Quantity:
         or not 1 <= smallest(count) <= largest(count) < LARGEST_COUNT
         or largest(count % 1)
     ):
-        raise InputError(f"{name} must be a whole number from 1; got {abbreviated(given)}")
+        most = f" to {quantity(LARGEST_COUNT)}" if largest(count) >= LARGEST_COUNT else ""
+        raise InputError(f"{name} must be a whole number from 1{most}; got {abbreviated(given)}")
     return count
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from calc.core.arguments import listed, memory as checked_memory, whole_bytes
+from calc.core.arguments import as_list, memory as checked_memory, whole_bytes
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
 
@@ -30,7 +30,7 @@ def budget_keys(budgets: Iterable[QuantityLike]) -> dict[str, int]:
     """The key of each budget and its bytes; a budget that is given twice is refused."""
     keys: dict[str, int] = {}
     first: dict[int, Any] = {}
-    for given in listed("budgets", budgets):
+    for given in as_list("budgets", budgets):
         limit = checked_budget(given)
         if limit in first:
             raise InputError(

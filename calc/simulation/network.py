@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from calc.core.arguments import listed, number, whole_number
+from calc.core.arguments import as_list, number, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.precision import Arithmetic, arithmetic
@@ -61,7 +61,7 @@ class NeuralNetwork:
     ) -> None:
         self.layer_sizes = tuple(
             whole_number("NeuralNetwork(): a layer size", each)
-            for each in listed("NeuralNetwork(): layer_sizes", layer_sizes)
+            for each in as_list("NeuralNetwork(): layer_sizes", layer_sizes)
         )
         if len(self.layer_sizes) < 2:
             raise InputError(
@@ -165,7 +165,7 @@ class NeuralNetwork:
     def with_weights(self, weights: Sequence[Any]) -> NeuralNetwork:
         """A copy with other weights of the same shapes, as after pruning; biases are kept."""
         changed = copy.deepcopy(self)
-        given = listed("weights", weights)
+        given = as_list("weights", weights)
         changed.weights = [numpy.array(each, dtype=numpy.float32) for each in given]
         if [each.shape for each in changed.weights] != [each.shape for each in self.weights]:
             raise InputError("with_weights() needs a matrix for each layer, of the same shapes")
@@ -222,7 +222,7 @@ def _softmax(sums: Any) -> Any:
 
 
 def _checked_activations(activations: Sequence[str], layers: int) -> tuple[str, ...]:
-    words = tuple(listed("NeuralNetwork(): activations", activations))
+    words = tuple(as_list("NeuralNetwork(): activations", activations))
     known = all(isinstance(each, str) and each in ACTIVATIONS for each in words[:-1])
     if len(words) != layers or words[-1] != "softmax" or not known:
         raise InputError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
-from calc.core.arguments import in_bytes, listed, one_of, whole_bytes, whole_number
+from calc.core.arguments import as_list, in_bytes, one_of, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity
 from calc.simulation.precision import arithmetic
@@ -51,7 +51,7 @@ class LayerSizes:
 
     def __post_init__(self) -> None:
         for name, at_least in (("layer_widths", 1), ("parameter_counts", 0)):
-            given = listed(name, getattr(self, name))
+            given = as_list(name, getattr(self, name))
             counts = tuple(whole_number(name, each, at_least) for each in given)
             object.__setattr__(self, name, counts)
         if not self.parameter_counts or len(self.layer_widths) != len(self.parameter_counts) + 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 from calc import sparsity
 from calc.core import elementwise
-from calc.core.arguments import in_bytes, listed, one_of, whole_number
+from calc.core.arguments import as_list, in_bytes, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION
 from calc.core.units import Quantity, as_float_or_array, quantity
@@ -63,7 +63,7 @@ def stored(nonzeros: Any, rows: int, columns: int, precision: str, format: str) 
 
 
 def _checked_shape(shape: Sequence[int]) -> tuple[int, int]:
-    sides = listed("storage_bytes(): shape", shape)
+    sides = as_list("storage_bytes(): shape", shape)
     if len(sides) != 2:
         raise InputError(
             f"storage_bytes(): shape must be rows and columns; got {abbreviated(shape)}"

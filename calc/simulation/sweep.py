@@ -11,7 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from calc.core.arguments import listed, number, one_of, whole_number
+from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
@@ -392,7 +392,7 @@ def _variants(
 
 
 def _several(name: str, given: Any, checked: Callable[[Any], Any]) -> list[Any]:
-    values = [checked(each) for each in listed(name, given)]
+    values = [checked(each) for each in as_list(name, given)]
     if not values or len(set(values)) < len(values):
         raise InputError(f"{name} must be at least one, each given once; got {abbreviated(given)}")
     return values

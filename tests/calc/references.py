@@ -221,7 +221,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         n * latency * bandwidth * sorted([n - 1 - _levels(n), 0])[1]
     ),
     "collectives.hierarchical_all_reduce": (
-        lambda size, each, nodes, bandwidth, latency, outer_bandwidth, outer_latency: (
+        lambda size, each, nodes, bandwidth, outer_bandwidth, latency, outer_latency: (
             2 * (each - 1) * latency
             + 2 * (nodes - 1) * outer_latency
             + 2 * (size - size / each) / bandwidth

@@ -176,6 +176,7 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
             "--generated must be a whole",
         ),
         (("llama-3-8b", "h100", "--prompt", "9e3", "--generated", "9"), "at most 8192 tokens"),
+        (("llama-3-8b", "h100", *SERVER[2:], "--batch", "1e23"), "from 1 to 1e15; got 1e+23"),
         (("llama-3-8b", "h100", *SERVER, "--devices", "3"), "3 devices cannot share the heads"),
         (
             ("llama-3-8b", "h100", *SERVER, "--devices", "x"),
@@ -212,16 +213,25 @@ def test_roofline_of_integers_counts_operations(capsys: pytest.CaptureFixture[st
 
 def test_roofline_without_traffic(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "roofline", "h100", "--flops", "989 GFLOP", "--bytes", "0")
-    rows = dict(line.split("  ", 1) for line in printed.splitlines())
-    assert rows.keys() == {
-        "device",
-        "arithmetic intensity",
-        "ridge point",
-        "time, perfect overlap",
-        "time, no overlap",
+    told = dict(re.split("  +", line, maxsplit=1) for line in printed.splitlines())
+    del told["device"], told["ridge point"]
+    assert told == {
+        "arithmetic intensity": "none, since no bytes are moved",
+        "bound by": "compute",
+        "attainable": "989 TFLOP/s (100% of the dense peak)",
+        "time, perfect overlap": "1 ms",
+        "time, no overlap": "1 ms",
     }
-    assert rows["arithmetic intensity"].strip() == "none, since no bytes are moved"
-    assert rows["time, no overlap"].strip() == rows["time, perfect overlap"].strip() == "1 ms"
+
+
+@pytest.mark.parametrize(("operations", "traffic"), [("0", "5"), ("1e-300", "1e300")])
+def test_roofline_of_hardly_any_operations(
+    capsys: pytest.CaptureFixture[str], operations: str, traffic: str
+) -> None:
+    printed = run(capsys, "roofline", "h100", "--flops", operations, "--bytes", traffic)
+    assert re.search("arithmetic intensity +0 FLOP/byte\n", printed)
+    assert re.search("bound by +memory\n", printed)
+    assert re.search(r"attainable +0 TFLOP/s \(0%", printed)
 
 
 def test_roofline_refusals(capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,7 +278,9 @@ def test_eval_refuses(capsys: pytest.CaptureFixture[str], expression: str) -> No
 
 
 def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Cannot convert" in refused(capsys, "eval", "3 GB", "--to", "s")
+    assert refused(capsys, "eval", "3 GB", "--to", "s") == (
+        "calc: --to needs a unit of the same dimension as 3 GB; got 's'\n"
+    )
     assert "--to needs a unit" in refused(capsys, "eval", "3 GB", "--to", "")
     assert run(capsys, "eval", "3 GB / 2 GB", "--to", "1") == "1.5\n"
     assert "1e308 EB is too large" in refused(capsys, "eval", "1e308 EB", "--to", "bit")
@@ -277,9 +289,16 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no constant, device, machine, model, run, format, law or function 'zzz';"
-        " `calc list` prints their names\n"
+        "calc: there is no constant, device, machine, model, run, format, recipe, law or function"
+        " 'zzz'; `calc list` prints their names\n"
     )
+    assert len(refused(capsys, "show", "z" * 5000)) < 300
+
+
+def test_show_a_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "show", "Adam_Mixed")
+    assert shown.startswith("16 byte/param: 2 weight + 2 gradient + 4 master weight + 4 momentum +")
+    assert "Source: Rajbhandari et al. (2020), ZeRO" in shown
 
 
 @pytest.mark.parametrize(
@@ -313,6 +332,8 @@ def test_show_tells_a_mistake_in_the_data(
         (["roofline", "h100"], "calc roofline: the following arguments are required: --flops"),
         (["list", "devils"], "calc list: argument what: invalid choice: 'devils'"),
         (["frobnicate"], "calc: argument COMMAND: invalid choice: 'frobnicate'"),
+        (["lst"], "calc: argument COMMAND: invalid choice: 'lst'; did you mean list? choose from"),
+        (["list", "devics"], "calc list: argument what: invalid choice: 'devics'; did you mean"),
     ],
 )
 def test_wrong_usage(

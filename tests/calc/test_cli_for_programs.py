@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import calc
-from calc import commands, constants, formats, hardware, models, runs
+from calc import commands, constants, formats, hardware, machines, models, runs, training
 from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
@@ -161,9 +161,11 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
     everything = {
         *(("constant", name) for name in constants.names()),
         *(("device", name) for name in hardware.names()),
+        *(("machine", name) for name in machines.names()),
         *(("model", name) for name in models.names()),
         *(("run", name) for name in runs.names()),
         *(("format", name) for name in formats.names()),
+        *(("recipe", name) for name in training.RECIPES),
         *(("law", name) for name in calc.laws()),
         *(("function", name) for name in functions()),
     }
@@ -196,6 +198,7 @@ def test_csv_goes_to_a_file_of_that_kind_alone(
     assert "--csv needs a name that ends in .csv; got 'devices'" in refused(
         capsys, "list --csv devices"
     )
+    assert "--csv and --json cannot both be printed" in refused(capsys, "list --csv --json")
     for nowhere in ("''", tmp_path, tmp_path / "none" / "x.csv"):
         assert "cannot write" in refused(capsys, f"list --csv {nowhere}")
     assert not Path("devices").exists()
@@ -332,6 +335,18 @@ def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> 
         )
 
 
+def test_the_device_that_the_readme_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shown = re.search("```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert shown is not None
+    path = tmp_path / "mine.toml"
+    path.write_text(shown[1], encoding="utf-8")
+    assert "150 FLOP/byte" in printed(capsys, f"roofline {path} --flops 1 --bytes 1 --dtype bf16")
+    counts = "--prompt 100 --generated 10"
+    assert "My accelerator" in printed(capsys, f"plan llama-3-8b {path} {counts}")
+
+
 def test_validate_takes_a_device_of_ones_own(
     capsys: pytest.CaptureFixture[str], own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,6 +422,8 @@ def test_a_shell_completes_commands_options_and_names(
     }
     assert {*completions(script, "calc", "plan", "llama-3-8b", "a100")} == {"a100", "a100-40gb"}
     assert [*completions(script, "calc", "plan", "llama-3-8b", "h100", "--gen")] == ["--generated"]
+    assert {*completions(script, "calc", "roofline", "h100", "--dtype", "fp1")} == {"fp16"}
+    assert "int4" in completions(script, "calc", "plan", "llama-3-8b", "h100", "--weights", "int")
     assert printed(capsys, "completion zsh").startswith("#compdef calc\n")
 
 

@@ -189,7 +189,10 @@ def test_rings_within_rings_played_through(each: int, nodes: int) -> None:
     for messages in inner_gather:
         devices.round(inside(messages), add=False)
     assert devices.all_hold_the_sum()
-    time = collectives.hierarchical_all_reduce(devices.size, each, nodes, *LINK, "2 byte/s", "7 s")
+    bandwidth, latency = LINK
+    time = collectives.hierarchical_all_reduce(
+        devices.size, each, nodes, bandwidth, "2 byte/s", latency, "7 s"
+    )
     assert time.m_as("s") == pytest.approx(devices.time)
 
 
@@ -570,7 +573,7 @@ def test_no_latency_needs_no_argument() -> None:
         collectives.all_to_all,
     ):
         assert law("1 GB", 8, "50 GB/s") == law("1 GB", 8, "50 GB/s", "0 s")
-    nodes = "1 GB", 8, 4, "450 GB/s", "1 us", "50 GB/s"
+    nodes = "1 GB", 8, 4, "450 GB/s", "50 GB/s"
     assert collectives.hierarchical_all_reduce(*nodes) == collectives.hierarchical_all_reduce(
-        *nodes, "0 s"
+        *nodes, "0 s", "0 s"
     )

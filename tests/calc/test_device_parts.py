@@ -338,12 +338,16 @@ def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
 
 def test_every_field_has_its_parts() -> None:
     missing = {" ".join(name) for name in fields().keys() ^ by_parts().keys()}
-    assert not missing, "write down here what each of these fields is made of"
+    assert not missing, (
+        "write in tests/calc/test_device_parts.py what each of these fields is made of"
+    )
 
 
 @pytest.mark.parametrize("key", hardware.names())
 def test_the_parts_make_the_device(key: str) -> None:
     parts = by_parts()
+    missing = [name for device, name in fields() if device == key and (key, name) not in parts]
+    assert not missing, f"write in tests/calc/test_device_parts.py what makes these of {key}"
     wrong = {
         name: (str(value), parts[key, name])
         for (device, name), value in fields().items()

@@ -143,8 +143,11 @@ def test_a_device_of_ones_own_is_asked_for_by_its_file(tmp_path: Path) -> None:
         hardware.get(f"{path}:third")
     with pytest.raises(InputError, match="there is no such file"):
         calc.plan("llama-3-8b", tmp_path / "none.toml", prompt=1, generated=1)
+    path.write_text("name = 1")
+    with pytest.raises(InputError, match="no device 'x'; it holds name: ask for one"):
+        hardware.get(f"{path}:x")
     path.write_text("")
-    with pytest.raises(InputError, match="it holds none"):
+    with pytest.raises(InputError, match="it holds no device; one begins with its key"):
         hardware.get(path)
 
 

@@ -358,6 +358,31 @@ def test_a_device_is_told_which_of_its_numbers_to_give(law: str, arguments: Any,
     assert end in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["1 GB", "2 GB"], r'one unit for all are needed, as in calc.quantity\(\[1, 2\], "byte"\)'),
+        ([quantity("1 GB"), "2 GB"], "one unit for all are needed"),
+        ([[1, 2], [3]], r"got \[\[1, 2\], \[3\]\], whose rows are not of one length"),
+        ([[10**400]], "which is too large for floating point"),
+        (10**400, "which is too large for floating point"),
+    ],
+)
+def test_a_refused_list_says_what_is_the_matter_with_it(given: Any, why: str) -> None:
+    with pytest.raises(InputError, match=f"size needs a quantity in byte.*{why}"):
+        calc.links.transfer_time(given, "10 GB/s")
+    with pytest.raises(InputError, match=why.replace("byte", "GB")):
+        quantity(given)
+
+
+def test_the_name_of_a_device_is_no_quantity() -> None:
+    wanted = r"""; got 'h100', the name of a device: write hardware.get\("h100"\).peak\("bf16"\)"""
+    with pytest.raises(InputError, match=f"peak needs a quantity in FLOP/s{wanted}"):
+        calc.roofline.ridge_point("h100", "3 TB/s")
+    with pytest.raises(InputError, match=r"latency needs a quantity in s.*; got 't4', the name"):
+        calc.links.transfer_time("1 GB", "10 GB/s", "t4")
+
+
 def test_a_refusal_teaches() -> None:
     with pytest.raises(InputError) as refusal:
         calc.roofline.ridge_point(989e12, "3.35 TB/s")

@@ -403,7 +403,16 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"window": 4096}, "mine: a window and windowed_layers are needed, or neither"),
         ({"window": 4096, "windowed_layers": 33}, "mine: a window cannot be in 33 layers of 32"),
         ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),
-        ({"depth": 3}, "mine: .*unexpected keyword argument 'depth'"),
+        ({"depth": 3}, "mine: there is no depth; .*there are key, name, year, gated, "),
+        ({"expert": 3}, "mine: there is no expert; did you mean experts"),
+        ({"layers": 10**30}, "mine: layers must be a whole number from 1 to 1e9; got 10000000"),
+        ({"vocabulary": None}, "mine: vocabulary is missing; a model without patch_inputs cannot"),
+        ({"feed_forward_width": None}, "mine: feed_forward_width is missing; a model with layers"),
+        ({"experts": 8}, "mine: active_experts is missing; experts cannot be without it"),
+        ({"experts": 8, "active_experts": 2}, "mine: expert_width is missing; experts cannot"),
+        ({"shared_experts": 1}, "mine: experts is missing; shared_experts cannot be without it"),
+        ({"kv_latent": 512}, "mine: query_latent is missing; kv_latent cannot be without it"),
+        ({"output": "classes"}, 'mine: classes is missing; output="classes" cannot be without it'),
     ],
 )
 def test_a_shape_that_is_none(change: dict[str, Any], message: str) -> None:

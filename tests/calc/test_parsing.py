@@ -135,6 +135,13 @@ def test_meaning(text: str, value: float, unit: str) -> None:
         ("3 €/h", "write USD at your rate"),
         ("3 gigabites", "gigabit"),
         ("3 furlong", "not a unit"),
+        ("5 kiB", "did you mean KiB?"),
+        ("10 gbit", "did you mean Gbit?"),
+        ("1 mB", "did you mean MB?"),
+        ("8 bit to byte", 'as in `calc eval "8 bit" --to byte`'),
+        ("1 MB in MiB", "--to byte"),
+        ("abs(3)", "no functions are read"),
+        ("True", "only numbers and units are read"),
         ("3 ks", "not a unit"),  # no second takes a large prefix: 1 Gs is a typing error of 1 GB/s
         ("10 GB / 2 GB / s", "two ways"),
         ("1 GB / s / 2", "two ways"),

@@ -368,9 +368,10 @@ BAD = [
     ({"batch": "8 token"}, "batch must be a whole number from 1; got '8 token'"),
     ({"batch": "x"}, "batch: cannot read 'x'"),
     ({"batch": None}, "batch: .* got None"),
-    ({"batch": float("inf")}, "batch must be a whole number from 1; got inf"),
+    ({"batch": float("inf")}, "batch must be a whole number from 1 to 1e15; got inf"),
     ({"batch": float("nan")}, "batch must be a whole number from 1; got nan"),
     ({"devices": 0}, "devices must be a whole number from 1; got 0"),
+    ({"batch": [1, 1e23]}, r"batch must be a whole number from 1 to 1e15; got \[1, 1e\+23\]"),
     ({"devices": 3}, "3 devices cannot share the heads of Llama 3 8B evenly, 32 .* or 32"),
     ({"devices": [1, 64]}, "64 devices cannot share the heads"),
     ({"prompt": 9000}, "Llama 3 8B reads at most 8192 tokens; got a context of 9200"),
@@ -387,6 +388,11 @@ BAD = [
     ({"dtype": "fp3"}, "has no dense peak for 'fp3'"),
     ({"batch": 10**9}, "does not fit on 32 .* It fits on no number of devices: at most 32 can"),
 ]
+
+
+def test_several_devices_are_planned_one_by_one() -> None:
+    with pytest.raises(InputError, match="one device; got 'h100,a100': plan for each of them"):
+        plan("llama-3-8b", "h100,a100", prompt=10, generated=10)
 
 
 @pytest.mark.parametrize(("change", "sentence"), BAD)

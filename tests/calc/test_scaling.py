@@ -141,6 +141,13 @@ def test_no_speedup_of_a_part_passes_its_limit() -> None:
     assert scaling.part_speedup(1, 3) == 3
 
 
+def test_no_number_of_processors_is_too_many_where_nothing_must_agree() -> None:
+    assert scaling.most_useful_processors(1, 0) == math.inf
+    assert scaling.most_useful_processors([0.5, 1], 0).magnitude.tolist() == [math.inf, math.inf]
+    found = scaling.most_useful_processors([1, 1], [0, 0.5]).magnitude.tolist()
+    assert found == [math.inf, 0]
+
+
 def test_universal_scalability_of_a_published_machine() -> None:
     """A SPARCcenter 2000 in SPEC SDM91, of Gunther's book, as his package usl fits it."""
     fit = 0.0277285, 0.0001044

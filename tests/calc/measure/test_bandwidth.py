@@ -214,5 +214,26 @@ def test_what_was_too_noisy_is_measured_again_after_the_others() -> None:
     found = surveying._done(steps, None)
     assert asked == ["late", "steady", "late"]
     assert list(found) == list(steps)
-    with pytest.raises(NoisyError, match="never is noisy"):
-        surveying._done({**steps, ("a", "never"): step("never", 2)}, None)
+
+
+def test_what_stays_noisy_is_left_out_but_for_what_makes_a_device() -> None:
+    second = Measured(quantity("1 s"), 0.0, 7, "a test")
+
+    def noisy() -> Measured:
+        raise NoisyError("never quiet")
+
+    def steady() -> Measured:
+        return second
+
+    steps = {
+        ("bandwidth", "copy"): steady,
+        ("peak", "fp32"): steady,
+        ("peak", "fp64"): noisy,
+        ("latency", "L1"): noisy,
+    }
+    done = surveying._done(steps, None)
+    assert list(done) == [("bandwidth", "copy"), ("peak", "fp32")]
+    assert surveying._left_out(steps, done) == ("peak fp64", "latency L1")
+    for needed in list(done):
+        with pytest.raises(NoisyError, match="never quiet"):
+            surveying._done({**steps, needed: noisy}, None)

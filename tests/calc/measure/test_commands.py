@@ -6,6 +6,7 @@ import functools
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_measure_writes_a_device_and_draws_it(
     def survey(threads: int, on_progress: Callable[[int, int], None]) -> Survey:
         asked.append(threads)
         on_progress(1, 2)
-        return made_up()
+        return replace(made_up(), too_noisy=("latency L2",))
 
     monkeypatch.setattr(measure, "survey", survey)
     path = tmp_path / "mine.toml"
@@ -48,6 +49,7 @@ def test_measure_writes_a_device_and_draws_it(
     for expected in ("ridge 4", "of an H100, FP16"):
         assert expected in printed
     assert "295 FLOP/byte" in printed
+    assert "\nleft out, since another program was in the way: latency L2\n" in printed
     assert f"\nwritten to {path}; `calc" in printed
     hint = re.search("`calc (roofline .*)` reads it", printed)
     assert hint is not None
