@@ -629,7 +629,8 @@ def activation_memory(
 
 def _check(model: Any, context: QuantityLike = 1) -> None:
     check_transformer(model)
-    longest = largest(quantity(context))
+    asked = quantity(context)
+    longest = largest(asked.to("") if asked.unitless else asked)  # a share of one is in percent
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"

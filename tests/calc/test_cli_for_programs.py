@@ -373,7 +373,7 @@ def test_validate_takes_a_device_of_ones_own(
         ("amdhal", "scaling.amdahl"),
         ("gopher", "gopher-280b"),
         ("mxfp4", "mxfp4"),
-        ("kv cache", "transformer.kv_cache_per_token"),
+        ("kv cache", "transformer.kv_cache"),
         ("e4m3", "fp8-e4m3"),
     ],
 )

@@ -240,6 +240,14 @@ def test_windows_token_by_token(length: int, window: int, layers: int) -> None:
     assert cache.m_as("byte") == pytest.approx(2 * (16 + 16) * kept)
 
 
+def test_a_share_of_a_context() -> None:
+    """75 % of 8 192 tokens are 6 144."""
+    share = 8192 * quantity("75 %")
+    for count in (transformer.causal_flops, transformer.kv_cache, transformer.forward_flops):
+        found, expected = count(LLAMA, share), count(LLAMA, 6144)
+        assert found.to(expected.units).magnitude == pytest.approx(expected.magnitude)
+
+
 def test_windowed_products() -> None:
     """Of 10 layers 4 look at 100 positions of 1 000: each query, and no key more than once."""
     model = windowed(4, 100)
