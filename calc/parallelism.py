@@ -162,21 +162,23 @@ def sharded_traffic(
     size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE] = 1,
+    reductions: Annotated[QuantityLike, "", "r", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends in a step whose weights are sharded (ZeRO stage 3).
 
-    Equation: D = (2 · m + 1) · (n − 1) / n · S
+    Equation: D = (2 · m + r) · (n − 1) / n · S
 
-    The weights are gathered for the forward and for the backward pass of each microbatch, and the
-    gradients, as large, are reduced once. For one microbatch that is half as much again as the
-    all-reduce of stages 0 to 2.
+    The weights are gathered for the forward and for the backward pass of each microbatch. The
+    gradients, as large, are reduced r times: once if each device holds all of them until the end of
+    the step, m times if it keeps its shard alone. For one microbatch the two are the same, and half
+    as much again as the all-reduce of stages 0 and 1.
 
-    Source: rajbhandari2020zero
+    Source: zhao2023pytorch
 
-    >>> print(sharded_traffic("14 GB", 8))
-    36.75 GB
+    >>> print(sharded_traffic("14 GB", 8), sharded_traffic("14 GB", 8, 4, reductions=4))
+    36.75 GB 147 GB
     """
-    return (2 * microbatches + 1) * (devices - 1) / devices * size
+    return (2 * microbatches + reductions) * (devices - 1) / devices * size
 
 
 @law
@@ -232,7 +234,8 @@ class Layout:
     """How a model and its batch are cut: copies of the model, slices of its matrices, stages.
 
     `sharding` is the stage of ZeRO: 0 for none, then optimizer, gradients and weights too are
-    divided among the copies.
+    divided among the copies. Sharded gradients are reduced after each microbatch; with
+    `hold_gradients` each copy holds all of them instead, and reduces them once a step.
 
     >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
     16384
@@ -243,6 +246,7 @@ class Layout:
     pipeline: int = 1
     microbatches: int = 1
     sharding: int = 0
+    hold_gradients: bool = False
 
     def __post_init__(self) -> None:
         for name in ("data", "tensor", "pipeline", "microbatches"):
@@ -259,7 +263,8 @@ class Layout:
 
     def shards(self, part: str) -> bool:
         """Whether the copies share the weights, the gradients or the optimizer among them."""
-        return PARTS.index(part) >= 3 - self.sharding
+        held = part == "gradient" and self.hold_gradients
+        return PARTS.index(part) >= 3 - self.sharding and not held
 
     def check(self, model: Any) -> None:
         """Refuse a model that cannot be cut like this."""
@@ -408,8 +413,9 @@ def training_step(
     Slices talk over `inner`, stages and copies over `outer`; `sequences` are those of one
     microbatch. `efficiency` is the share of the peak that the matrix products themselves reach.
     Compute holds the bubble of a pipeline with one stage on a device. Slices do four all-reduces a
-    layer and microbatch, six where the whole layer is recomputed; copies one of their gradients, or
-    what `sharded_traffic` says.
+    layer and microbatch, six where the whole layer is recomputed. Copies gather their weights once,
+    or what `sharded_traffic` says, and reduce their gradients once, or in each microbatch where
+    they shard them.
 
     >>> from calc import hardware, models
     >>> step = training_step(
@@ -443,12 +449,10 @@ def training_step(
     all_reduces = 6 if recomputation == "full" else 4
     layers = model.layers / layout.pipeline * layout.microbatches * all_reduces
     state = training.model_memory(parameters, training.recipe("adam-mixed").parts["gradient"])
-    if layout.sharding == 3:
-        sent = sharded_traffic(state, layout.data, layout.microbatches)
-        rounds = (2 * layout.microbatches + 1) * (layout.data - 1)
-    else:
-        sent = collectives.all_reduce_traffic(state, layout.data)
-        rounds = 2 * (layout.data - 1)
+    gathers = 2 * layout.microbatches if layout.sharding == 3 else 1
+    reductions = layout.microbatches if layout.shards("gradient") else 1
+    sent = collectives.all_gather_traffic(state, layout.data) * (gathers + reductions)
+    rounds = (gathers + reductions) * (layout.data - 1)
     passed = stage_traffic(tokens, model.width, layout.microbatches) / layout.tensor
     parts = {
         "compute": compute * (1 + bubble),

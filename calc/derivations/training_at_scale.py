@@ -127,7 +127,9 @@ class TrafficOfCuts:
     tensor = (
         collectives.all_reduce_traffic(vector, slices) * all_reduces * layers * microbatches
     ).to("TB")
-    weights = parallelism.sharded_traffic(gradients, Cuts.devices, 2).to("GB")
+    weights = parallelism.sharded_traffic(
+        gradients, Cuts.devices, Cuts.sequences_each, Cuts.sequences_each
+    ).to("GB")
     data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
     pipeline = (
         parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
@@ -151,7 +153,9 @@ class TrafficOfCuts:
         """From most to least."""
         return [
             cls.row("8 slices", "vectors of all tokens, in every layer", cls.tensor),
-            cls.row("shards, weights too", "weights, for every microbatch", cls.weights),
+            cls.row(
+                "shards, weights too", "weights and gradients, for every microbatch", cls.weights
+            ),
             cls.row("128 copies of 8 slices", "gradients, once a step", cls.data),
             cls.row("4 stages of 8 slices", "vectors of all tokens, once", cls.pipeline),
         ]
@@ -450,3 +454,22 @@ class LayoutFor256:
     sliced_lower = sliced.lower
     sharded_upper = sharded.upper
     sharded_lower = sharded.lower
+    sharded_data = sharded.parts["data"]
+
+    whole_layout = Layout(data=devices, sharding=3)
+    whole = parallelism.training_step(
+        Cuts.model,
+        whole_layout,
+        Cuts.length,
+        sequences // devices,
+        Cuts.h100,
+        Cuts.inner,
+        Cuts.outer,
+        "full",
+        efficiency=Cuts.efficiency,
+    )
+    whole_memory = parallelism.memory_per_device(
+        Cuts.model, whole_layout, Cuts.length, sequences // devices, "full"
+    ).total
+    whole_upper = whole.upper
+    whole_lower = whole.lower

@@ -145,8 +145,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "parallelism.activations_in_flight": lambda kept, slices, stages, batches: (
         kept / slices / stages * sorted([stages, batches])[0]
     ),
-    "parallelism.sharded_traffic": lambda size, n, batches: (
-        2 * batches * (size - size / n) + size - size / n
+    "parallelism.sharded_traffic": lambda size, n, batches, reductions: (
+        2 * batches * (size - size / n) + reductions * (size - size / n)
     ),
     "parallelism.stage_traffic": lambda tokens, width, batches, size: (
         tokens * size * width * batches

@@ -68,6 +68,28 @@ def test_sharded_weights_cost_half_as_much_again() -> None:
     assert (sharded / collectives.all_reduce_traffic("14 GB", 8)).m_as("") == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize(
+    ("sharding", "hold", "passes", "gradient_bytes"),
+    [
+        (1, False, 1 + 1, 2),
+        (2, False, 1 + 4, 2 / 8),
+        (2, True, 1 + 1, 2),
+        (3, False, 8 + 4, 2 / 8),
+        (3, True, 8 + 1, 2),
+    ],
+)
+def test_gradients_are_sharded_and_sent_often_or_held_and_sent_once(
+    sharding: int, hold: bool, passes: int, gradient_bytes: float
+) -> None:
+    """With communication in each of four microbatches, or without [Zhao et al. 2023, 3.3.4]."""
+    layout = Layout(data=8, microbatches=4, sharding=sharding, hold_gradients=hold)
+    memory = memory_per_device(LLAMA, layout, 8192)
+    parameters = LLAMA.parameters.m_as("param")
+    assert memory.gradients.m_as("byte") == pytest.approx(gradient_bytes * parameters)
+    sent = step(layout, outer=Link("50 GB/s")).parts["data"] * quantity("50 GB/s")
+    assert sent.m_as("byte") == pytest.approx(passes * 7 / 8 * 2 * parameters)
+
+
 def step(
     layout: Layout = LAYOUT, inner: Link = NVLINK, outer: Link = NETWORK, **more: object
 ) -> roofline.StepTime:
