@@ -237,11 +237,11 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         1 - batches / (batches + (stages - 1) / slices)
     ),
     "collectives.bubble_overhead": lambda stages, batches, slices: (stages - 1) / slices / batches,
-    "collectives.step_time": lambda compute, talk, overlap: (
-        sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0]
+    "collectives.step_time": lambda compute, talk, overlap, behind: (
+        compute + talk - sorted([behind * overlap * compute, talk * overlap])[0]
     ),
-    "collectives.scaling_efficiency": lambda compute, talk, overlap: (
-        compute / (sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0])
+    "collectives.scaling_efficiency": lambda compute, talk, overlap, behind: (
+        compute / (compute + talk - sorted([behind * overlap * compute, talk * overlap])[0])
     ),
     "transformer.projection_flops": lambda parameters, work: parameters * work,
     # A score for each position and head, d_k terms long, and a sum of values, d_v wide.

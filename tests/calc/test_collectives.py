@@ -367,6 +367,20 @@ def test_a_step_lies_between_its_longer_part_and_the_sum(
     assert efficiency == pytest.approx(compute / step)
 
 
+def test_gradients_hide_behind_the_backward_pass_alone() -> None:
+    """Layer by layer: each sends its gradients once its own backward pass is done."""
+    layers, forward, talk = 1000, 30.0, 80.0
+    computed = sent = forward
+    for _ in range(layers):
+        computed += 2 * forward / layers
+        sent = max(sent, computed) + talk / layers
+    step = collectives.step_time("90 ms", "80 ms", 1, 2 / 3)
+    assert step.m_as("ms") == pytest.approx(sent, rel=1e-2)
+    assert collectives.scaling_efficiency("90 ms", "80 ms", 1, 2 / 3).magnitude == pytest.approx(
+        90 / sent, rel=1e-2
+    )
+
+
 def test_free_communication_scales_perfectly() -> None:
     assert collectives.scaling_efficiency("1 s", "0 s", 0) == quantity("1")
     assert collectives.scaling_efficiency("1 s", "1 s", 1) == quantity("1")
