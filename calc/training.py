@@ -262,6 +262,63 @@ def pretraining_loss(
 
 
 @law
+def least_work_parameters(
+    loss: Annotated[QuantityLike, "", "δL"],
+    parameters_coefficient: Annotated[QuantityLike, "", "A"] = constants.get(
+        "coefficient_parameters"
+    ),
+    parameters_exponent: Annotated[QuantityLike, "", "α", POSITIVE_FRACTION] = constants.get(
+        "exponent_parameters"
+    ),
+    tokens_exponent: Annotated[QuantityLike, "", "β", POSITIVE_FRACTION] = constants.get(
+        "exponent_tokens"
+    ),
+    _parameter: Annotated[QuantityLike, "param"] = 1,
+) -> Annotated[Quantity, "param"]:
+    """Size of the model that reaches a loss with the least operations, by a fit of the loss.
+
+    Equation: P = (A · (α + β) / (β · δL))^(1 / α)
+
+    δL is the loss above the irreducible one. At the least operations, 6 · P · D, the terms of
+    pretraining_loss by size and by tokens are to each other as β to α.
+
+    Source: hoffmann2022training
+
+    >>> print(least_work_parameters(0.25))
+    28.81B param
+    """
+    exponents = parameters_exponent + tokens_exponent
+    by_size = loss * tokens_exponent / exponents
+    return (parameters_coefficient / by_size) ** (1 / parameters_exponent) * _parameter
+
+
+@law
+def least_work_tokens(
+    loss: Annotated[QuantityLike, "", "δL"],
+    tokens_coefficient: Annotated[QuantityLike, "", "B"] = constants.get("coefficient_tokens"),
+    tokens_exponent: Annotated[QuantityLike, "", "β", POSITIVE_FRACTION] = constants.get(
+        "exponent_tokens"
+    ),
+    parameters_exponent: Annotated[QuantityLike, "", "α", POSITIVE_FRACTION] = constants.get(
+        "exponent_parameters"
+    ),
+    _token: Annotated[QuantityLike, "token"] = 1,
+) -> Annotated[Quantity, "token"]:
+    """Tokens after which the model of least_work_parameters has that loss.
+
+    Equation: D = (B · (α + β) / (α · δL))^(1 / β)
+
+    Source: hoffmann2022training
+
+    >>> print(least_work_tokens(0.25))
+    2.607T token
+    """
+    exponents = parameters_exponent + tokens_exponent
+    by_tokens = loss * parameters_exponent / exponents
+    return (tokens_coefficient / by_tokens) ** (1 / tokens_exponent) * _token
+
+
+@law
 def checkpoint_interval_first_order(
     checkpoint_time: Annotated[QuantityLike, "s", "δ"],
     time_between_failures: Annotated[QuantityLike, "s", "M"],

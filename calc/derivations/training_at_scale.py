@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from calc import collectives, hardware, models, parallelism, runs, training, transformer
+from calc import collectives, constants, hardware, models, parallelism, runs, training, transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
@@ -351,23 +351,58 @@ class Failures:
     ).to("%")
 
 
+class LeastWork:
+    """The model that reaches the loss of a small one with the least operations, by one fit."""
+
+    def __init__(self, small: Quantity, tokens: Quantity, fit: str = "") -> None:
+        irreducible, *size = (
+            constants.get(f"{name}{fit}")
+            for name in ("loss_irreducible", "coefficient_parameters", "exponent_parameters")
+        )
+        coefficient, exponent = (
+            constants.get(f"{name}{fit}") for name in ("coefficient_tokens", "exponent_tokens")
+        )
+        self.loss = training.pretraining_loss(
+            small, tokens, irreducible, *size, coefficient, exponent
+        )
+        above = self.loss - irreducible
+        self.parameters = training.least_work_parameters(above, *size, exponent)
+        self.tokens = training.least_work_tokens(above, coefficient, exponent, size[1])
+        self.ratio = (small * tokens / (self.parameters * self.tokens)).to("")
+        self.saved = (
+            (training.inference_flops(self.parameters) - training.inference_flops(small))
+            / quantity("1 token")
+        ).to("GFLOP/token")
+        more = training.training_flops(small, tokens) - training.training_flops(
+            self.parameters, self.tokens
+        )
+        self.repaid = (more / self.saved).to("Ttoken")
+
+
 class PastTheOptimum:
     """A small model on many tokens costs more to train, and less ever after."""
 
     small = models.get("llama-3-8b").parameters
     small_tokens = quantity("15T token")
-    large = quantity("60B param")
 
-    large_tokens = training.compute_optimal_tokens(large)
-    small_loss = training.pretraining_loss(small, small_tokens)
-    small_work = training.training_flops(small, small_tokens)
-    large_work = training.training_flops(large, large_tokens)
-    ratio = small_work / large_work
     tokens_per_parameter = small_tokens / small
-    saved = (
-        (training.inference_flops(large) - training.inference_flops(small)) / quantity("1 token")
-    ).to("GFLOP/token")
-    repaid = ((small_work - large_work) / saved).to("token")
+    first = LeastWork(small, small_tokens)
+    second = LeastWork(small, small_tokens, "_refit")
+    loss = first.loss
+    first_ratio = first.ratio
+    second_ratio = second.ratio
+    first_tokens_per_parameter = (first.tokens / first.parameters).to("token/param")
+    second_tokens_per_parameter = (second.tokens / second.parameters).to("token/param")
+    first_repaid = first.repaid
+    second_repaid = second.repaid
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """A fit: the loss, the model that costs least for it, and what the small one costs."""
+        return [
+            (name, fit.loss, fit.parameters, fit.tokens, fit.ratio, fit.repaid)
+            for name, fit in (("Hoffmann, 2022", cls.first), ("Besiroglu, 2024", cls.second))
+        ]
 
 
 class ZeroOnVoltas:

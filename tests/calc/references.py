@@ -121,6 +121,12 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "training.compute_optimal_parameters": lambda operations, each, work: (
         math.sqrt(operations) / math.sqrt(each * work)
     ),
+    "training.least_work_parameters": lambda loss, a, alpha, beta: (
+        (a / loss + a * alpha / (beta * loss)) ** (1 / alpha)
+    ),
+    "training.least_work_tokens": lambda loss, b, beta, alpha: (
+        (b / loss + b * beta / (alpha * loss)) ** (1 / beta)
+    ),
     "training.pretraining_loss": lambda size, data, e, a, alpha, b, beta: (
         e
         + a * math.exp(-float(alpha) * math.log(size))
