@@ -169,6 +169,30 @@ def time_at_throughput(
 
 
 @law
+def offloading_time(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    link_bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    host_bandwidth: Annotated[QuantityLike, "byte/s", "BW_host"],
+    sent: Annotated[QuantityLike, "byte/param", "s", NON_NEGATIVE] = "4 byte/param",
+    updated: Annotated[QuantityLike, "byte/param", "u", NON_NEGATIVE] = "28 byte/param",
+) -> Annotated[Quantity, "s"]:
+    """Time of a step for an optimizer on the host: the link's, and that of the host's memory.
+
+    Equation: T = P · (s / BW + u / BW_host)
+
+    Gradients of two bytes go out and weights of two bytes come back. The host reads the gradient,
+    reads and writes the weight and both moments of Adam in FP32, and writes the weight to send.
+    Assumes that nothing overlaps; in pieces that follow one another the longer term remains.
+
+    Source: ren2021zerooffload
+
+    >>> print(offloading_time("10B param", "63 GB/s", "280 GB/s"))
+    1.635 s
+    """
+    return parameters * (sent / link_bandwidth + updated / host_bandwidth)
+
+
+@law
 def attention_overhead(
     context: Annotated[QuantityLike, "", "T", NON_NEGATIVE], width: Annotated[QuantityLike, "", "d"]
 ) -> Annotated[Quantity, ""]:

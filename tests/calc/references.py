@@ -158,6 +158,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         tokens * size * width * batches
     ),
     "parallelism.hfu": lambda mfu, again: mfu + mfu * again / 3,
+    "training.offloading_time": lambda parameters, link, host, sent, updated: (
+        parameters * sent / link + parameters * updated / host
+    ),
     "training.model_memory": lambda parameters, each: each * parameters,
     "energy.arithmetic_energy": lambda operations, each: each * operations,
     "energy.movement_energy": lambda traffic, each: each * traffic,
