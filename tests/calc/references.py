@@ -33,6 +33,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
             latency + sorted([operations / peak / efficiency, traffic / bandwidth])[-1]
         )
     ),
+    "roofline.launched_time": lambda kernels, kernel, launch, gap: max(
+        kernels * launch, kernels * kernel + kernels * gap
+    ),
     "roofline.gemm_operations": lambda m, n, k: m * n * k * 2,
     "roofline.gemm_traffic": lambda m, n, k, size: m * k * size + k * n * size + m * n * size,
     "roofline.weights_only_intensity": lambda batch, size: 2 * batch / size,
