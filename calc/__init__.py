@@ -29,6 +29,7 @@ sys.modules[__name__].__class__ = Package
 __all__ = ["InputError", "Quantity", "laws", "plan", "quantity", "source"]
 
 LAW_MODULES = (
+    "hardware",
     "roofline",
     "scaling",
     "queueing",
@@ -47,7 +48,6 @@ LAW_MODULES = (
 )
 SUBMODULES = (
     "constants",
-    "hardware",
     "machines",
     "models",
     "runs",

@@ -33,6 +33,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
             latency + sorted([operations / peak / efficiency, traffic / bandwidth])[-1]
         )
     ),
+    "hardware.peak_from_clock": lambda clock, units, operations: operations * (units * clock),
     "roofline.launched_time": lambda kernels, kernel, launch, gap: max(
         kernels * launch, kernels * kernel + kernels * gap
     ),
