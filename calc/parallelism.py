@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from calc import collectives, constants, links, models, training, transformer
 from calc.core.arguments import one_of, whole_number
 from calc.core.device import Device, check_device
-from calc.core.elementwise import maximum, minimum
+from calc.core.elementwise import maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
@@ -65,21 +65,26 @@ def activations_in_flight(
     tensor: Annotated[QuantityLike, "", "t", AT_LEAST_ONE],
     stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    stages_per_device: Annotated[QuantityLike, "", "v", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Activations that the first stage of a pipeline holds, of those of a microbatch in all layers.
 
-    Equation: M = A / t · min(m, p) / p
+    Equation: M = A / t · min(m, p + i · (p − 1) / v) / p
 
     Assumes a schedule of one forward and one backward pass in turn, where the first of p stages has
     p microbatches under way, and norms that are split along the sequence by the t devices that
-    split the matrices.
+    split the matrices. Interleaved in v > 1 thin slices to a device, i is 1 and it holds
+    1 + (p − 1) / (p · v) times as much; otherwise i is 0.
 
     Source: korthikanti2023reducing
 
     >>> print(activations_in_flight("36.5 GB", 8, 4, 16))
     4.562 GB
+    >>> print(activations_in_flight("36.5 GB", 8, 4, 16, stages_per_device=2))
+    6.273 GB
     """
-    return activations / tensor * minimum(microbatches, stages) / stages
+    ahead = where(stages_per_device > 1, (stages - 1) / stages_per_device, 0)
+    return activations / tensor * minimum(microbatches, stages + ahead) / stages
 
 
 @law

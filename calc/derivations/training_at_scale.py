@@ -448,6 +448,11 @@ class InterleavedStages:
     plain_mfu = (reached * (1 - plain)).to("%")
     thin = collectives.bubble_fraction(stages, microbatches, slices).to("%")
     thin_mfu = (reached * (1 - thin)).to("%")
+    more = (
+        parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches, slices)
+        / parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches)
+        - 1
+    ).to("%")
 
 
 class OwnCheckpoints:

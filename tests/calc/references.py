@@ -152,8 +152,12 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         *(Decimal(float(each)) for each in (interval, checkpoint, restart, failures))
     ),
     "parallelism.state_memory": lambda p, w, g, o, nw, ng, no: p * w / nw + p * g / ng + p * o / no,
-    "parallelism.activations_in_flight": lambda kept, slices, stages, batches: (
-        kept / slices / stages * sorted([stages, batches])[0]
+    # In thin slices of v to a device: p - 1 of them come on top of those of p microbatches.
+    "parallelism.activations_in_flight": lambda kept, slices, stages, batches, thin: (
+        kept
+        / slices
+        / (stages * thin)
+        * sorted([stages * thin + (stages - 1) * (thin > 1), batches * thin])[0]
     ),
     "parallelism.sharded_traffic": lambda size, n, batches, reductions: (
         2 * batches * (size - size / n) + reductions * (size - size / n)
@@ -334,6 +338,11 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "collectives.all_gather_bus_bandwidth": lambda size, time, n: (size - size / n) / time,
     # Two products of 2 n c d operations in each of g heads; 2 g n d and 2 c d elements to move.
+    "transformer.logits_memory": lambda tokens, vocabulary, size: size * vocabulary * tokens,
+    "transformer.attention_fusion_gain": lambda ridge, width, crossings, size: (
+        ridge * crossings * size / width / 4
+    ),
+    "transformer.exponentials_over_products": lambda peak, rate, width: peak / rate / width / 4,
     "transformer.fused_attention_intensity": lambda queries, context, heads, size: (
         4 * queries * context * heads / (2 * heads * queries * size + 2 * context * size)
     ),

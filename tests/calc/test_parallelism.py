@@ -56,6 +56,21 @@ def test_the_first_stage_holds_a_microbatch_for_each_stage() -> None:
     assert parallelism.activations_in_flight(whole, 1, 8, 2) == whole / 4
 
 
+@pytest.mark.parametrize(("stages", "slices", "microbatches"), [(4, 2, 16), (8, 3, 16), (8, 4, 8)])
+def test_an_interleaved_schedule_holds_what_its_first_device_has_begun(
+    stages: int, slices: int, microbatches: int
+) -> None:
+    """Slice by slice, in the order of Megatron's schedule [Narayanan et al. 2021, figure 4]."""
+    begun = most = 0
+    warm_up = min((stages - 1) * 2 + (slices - 1) * stages, slices * microbatches)
+    for number in range(slices * microbatches):
+        begun += 1  # a forward pass of a slice, whose activations stay
+        most = max(most, begun)
+        begun -= number >= warm_up  # and a backward pass that frees one
+    held = parallelism.activations_in_flight("1 GB", 1, stages, microbatches, slices)
+    assert held.m_as("GB") == pytest.approx(most / (stages * slices))
+
+
 def test_full_recomputation_adds_a_third() -> None:
     assert parallelism.hfu(0.45, 1).magnitude == pytest.approx(0.6)
     palm = runs.get("palm-540b")  # recomputes in part
