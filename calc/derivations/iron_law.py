@@ -22,6 +22,9 @@ class IronLaw:
     added = step.upper
     overlapped = step.lower
     added_per_overlapped = added / overlapped
+    capacity = DecodeStep.h100.memory_capacity
+    room = ((capacity - weights) / batch / DecodeStep.cache_per_token).to("token")
+    full_memory_time = (capacity / bandwidth).to("ms")
 
 
 class LaunchedKernels:

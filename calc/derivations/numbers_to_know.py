@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from calc import constants, energy, hardware, links, training
+from calc import constants, energy, hardware, links, models, training, transformer
 from calc.core.units import quantity
 from calc.derivations.quoting import Quoted, approximately, between, show
 
@@ -523,15 +523,24 @@ class AssistantPlacement:
     weights = OpeningQuestions.int8_weights
     distance = LightInFibre.atlantic
     batch = 64
+    context = 1000
 
-    phone_step = (weights / phone.memory_bandwidth).to("ms")
+    cache = (
+        transformer.kv_cache_per_token(models.get("llama-2-7b")) * quantity(context, "token")
+    ).to("GB")
+    phone_step = ((weights + cache) / phone.memory_bandwidth).to("ms")
     phone_time = (answer.m_as("token") * phone_step).to("s")
     phone_energy = energy.energy_of_run(phone_power, phone_time)
-    remote_step = (weights / h100.memory_bandwidth).to("ms")
+    remote_step = ((weights + cache) / h100.memory_bandwidth).to("ms")
     remote_generation = (answer.m_as("token") * remote_step).to("s")
     round_trip = links.round_trip_time(distance)
     remote_time = remote_generation + round_trip
     speedup = phone_time / remote_time
     remote_energy = energy.energy_of_run(tdp, remote_generation)
-    shared_energy = remote_energy / batch
-    break_even_batch = remote_energy / phone_energy
+    shared_generation = (
+        answer.m_as("token") * (weights + batch * cache) / h100.memory_bandwidth
+    ).to("s")
+    shared_energy = energy.energy_of_run(tdp, shared_generation) / batch
+    # What a user's cache costs is not shared, so only the rest of the phone's bill is.
+    own_energy = remote_energy * (cache / (weights + cache)).to("")
+    break_even_batch = (remote_energy - own_energy) / (phone_energy - own_energy)
