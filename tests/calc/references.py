@@ -182,6 +182,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "memory.working_set": lambda side, size, tiles: side * size * side * tiles,
     "memory.largest_tile": lambda capacity, size, tiles: _whole_root(capacity / size / tiles),
     "memory.tile_intensity": lambda side, size: 2 * side**3 / (2 * side**2 * size),
+    "memory.result_tile_intensity": lambda rows, columns, size: 2 / (size / rows + size / columns),
     "memory.tile_for_intensity": lambda intensity, size: size * intensity,
     "links.transfer_time": lambda size, bandwidth, latency: size / bandwidth + latency,
     "links.effective_bandwidth": lambda size, bandwidth, latency: (
