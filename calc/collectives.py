@@ -346,6 +346,31 @@ def bubble_overhead(
 
 
 @law
+def bubble_time(
+    stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
+    forward_time: Annotated[QuantityLike, "s", "T_F", NON_NEGATIVE],
+    input_gradient_time: Annotated[QuantityLike, "s", "T_B", NON_NEGATIVE],
+    weight_gradient_time: Annotated[QuantityLike, "s", "T_W", NON_NEGATIVE],
+    delayed: Annotated[QuantityLike, "", "h", NON_NEGATIVE] = 0,
+) -> Annotated[Quantity, "s"]:
+    """Time in which a device of a pipeline waits in a step, with gradients of weights to fill it.
+
+    Equation: T = (p − 1) · max(0, T_F + T_B + T_W − h · T_W)
+
+    The times are those of one microbatch in one stage. One forward and one backward pass in turn
+    (1F1B) have h = 0. Gradients of weights may wait, as those of inputs may not: put into the
+    bubble they leave h = 2 in the memory of 1F1B (ZB-H1) and h = 3 in nearly twice of it (ZB-H2).
+
+    Source: qi2024zero
+
+    >>> print(*(bubble_time(8, "1 ms", "1 ms", "1 ms", delayed) for delayed in (0, 2, 3)))
+    21 ms 7 ms 0 s
+    """
+    work = forward_time + input_gradient_time + weight_gradient_time
+    return (stages - 1) * maximum(0 * work, work - delayed * weight_gradient_time)
+
+
+@law
 def step_time(
     compute_time: Annotated[QuantityLike, "s", "T_comp", NON_NEGATIVE],
     communication_time: Annotated[QuantityLike, "s", "T_comm", NON_NEGATIVE],

@@ -187,6 +187,54 @@ def sharded_traffic(
 
 
 @law
+def hybrid_traffic(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
+    groups: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends to other groups in a step of hybrid sharding.
+
+    Equation: D = 2 · (k − 1) / k · S / g
+
+    The g devices of a group, a server for instance, share one state, and groups hold copies: an
+    all-reduce of a device's shard of the gradients is all that leaves the group. Inside it
+    sharded_traffic holds, and state_memory with g shards.
+
+    Source: zhao2023pytorch
+
+    >>> print(hybrid_traffic("14 GB", 8, 8), sharded_traffic("14 GB", 64))
+    3.062 GB 41.34 GB
+    """
+    return 2 * (groups - 1) / groups * size / devices
+
+
+@law
+def expert_traffic(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, "", "d"],
+    experts_per_token: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    dispatch_size: Annotated[QuantityLike, "byte", "s_d", ELEMENT_SIZE] = "2 byte",
+    combine_size: Annotated[QuantityLike, "byte", "s_c", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a device sends for its tokens' way to their experts and back, in one layer.
+
+    Equation: D = T · k · d · (n − 1) / n · (s_d + s_c)
+
+    Dispatch sends each token to k experts, combine returns their results. Assumes that tokens
+    choose at random among experts that n devices share, and that each choice is a message of its
+    own: two experts of one device receive the token twice. A backward pass sends as much again.
+
+    Source: lepikhin2021gshard
+
+    >>> print(expert_traffic(1, 7168, 8, 64, "1 byte", "2 byte"))
+    169.3 kB
+    """
+    away = (devices - 1) / devices
+    return tokens * experts_per_token * width * away * (dispatch_size + combine_size)
+
+
+@law
 def stage_traffic(
     tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
     width: Annotated[QuantityLike, "", "d"],

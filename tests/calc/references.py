@@ -162,6 +162,12 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "parallelism.sharded_traffic": lambda size, n, batches, reductions: (
         2 * batches * (size - size / n) + reductions * (size - size / n)
     ),
+    "parallelism.hybrid_traffic": lambda size, devices, groups: (
+        2 * (size - size / groups) / devices
+    ),
+    "parallelism.expert_traffic": lambda tokens, width, experts, devices, there, back: (
+        width * experts * tokens * (there + back) * (1 - 1 / devices)
+    ),
     "parallelism.stage_traffic": lambda tokens, width, batches, size: (
         tokens * size * width * batches
     ),
@@ -255,6 +261,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         1 - batches / (batches + (stages - 1) / slices)
     ),
     "collectives.bubble_overhead": lambda stages, batches, slices: (stages - 1) / slices / batches,
+    "collectives.bubble_time": lambda stages, forward, inputs, weights, delayed: max(
+        0 * forward, (stages - 1) * (forward + inputs + (1 - delayed) * weights)
+    ),
     "collectives.step_time": lambda compute, talk, overlap, behind: (
         compute + talk - sorted([behind * overlap * compute, talk * overlap])[0]
     ),

@@ -413,3 +413,14 @@ def test_no_latency_needs_no_argument() -> None:
     assert collectives.hierarchical_all_reduce(*nodes) == collectives.hierarchical_all_reduce(
         *nodes, "0 s"
     )
+
+
+def test_gradients_of_weights_fill_the_bubble() -> None:
+    """With passes of equal time: a third of 1F1B's, then nothing [Qi et al. 2024, table 2]."""
+    plain, first, second = (
+        collectives.bubble_time(8, "1 ms", "1 ms", "1 ms", delayed) for delayed in (0, 2, 3)
+    )
+    assert first.m_as("ms") == pytest.approx(plain.m_as("ms") / 3)
+    assert second.magnitude == 0
+    step = 32 * 3 + plain.m_as("ms")  # 32 microbatches of three passes, and the wait
+    assert plain.m_as("ms") / step == pytest.approx(collectives.bubble_fraction(8, 32).magnitude)

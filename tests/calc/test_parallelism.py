@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -255,3 +256,19 @@ def test_the_memory_of_a_device_is_readable() -> None:
         *("weights", "gradients", "optimizer", "activations", "total")
     ]
     assert "Quantity" not in "".join(lines)
+
+
+def test_hybrid_sharding_is_a_hierarchical_all_reduce_of_the_gradients() -> None:
+    """Of one microbatch: what leaves the server is what the outer ring of the hierarchy sends."""
+    outer = collectives.all_reduce_traffic(quantity("14 GB") / 8, 16)
+    assert parallelism.hybrid_traffic("14 GB", 8, 16).m_as("GB") == pytest.approx(outer.m_as("GB"))
+    assert parallelism.hybrid_traffic("14 GB", 64, 1).magnitude == 0
+
+
+def test_expert_traffic_counts_each_choice_of_each_token() -> None:
+    """Token by token: random experts on 8 devices, those of one's own need no message."""
+    rng = np.random.default_rng(0)
+    chosen = np.array([rng.permutation(256)[:8] for _ in range(4000)]) // 32
+    sent = np.count_nonzero(chosen) * 7168 * (1 + 2)
+    found = parallelism.expert_traffic(4000, 7168, 8, 8, "1 byte", "2 byte")
+    assert found.m_as("byte") == pytest.approx(sent, rel=0.01)
