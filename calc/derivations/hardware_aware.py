@@ -259,7 +259,8 @@ class CameraBudget:
 
     rate = 30  # frames a second
     power = quantity("4 W")
-    word_energy = constants.get("energy_dram_word")
+    bit_energy = constants.get("energy_lpddr4_bit")
+    sram_read = constants.get("energy_7nm_sram_1mb")
     multiply = constants.get("energy_7nm_int8_multiply")
     add = constants.get("energy_7nm_int8_add")
     picture = quantity("6.22 MB")
@@ -268,7 +269,8 @@ class CameraBudget:
     network = quantity("400 MB")
 
     per_frame = (power * quantity("1 s") / rate).to("mJ")
-    per_byte = (word_energy / quantity("4 byte")).to("pJ/byte")
+    per_byte = bit_energy.to("pJ/byte")
+    sram_per_byte = (sram_read / quantity("8 byte")).to("pJ/byte")
     bytes_per_frame = (per_frame / per_byte).to("MB")
     multiply_add = multiply + add
     pairs_per_frame = (per_frame / multiply_add).to("") / 1e12
