@@ -30,6 +30,7 @@ sys.modules[__name__].__class__ = Package
 __all__ = ["InputError", "Quantity", "laws", "plan", "quantity", "source"]
 
 LAW_MODULES = (
+    "hardware",
     "roofline",
     "scaling",
     "queueing",
@@ -49,7 +50,6 @@ LAW_MODULES = (
 )
 SUBMODULES = (
     "constants",
-    "hardware",
     "machines",
     "software",
     "curves",

@@ -5,13 +5,13 @@ from typing import Any
 
 from calc import (
     constants as constants,
-    hardware as hardware,
     machines as machines,
     software as software,
     curves as curves,
     models as models,
     runs as runs,
     formats as formats,
+    hardware as hardware,
     roofline as roofline,
     scaling as scaling,
     queueing as queueing,

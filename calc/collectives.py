@@ -596,24 +596,52 @@ def bubble_overhead(
 
 
 @law
+def bubble_time(
+    stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
+    forward_time: Annotated[QuantityLike, "s", "T_F", NON_NEGATIVE],
+    input_gradient_time: Annotated[QuantityLike, "s", "T_B", NON_NEGATIVE],
+    weight_gradient_time: Annotated[QuantityLike, "s", "T_W", NON_NEGATIVE],
+    delayed: Annotated[QuantityLike, "", "h", NON_NEGATIVE] = 0,
+) -> Annotated[Quantity, "s"]:
+    """Time in which a device of a pipeline waits in a step, with gradients of weights to fill it.
+
+    Equation: T = (p − 1) · max(0, T_F + T_B + T_W − h · T_W)
+
+    The times are those of one microbatch in one stage. One forward and one backward pass in turn
+    (1F1B) have h = 0. Gradients of weights may wait, as those of inputs may not: put into the
+    bubble they leave h = 2 in the memory of 1F1B (ZB-H1) and h = 3 in nearly twice of it (ZB-H2).
+
+    Source: qi2024zero
+
+    >>> print(*(bubble_time(8, "1 ms", "1 ms", "1 ms", delayed) for delayed in (0, 2, 3)))
+    21 ms 7 ms 0 s
+    """
+    work = forward_time + input_gradient_time + weight_gradient_time
+    return (stages - 1) * maximum(0 * work, work - delayed * weight_gradient_time)
+
+
+@law
 def step_time(
     compute_time: Annotated[QuantityLike, "s", "T_comp", NON_NEGATIVE],
     communication_time: Annotated[QuantityLike, "s", "T_comm", NON_NEGATIVE],
     overlap: Annotated[QuantityLike, "", "h", FRACTION],
+    behind: Annotated[QuantityLike, "", "b", FRACTION] = 1,
 ) -> Annotated[Quantity, "s"]:
-    """Time of a step that hides this fraction of its shorter part behind its longer one.
+    """Time of a step that hides this fraction of what can be hidden of its communication.
 
-    Equation: T = T_comp + T_comm − h · min(T_comp, T_comm)
+    Equation: T = T_comp + T_comm − h · min(b · T_comp, T_comm)
 
-    The two bounds: h = 0 adds the times, h = 1 leaves the longer. Assumes that sending slows
-    computing down in no other way.
+    The two bounds: h = 0 adds the times, h = 1 hides all that fits. Messages may overlap with a
+    share b of the computing: gradients with the backward pass, two thirds of it. Assumes that
+    sending slows computing down in no other way.
 
     Source: li2020pytorch
 
-    >>> print(step_time("100 ms", "40 ms", overlap=0.5))
-    120 ms
+    >>> print(step_time("90 ms", "80 ms", overlap=1), step_time("90 ms", "80 ms", 1, behind=2 / 3))
+    90 ms 110 ms
     """
-    return compute_time + communication_time - overlap * minimum(compute_time, communication_time)
+    hidden = overlap * minimum(behind * compute_time, communication_time)
+    return compute_time + communication_time - hidden
 
 
 @law
@@ -621,17 +649,20 @@ def scaling_efficiency(
     compute_time: Annotated[QuantityLike, "s", "T_comp"],
     communication_time: Annotated[QuantityLike, "s", "T_comm", NON_NEGATIVE],
     overlap: Annotated[QuantityLike, "", "h", FRACTION],
+    behind: Annotated[QuantityLike, "", "b", FRACTION] = 1,
 ) -> Annotated[Quantity, ""]:
     """Share of a step's time that would remain if communication were free.
 
-    Equation: E = T_comp / (T_comp + T_comm − h · min(T_comp, T_comm))
+    Equation: E = T_comp / (T_comp + T_comm − h · min(b · T_comp, T_comm))
+
+    h and b are those of step_time.
 
     Source: li2020pytorch
 
     >>> print(scaling_efficiency("100 ms", "40 ms", overlap=0).to("%"))
     71.43%
     """
-    hidden = overlap * minimum(compute_time, communication_time)
+    hidden = overlap * minimum(behind * compute_time, communication_time)
     return compute_time / (compute_time + communication_time - hidden)
 
 

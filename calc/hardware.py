@@ -12,14 +12,15 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import html_table
+from calc.core.law import law
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
 from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
-from calc.core.units import Quantity
+from calc.core.units import Quantity, QuantityLike
 
 FIELDS = {
     "memory_bandwidth": "memory bandwidth",
@@ -54,6 +55,27 @@ MAY_BE_LEFT_OUT = ("link_bandwidth", "units")  # of a device without links; of o
 INHERITED = ("kind", "source", "checked")
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
 RIDGE_POINTS = (0.05, 1e5)
+
+
+@law
+def peak_from_clock(
+    clock: Annotated[QuantityLike, "1/s", "f"],
+    units: Annotated[QuantityLike, "", "n"],
+    operations: Annotated[QuantityLike, "FLOP/cycle", "o"],
+) -> Annotated[Quantity, "FLOP/s"]:
+    """Peak rate of a chip: what each of its units does in a cycle, times the cycles of a second.
+
+    Equation: R_peak = f · n · o
+
+    Assumes that every unit is busy in every cycle, and the clock that the datasheet counts with; a
+    multiply-add is two operations.
+
+    Source: nvidia-h100-whitepaper
+
+    >>> print(peak_from_clock("1.83 GHz", 132, "4096 FLOP/cycle"))
+    989.4 TFLOP/s
+    """
+    return clock * units * operations
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,6 +125,28 @@ def tile_intensity(
 
 
 @law
+def result_tile_intensity(
+    rows: Annotated[QuantityLike, "", "b_m", AT_LEAST_ONE],
+    columns: Annotated[QuantityLike, "", "b_n", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations for each byte loaded for a tile of the result that waits in registers.
+
+    Equation: I = 2 · b_m · b_n / ((b_m + b_n) · size)
+
+    Each step loads a column of b_m and a row of b_n elements of the inputs. The sums, wider numbers
+    as a rule, move once, at the end, and are left out.
+
+    Source: nvidia2023matmul
+
+    >>> print(result_tile_intensity(128, 256, "2 byte"))
+    85.33 FLOP/byte
+    """
+    return _per_term * rows * columns / ((rows + columns) * element_size)
+
+
+@law
 def tile_for_intensity(
     intensity: Annotated[QuantityLike, "FLOP/byte", "I"],
     element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from calc import collectives, constants, links, models, training, transformer
 from calc.core.arguments import one_of, whole_number
 from calc.core.device import Device, check_device
-from calc.core.elementwise import maximum, minimum
+from calc.core.elementwise import maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
@@ -65,21 +65,26 @@ def activations_in_flight(
     tensor: Annotated[QuantityLike, "", "t", AT_LEAST_ONE],
     stages: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    stages_per_device: Annotated[QuantityLike, "", "v", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Activations that the first stage of a pipeline holds, of those of a microbatch in all layers.
 
-    Equation: M = A / t · min(m, p) / p
+    Equation: M = A / t · min(m, p + i · (p − 1) / v) / p
 
     Assumes a schedule of one forward and one backward pass in turn, where the first of p stages has
     p microbatches under way, and norms that are split along the sequence by the t devices that
-    split the matrices.
+    split the matrices. Interleaved in v > 1 thin slices to a device, i is 1 and it holds
+    1 + (p − 1) / (p · v) times as much; otherwise i is 0.
 
     Source: korthikanti2023reducing
 
     >>> print(activations_in_flight("36.5 GB", 8, 4, 16))
     4.562 GB
+    >>> print(activations_in_flight("36.5 GB", 8, 4, 16, stages_per_device=2))
+    6.273 GB
     """
-    return activations / tensor * minimum(microbatches, stages) / stages
+    ahead = where(stages_per_device > 1, (stages - 1) / stages_per_device, 0)
+    return activations / tensor * minimum(microbatches, stages + ahead) / stages
 
 
 @law
@@ -162,21 +167,71 @@ def sharded_traffic(
     size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE] = 1,
+    reductions: Annotated[QuantityLike, "", "r", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends in a step whose weights are sharded (ZeRO stage 3).
 
-    Equation: D = (2 · m + 1) · (n − 1) / n · S
+    Equation: D = (2 · m + r) · (n − 1) / n · S
 
-    The weights are gathered for the forward and for the backward pass of each microbatch, and the
-    gradients, as large, are reduced once. For one microbatch that is half as much again as the
-    all-reduce of stages 0 to 2.
+    The weights are gathered for the forward and for the backward pass of each microbatch. The
+    gradients, as large, are reduced r times: once if each device holds all of them until the end of
+    the step, m times if it keeps its shard alone. For one microbatch the two are the same, and half
+    as much again as the all-reduce of stages 0 and 1.
 
-    Source: rajbhandari2020zero
+    Source: zhao2023pytorch
 
-    >>> print(sharded_traffic("14 GB", 8))
-    36.75 GB
+    >>> print(sharded_traffic("14 GB", 8), sharded_traffic("14 GB", 8, 4, reductions=4))
+    36.75 GB 147 GB
     """
-    return (2 * microbatches + 1) * (devices - 1) / devices * size
+    return (2 * microbatches + reductions) * (devices - 1) / devices * size
+
+
+@law
+def hybrid_traffic(
+    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
+    groups: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends to other groups in a step of hybrid sharding.
+
+    Equation: D = 2 · (k − 1) / k · S / g
+
+    The g devices of a group, a server for instance, share one state, and groups hold copies: an
+    all-reduce of a device's shard of the gradients is all that leaves the group. Inside it
+    sharded_traffic holds, and state_memory with g shards.
+
+    Source: zhao2023pytorch
+
+    >>> print(hybrid_traffic("14 GB", 8, 8), sharded_traffic("14 GB", 64))
+    3.062 GB 41.34 GB
+    """
+    return 2 * (groups - 1) / groups * size / devices
+
+
+@law
+def expert_traffic(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, "", "d"],
+    experts_per_token: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    dispatch_size: Annotated[QuantityLike, "byte", "s_d", ELEMENT_SIZE] = "2 byte",
+    combine_size: Annotated[QuantityLike, "byte", "s_c", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a device sends for its tokens' way to their experts and back, in one layer.
+
+    Equation: D = T · k · d · (n − 1) / n · (s_d + s_c)
+
+    Dispatch sends each token to k experts, combine returns their results. Assumes that tokens
+    choose at random among experts that n devices share, and that each choice is a message of its
+    own: two experts of one device receive the token twice. A backward pass sends as much again.
+
+    Source: lepikhin2021gshard
+
+    >>> print(expert_traffic(1, 7168, 8, 64, "1 byte", "2 byte"))
+    169.3 kB
+    """
+    away = (devices - 1) / devices
+    return tokens * experts_per_token * width * away * (dispatch_size + combine_size)
 
 
 @law
@@ -232,7 +287,8 @@ class Layout:
     """How a model and its batch are cut: copies of the model, slices of its matrices, stages.
 
     `sharding` is the stage of ZeRO: 0 for none, then optimizer, gradients and weights too are
-    divided among the copies.
+    divided among the copies. Sharded gradients are reduced after each microbatch; with
+    `hold_gradients` each copy holds all of them instead, and reduces them once a step.
 
     >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
     16384
@@ -243,6 +299,7 @@ class Layout:
     pipeline: int = 1
     microbatches: int = 1
     sharding: int = 0
+    hold_gradients: bool = False
 
     def __post_init__(self) -> None:
         for name in ("data", "tensor", "pipeline", "microbatches"):
@@ -259,7 +316,8 @@ class Layout:
 
     def shards(self, part: str) -> bool:
         """Whether the copies share the weights, the gradients or the optimizer among them."""
-        return PARTS.index(part) >= 3 - self.sharding
+        held = part == "gradient" and self.hold_gradients
+        return PARTS.index(part) >= 3 - self.sharding and not held
 
     def check(self, model: Any) -> None:
         """Refuse a model that cannot be cut like this."""
@@ -408,8 +466,9 @@ def training_step(
     Slices talk over `inner`, stages and copies over `outer`; `sequences` are those of one
     microbatch. `efficiency` is the share of the peak that the matrix products themselves reach.
     Compute holds the bubble of a pipeline with one stage on a device. Slices do four all-reduces a
-    layer and microbatch, six where the whole layer is recomputed; copies one of their gradients, or
-    what `sharded_traffic` says.
+    layer and microbatch, six where the whole layer is recomputed. Copies gather their weights once,
+    or what `sharded_traffic` says, and reduce their gradients once, or in each microbatch where
+    they shard them.
 
     >>> from calc import hardware, models
     >>> step = training_step(
@@ -442,12 +501,10 @@ def training_step(
     all_reduces = 6 if recomputation == "full" else 4
     layers = model.layers / layout.pipeline * layout.microbatches * all_reduces
     state = training.model_memory(parameters, training.recipe("adam-mixed").parts["gradient"])
-    if layout.sharding == 3:
-        sent = sharded_traffic(state, layout.data, layout.microbatches)
-        rounds = (2 * layout.microbatches + 1) * (layout.data - 1)
-    else:
-        sent = collectives.all_reduce_traffic(state, layout.data)
-        rounds = 2 * (layout.data - 1)
+    gathers = 2 * layout.microbatches if layout.sharding == 3 else 1
+    reductions = layout.microbatches if layout.shards("gradient") else 1
+    sent = collectives.all_gather_traffic(state, layout.data) * (gathers + reductions)
+    rounds = (gathers + reductions) * (layout.data - 1)
     passed = stage_traffic(tokens, model.width, layout.microbatches) / layout.tensor
     parts = {
         "compute": compute * (1 + bubble),

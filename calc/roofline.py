@@ -203,6 +203,29 @@ def execution_time_overlapped(
 
 
 @law
+def launched_time(
+    kernels: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    kernel_time: Annotated[QuantityLike, "s", "T_k", NON_NEGATIVE],
+    launch_time: Annotated[QuantityLike, "s", "L", NON_NEGATIVE],
+    gap: Annotated[QuantityLike, "s", "g", NON_NEGATIVE] = "0 s",
+) -> Annotated[Quantity, "s"]:
+    """Time of kernels that the host launches ahead, while the device still runs earlier ones.
+
+    Equation: T = k · max(L, T_k + g)
+
+    The slower of the two sets the pace: the host, with a launch every L, or the device, with a
+    kernel and the gap g to the next. Assumes many kernels, for none of which the host waits; the
+    first launch, or the last kernel, comes on top.
+
+    Source: he2022making
+
+    >>> print(launched_time(100, "1 us", "5 us"), launched_time(100, "20 us", "5 us", "1 us"))
+    500 µs 2.1 ms
+    """
+    return kernels * maximum(launch_time, kernel_time + gap)
+
+
+@law
 def gemm_operations(
     m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
     n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],

@@ -169,6 +169,30 @@ def time_at_throughput(
 
 
 @law
+def offloading_time(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    link_bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    host_bandwidth: Annotated[QuantityLike, "byte/s", "BW_host"],
+    sent: Annotated[QuantityLike, "byte/param", "s", NON_NEGATIVE] = "4 byte/param",
+    updated: Annotated[QuantityLike, "byte/param", "u", NON_NEGATIVE] = "28 byte/param",
+) -> Annotated[Quantity, "s"]:
+    """Time of a step for an optimizer on the host: the link's, and that of the host's memory.
+
+    Equation: T = P · (s / BW + u / BW_host)
+
+    Gradients of two bytes go out and weights of two bytes come back. The host reads the gradient,
+    reads and writes the weight and both moments of Adam in FP32, and writes the weight to send.
+    Assumes that nothing overlaps; in pieces that follow one another the longer term remains.
+
+    Source: ren2021zerooffload
+
+    >>> print(offloading_time("10B param", "63 GB/s", "280 GB/s"))
+    1.635 s
+    """
+    return parameters * (sent / link_bandwidth + updated / host_bandwidth)
+
+
+@law
 def attention_overhead(
     context: Annotated[QuantityLike, "", "T", NON_NEGATIVE], width: Annotated[QuantityLike, "", "d"]
 ) -> Annotated[Quantity, ""]:
@@ -259,6 +283,63 @@ def pretraining_loss(
     """
     by_size = parameters_coefficient * (_parameter / parameters) ** parameters_exponent
     return irreducible + by_size + tokens_coefficient * (_token / tokens) ** tokens_exponent
+
+
+@law
+def least_work_parameters(
+    loss: Annotated[QuantityLike, "", "δL"],
+    parameters_coefficient: Annotated[QuantityLike, "", "A"] = constants.get(
+        "coefficient_parameters"
+    ),
+    parameters_exponent: Annotated[QuantityLike, "", "α", POSITIVE_FRACTION] = constants.get(
+        "exponent_parameters"
+    ),
+    tokens_exponent: Annotated[QuantityLike, "", "β", POSITIVE_FRACTION] = constants.get(
+        "exponent_tokens"
+    ),
+    _parameter: Annotated[QuantityLike, "param"] = 1,
+) -> Annotated[Quantity, "param"]:
+    """Size of the model that reaches a loss with the least operations, by a fit of the loss.
+
+    Equation: P = (A · (α + β) / (β · δL))^(1 / α)
+
+    δL is the loss above the irreducible one. At the least operations, 6 · P · D, the terms of
+    pretraining_loss by size and by tokens are to each other as β to α.
+
+    Source: hoffmann2022training
+
+    >>> print(least_work_parameters(0.25))
+    28.81B param
+    """
+    exponents = parameters_exponent + tokens_exponent
+    by_size = loss * tokens_exponent / exponents
+    return (parameters_coefficient / by_size) ** (1 / parameters_exponent) * _parameter
+
+
+@law
+def least_work_tokens(
+    loss: Annotated[QuantityLike, "", "δL"],
+    tokens_coefficient: Annotated[QuantityLike, "", "B"] = constants.get("coefficient_tokens"),
+    tokens_exponent: Annotated[QuantityLike, "", "β", POSITIVE_FRACTION] = constants.get(
+        "exponent_tokens"
+    ),
+    parameters_exponent: Annotated[QuantityLike, "", "α", POSITIVE_FRACTION] = constants.get(
+        "exponent_parameters"
+    ),
+    _token: Annotated[QuantityLike, "token"] = 1,
+) -> Annotated[Quantity, "token"]:
+    """Tokens after which the model of least_work_parameters has that loss.
+
+    Equation: D = (B · (α + β) / (α · δL))^(1 / β)
+
+    Source: hoffmann2022training
+
+    >>> print(least_work_tokens(0.25))
+    2.607T token
+    """
+    exponents = parameters_exponent + tokens_exponent
+    by_tokens = loss * parameters_exponent / exponents
+    return (tokens_coefficient / by_tokens) ** (1 / tokens_exponent) * _token
 
 
 @law

@@ -267,6 +267,27 @@ def score_activations(
 
 
 @law
+def logits_memory(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    vocabulary: Annotated[QuantityLike, "", "V", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the scores that a model gives each entry of its vocabulary, at each position.
+
+    Equation: M = T · V · s
+
+    A loss is taken of all positions at once, usually in FP32; the gradient of the logits takes as
+    much again. Kernels that compute the loss in parts keep less.
+
+    Source: korthikanti2023reducing
+
+    >>> print(logits_memory(8192, 128256).to("GiB"))
+    3.914 GiB
+    """
+    return tokens * vocabulary * element_size
+
+
+@law
 def fused_attention_intensity(
     queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
@@ -289,6 +310,53 @@ def fused_attention_intensity(
     """
     rows = heads_per_group * queries
     return _per_term * rows * context / ((rows + context) * element_size)
+
+
+@law
+def attention_fusion_gain(
+    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
+    key_width: Annotated[QuantityLike, "", "w"],
+    crossings: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 4,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "4 FLOP",
+) -> Annotated[Quantity, ""]:
+    """The most that fusing an attention can gain: its scores no longer cross to memory.
+
+    Equation: G = c · s · I* / (4 · w)
+
+    Each pass between the products reads and writes the scores: 4 crossings with a softmax alone, 8
+    with a mask and dropout too. Assumes long inputs, forward passes, heads of one width, memory as
+    the roof before and the peak of the products after.
+
+    Source: dao2022flashattention
+
+    >>> print(attention_fusion_gain("153 FLOP/byte", 64, crossings=8))
+    9.562
+    """
+    return crossings * element_size * ridge_point / (_per_term * key_width)
+
+
+@law
+def exponentials_over_products(
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    exponential_rate: Annotated[QuantityLike, "FLOP/s", "R_exp"],
+    key_width: Annotated[QuantityLike, "", "w"],
+    _per_term: Annotated[QuantityLike, ""] = 4,
+) -> Annotated[Quantity, ""]:
+    """Time of attention's exponentials over that of its products: one more roof.
+
+    Equation: r = R_peak / (4 · w · R_exp)
+
+    Each score takes 4 · w operations in two products and one exponential, which runs on units of
+    its own. Assumes that keys and values have one width. Where the two follow one another, the
+    products reach 1 / (1 + r) of their peak.
+
+    Source: shah2024flashattention
+
+    >>> print(exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", 128))
+    0.4953
+    """
+    return peak / (_per_term * key_width * exponential_rate)
 
 
 @law

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 from matplotlib.figure import Figure
 
 from calc import models
 from calc.core.formatting import listed
+from calc.core.units import Quantity
 from calc.derivations.quoting import Quoted, show
 from calc.derivations.transformer_arithmetic import BatchOfDecodes, Products
 from figures import style
@@ -27,10 +30,16 @@ def _shared(key: str) -> tuple[str, str]:
 LINES = (
     ("llama-3-8b", "up", "weights, all of them used", "weights", style.INK, 12),
     ("deepseek-v3", "expert up", ONE_EXPERT, "experts", style.INK, 300),
-    ("deepseek-v3", "scores", "latents, for all heads", "latents", style.RED, 200),
-    ("llama-3-8b", "scores", *_shared("llama-3-8b"), style.RED, 200),
-    ("llama-2-7b", "scores", *_shared("llama-2-7b"), style.RED, 200),
+    ("deepseek-v3", "attention", "latents, for all heads", "latents", style.RED, 200),
+    ("llama-3-8b", "attention", *_shared("llama-3-8b"), style.RED, 200),
+    ("llama-2-7b", "attention", *_shared("llama-2-7b"), style.RED, 200),
 )
+
+
+def _intensity(key: str, name: str, sequences: Any) -> Quantity:
+    if name == "attention":
+        return BatchOfDecodes.attention_intensity(key)
+    return BatchOfDecodes.intensity(key, name, sequences)
 
 
 def draw() -> Figure:
@@ -41,8 +50,7 @@ def draw() -> Figure:
     axes.set_xlim(BATCH[0], BATCH[-1])
     axes.set_ylim(0.4, 4000)
     for key, name, words, few_words, colour, place in LINES:
-        intensity = BatchOfDecodes.intensity(key, name, BATCH).magnitude
-        line = numpy.broadcast_to(intensity, BATCH.shape)
+        line = numpy.broadcast_to(_intensity(key, name, BATCH).magnitude, BATCH.shape)
         axes.plot(BATCH, line, linewidth=1.7, color=colour)
         axes.annotate(
             few_words if style.is_narrow() else words,
@@ -68,9 +76,9 @@ def draw() -> Figure:
 
 def alt() -> str:
     def at_most(key: str, name: str) -> Quoted:
-        return show(BatchOfDecodes.intensity(key, name, BatchOfDecodes.most), digits=2)
+        return show(_intensity(key, name, BatchOfDecodes.most), digits=2)
 
-    scores = (
+    attention = (
         f"{at_most(key, name)} for {words.replace(', for', ' of')}"
         for key, name, words, *_ in LINES[2:]
     )
@@ -80,5 +88,5 @@ def alt() -> str:
     in proportion to the sequences and crosses the ridge point of an H100,
     {show(Products.ridge, digits=3)}, at {show(Products.critical_batch, digits=3)}. A line for
     {expert} is at {show(BatchOfDecodes.expert_intensity, digits=2)} for {show(BatchOfDecodes.few)}
-    sequences and at {at_most("deepseek-v3", "expert up")} at the right end. Lines for the scores of
-    attention are level: at {listed(scores)}."""
+    sequences and at {at_most("deepseek-v3", "expert up")} at the right end. Lines for fused
+    attention are level: at {listed(attention)}."""

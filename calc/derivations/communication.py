@@ -214,16 +214,17 @@ class Overlap:
     tokens = quantity("8192 token")
     utilization = 0.4
     batch = quantity("4e6 token")
+    backward = 1 - constants.get("work_inference") / constants.get("work_training")
 
     peak = GradientExchange.h100.peak("bf16")
     compute = training.training_time(parameters, tokens, 1, peak, utilization).to("ms")
     communication = TwoNetworks.time
     no_overlap = collectives.step_time(compute, communication, 0)
-    full_overlap = collectives.step_time(compute, communication, 1)
+    full_overlap = collectives.step_time(compute, communication, 1, backward)
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
-    best_efficiency = collectives.scaling_efficiency(compute, communication, 1).to("%")
-    break_even = (tokens * (communication / compute)).to("token")
-    break_even_flat = (tokens * (TwoNetworks.flat / compute)).to("token")
+    best_efficiency = collectives.scaling_efficiency(compute, communication, 1, backward).to("%")
+    break_even = (tokens * (communication / (backward * compute))).to("token")
+    break_even_flat = (tokens * (TwoNetworks.flat / (backward * compute))).to("token")
     most_devices = (batch / break_even).to("")
 
 
@@ -357,5 +358,7 @@ class FasterStep:
         RingByLength.latency,
     )
     efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%")
-    efficiency_hidden = collectives.scaling_efficiency(compute, communication, 1).to("%")
+    efficiency_hidden = collectives.scaling_efficiency(
+        compute, communication, 1, Overlap.backward
+    ).to("%")
     efficiency_larger_batch = Overlap.efficiency

@@ -8,7 +8,7 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import constants, energy, formats, hardware, measure
+from calc import constants, energy, formats, hardware, measure, transformer
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.roofline import DecodeStep
@@ -165,17 +165,33 @@ class FusedAttention:
 
     width = 64
     wide = 128
-    element_size = quantity("2 byte")
     a100 = hardware.get("a100")
     h100 = hardware.get("h100")
-    a100_ridge = a100.ridge_point("fp16")
-    h100_ridge = h100.ridge_point("fp16")
-    published = 3
+    published = 7.6
+    published_model = 3
     crossings = 4
+    more_crossings = 8
 
-    a100_bound = (element_size * a100_ridge / quantity(width, "FLOP")).to("")
-    h100_bound = (element_size * h100_ridge / quantity(width, "FLOP")).to("")
-    h100_wide_bound = (element_size * h100_ridge / quantity(wide, "FLOP")).to("")
+    a100_bound = transformer.attention_fusion_gain(a100.ridge_point("fp16"), width, crossings)
+    a100_more_bound = transformer.attention_fusion_gain(
+        a100.ridge_point("fp16"), width, more_crossings
+    )
+    h100_bound = transformer.attention_fusion_gain(h100.ridge_point("fp16"), width, crossings)
+    h100_wide_bound = transformer.attention_fusion_gain(h100.ridge_point("fp16"), wide, crossings)
+
+
+class Exponentials:
+    """The third roof of attention: units of their own, and few of them."""
+
+    clock = constants.get("frequency_h100_boost")
+    sms = constants.get("count_sm_h100")
+    special = constants.get("count_special_per_clock_sm_h100")
+    peak = FusedAttention.h100.peak("fp16")
+
+    rate = hardware.peak_from_clock(clock, sms, special * quantity("1 FLOP/cycle"))
+    share = transformer.exponentials_over_products(peak, rate, FusedAttention.width).to("%")
+    wide_share = transformer.exponentials_over_products(peak, rate, FusedAttention.wide).to("%")
+    in_turn = (1 / (1 + share)).to("%")
 
 
 class QuantizedDetector:
@@ -243,7 +259,8 @@ class CameraBudget:
 
     rate = 30  # frames a second
     power = quantity("4 W")
-    word_energy = constants.get("energy_dram_word")
+    bit_energy = constants.get("energy_lpddr4_bit")
+    sram_read = constants.get("energy_7nm_sram_1mb")
     multiply = constants.get("energy_7nm_int8_multiply")
     add = constants.get("energy_7nm_int8_add")
     picture = quantity("6.22 MB")
@@ -252,7 +269,8 @@ class CameraBudget:
     network = quantity("400 MB")
 
     per_frame = (power * quantity("1 s") / rate).to("mJ")
-    per_byte = (word_energy / quantity("4 byte")).to("pJ/byte")
+    per_byte = bit_energy.to("pJ/byte")
+    sram_per_byte = (sram_read / quantity("8 byte")).to("pJ/byte")
     bytes_per_frame = (per_frame / per_byte).to("MB")
     multiply_add = multiply + add
     pairs_per_frame = (per_frame / multiply_add).to("") / 1e12

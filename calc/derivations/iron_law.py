@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import hardware, roofline
+from calc import constants, hardware, roofline
 from calc.core.units import quantity
 from calc.derivations.roofline import DecodeStep
 
@@ -22,6 +22,20 @@ class IronLaw:
     added = step.upper
     overlapped = step.lower
     added_per_overlapped = added / overlapped
+    capacity = DecodeStep.h100.memory_capacity
+    room = ((capacity - weights) / batch / DecodeStep.cache_per_token).to("token")
+    full_memory_time = (capacity / bandwidth).to("ms")
+
+
+class LaunchedKernels:
+    """Eighty tiny kernels, one by one and as a graph, which keeps a gap at each node."""
+
+    kernels = constants.get("count_kernels_cuda_jl")
+    one_by_one = constants.get("latency_launches_cuda_jl")
+    as_graph = constants.get("latency_graph_cuda_jl")
+
+    gain = one_by_one / as_graph
+    node = (as_graph / kernels).to("µs")
 
 
 class SmallLayer:
@@ -42,8 +56,11 @@ class SmallLayer:
         layer.traffic, bandwidth, layer.operations, peak, latency=launch
     )
     share_of_launch = (launch / time).to("%")
-    network_time = (layers * time).to("µs")
-    network_time_launched_once = (launch + layers * memory_time).to("µs")
+    network_time = roofline.launched_time(layers, memory_time, launch).to("µs")
+    node = LaunchedKernels.node
+    network_time_launched_once = (
+        launch + roofline.launched_time(layers, memory_time, "0 s", node)
+    ).to("µs")
     gain = network_time / network_time_launched_once
 
 
@@ -84,7 +101,7 @@ class SlowKernel:
 
 
 class ThreeRepairs:
-    """Of three repairs to one slow step, the one that touches the largest term is worth most."""
+    """Where the host cannot launch fast enough, only the repair of the launches has an effect."""
 
     bandwidth = SmallLayer.bandwidth
     peak = SmallLayer.peak
@@ -93,17 +110,15 @@ class ThreeRepairs:
     traffic = quantity("1 GB")
     operations = quantity("100 GFLOP")
 
+    node = LaunchedKernels.node
+
     launches = (kernels * launch).to("µs")
     memory_time = (traffic / bandwidth).to("µs")
     arithmetic_time = (operations / peak).to("µs")
-    now = roofline.execution_time(traffic, bandwidth, operations, peak, latency=launches)
-    faster_arithmetic = roofline.execution_time(
-        traffic, bandwidth, operations, 2 * peak, latency=launches
-    )
-    smaller_numbers = roofline.execution_time(
-        traffic / 2, bandwidth, operations, peak, latency=launches
-    )
-    one_graph = roofline.execution_time(traffic, bandwidth, operations, peak, latency=launch)
-    gain_of_faster_arithmetic = now / faster_arithmetic
-    gain_of_smaller_numbers = now / smaller_numbers
+    nodes = (kernels * node).to("µs")
+    device = memory_time + arithmetic_time + nodes
+    now = roofline.launched_time(kernels, (device - nodes) / kernels, launch, node)
+    one_graph = launch + device
     gain_of_one_graph = now / one_graph
+    then_smaller_numbers = one_graph / (one_graph - memory_time / 2)
+    then_faster_arithmetic = one_graph / (one_graph - arithmetic_time / 2)

@@ -24,6 +24,8 @@ class LongLink:
     large_total = links.transfer_time(large, bandwidth, latency)
     small_effective = links.effective_bandwidth(small, bandwidth, latency)
     small_share = (small_effective / bandwidth).to("%")
+    round_trip = 2 * latency
+    small_answered = links.effective_bandwidth(small, bandwidth, round_trip)
     large_effective = links.effective_bandwidth(large, bandwidth, latency)
     large_share = (large_effective / bandwidth).to("%")
     half_size = links.half_performance_size(bandwidth, latency)
@@ -41,11 +43,13 @@ class LongLink:
     sizes = (small, quantity("100 kB"), quantity("1 MB"), half_size, quantity("100 MB"), large)
 
     @classmethod
-    def row(cls, size: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity, Quantity]:
-        """Size, time on the wire, time in all, effective bandwidth, and its share of the link's."""
+    def row(cls, size: Quantity) -> tuple[Quantity, ...]:
+        """Size, time on the wire and in all, effective bandwidth, its share, and with an answer."""
         total = links.transfer_time(size, cls.bandwidth, cls.latency)
         effective = links.effective_bandwidth(size, cls.bandwidth, cls.latency)
-        return size, size / cls.bandwidth, total, effective, (effective / cls.bandwidth).to("%")
+        answered = links.effective_bandwidth(size, cls.bandwidth, cls.round_trip)
+        share = (effective / cls.bandwidth).to("%")
+        return size, size / cls.bandwidth, total, effective, share, answered
 
 
 class FourLinks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log10
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from calc import constants, hardware, memory, queueing, roofline, training
 from calc.core.units import Quantity, quantity
@@ -256,33 +256,54 @@ class Tiles:
     bandwidth = h100.memory_bandwidth
     l2 = h100.on_chip_memory
     l2_bandwidth = constants.get("bandwidth_l2_h100")
-    shared_memory = constants.get("size_shared_memory_sm_h100")
+    registers = constants.get("size_register_file_sm_h100")
+    sms = constants.get("count_sm_h100")
     element_size = quantity("2 byte")
+    accumulator_size = quantity("4 byte")
+    rows_of_sm = 128
+    columns_of_sm = 256
+    neighbours = 2
 
     ridge_point = h100.ridge_point("fp16")
     ridge_side = memory.tile_for_intensity(ridge_point, element_size)
-    ridge_set = memory.working_set(ridge_side, element_size).to("MiB")
-    shared_side = memory.largest_tile(shared_memory, element_size)
-    shared_intensity = memory.tile_intensity(shared_side, element_size)
+    accumulators = (rows_of_sm * columns_of_sm * accumulator_size).to("KiB")
+    intensity = memory.result_tile_intensity(rows_of_sm, columns_of_sm, element_size)
+    from_l2 = roofline.attainable(peak, l2_bandwidth, intensity)
+    shared_intensity = memory.result_tile_intensity(
+        neighbours * rows_of_sm, columns_of_sm, element_size
+    )
     shared_from_l2 = roofline.attainable(peak, l2_bandwidth, shared_intensity)
-    l2_side = memory.largest_tile(l2, element_size)
+    # What all SMs work on at a time is a tile of the result, too: the square of the same area.
+    device_side = (sms * rows_of_sm * columns_of_sm) ** 0.5
     single_intensity = memory.tile_intensity(1, element_size)
     single_attainable = roofline.attainable(peak, bandwidth, single_intensity)
-    sides = (
-        ("Nowhere: no reuse", quantity(1)),
-        ("Shared memory of one SM", shared_side),
-        ("L2, as large as the ridge asks for", ridge_side),
-        ("L2, as large as it holds", l2_side),
-    )
 
     @classmethod
-    def row(cls, place: str, side: Quantity) -> tuple[str, Quantity, Quantity, Quantity, Quantity]:
-        """Side, working set, intensity towards HBM, and the rate that HBM then allows."""
-        intensity = memory.tile_intensity(side, cls.element_size)
-        held = memory.working_set(side, cls.element_size)
+    def row(cls, place: str, rows: Any, columns: Any) -> tuple[Any, ...]:
+        """A tile of the result, its sums, its intensity, and what L2 and HBM allow with it."""
+        intensity = memory.result_tile_intensity(rows, columns, cls.element_size)
+        held = rows * columns * cls.accumulator_size
         unit = next(unit for unit in ("MiB", "KiB", "byte") if held >= quantity(1, unit))
-        attainable = roofline.attainable(cls.peak, cls.bandwidth, intensity)
-        return place, side, held.to(unit), intensity, attainable
+        return (
+            place,
+            f"{show(rows, digits=4)} × {show(columns, digits=4)}",
+            held.to(unit),
+            intensity,
+            roofline.attainable(cls.peak, cls.l2_bandwidth, intensity),
+            roofline.attainable(cls.peak, cls.bandwidth, intensity),
+        )
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """From no reuse to the tile of the whole device."""
+        wide = cls.neighbours * cls.rows_of_sm
+        return [
+            cls.row("no reuse", 1, 1),
+            cls.row("one SM", cls.rows_of_sm, cls.columns_of_sm),
+            cls.row("two SMs that share loads", wide, cls.columns_of_sm),
+            cls.row("what the ridge asks for", cls.ridge_side, cls.ridge_side),
+            cls.row("all SMs", cls.device_side, cls.device_side),
+        ]
 
 
 class StalledWarp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from calc import constants, energy, hardware, links, training
+from calc import constants, energy, hardware, links, models, training, transformer
 from calc.core.units import quantity
 from calc.derivations.quoting import Quoted, approximately, between, show
 
@@ -12,12 +12,14 @@ from calc.derivations.quoting import Quoted, approximately, between, show
 class NumbersToKnow:
     """Three numbers say most of what a machine will let a model do."""
 
-    energy_dram_word = constants.get("energy_dram_word")
-    energy_fp16_multiply = constants.get("energy_fp16_multiply")
+    energy_hbm2_bit = constants.get("energy_hbm2_bit")
+    energy_fp16_multiply = constants.get("energy_7nm_fp16_multiply")
     recipe = training.recipe("adam-mixed")
     speed_of_light_in_fibre = constants.get("speed_light_fiber")
 
-    dram_word_per_fp16_multiply = energy_dram_word / energy_fp16_multiply
+    hbm2_word_per_fp16_multiply = (
+        energy.movement_energy("32 bit", energy_hbm2_bit) / energy_fp16_multiply
+    ).to("")
     training_bytes_per_parameter = recipe.bytes_per_parameter
     fibre_delay_per_kilometre = quantity("1 km") / speed_of_light_in_fibre
 
@@ -141,23 +143,34 @@ class EnergyOfMovement:
     dram_word_per_fp32_multiply = dram / fp32_multiply
     dram_half_word_per_fp16_multiply = dram * (half_word / word) / fp16_multiply
     hbm2_word = energy.movement_energy(word, hbm2_bit).to("pJ")
-    hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply).to("")
+    hbm2_word_per_fp16_multiply = (hbm2_word / fp16_multiply_7nm).to("")
     dram_per_hbm2 = dram / hbm2_word
     hbm2_word_low = hbm2_access_low / words_per_access
     hbm2_word_high = hbm2_access_high / words_per_access
     dram_word_high = dram_access_high / words_per_access
     ddr_word = ddr_access / words_per_access
-    ddr_word_per_fp16_multiply = ddr_word / fp16_multiply
     ddr_word_per_fp16_multiply_7nm = ddr_word / fp16_multiply_7nm
     a100_l1_word = energy.movement_energy(word, a100_l1_bit).to("pJ")
     a100_l2_word = energy.movement_energy(word, a100_l2_bit).to("pJ")
     a100_hbm_word = energy.movement_energy(word, a100_hbm_bit).to("pJ")
+    a100_hbm_word_per_fp16_multiply = (a100_hbm_word / fp16_multiply_7nm).to("")
     sram_32kb_word_7nm = sram_32kb_read_7nm / words_per_access
     a100_l1_per_array = a100_l1_word / sram_32kb_word_7nm
     sram_per_register = sram / register
     l1_per_register_estimate = l1_estimate / register_estimate
     register_over_estimate = register / register_estimate
 
+    word_rows = (
+        ("DRAM, at 45 nm", dram, fp16_multiply, dram_word_per_fp16_multiply),
+        ("HBM2, at 7 nm", hbm2_word, fp16_multiply_7nm, hbm2_word_per_fp16_multiply),
+        (
+            "HBM of an A100, at 7 nm",
+            a100_hbm_word,
+            fp16_multiply_7nm,
+            a100_hbm_word_per_fp16_multiply,
+        ),
+        ("DDR, at 7 nm", ddr_word, fp16_multiply_7nm, ddr_word_per_fp16_multiply_7nm),
+    )
     rows = (
         ("Register file", register, None, None, register_estimate),
         (
@@ -379,22 +392,32 @@ class LastingRatios:
 
     rows = (
         (
-            "A word of DRAM / an FP16 multiply",
+            "A word of HBM / an FP16 multiply, measured on an A100",
+            "energy",
+            EnergyOfMovement.a100_hbm_word_per_fp16_multiply,
+        ),
+        (
+            "A word of DDR / an FP16 multiply at 7 nm",
+            "energy",
+            EnergyOfMovement.ddr_word_per_fp16_multiply_7nm,
+        ),
+        (
+            "A word of DRAM / an FP16 multiply at 45 nm",
             "energy",
             EnergyOfMovement.dram_word_per_fp16_multiply,
         ),
         (
-            "The same with 16 bits of DRAM",
+            "The same with 16 bits of DRAM, at 45 nm",
             "energy",
             EnergyOfMovement.dram_half_word_per_fp16_multiply,
         ),
         (
-            "A word of DRAM / an FP32 multiply",
+            "A word of DRAM / an FP32 multiply at 45 nm",
             "energy",
             EnergyOfMovement.dram_word_per_fp32_multiply,
         ),
         (
-            "A word of HBM2 / an FP16 multiply",
+            "A word of HBM2 / an FP16 multiply at 7 nm",
             "energy",
             EnergyOfMovement.hbm2_word_per_fp16_multiply,
         ),
@@ -523,15 +546,24 @@ class AssistantPlacement:
     weights = OpeningQuestions.int8_weights
     distance = LightInFibre.atlantic
     batch = 64
+    context = 1000
 
-    phone_step = (weights / phone.memory_bandwidth).to("ms")
+    cache = (
+        transformer.kv_cache_per_token(models.get("llama-2-7b")) * quantity(context, "token")
+    ).to("GB")
+    phone_step = ((weights + cache) / phone.memory_bandwidth).to("ms")
     phone_time = (answer.m_as("token") * phone_step).to("s")
     phone_energy = energy.energy_of_run(phone_power, phone_time)
-    remote_step = (weights / h100.memory_bandwidth).to("ms")
+    remote_step = ((weights + cache) / h100.memory_bandwidth).to("ms")
     remote_generation = (answer.m_as("token") * remote_step).to("s")
     round_trip = links.round_trip_time(distance)
     remote_time = remote_generation + round_trip
     speedup = phone_time / remote_time
     remote_energy = energy.energy_of_run(tdp, remote_generation)
-    shared_energy = remote_energy / batch
-    break_even_batch = remote_energy / phone_energy
+    shared_generation = (
+        answer.m_as("token") * (weights + batch * cache) / h100.memory_bandwidth
+    ).to("s")
+    shared_energy = energy.energy_of_run(tdp, shared_generation) / batch
+    # What a user's cache costs is not shared, so only the rest of the phone's bill is.
+    own_energy = remote_energy * (cache / (weights + cache)).to("")
+    break_even_batch = (remote_energy - own_energy) / (phone_energy - own_energy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import hardware, roofline, training
+from calc import hardware, models, roofline, training, transformer
 from calc.core.units import Quantity, quantity
 
 
@@ -99,10 +99,14 @@ class DecodeStep:
     share_of_peak = roofline.utilization(peak, bandwidth, intensity)
     step_time = step.on(h100, "fp16").lower
     tokens_per_second = (quantity("1 token") / step_time).to("token/s")
-    large_step = roofline.Workload(operations * large_batch, weights)
+    context = 1000
+    cache_per_token = transformer.kv_cache_per_token(models.get("llama-2-7b")).to("kB/token")
+    cache = (large_batch * context * quantity("1 token") * cache_per_token).to("GB")
+    large_step = roofline.Workload(operations * large_batch, weights + cache)
     large_intensity = large_step.intensity
     large_step_time = large_step.on(h100, "fp16").lower
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
+    large_gain = large_tokens_per_second / tokens_per_second
 
 
 class ComputeDoubled:

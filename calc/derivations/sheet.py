@@ -66,8 +66,11 @@ class OnePage:
         ("TPU v5p", "tpu-v5p", "bf16"),
     )
     ratios = (
-        ("Energy: DRAM word / FP16 multiply", EnergyOfMovement.dram_word_per_fp16_multiply),
-        ("Energy: HBM2 word / FP16 multiply", EnergyOfMovement.hbm2_word_per_fp16_multiply),
+        (
+            "Energy: HBM word / FP16 multiply, on an A100",
+            EnergyOfMovement.a100_hbm_word_per_fp16_multiply,
+        ),
+        ("Energy: HBM2 word / FP16 multiply, 7 nm", EnergyOfMovement.hbm2_word_per_fp16_multiply),
         ("Latency: HBM, measured / L1 of a GPU", AnchorLatencies.hopper_global_per_l1),
         ("Latency: another host / HBM", AnchorLatencies.network_per_hbm),
         ("Latency: SSD / L1 of a CPU", AnchorLatencies.ssd_per_l1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from calc import collectives, hardware, models, parallelism, runs, training, transformer
+from calc import collectives, constants, hardware, models, parallelism, runs, training, transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
@@ -127,7 +127,9 @@ class TrafficOfCuts:
     tensor = (
         collectives.all_reduce_traffic(vector, slices) * all_reduces * layers * microbatches
     ).to("TB")
-    weights = parallelism.sharded_traffic(gradients, Cuts.devices, 2).to("GB")
+    weights = parallelism.sharded_traffic(
+        gradients, Cuts.devices, Cuts.sequences_each, Cuts.sequences_each
+    ).to("GB")
     data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
     pipeline = (
         parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
@@ -151,7 +153,9 @@ class TrafficOfCuts:
         """From most to least."""
         return [
             cls.row("8 slices", "vectors of all tokens, in every layer", cls.tensor),
-            cls.row("shards, weights too", "weights, for every microbatch", cls.weights),
+            cls.row(
+                "shards, weights too", "weights and gradients, for every microbatch", cls.weights
+            ),
             cls.row("128 copies of 8 slices", "gradients, once a step", cls.data),
             cls.row("4 stages of 8 slices", "vectors of all tokens, once", cls.pipeline),
         ]
@@ -347,23 +351,58 @@ class Failures:
     ).to("%")
 
 
+class LeastWork:
+    """The model that reaches the loss of a small one with the least operations, by one fit."""
+
+    def __init__(self, small: Quantity, tokens: Quantity, fit: str = "") -> None:
+        irreducible, *size = (
+            constants.get(f"{name}{fit}")
+            for name in ("loss_irreducible", "coefficient_parameters", "exponent_parameters")
+        )
+        coefficient, exponent = (
+            constants.get(f"{name}{fit}") for name in ("coefficient_tokens", "exponent_tokens")
+        )
+        self.loss = training.pretraining_loss(
+            small, tokens, irreducible, *size, coefficient, exponent
+        )
+        above = self.loss - irreducible
+        self.parameters = training.least_work_parameters(above, *size, exponent)
+        self.tokens = training.least_work_tokens(above, coefficient, exponent, size[1])
+        self.ratio = (small * tokens / (self.parameters * self.tokens)).to("")
+        self.saved = (
+            (training.inference_flops(self.parameters) - training.inference_flops(small))
+            / quantity("1 token")
+        ).to("GFLOP/token")
+        more = training.training_flops(small, tokens) - training.training_flops(
+            self.parameters, self.tokens
+        )
+        self.repaid = (more / self.saved).to("Ttoken")
+
+
 class PastTheOptimum:
     """A small model on many tokens costs more to train, and less ever after."""
 
     small = models.get("llama-3-8b").parameters
     small_tokens = quantity("15T token")
-    large = quantity("60B param")
 
-    large_tokens = training.compute_optimal_tokens(large)
-    small_loss = training.pretraining_loss(small, small_tokens)
-    small_work = training.training_flops(small, small_tokens)
-    large_work = training.training_flops(large, large_tokens)
-    ratio = small_work / large_work
     tokens_per_parameter = small_tokens / small
-    saved = (
-        (training.inference_flops(large) - training.inference_flops(small)) / quantity("1 token")
-    ).to("GFLOP/token")
-    repaid = ((small_work - large_work) / saved).to("token")
+    first = LeastWork(small, small_tokens)
+    second = LeastWork(small, small_tokens, "_refit")
+    loss = first.loss
+    first_ratio = first.ratio
+    second_ratio = second.ratio
+    first_tokens_per_parameter = (first.tokens / first.parameters).to("token/param")
+    second_tokens_per_parameter = (second.tokens / second.parameters).to("token/param")
+    first_repaid = first.repaid
+    second_repaid = second.repaid
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """A fit: the loss, the model that costs least for it, and what the small one costs."""
+        return [
+            (name, fit.loss, fit.parameters, fit.tokens, fit.ratio, fit.repaid)
+            for name, fit in (("Hoffmann, 2022", cls.first), ("Besiroglu, 2024", cls.second))
+        ]
 
 
 class ZeroOnVoltas:
@@ -409,6 +448,11 @@ class InterleavedStages:
     plain_mfu = (reached * (1 - plain)).to("%")
     thin = collectives.bubble_fraction(stages, microbatches, slices).to("%")
     thin_mfu = (reached * (1 - thin)).to("%")
+    more = (
+        parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches, slices)
+        / parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches)
+        - 1
+    ).to("%")
 
 
 class OwnCheckpoints:
@@ -450,3 +494,22 @@ class LayoutFor256:
     sliced_lower = sliced.lower
     sharded_upper = sharded.upper
     sharded_lower = sharded.lower
+    sharded_data = sharded.parts["data"]
+
+    whole_layout = Layout(data=devices, sharding=3)
+    whole = parallelism.training_step(
+        Cuts.model,
+        whole_layout,
+        Cuts.length,
+        sequences // devices,
+        Cuts.h100,
+        Cuts.inner,
+        Cuts.outer,
+        "full",
+        efficiency=Cuts.efficiency,
+    )
+    whole_memory = parallelism.memory_per_device(
+        Cuts.model, whole_layout, Cuts.length, sequences // devices, "full"
+    ).total
+    whole_upper = whole.upper
+    whole_lower = whole.lower

@@ -8,7 +8,17 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import codesign, hardware, links, models, roofline, scaling, training, transformer
+from calc import (
+    codesign,
+    constants,
+    hardware,
+    links,
+    models,
+    roofline,
+    scaling,
+    training,
+    transformer,
+)
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths
@@ -187,13 +197,20 @@ class PartsOfABatch:
 
 
 class OffloadingTime:
-    """Gradients out and weights back take the link a tenth of the step of the whole batch."""
+    """The link, and the host's memory even more, take a third of the step of the whole batch."""
 
     link = AnchorBandwidths.pcie_coded
     utilization = quantity("40%")
     _weights = training.model_memory(SevenBillion.parameters, "2 byte/param")
     moved = 2 * _weights
-    time = links.transfer_time(moved, link, "0 s").to("ms")
+    link_time = links.transfer_time(moved, link, "0 s").to("ms")
+    host = (
+        constants.get("count_channels_dgx_h100_socket")
+        * constants.get("bandwidth_ddr5_4400_channel")
+    ).to("GB/s")
+    touched = training.model_memory(SevenBillion.parameters, "28 byte/param")
+    time = training.offloading_time(SevenBillion.parameters, link, host)
+    host_time = (time - link_time).to("ms")
     tokens = SevenBillion.sequences * SevenBillion.context
     _flops = training.training_flops(SevenBillion.parameters, quantity(tokens, "token"))
     step = (_flops / (hardware.H100.peak("bf16") * utilization)).to("s")

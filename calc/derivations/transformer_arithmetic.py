@@ -164,15 +164,9 @@ class BatchOfDecodes:
 
     products = transformer.decode_matmuls(mixture, context, few)
     expert = next(each for each in products if each.name == "expert up")
-    scores = next(each for each in products if each.name == "scores")
     used = quantity(expert.count, "1")
     rows_each = quantity(expert.m, "1")
     expert_intensity = expert.intensity(Products.element)
-    # What is stored serves scores and values alike, and is read once where both are fused.
-    latent_fused = roofline.arithmetic_intensity(
-        2 * scores.operations - roofline.gemm_operations(scores.m, scores.n, 64) * few * 61,
-        scores.n * scores.k * scores.count * scores.layers * Products.element,
-    )
 
     @classmethod
     def intensity(cls, key: str, name: str, sequences: Any) -> Quantity:
@@ -180,6 +174,26 @@ class BatchOfDecodes:
         products = transformer.decode_matmuls(models.get(key), cls.context, sequences)
         found = next(each for each in products if each.name == name)
         return found.intensity(Products.element)
+
+    @classmethod
+    def attention_intensity(cls, key: str) -> Quantity:
+        """Of attention as one fused kernel: queries, results and what is stored pass once."""
+        model = models.get(key)
+        products = {each.name: each for each in transformer.decode_matmuls(model, cls.context)}
+        scores, values = products["scores"], products["weighted values"]
+        # A latent serves scores and values alike, and is read once.
+        stored = scores.n * (scores.k + (0 if model.kv_latent is not None else values.n))
+        passed = scores.m * (scores.k + values.n)
+        return roofline.arithmetic_intensity(
+            scores.operations + values.operations,
+            (stored + passed) * scores.count * scores.layers * Products.element,
+        )
+
+
+class FusedDecode:
+    """What is stored once for all heads is read once for all of them."""
+
+    latent = BatchOfDecodes.attention_intensity("deepseek-v3")
 
 
 class Caches:
@@ -313,5 +327,8 @@ class KeepOrRecompute:
     none = Activations.none.to("GiB")
     selective = Activations.selective.to("GiB")
     full = Activations.full.to("GiB")
+    vocabulary = Activations.llama.vocabulary
+    logits = transformer.logits_memory(LlamaToken.length, vocabulary).to("GiB")
+    selective_all = selective + 2 * logits
     selective_work = Activations.selective_work
     full_work = Activations.full_work

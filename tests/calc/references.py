@@ -33,6 +33,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
             latency + sorted([operations / peak / efficiency, traffic / bandwidth])[-1]
         )
     ),
+    "hardware.peak_from_clock": lambda clock, units, operations: operations * (units * clock),
+    "roofline.launched_time": lambda kernels, kernel, launch, gap: max(
+        kernels * launch, kernels * kernel + kernels * gap
+    ),
     "roofline.gemm_operations": lambda m, n, k: m * n * k * 2,
     "roofline.gemm_traffic": lambda m, n, k, size: m * k * size + k * n * size + m * n * size,
     "roofline.weights_only_intensity": lambda batch, size: 2 * batch / size,
@@ -121,6 +125,12 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "training.compute_optimal_parameters": lambda operations, each, work: (
         math.sqrt(operations) / math.sqrt(each * work)
     ),
+    "training.least_work_parameters": lambda loss, a, alpha, beta: (
+        (a / loss + a * alpha / (beta * loss)) ** (1 / alpha)
+    ),
+    "training.least_work_tokens": lambda loss, b, beta, alpha: (
+        (b / loss + b * beta / (alpha * loss)) ** (1 / beta)
+    ),
     "training.pretraining_loss": lambda size, data, e, a, alpha, b, beta: (
         e
         + a * math.exp(-float(alpha) * math.log(size))
@@ -142,16 +152,29 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         *(Decimal(float(each)) for each in (interval, checkpoint, restart, failures))
     ),
     "parallelism.state_memory": lambda p, w, g, o, nw, ng, no: p * w / nw + p * g / ng + p * o / no,
-    "parallelism.activations_in_flight": lambda kept, slices, stages, batches: (
-        kept / slices / stages * sorted([stages, batches])[0]
+    # In thin slices of v to a device: p - 1 of them come on top of those of p microbatches.
+    "parallelism.activations_in_flight": lambda kept, slices, stages, batches, thin: (
+        kept
+        / slices
+        / (stages * thin)
+        * sorted([stages * thin + (stages - 1) * (thin > 1), batches * thin])[0]
     ),
-    "parallelism.sharded_traffic": lambda size, n, batches: (
-        2 * batches * (size - size / n) + size - size / n
+    "parallelism.sharded_traffic": lambda size, n, batches, reductions: (
+        2 * batches * (size - size / n) + reductions * (size - size / n)
+    ),
+    "parallelism.hybrid_traffic": lambda size, devices, groups: (
+        2 * (size - size / groups) / devices
+    ),
+    "parallelism.expert_traffic": lambda tokens, width, experts, devices, there, back: (
+        width * experts * tokens * (there + back) * (1 - 1 / devices)
     ),
     "parallelism.stage_traffic": lambda tokens, width, batches, size: (
         tokens * size * width * batches
     ),
     "parallelism.hfu": lambda mfu, again: mfu + mfu * again / 3,
+    "training.offloading_time": lambda parameters, link, host, sent, updated: (
+        parameters * sent / link + parameters * updated / host
+    ),
     "training.model_memory": lambda parameters, each: each * parameters,
     "energy.arithmetic_energy": lambda operations, each: each * operations,
     "energy.movement_energy": lambda traffic, each: each * traffic,
@@ -165,6 +188,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "memory.working_set": lambda side, size, tiles: side * size * side * tiles,
     "memory.largest_tile": lambda capacity, size, tiles: _whole_root(capacity / size / tiles),
     "memory.tile_intensity": lambda side, size: 2 * side**3 / (2 * side**2 * size),
+    "memory.result_tile_intensity": lambda rows, columns, size: 2 / (size / rows + size / columns),
     "memory.tile_for_intensity": lambda intensity, size: size * intensity,
     "links.transfer_time": lambda size, bandwidth, latency: size / bandwidth + latency,
     "links.effective_bandwidth": lambda size, bandwidth, latency: (
@@ -280,11 +304,14 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         1 - batches / (batches + (stages - 1) / slices)
     ),
     "collectives.bubble_overhead": lambda stages, batches, slices: (stages - 1) / slices / batches,
-    "collectives.step_time": lambda compute, talk, overlap: (
-        sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0]
+    "collectives.bubble_time": lambda stages, forward, inputs, weights, delayed: max(
+        0 * forward, (stages - 1) * (forward + inputs + (1 - delayed) * weights)
     ),
-    "collectives.scaling_efficiency": lambda compute, talk, overlap: (
-        compute / (sorted([compute, talk])[1] + (1 - overlap) * sorted([compute, talk])[0])
+    "collectives.step_time": lambda compute, talk, overlap, behind: (
+        compute + talk - sorted([behind * overlap * compute, talk * overlap])[0]
+    ),
+    "collectives.scaling_efficiency": lambda compute, talk, overlap, behind: (
+        compute / (compute + talk - sorted([behind * overlap * compute, talk * overlap])[0])
     ),
     "transformer.projection_flops": lambda parameters, work: parameters * work,
     # A score for each position and head, d_k terms long, and a sum of values, d_v wide.
@@ -373,6 +400,11 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "collectives.all_gather_bus_bandwidth": lambda size, time, n: (size - size / n) / time,
     # Two products of 2 n c d operations in each of g heads; 2 g n d and 2 c d elements to move.
+    "transformer.logits_memory": lambda tokens, vocabulary, size: size * vocabulary * tokens,
+    "transformer.attention_fusion_gain": lambda ridge, width, crossings, size: (
+        ridge * crossings * size / width / 4
+    ),
+    "transformer.exponentials_over_products": lambda peak, rate, width: peak / rate / width / 4,
     "transformer.fused_attention_intensity": lambda queries, context, heads, size: (
         4 * queries * context * heads / (2 * heads * queries * size + 2 * context * size)
     ),

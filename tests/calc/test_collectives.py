@@ -545,6 +545,20 @@ def test_a_step_lies_between_its_longer_part_and_the_sum(
     assert efficiency == pytest.approx(compute / step)
 
 
+def test_gradients_hide_behind_the_backward_pass_alone() -> None:
+    """Layer by layer: each sends its gradients once its own backward pass is done."""
+    layers, forward, talk = 1000, 30.0, 80.0
+    computed = sent = forward
+    for _ in range(layers):
+        computed += 2 * forward / layers
+        sent = max(sent, computed) + talk / layers
+    step = collectives.step_time("90 ms", "80 ms", 1, 2 / 3)
+    assert step.m_as("ms") == pytest.approx(sent, rel=1e-2)
+    assert collectives.scaling_efficiency("90 ms", "80 ms", 1, 2 / 3).magnitude == pytest.approx(
+        90 / sent, rel=1e-2
+    )
+
+
 def test_free_communication_scales_perfectly() -> None:
     assert collectives.scaling_efficiency("1 s", "0 s", 0) == quantity("1")
     assert collectives.scaling_efficiency("1 s", "1 s", 1) == quantity("1")
@@ -577,3 +591,14 @@ def test_no_latency_needs_no_argument() -> None:
     assert collectives.hierarchical_all_reduce(*nodes) == collectives.hierarchical_all_reduce(
         *nodes, "0 s", "0 s"
     )
+
+
+def test_gradients_of_weights_fill_the_bubble() -> None:
+    """With passes of equal time: a third of 1F1B's, then nothing [Qi et al. 2024, table 2]."""
+    plain, first, second = (
+        collectives.bubble_time(8, "1 ms", "1 ms", "1 ms", delayed) for delayed in (0, 2, 3)
+    )
+    assert first.m_as("ms") == pytest.approx(plain.m_as("ms") / 3)
+    assert second.magnitude == 0
+    step = 32 * 3 + plain.m_as("ms")  # 32 microbatches of three passes, and the wait
+    assert plain.m_as("ms") / step == pytest.approx(collectives.bubble_fraction(8, 32).magnitude)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import minimize_scalar
@@ -40,6 +41,24 @@ def test_chinchilla_beats_gopher_for_the_same_operations() -> None:
     chinchilla = training.pretraining_loss("70B param", "1.4T token")
     assert (gopher - chinchilla).magnitude == pytest.approx(0.0566, abs=0.001)
     assert chinchilla > quantity(1.69, "")
+
+
+@pytest.mark.parametrize(
+    "fit", [(1.69, 406.4, 0.34, 410.7, 0.28), (1.8172, 482.01, 0.3478, 2085.43, 0.3658)]
+)
+def test_least_work_for_a_loss_is_the_best_of_all_sizes(fit: tuple[float, ...]) -> None:
+    """By search over all models that reach the loss of 8B on 15T, in the fits of two papers."""
+    irreducible, by_size, alpha, by_tokens, beta = fit
+    above = by_size / 8.03e9**alpha + by_tokens / 15e12**beta
+    sizes = np.geomspace(8e9, 1e12, 200_001)
+    left = above - by_size / sizes**alpha
+    best = int(np.argmin(sizes * (by_tokens / left) ** (1 / beta)))
+    size = training.least_work_parameters(above, by_size, alpha, beta)
+    tokens = training.least_work_tokens(above, by_tokens, beta, alpha)
+    assert size.m_as("param") == pytest.approx(sizes[best], rel=1e-3)
+    assert tokens.m_as("token") == pytest.approx((by_tokens / left[best]) ** (1 / beta), rel=1e-3)
+    loss = training.pretraining_loss(size, tokens, irreducible, by_size, alpha, by_tokens, beta)
+    assert loss.magnitude == pytest.approx(irreducible + above)
 
 
 @given(st.floats(1e6, 1e13), st.floats(1e6, 1e14), st.floats(1, 100))

@@ -200,3 +200,20 @@ def test_a_mistake_is_named(
         load(GOOD.replace(right, wrong))
     assert sentence in str(refusal.value)
     assert "made_up.toml: " in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("device", "clock", "units", "operations"),
+    [
+        ("a100", "1.41 GHz", 108, "2048 FLOP/cycle"),  # NVIDIA's white papers: SMs and tensor cores
+        ("h100", "1.83 GHz", 132, "4096 FLOP/cycle"),
+        ("tpu-v5p", "1.75 GHz", 8, "32768 FLOP/cycle"),  # eight arrays of 128 by 128 multiply-adds
+    ],
+)
+def test_a_peak_is_clock_times_units_times_operations(
+    device: str, clock: str, units: int, operations: str
+) -> None:
+    found = hardware.peak_from_clock(clock, units, operations)
+    assert found.m_as("TFLOP/s") == pytest.approx(
+        hardware.get(device).peak("bf16").m_as("TFLOP/s"), rel=1e-3
+    )

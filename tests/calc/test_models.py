@@ -400,7 +400,7 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
         ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
         ({"kv_heads": 5}, "mine: its 5 heads of keys and values must divide its 32 query heads"),
-        ({"window": 4096}, "mine: a window and windowed_layers are needed, or neither"),
+        ({"window": 4096}, "mine: windowed_layers is missing; window cannot be without it"),
         ({"window": 4096, "windowed_layers": 33}, "mine: a window cannot be in 33 layers of 32"),
         ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),
         ({"depth": 3}, "mine: there is no depth; .*there are key, name, year, gated, "),

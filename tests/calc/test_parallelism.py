@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -56,6 +57,21 @@ def test_the_first_stage_holds_a_microbatch_for_each_stage() -> None:
     assert parallelism.activations_in_flight(whole, 1, 8, 2) == whole / 4
 
 
+@pytest.mark.parametrize(("stages", "slices", "microbatches"), [(4, 2, 16), (8, 3, 16), (8, 4, 8)])
+def test_an_interleaved_schedule_holds_what_its_first_device_has_begun(
+    stages: int, slices: int, microbatches: int
+) -> None:
+    """Slice by slice, in the order of Megatron's schedule [Narayanan et al. 2021, figure 4]."""
+    begun = most = 0
+    warm_up = min((stages - 1) * 2 + (slices - 1) * stages, slices * microbatches)
+    for number in range(slices * microbatches):
+        begun += 1  # a forward pass of a slice, whose activations stay
+        most = max(most, begun)
+        begun -= number >= warm_up  # and a backward pass that frees one
+    held = parallelism.activations_in_flight("1 GB", 1, stages, microbatches, slices)
+    assert held.m_as("GB") == pytest.approx(most / (stages * slices))
+
+
 def test_full_recomputation_adds_a_third() -> None:
     assert parallelism.hfu(0.45, 1).magnitude == pytest.approx(0.6)
     palm = runs.get("palm-540b")  # recomputes in part
@@ -66,6 +82,28 @@ def test_full_recomputation_adds_a_third() -> None:
 def test_sharded_weights_cost_half_as_much_again() -> None:
     sharded = parallelism.sharded_traffic("14 GB", 8)
     assert (sharded / collectives.all_reduce_traffic("14 GB", 8)).m_as("") == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("sharding", "hold", "passes", "gradient_bytes"),
+    [
+        (1, False, 1 + 1, 2),
+        (2, False, 1 + 4, 2 / 8),
+        (2, True, 1 + 1, 2),
+        (3, False, 8 + 4, 2 / 8),
+        (3, True, 8 + 1, 2),
+    ],
+)
+def test_gradients_are_sharded_and_sent_often_or_held_and_sent_once(
+    sharding: int, hold: bool, passes: int, gradient_bytes: float
+) -> None:
+    """With communication in each of four microbatches, or without [Zhao et al. 2023, 3.3.4]."""
+    layout = Layout(data=8, microbatches=4, sharding=sharding, hold_gradients=hold)
+    memory = memory_per_device(LLAMA, layout, 8192)
+    parameters = LLAMA.parameters.m_as("param")
+    assert memory.gradients.m_as("byte") == pytest.approx(gradient_bytes * parameters)
+    sent = step(layout, outer=Link("50 GB/s")).parts["data"] * quantity("50 GB/s")
+    assert sent.m_as("byte") == pytest.approx(passes * 7 / 8 * 2 * parameters)
 
 
 def step(
@@ -218,3 +256,19 @@ def test_the_memory_of_a_device_is_readable() -> None:
         *("weights", "gradients", "optimizer", "activations", "total")
     ]
     assert "Quantity" not in "".join(lines)
+
+
+def test_hybrid_sharding_is_a_hierarchical_all_reduce_of_the_gradients() -> None:
+    """Of one microbatch: what leaves the server is what the outer ring of the hierarchy sends."""
+    outer = collectives.all_reduce_traffic(quantity("14 GB") / 8, 16)
+    assert parallelism.hybrid_traffic("14 GB", 8, 16).m_as("GB") == pytest.approx(outer.m_as("GB"))
+    assert parallelism.hybrid_traffic("14 GB", 64, 1).magnitude == 0
+
+
+def test_expert_traffic_counts_each_choice_of_each_token() -> None:
+    """Token by token: random experts on 8 devices, those of one's own need no message."""
+    rng = np.random.default_rng(0)
+    chosen = np.array([rng.permutation(256)[:8] for _ in range(4000)]) // 32
+    sent = np.count_nonzero(chosen) * 7168 * (1 + 2)
+    found = parallelism.expert_traffic(4000, 7168, 8, 8, "1 byte", "2 byte")
+    assert found.m_as("byte") == pytest.approx(sent, rel=0.01)

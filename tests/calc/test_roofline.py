@@ -52,6 +52,17 @@ def test_overlap_saves_at_most_half(traffic: float, operations: float) -> None:
     assert apart <= 2 * together
 
 
+@pytest.mark.parametrize(("kernel", "launch", "gap"), [(1, 5, 0.5), (20, 5, 1), (4, 4.5, 1)])
+def test_launches_run_ahead_of_the_device(kernel: float, launch: float, gap: float) -> None:
+    """Kernel by kernel: each begins when it is launched, and the one before has ended."""
+    launched = free = 0.0
+    for _ in range(2000):
+        launched += launch
+        free = max(launched, free) + kernel + gap
+    found = roofline.launched_time(2000, f"{kernel} us", f"{launch} us", f"{gap} us")
+    assert found.m_as("us") == pytest.approx(free, rel=1e-2)
+
+
 def test_the_iron_law_refuses_terms_that_are_no_times() -> None:
     with pytest.raises(InputError, match="latency needs a quantity in s; got 3 byte"):
         roofline.execution_time("1 byte", "1 byte/s", "1 FLOP", "1 FLOP/s", latency="3 byte")

@@ -24,6 +24,16 @@ def test_compute_optimal_models() -> None:
     assert found.m_as("param") == pytest.approx(70e9)
 
 
+def test_an_offloaded_step_reads_and_writes_what_adam_needs() -> None:
+    """Array by array, for each parameter: what the link carries, then what the host touches."""
+    link = {"gradient in 16 bits": 2, "weight in 16 bits": 2}
+    reads = {"gradient in 16 bits": 2, "weight": 4, "momentum": 4, "variance": 4}
+    writes = {"weight": 4, "momentum": 4, "variance": 4, "weight in 16 bits": 2}
+    host = sum(reads.values()) + sum(writes.values())
+    time = training.offloading_time("1B param", "1 GB/s", "1 GB/s")
+    assert time.m_as("s") == sum(link.values()) + host == 32
+
+
 def test_attention_doubles_the_work_at_a_context_of_twelve_widths() -> None:
     assert training.attention_overhead(12 * 4096, 4096).magnitude == 1
 

@@ -409,3 +409,22 @@ def test_intensity_of_fused_attention_by_its_parts(n: int, c: int, g: int, d: in
     traffic = 2 * (2 * g * n * d + 2 * c * d)
     found = transformer.fused_attention_intensity(n, c, g)
     assert found.magnitude == pytest.approx(operations / traffic)
+
+
+def test_what_fusing_attention_gains_is_below_the_bound_of_its_passes() -> None:
+    """Pass by pass on an A100: product, mask, softmax, dropout, product [Dao et al. 2022]."""
+    tokens, width, bandwidth, peak = 4096, 64, 2.039e12, 312e12
+    scores = 2 * tokens**2
+    passes = {"product": 1, "mask": 2, "softmax": 2, "dropout": 2, "second product": 1}
+    apart = sum(passes.values()) * scores / bandwidth
+    fused = 2 * 2 * tokens**2 * width / peak
+    bound = transformer.attention_fusion_gain(quantity(peak / bandwidth, "FLOP/byte"), width, 8)
+    assert bound.magnitude == pytest.approx(apart / fused)
+    assert 7.6 < bound.magnitude < 10  # the paper measures 7.6 on the attention of GPT-2
+
+
+def test_exponentials_take_half_as_long_as_products_of_heads_of_128() -> None:
+    """989 and 3.9 TFLOP/s, 512 operations a score [Shah et al. 2024, section 2.2]."""
+    for width, share in ((128, 0.5), (64, 1)):
+        found = transformer.exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", width)
+        assert found.magnitude == pytest.approx(share, rel=0.02)

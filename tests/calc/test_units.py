@@ -461,3 +461,8 @@ class TestMethodsOfPint:
 
     def test_root_of_an_even_power(self) -> None:
         assert math.isclose((quantity("3 GB") ** 2) ** 0.5 / quantity("3 GB"), 1)
+
+
+def test_cycles_are_counted_and_a_clock_is_their_rate() -> None:
+    assert quantity("1.83e9 cycle/s") == quantity("1.83 GHz")
+    assert quantity("4096 FLOP/cycle") * quantity("1 GHz") == quantity("4096 GFLOP/s")
