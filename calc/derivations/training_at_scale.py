@@ -374,7 +374,7 @@ class LeastWork:
         more = training.training_flops(small, tokens) - training.training_flops(
             self.parameters, self.tokens
         )
-        self.repaid = (more / self.saved).to("Ttoken")
+        self.repaid = (more / self.saved).to("token")
 
 
 class PastTheOptimum:
