@@ -5,11 +5,11 @@ from typing import Any
 
 from calc import (
     constants as constants,
-    hardware as hardware,
     machines as machines,
     models as models,
     runs as runs,
     formats as formats,
+    hardware as hardware,
     roofline as roofline,
     scaling as scaling,
     queueing as queueing,
