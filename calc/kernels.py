@@ -41,6 +41,7 @@ TWO_BYTES = quantity(2, "byte")
 SIZES = {"fp8": quantity(1, "byte"), "int8": quantity(1, "byte"), "fp4": quantity(0.5, "byte")}
 BYTE = quantity(1, "byte")
 ONE = quantity(1, "")
+LONGEST = 1e9  # tokens: a kernel runs whatever context a model was made for
 NO_WORK = quantity(0, "FLOP")
 NO_BYTES = quantity(0, "byte")
 
@@ -186,7 +187,7 @@ def step(
     """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
 
     `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
-    tokens; either may be none, and any may be an array. Matrices are cut into `slices` for as many
+    tokens; either may be none. Matrices are cut into `slices` for as many
     devices (TP), and experts are shared out to as many as `experts` says (EP); what devices say to
     each other is no kernel.
 
@@ -196,14 +197,13 @@ def step(
     11.00 ms
     """
     part = Slice(model, slices, dtype, weight_size, experts)
-    tokens = writing + reading
-    return [
-        *part.products(tokens, writing + reading / prompt),
-        *part.passes(tokens),
-        part.sampling(writing + reading / prompt),
-        part.caches(writing * context, kv_size),
-        part.prompts(reading, prompt),
-    ]
+    tokens, outputs = writing + reading, writing + reading / prompt
+    kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
+    if writing:
+        kernels.append(part.caches(writing, context, kv_size))
+    if reading:
+        kernels.append(part.prompts(reading, prompt))
+    return kernels
 
 
 def training_step(
@@ -331,18 +331,18 @@ class Slice:
             "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
         )
 
-    def caches(self, tokens: float, kv_size: Quantity) -> Kernel:
-        """Attention of written tokens to so many cached ones, which are all read."""
+    def caches(self, sequences: float, context: float, kv_size: Quantity) -> Kernel:
+        """Attention of written tokens to the caches of their sequences, which are all read."""
         model = self.model
-        per_token = transformer.kv_cache_per_token(model, kv_size).m_as("byte/token")
+        held = transformer.kv_cache(model.with_context(LONGEST), max(context, 1.0), kv_size)
         copies = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
-        read = tokens * per_token / self.layers / min(self.slices, copies)
+        read = sequences * held.m_as("byte") / self.layers / min(self.slices, copies)
         return Kernel("attention to caches", "cache", self.layers, traffic=quantity(read, "byte"))
 
     def prompts(self, tokens: float, length: float) -> Kernel:
-        """Causal attention within prompts of this length."""
-        model = self.model
-        widths = model.key_width.magnitude + model.head_value_width.magnitude
-        each = 2 * (length + 1) / 2 * model.heads.magnitude * widths / self.slices
-        work = quantity(tokens * each, "FLOP")
-        return Kernel("attention", "attention", self.layers, operations=work)
+        """Causal attention within prompts of this length, windows counted."""
+        model = self.model.with_context(LONGEST)
+        projections = transformer.projection_flops(model.multiplied_parameters)
+        each = transformer.causal_flops(model, max(length, 1.0)) - projections
+        work = tokens * each.m_as("FLOP/token") / self.layers / self.slices
+        return Kernel("attention", "attention", self.layers, operations=quantity(work, "FLOP"))

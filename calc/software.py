@@ -17,6 +17,7 @@ from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.records import DATA, Record, read_record, read_toml
+from calc.core.units import Quantity, quantity
 
 FILE = DATA / "software.toml"
 FIELDS = {  # each with its unit, and what it is where the data say nothing
@@ -51,6 +52,12 @@ class Software:
         unit, default = FIELDS[name]
         record = self.records.get(name)
         return default if record is None else float(record.quantity.m_as(unit))
+
+    def own_time(self, kernels: Quantity, sequences: float, experts: bool) -> Quantity:
+        """What a step takes beside its kernels: the host's time, and rates that are not kept."""
+        sustained = self.sustained_experts if experts else self.sustained
+        kept = (1 / sustained - 1) * kernels.m_as("s")
+        return quantity(kept + self.step + self.sequence * sequences, "s")
 
 
 UNKNOWN = Software("", "software", "", "", "bf16")

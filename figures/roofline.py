@@ -81,7 +81,7 @@ def _workloads() -> list[tuple[str, Quantity, tuple[float, float], str]]:
     return [
         ("ReLU", A100Roofline.relu_intensity, (-7, 3), "right"),
         ("decode, batch 1", DecodeStep.intensity, (-7, 3), "right"),
-        (f"decode, batch {DecodeStep.large_batch}", DecodeStep.large_intensity, (-7, 3), "right"),
+        (f"decode, batch {DecodeStep.large_batch}", DecodeStep.large_intensity, (16, -3), "left"),
         (f"GEMM {A100Roofline.n}³", A100Roofline.gemm_intensity, (0, 7), "center"),
     ]
 

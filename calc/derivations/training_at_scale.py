@@ -355,19 +355,17 @@ class LeastWork:
     """The model that reaches the loss of a small one with the least operations, by one fit."""
 
     def __init__(self, small: Quantity, tokens: Quantity, fit: str = "") -> None:
-        irreducible, *size = (
-            constants.get(f"{name}{fit}")
-            for name in ("loss_irreducible", "coefficient_parameters", "exponent_parameters")
-        )
-        coefficient, exponent = (
-            constants.get(f"{name}{fit}") for name in ("coefficient_tokens", "exponent_tokens")
-        )
+        irreducible = constants.get(f"loss_irreducible{fit}")
+        by_size = constants.get(f"coefficient_parameters{fit}")
+        alpha = constants.get(f"exponent_parameters{fit}")
+        by_tokens = constants.get(f"coefficient_tokens{fit}")
+        beta = constants.get(f"exponent_tokens{fit}")
         self.loss = training.pretraining_loss(
-            small, tokens, irreducible, *size, coefficient, exponent
+            small, tokens, irreducible, by_size, alpha, by_tokens, beta
         )
         above = self.loss - irreducible
-        self.parameters = training.least_work_parameters(above, *size, exponent)
-        self.tokens = training.least_work_tokens(above, coefficient, exponent, size[1])
+        self.parameters = training.least_work_parameters(above, by_size, alpha, beta)
+        self.tokens = training.least_work_tokens(above, by_tokens, beta, alpha)
         self.ratio = (small * tokens / (self.parameters * self.tokens)).to("")
         self.saved = (
             (training.inference_flops(self.parameters) - training.inference_flops(small))
@@ -376,7 +374,7 @@ class LeastWork:
         more = training.training_flops(small, tokens) - training.training_flops(
             self.parameters, self.tokens
         )
-        self.repaid = (more / self.saved).to("Ttoken")
+        self.repaid = (more / self.saved).to("token")
 
 
 class PastTheOptimum:

@@ -327,7 +327,7 @@ class KeepOrRecompute:
     none = Activations.none.to("GiB")
     selective = Activations.selective.to("GiB")
     full = Activations.full.to("GiB")
-    vocabulary = Activations.llama.vocabulary
+    vocabulary = Activations.llama.vocabulary or quantity(0)
     logits = transformer.logits_memory(LlamaToken.length, vocabulary).to("GiB")
     selective_all = selective + 2 * logits
     selective_work = Activations.selective_work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -35,8 +36,13 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
 
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
-    """Those of them that the devices' link allows."""
-    return device_counts(setup.model) if setup.link is not None else (1,)
+    """Those of them that the devices' links allow: all, or as many as share a domain."""
+    counts = device_counts(setup.model)
+    if setup.link is not None:
+        return counts
+    machine = setup.machine
+    most = math.inf if machine.publishes("ports") else machine.domain
+    return tuple(each for each in counts if each <= most)
 
 
 def with_devices(setup: S, count: Any) -> S:
@@ -81,11 +87,18 @@ def on_fewest_devices(setup: S) -> S:
 
 def check_devices(setup: Setup) -> None:
     """Refuse a number of devices that the model cannot be cut for, and several without a link."""
-    if setup.link is None and largest(setup.devices) > 1:
-        raise InputError(
-            f"the data have no link of {setup.device.name} to others: give its bandwidth each way,"
-            ' link (--link "32 GB/s")'
-        )
+    machine, most = setup.machine, largest(setup.devices)
+    if setup.link is None and most > 1:
+        if machine.domain == 1:
+            raise InputError(
+                f"the data have no link of {setup.device.name} to others: give its bandwidth each"
+                ' way, link (--link "32 GB/s")'
+            )
+        if most > machine.domain and not machine.publishes("ports"):
+            raise InputError(
+                f"{machine.name} has {machine.domain} devices, and the data have no port of it to"
+                f' others: take at most {machine.domain}, or give link (--link "50 GB/s")'
+            )
     counts = device_counts(setup.model)
     for count in _different(setup.devices):
         if count not in counts:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from calc import cost, inference
 from calc.core.elementwise import choose, where
 from calc.core.units import Quantity, from_parts
-from calc.planning import capacity, time
-from calc.planning.setup import A_TOKEN, Setup
+from calc.planning import capacity, expectation, time
+from calc.planning.expectation import Expectation
+from calc.planning.setup import A_TOKEN, Setup, is_array
 from calc.roofline import StepTime
 
 TOO_SMALL = "memory capacity"
@@ -102,10 +103,30 @@ class Estimate(Setup):
         return self._for_a_token(cost.energy_per_token, self.device.tdp, "J/token")
 
     @property
+    def expected(self) -> Expectation | None:
+        """What measured rates say of one point that fits; None where one was not measured."""
+        found = self._expectation
+        return found if isinstance(found, Expectation) else None
+
+    @property
+    def not_expected(self) -> str:
+        """Why nothing is expected: which rate was not measured, or that there are many points."""
+        found = self._expectation
+        return found if isinstance(found, str) else ""
+
+    @property
     def binds(self) -> Any:
         """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
         words = (*self.writing.parts, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
+
+    @cached_property
+    def _expectation(self) -> Expectation | str:
+        if is_array(self.fits):
+            return "An expectation is made of one point; plan the one that is meant."
+        if not self.fits:
+            return "Nothing is expected of what does not fit."
+        return expectation.of(self)
 
     @cached_property
     def _answer(self) -> Bounds:

@@ -55,24 +55,30 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
-        ("", "at least", "at most", "what binds"),
-        ("memory of each", memory, "", verdict),
-        ("  weights", memory_text(plan.weight_memory, capacity), "", ""),
-        ("  keys and values", memory_text(plan.cache_memory, capacity), "", ""),
-        ("batch that fits", "", str(plan.largest_batch), ""),
+        ("", "at least", "no overlap", "expected", "what binds"),
+        ("memory of each", memory, "", "", verdict),
+        ("  weights", memory_text(plan.weight_memory, capacity), "", "", ""),
+        ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", ""),
+        ("batch that fits", "", str(plan.largest_batch), "", ""),
     ]
     if plan.fits:
         rows += [
-            ("first token", *map(str, plan.time_to_first_token), plan.reading.bound),
-            ("each token", *map(str, plan.time_per_token), plan.writing.bound),
-            ("whole answer", *map(str, plan.answer_time), ""),
-            ("written by all", *map(str, plan.throughput), ""),
+            ("first token", *_answers(plan, "time_to_first_token"), plan.reading.bound),
+            ("each token", *_answers(plan, "time_per_token"), plan.writing.bound),
+            ("whole answer", *_answers(plan, "answer_time"), ""),
+            ("written by all", *_answers(plan, "throughput"), ""),
         ]
-        if plan.cost_per_token is not None:
-            rows.append(("cost", *map(str, plan.cost_per_token), ""))
-        if plan.energy_per_token is not None:
-            rows.append(("energy", *map(str, plan.energy_per_token), ""))
+        for title, name in (("cost", "cost_per_token"), ("energy", "energy_per_token")):
+            if getattr(plan, name) is not None:
+                rows.append((title, *_answers(plan, name), ""))
+    if plan.expected is None:
+        rows = [(*bounds, last) for *bounds, _, last in rows]
     return rows
+
+
+def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
+    """The two bounds of a number, and what is expected of it."""
+    return (*map(str, getattr(plan, name)), str(getattr(plan.expected, name, "")))
 
 
 def points(plan: Estimate) -> list[dict[str, Any]]:
@@ -147,6 +153,15 @@ def _range(bounds: Bounds | None, unit: str) -> str:
     return " – ".join(str(quantity(each.m_as(unit), "")) for each in bounds)
 
 
+def _place(plan: Estimate) -> str:
+    """On what the devices add up their results."""
+    if plan.link is not None:
+        return f"in rings of {plan.link} each way"
+    machine, most = plan.machine, largest(plan.devices)
+    inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
+    return inside if most <= machine.domain else f"{inside}, and beyond {machine.ports}"
+
+
 def assumptions(plan: Estimate) -> Iterator[str]:
     model, device = plan.model, plan.device
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
@@ -158,9 +173,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (
-        f"Every rate of the device is the {'measured' if measured else 'published'} one: the lower"
-        " bound lets all parts overlap, the upper bound lets none; launches, queues and kernels"
-        " below these rates come on top."
+        f"Between the bounds every rate is the {'measured' if measured else 'published'} one: at"
+        " least all parts overlap, and without overlap they follow one another; launches, queues"
+        " and kernels below these rates come on top."
     )
     yield (
         "The batch is read together and written together; memory holds each sequence at its full"
@@ -172,7 +187,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     if largest(plan.devices) > 1:
         yield (
             "Each matrix is cut into a slice for each device; they add up their results twice a"
-            f" layer in rings of {plan.link} each way, two bytes a number, and messages have no"
+            f" layer, two bytes a number, {_place(plan)}; between the bounds messages have no"
             " latency."
         )
         if model.kv_latent is not None:
@@ -182,6 +197,14 @@ def assumptions(plan: Estimate) -> Iterator[str]:
                 f"{model.name} has {model.kv_heads} heads of keys and values: devices beyond these"
                 " hold copies, and their memory and time are counted."
             )
+    if plan.expected is not None:
+        program = plan.software.name if plan.software.key else "no software's own time"
+        yield (
+            f"Expected is what kernels and messages were measured to reach on {plan.machine.name},"
+            f" one after the other, with {program}."
+        )
+    elif not is_array(plan.fits) and plan.fits:
+        yield f"Nothing is expected: {plan.not_expected}."
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:

@@ -9,6 +9,7 @@ from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import QuantityLike
 from calc.hardware import Accelerator
+from calc.machines import Machine
 from calc.models import Transformer
 from calc.planning import advice, report
 from calc.planning.capacity import check_devices, on_fewest_devices
@@ -20,10 +21,11 @@ class Plan(Estimate):
     """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
 
     `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
-    `energy_per_token` are `Bounds`, with `.lower` and `.upper`. Between those of a time, memory,
-    arithmetic and links overlap perfectly, or follow one another. `reading` and `writing` are the
-    passes for the prompt and for a token, part by part; they do not ask whether the batch fits,
-    and all else does. `print` shows the table.
+    `energy_per_token` are `Bounds`, with `.lower` and `.upper`, at published rates: in those of a
+    time memory, arithmetic and links overlap perfectly, or follow one another. `expected` has the
+    same at measured rates, or is None where one was not measured. `reading` and `writing` are the
+    passes for the prompt and for a token, part by part; they do not ask whether the batch fits, and
+    all else does. `print` shows the table.
     """
 
     @property
@@ -74,7 +76,7 @@ class Plan(Estimate):
 
 def plan(
     model: Transformer | str,
-    hardware: Accelerator | Path | str,
+    hardware: Machine | Accelerator | Path | str,
     *,
     prompt: Annotated[QuantityLike, "", AT_LEAST_ONE],
     generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -86,11 +88,13 @@ def plan(
     link: Annotated[QuantityLike | None, "byte/s"] = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
     context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
+    software: str | None = None,
 ) -> Plan:
     """Whether a model fits, on how many devices, how fast it answers, and at what cost.
 
-    Devices cut every matrix into slices. A device is an accelerator, its key, or a file that
-    `calc.hardware.load` reads.
+    Devices cut every matrix into slices. They are those of a machine of `calc.machines`, or of the
+    machine in which a device of `calc.hardware` usually stands; a file that `calc.hardware.load`
+    reads is a device alone.
 
     - `prompt`: tokens that each sequence reads
     - `generated`: tokens that each sequence writes
@@ -99,9 +103,10 @@ def plan(
     - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
     - `kv`: format of keys and values, or the size of one
     - `dtype`: what products are computed in; bf16 where it is left out and the device has it
-    - `link`: bandwidth between devices, each way, where that of the data is not meant: "32 GB/s"
+    - `link`: bandwidth each way of a ring of devices, in place of the machine's: "32 GB/s"
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `context`: the most tokens that the model reads, where that is not the published number
+    - `software`: whose own time the expectation counts: "vllm"; none where it is left out
 
     >>> found = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
     >>> print(found.devices, found.memory.to("GB"), found.time_per_token.lower, found.binds)
@@ -111,7 +116,8 @@ def plan(
     """
     counts = {"batch": batch, "prompt": prompt, "generated": generated}
     counts |= {} if devices is None else {"devices": devices}
-    asked = Plan.read(model, hardware, counts, weights, kv, dtype, link, price, context)
+    options = weights, kv, dtype, link, price, context, software
+    asked = Plan.read(model, hardware, counts, *options)
     if devices is None:
         answer = advice.checked_to_fit(on_fewest_devices(asked))
     else:

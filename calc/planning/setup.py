@@ -8,12 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from calc import formats, hardware, inference, models, transformer
+from calc import formats, hardware, inference, machines, models, software, transformer
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
+from calc.machines import Machine
 from calc.models import Transformer
+from calc.software import Software
 
 COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
@@ -25,7 +27,7 @@ class Setup:
     """A model served by devices of one kind: what is asked, without an answer."""
 
     model: Transformer
-    device: Accelerator
+    machine: Machine
     batch: Quantity
     prompt: Quantity
     generated: Quantity
@@ -34,13 +36,15 @@ class Setup:
     kv: QuantityLike
     dtype: str
     link: Quantity | None
+    """Bandwidth each way of a ring of all devices, where it is given, or no machine is known."""
     price: Quantity | None
+    software: Software
 
     @classmethod
     def read(
         cls,
         model: Transformer | str,
-        device: Accelerator | Path | str,
+        device: Machine | Accelerator | Path | str,
         counts: dict[str, QuantityLike],
         weights: QuantityLike,
         kv: QuantityLike,
@@ -48,6 +52,7 @@ class Setup:
         link: QuantityLike | None,
         price: QuantityLike | None,
         context: QuantityLike | None,
+        program: str | None,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         if isinstance(device, str) and "," in device:
@@ -57,27 +62,30 @@ class Setup:
             )
         model = models.transformer(model)
         model = model if context is None else model.with_context(context)
-        device = hardware.get(device) if isinstance(device, str | Path) else device
-        if not isinstance(device, Accelerator):
-            raise InputError(
-                f"a device of calc.hardware, or its key, is needed; got {abbreviated(device)}"
-            )
+        machine = _machine(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         _check_shapes(numbers)
         if dtype is None:
-            dtype = next((each for each in COMPUTED_IN if each in device.dtypes), COMPUTED_IN[0])
+            has = machine.device.dtypes
+            dtype = next((each for each in COMPUTED_IN if each in has), COMPUTED_IN[0])
         setup = cls(
             model=model,
-            device=device,
+            machine=machine,
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
             kv=kv,
             dtype=dtype,
-            link=_link(device, link),
+            link=_link(machine, link),
             price=None if price is None else _amount("USD/s", "price", price, "3 USD/hour"),
+            software=software.UNKNOWN if program is None else software.get(program),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         return setup
+
+    @property
+    def device(self) -> Accelerator:
+        """The device of which the machine has several."""
+        return self.machine.device
 
     @property
     def context(self) -> Quantity:
@@ -115,10 +123,26 @@ def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:
     return size
 
 
-def _link(device: Accelerator, bandwidth: QuantityLike | None) -> Quantity | None:
-    """The bandwidth between devices; None where it is not published, or there is no link."""
+def _machine(given: Machine | Accelerator | Path | str) -> Machine:
+    """The machine that is meant: by its key, or by its device's, which usually stands in one."""
+    if isinstance(given, str) and (key := machines.key_of(given)) is not None:
+        return machines.get(key)
+    device = hardware.get(given) if isinstance(given, str | Path) else given
+    if isinstance(device, Machine):
+        return device
+    if not isinstance(device, Accelerator):
+        raise InputError(
+            "a device of calc.hardware or a machine of calc.machines, or its key, is needed; got"
+            f" {abbreviated(device)}"
+        )
+    return machines.of(device)
+
+
+def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
+    """The bandwidth of the ring that is given, or of a device's links where no machine is known."""
     if bandwidth is None:
-        return device.link_bandwidth if device.publishes("link_bandwidth") else None
+        alone = machine.domain == 1 and machine.device.publishes("link_bandwidth")
+        return machine.device.link_bandwidth if alone else None
     return _amount("byte/s", "link", bandwidth, "450 GB/s")
 
 

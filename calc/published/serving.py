@@ -81,7 +81,8 @@ class Served:
 
     def cache(self, tokens: float) -> float:
         """Bytes of the cache of one sequence of this length."""
-        return transformer.kv_cache_per_token(self.model, self.kv).m_as("byte/token") * tokens
+        longest = self.model.with_context(kernels.LONGEST)
+        return transformer.kv_cache(longest, max(tokens, 1.0), self.kv).m_as("byte")
 
     def lower(self, load: Load) -> float:
         """Seconds that a step takes at least."""
@@ -89,10 +90,9 @@ class Served:
         tokens = load.writing + load.reading
         work = 0.0
         if load.writing:
-            context = max(1.0, load.context)
-            work += load.writing * self._operations(context)
+            work += load.writing * self._written(max(1.0, load.context))
         if load.reading:
-            work += load.reading * self._operations((load.prompt + 1) / 2)
+            work += load.reading * self._read(load.prompt)
         traffic = inference.weights_read(self.model, max(1.0, tokens), self.weights).m_as("byte")
         traffic += load.writing * self.cache(load.context)
         bandwidth = device.memory_bandwidth.m_as("byte/s")
@@ -123,18 +123,23 @@ class Served:
             if sums.expected is None:
                 raise NotMeasured(sums.missing)
             parts["tensor"] = 2 * layers * sums.expected.m_as("s")
-        software = self.software
+        kernels_time = quantity(sum(parts.values()), "s")
         mixture = self.model.experts is not None
-        sustained = software.sustained_experts if mixture else software.sustained
-        lost = (1 / sustained - 1) * sum(parts.values())
-        lost += software.step + software.sequence * load.writing
-        parts[f"{software.name} beside its kernels"] = lost
+        own = self.software.own_time(kernels_time, load.writing, mixture)
+        parts[f"{self.software.name} beside its kernels"] = own.m_as("s")
         return parts, 0.0
 
-    def _operations(self, context: float) -> float:
-        """Operations of one token at this context."""
-        model = self.model.with_context(1e9)
-        return transformer.forward_flops(model, context).m_as("FLOP/token")
+    def _written(self, context: float) -> float:
+        """Operations of a token that is written at this context."""
+        longest = self.model.with_context(kernels.LONGEST)
+        return transformer.forward_flops(longest, context).m_as("FLOP/token")
+
+    def _read(self, prompt: float) -> float:
+        """Operations of a token of a prompt, on average; the output is computed for the last."""
+        longest = self.model.with_context(kernels.LONGEST)
+        whole = transformer.causal_flops(longest, prompt).m_as("FLOP/token")
+        outputs = sum(each.parameters for each in longest.matrices if each.part == "output")
+        return whole - 2.0 * outputs * (1 - 1 / prompt)
 
 
 def predict(row: Row) -> Comparison:

@@ -45,8 +45,8 @@ def _sequence(row: Row) -> float:
 
 def _work(row: Row, model: Transformer) -> float:
     """Operations of a token, forward and backward, with causal attention."""
-    context = transformer.causal_context(_sequence(row))
-    forward = transformer.forward_flops(model.with_context(1e9), context).m_as("FLOP/token")
+    longest = model.with_context(kernels.LONGEST)
+    forward = transformer.causal_flops(longest, _sequence(row)).m_as("FLOP/token")
     return forward * (FROZEN if _frozen(row) else FORWARD_AND_BACKWARD)
 
 

@@ -13,6 +13,35 @@ from typing import Any
 
 Exact = Fraction
 
+TILES = "256x128 128x256 128x192 192x128 128x128 64x256 256x64 64x128 128x64 64x64"
+
+
+def gemm_time(
+    m: Any,
+    n: Any,
+    k: Any,
+    rate: Any,
+    bandwidth: Any,
+    units: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    *rest: Any,
+) -> Any:
+    """The products' time: the slower of arithmetic in waves and of reading, then writing."""
+    products, start = rest
+    waves = []
+    for tile in TILES.split():
+        rows, columns = map(int, tile.split("x"))
+        tiles = products * -(-m // rows) * -(-n // columns)
+        full = -(-tiles // units) * units * rows * columns
+        kept = Fraction((rows * columns / 32768) ** 0.1)
+        waves.append(full / (kept * products * m * n))
+    arithmetic = 2 * products * m * n * k / rate * min(waves)
+    reading = products * k * (m * a + n * b) / bandwidth
+    return max(arithmetic, reading) + products * m * n * c / bandwidth + start
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "roofline.arithmetic_intensity": lambda operations, traffic: operations / traffic,
     "roofline.ridge_point": lambda peak, bandwidth: peak / bandwidth,
@@ -37,6 +66,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "roofline.launched_time": lambda kernels, kernel, launch, gap: max(
         kernels * launch, kernels * kernel + kernels * gap
     ),
+    "kernels.wave_efficiency": lambda m, n, units, rows, columns: (
+        m * n / (rows * columns * units * -(-(-(-m // rows) * -(-n // columns)) // units))
+    ),
+    "kernels.gemm_time": gemm_time,
     "roofline.gemm_operations": lambda m, n, k: m * n * k * 2,
     "roofline.gemm_traffic": lambda m, n, k, size: m * k * size + k * n * size + m * n * size,
     "roofline.weights_only_intensity": lambda batch, size: 2 * batch / size,
