@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import calc
-from calc import commands, constants, formats, hardware, models, runs
+from calc import commands, constants, formats, hardware, machines, models, runs
 from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
@@ -161,6 +161,7 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
     everything = {
         *(("constant", name) for name in constants.names()),
         *(("device", name) for name in hardware.names()),
+        *(("machine", name) for name in machines.names()),
         *(("model", name) for name in models.names()),
         *(("run", name) for name in runs.names()),
         *(("format", name) for name in formats.names()),
@@ -176,7 +177,7 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         first = rows(capsys, f"list {kind}")[0]
         assert first["kind"] == kind.removesuffix("s")
         assert first["title"]
-    for name in (*runs.names(), *formats.names(), *functions()):
+    for name in (*machines.names(), *runs.names(), *formats.names(), *functions()):
         assert printed(capsys, f"show {name}")
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()
