@@ -688,10 +688,10 @@ class CollectiveTime:
 def time(
     operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
 ) -> CollectiveTime:
-    """Time of a collective of so many devices on a machine, which fills its domains one by one.
+    """Time of a collective of so many devices on a machine: its bounds, and what is expected.
 
-    A size is that of the whole array, of an all-to-all what one device holds. Devices beyond a
-    domain fill as few as hold them, each to the same number.
+    A size is that of the whole array, of an all-to-all what one device holds. Devices take up as
+    few domains as hold them, and as many of each.
 
     >>> found = time("all_reduce", "1 GiB", 8, "dgx-h100")
     >>> print(found.lower, found.expected, found.algorithm)

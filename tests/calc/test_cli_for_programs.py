@@ -178,7 +178,7 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         first = rows(capsys, f"list {kind}")[0]
         assert first["kind"] == kind.removesuffix("s")
         assert first["title"]
-    for name in (*runs.names(), *formats.names(), *functions()):
+    for name in (*machines.names(), *runs.names(), *formats.names(), *functions()):
         assert printed(capsys, f"show {name}")
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()

@@ -22,6 +22,7 @@ memory_bandwidth = { value = 2, unit = "TB/s" }
 memory_capacity = { value = 80, unit = "GiB" }
 on_chip_memory = { kind = "unpublished", note = "Nobody was told (asked 2024)." }
 tdp = { value = 500, unit = "W" }
+units = { value = 132, unit = "1" }
 link_bandwidth = { value = 50, unit = "GB/s", direction = "each way" }
 
 [made-up.peak]
@@ -170,6 +171,8 @@ def test_the_file_says_which_data_types_are_known() -> None:
         ("year = 2024\n", "", "must be a table with a name and a year"),
         ("memory_bandwidth", "memory_bandwith", "unknown field memory_bandwith; known are name,"),
         ("value = 2,", "valu = 2,", "made-up.memory_bandwidth has an unknown field valu"),
+        ("value = 132", "value = 132.5", "made-up.units must be a whole number; got 132.5"),
+        ('132, unit = "1"', '132, unit = "W"', "made-up.units must be positive and measured in no"),
         ('"TB/s"', '"TB"', "made-up.memory_bandwidth must be positive and measured in byte/s"),
         ("[made-up", "[made_up", "[made_up] must be written [made-up]"),
         ("[made-up", "[Made-Up", "[Made-Up] must be written [made-up]"),
