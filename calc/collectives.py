@@ -376,8 +376,8 @@ def chunked_hierarchical_all_reduce(
     devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
     nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
     inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
-    inner_latency: Annotated[QuantityLike, "s", "L₁", NON_NEGATIVE],
     outer_bandwidth: Annotated[QuantityLike, "byte/s", "BW₂"],
+    inner_latency: Annotated[QuantityLike, "s", "L₁", NON_NEGATIVE] = "0 s",
     outer_latency: Annotated[QuantityLike, "s", "L₂", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of a hierarchical all-reduce in pieces: one crosses the nodes while the next is in them.
@@ -389,7 +389,7 @@ def chunked_hierarchical_all_reduce(
 
     Source: cho2019blueconnect
 
-    >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "0 s", "50 GB/s"))
+    >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
     61.25 ms
     """
     each = devices_per_node

@@ -17,14 +17,16 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from calc import transformer
+from calc.core.arguments import as_list, number, whole_number
 from calc.core.elementwise import ceiling, maximum
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE
+from calc.formats import ELEMENT_SIZE, element_size
 from calc.hardware import dtype_of
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.models.architecture import Matrix
+from calc.models.architecture import Matrix, check_transformer
 
 TILES = (  # of the output, that libraries' kernels give to a processor at once
     *((256, 128), (128, 256), (128, 192), (192, 128), (128, 128), (64, 256), (256, 64)),
@@ -95,14 +97,14 @@ def gemm_time(
     Equation: T = g · (max(2·m·n·k / (R · η), k · (m·s_A + n·s_B) / BW) + m·n·s_C / BW) + T_0
 
     R is the best measured rate of large products in the format, BW a measured bandwidth of memory,
-    η the best `wave_efficiency` of the tiles that libraries use, smaller ones at
+    η the best `wave_efficiency` of the tiles that libraries use on u processors, smaller ones at
     (a · b / 32768)^0.1 of the rate. Assumes that inputs stream while tiles are computed, and that
     results are written afterwards. T_0 and the exponent are fitted to published products.
 
     Source: nvidia2023matmul
 
     >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
-    191.9 µs
+    192.0 µs
     """
     share = 0.0 * (m * n)
     for rows, columns in TILES:
@@ -166,7 +168,12 @@ def expected(
 ) -> dict[str, Quantity]:
     """The expected time of a pass by kind of kernel, one kernel after the other."""
     parts: dict[str, Quantity] = {}
-    for kernel in kernels:
+    for kernel in as_list("kernels", kernels):
+        if not isinstance(kernel, Kernel) or not isinstance(machine, Machine):
+            raise InputError(
+                "kernels of calc.kernels and a machine of calc.machines are needed; got"
+                f" {abbreviated(kernel)} and {abbreviated(machine)}"
+            )
         time = kernel.expected(machine, attention)
         parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
     return parts
@@ -194,8 +201,12 @@ def step(
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
     >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
-    11.00 ms
+    10.95 ms
     """
+    writing, context = number("writing", writing), number("context", context)
+    reading, prompt = number("reading", reading), number("prompt", prompt, 1)
+    if not writing + reading:
+        raise InputError("writing and reading are both 0: a step has tokens to write or to read")
     part = Slice(model, slices, dtype, weight_size, experts)
     tokens, outputs = writing + reading, writing + reading / prompt
     kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
@@ -225,9 +236,11 @@ def training_step(
     >>> from calc import machines, models
     >>> kernels = training_step(models.get("llama-3-8b"), 8192, 1)
     >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
-    626.8 ms
+    641.3 ms
     """
-    part = Slice(model, slices, dtype, SIZES.get(dtype, TWO_BYTES), experts)
+    length, sequences = number("length", length, 1), number("sequences", sequences, above=0)
+    recomputed = number("recomputed", recomputed)
+    part = Slice(model, slices, dtype, SIZES.get(dtype_of(dtype), TWO_BYTES), experts)
     tokens = length * sequences
     forward = [*part.products(tokens, tokens), *part.passes(tokens), part.prompts(tokens, length)]
     forward.append(part.sampling(tokens))
@@ -259,7 +272,11 @@ class Slice:
     def __init__(
         self, model: Transformer, slices: int, dtype: str, weight_size: Quantity, experts: int
     ) -> None:
-        self.model, self.slices, self.dtype, self.experts = model, slices, dtype, experts
+        check_transformer(model)
+        self.model, self.dtype = model, dtype
+        self.slices = whole_number("slices", slices)
+        self.experts = whole_number("experts", experts)
+        weight_size = element_size("weight_size", weight_size)
         self.layers = int(model.layers.magnitude)
         self.sizes = (SIZES.get(dtype_of(dtype), TWO_BYTES), weight_size, TWO_BYTES)
 

@@ -225,7 +225,8 @@ def of(device: Accelerator) -> Machine:
     """
     for key, table in _tables().items():
         if table.get("usual") and table["device"] == device.key:
-            return _get(key)
+            if (machine := _get(key)).device is device:  # and not one of its own by that key
+                return machine
     return Machine(key=device.key, name=device.name, device=device, domain=1)
 
 

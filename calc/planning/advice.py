@@ -69,7 +69,8 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
     if enough is None:
         yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
     else:
-        yield f"It fits on {_devices(enough)}{f', {ONCE_LINKED}' if setup.link is None else ''}."
+        linked = enough in linked_counts(setup)
+        yield f"It fits on {_devices(enough)}{'' if linked else f', {ONCE_LINKED}'}."
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
     for form in SMALLER_WEIGHTS:

@@ -22,7 +22,7 @@ def compare(measurements: Iterable[Row] | None = None) -> tuple[Comparison, ...]
     >>> [row] = [row for row in rows("training") if row.id == "llm-foundry"]
     >>> [found] = compare([row])
     >>> print(f"{found.share_of_bound:.2f}")
-    0.39
+    0.40
     """
     return tuple(predict(row) for row in (rows() if measurements is None else measurements))
 

@@ -308,7 +308,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         )
     ),
     "collectives.chunked_hierarchical_all_reduce": (
-        lambda size, each, nodes, bandwidth, latency, outer_bandwidth, outer_latency: (
+        lambda size, each, nodes, bandwidth, outer_bandwidth, latency, outer_latency: (
             2
             * sorted(
                 [

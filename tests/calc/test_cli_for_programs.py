@@ -154,7 +154,7 @@ def test_a_model_and_the_run_that_trained_it(capsys: pytest.CaptureFixture[str])
     text = printed(capsys, "show gpt-3-175b")
     assert text.startswith("GPT-3 175B (2020)\nlayers ")
     assert "\n\ntraining of GPT-3 175B (2020)\ndevice " in text
-    assert "did you mean gpt-3-175b" in refused(capsys, "show gpt-3")
+    assert "gpt-3-20b" in refused(capsys, "show gpt-3")
 
 
 def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,9 +94,18 @@ def test_what_an_operation_consists_of() -> None:
     assert curves.times("all_reduce", 2**30, 16, b200) == pytest.approx([2 * across[0]])
     whole = curves.times("all_reduce", 2**30, 8, a100)
     assert curves.times("all_gather", 2**30, 8, a100) == pytest.approx([whole[0] / 2])
-    for operation in ("all_gather", "all_to_all"):  # the switch's sums are no half of anything
-        with pytest.raises(NotMeasured, match=f"{operation} in the domain of NVIDIA DGX H100 was"):
-            curves.times(operation, 2**30, 8, machines.get("dgx-h100"))
+    for operation in ("all_gather", "all_to_all"):  # of which no torus has a curve
+        with pytest.raises(NotMeasured, match=f"{operation} in the domain of Google TPU v5p"):
+            curves.times(operation, 2**30, 8, machines.get("tpu-v5p-pod"))
+
+
+def test_a_machine_without_a_curve_has_that_of_the_machine_most_like_it() -> None:
+    """An H100's switch is an H200's, and a GB300's has the bandwidth of a B200's."""
+    gathered = curves.times("all_gather", 2**30, 16, machines.get("dgx-h200"))
+    assert curves.times("all_gather", 2**30, 16, machines.get("dgx-h100")) == gathered
+    exchanged = curves.times("all_to_all", 2**30, 8, machines.get("dgx-b200"))
+    assert curves.times("all_to_all", 2**30, 8, machines.get("gb300-nvl72")) == exchanged
+    assert curves.times("all_to_all", 2**30, 8, machines.get("dgx-b200"), "x") == exchanged
 
 
 def test_another_number_of_devices_against_what_was_measured_of_it() -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import calc
-from calc import InputError, hardware, inference, models, quantity
+from calc import InputError, hardware, inference, machines, models, quantity
 from calc.core.records import DATA
-from calc.hardware import Accelerator
+from calc.machines import Machine
 from calc.planning import Bounds, Plan, device_counts, plan
 
 H100 = hardware.H100
@@ -32,8 +32,8 @@ asked = st.fixed_dictionaries(
 )
 
 
-def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Accelerator:
-    """An H100 whose rates are so many times what they are."""
+def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Machine:
+    """A DGX H100 whose rates are so many times what they are."""
 
     def times(record: Any, factor: float) -> Any:
         return replace(record, _published=record.published * factor)
@@ -43,7 +43,10 @@ def with_rates(bandwidth: float = 1, peak: float = 1, link: float = 1) -> Accele
     records["link_bandwidth"] = times(records["link_bandwidth"], link)
     peaks = dict(H100.peaks)
     peaks["peak"] = {name: times(each, peak) for name, each in peaks["peak"].items()}
-    return replace(H100, records=records, peaks=peaks)
+    device = replace(H100, records=records, peaks=peaks)
+    dgx = machines.get("dgx-h100")
+    joined = {name: times(dgx.records[name], link) for name in ("bandwidth", "ports")}
+    return replace(dgx, device=device, records=dgx.records | joined)
 
 
 def times_of(made: Plan) -> list[float]:
@@ -298,7 +301,7 @@ def test_measured_rates_are_not_called_published() -> None:
     question: dict[str, Any] = {"prompt": 10, "generated": 10, "weights": "INT4"}
     for device, word in ((machine, "measured"), (H100, "published")):
         made = plan("llama-3-8b", device, **question | {"dtype": device.dtypes[-1]})
-        assert f"Every rate of the device is the {word} one: " in made.assumptions[1]
+        assert f"every rate is the {word} one: " in made.assumptions[1]
 
 
 def test_links_may_be_given() -> None:
@@ -410,7 +413,11 @@ def test_bad_input(change: dict[str, Any], sentence: str) -> None:
         (3, "h100", "a transformer of calc.models is needed here; got 3"),
         ("resnet-50", "h100", "a transformer of calc.models is needed here; got ResNet-50"),
         ("bert-large", "h100", "BERT-large writes no tokens"),
-        ("llama-3-8b", 3, "a device of calc.hardware, or its key, is needed; got 3"),
+        (
+            "llama-3-8b",
+            3,
+            "a device of calc.hardware or a machine of calc.machines, or its key, is needed; got 3",
+        ),
         ("llama-3-8b", "snapdragon-8-gen-3", "has no dense peak for BF16; it has INT8"),
         (
             "llama-3-405b",

@@ -83,6 +83,9 @@ GIVEN = {  # an argument of each name, where it has no default
     "kernel": product("product", "fp32", 32, 32, 32),
     "kernels": [lambda: product("product", "fp32", 32, 32, 32)],
     "dtype": "fp32",
+    "operation": "broadcast",
+    "size": "1 MB",
+    "devices": 1,
 }
 
 
