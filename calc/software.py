@@ -101,7 +101,11 @@ def _all() -> dict[str, Software]:
 
 
 def load(path: Path | str) -> dict[str, Software]:
-    """Every software of a file, checked."""
+    """Every software of a file, checked.
+
+    >>> load(FILE)["vllm"].name
+    'vLLM'
+    """
     return {key: _software(key, table, path) for key, table in read_toml(path).items()}
 
 
