@@ -254,7 +254,6 @@ class Tiles:
     h100 = hardware.get("h100")
     peak = h100.peak("fp16")
     bandwidth = h100.memory_bandwidth
-    l2 = h100.on_chip_memory
     l2_bandwidth = constants.get("bandwidth_l2_h100")
     registers = constants.get("size_register_file_sm_h100")
     sms = constants.get("count_sm_h100")
