@@ -96,6 +96,7 @@ class Transformer:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _check_name(self.name)
         for field in fields(self):
             value, needed = getattr(self, field.name), field.default is MISSING
             if str(field.type).startswith("Quantity") and (needed or value is not None):
@@ -350,6 +351,7 @@ def from_shape(
     >>> print(shape.parameters)
     8.030B param
     """
+    _check_name(name)
     if head_width is None:
         whole, parts = _count(name, "width", width), _count(name, "heads", heads)
         head_width, rest = divmod(whole.magnitude, parts.magnitude)
@@ -372,6 +374,11 @@ def from_shape(
             near = did_you_mean(each, known)
             raise InputError(f"{name}: there is no {each}; {near}there are {', '.join(known)}")
     return Transformer(name=name, **numbers, **others)
+
+
+def _check_name(name: Any) -> None:
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise InputError(f"a model's name is a line of text; got {abbreviated(name)}")
 
 
 def _count(model: str, name: str, given: Any, unit: str = "", least: int = 1) -> Quantity:

@@ -396,6 +396,7 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"heads": 0}, "mine: heads must be a whole number from 1; got 0"),
         ({"layers": 2.5}, "mine: layers must be a whole number from 1; got 2.5"),
         ({"layers": None}, "mine: "),
+        ({"name": " \n"}, r"a model's name is a line of text; got ' \\n'"),
         ({"layers": True}, "mine: layers"),
         ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
         ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
