@@ -224,9 +224,9 @@ def of(device: Accelerator) -> Machine:
     ('NVIDIA DGX H100', 1)
     """
     for key, table in _tables().items():
-        if table.get("usual") and table["device"] == device.key:
-            if (machine := _get(key)).device is device:  # and not one of its own by that key
-                return machine
+        usual = table.get("usual") and table["device"] == device.key
+        if usual and _get(key).device is device:  # and not one of its own by that key
+            return _get(key)
     return Machine(key=device.key, name=device.name, device=device, domain=1)
 
 

@@ -209,6 +209,103 @@ def hybrid_traffic(
 
 
 @law
+def fsdp_and_tensor_split(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    feed_forward_width: Annotated[QuantityLike, "", "f"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    sharding_links: Annotated[QuantityLike, "", "a", AT_LEAST_ONE] = 1,
+    tensor_links: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, ""]:
+    """Devices over which weights are sharded, the others being those of TP, for the least messages.
+
+    Equation: x = √(T · n · a / (f · b))
+
+    T tokens are read by all n devices together. Weights gathered over x devices on a links take as
+    long as the sums of activations over the n / x others on b links: each falls as the other grows.
+    Where x is n or more sharding alone is best, where it is one or less TP alone.
+
+    Source: austin2025scaling
+
+    >>> print(fsdp_and_tensor_split(1e6, 28672, 2048))
+    267.3
+    """
+    return (tokens * devices * sharding_links / (feed_forward_width * tensor_links)) ** 0.5
+
+
+@law
+def fsdp_and_tensor_tokens(
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    feed_forward_width: Annotated[QuantityLike, "", "f"],
+    sharding_links: Annotated[QuantityLike, "", "a", AT_LEAST_ONE] = 1,
+    tensor_links: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+    _per_token: Annotated[QuantityLike, "token"] = 1,
+) -> Annotated[Quantity, "token"]:
+    """Tokens a device from which sharding and TP, split at best, hide all their messages.
+
+    Equation: T = (R_peak · s / (2 · BW))² / (f · a · b)
+
+    Messages of both kinds travel at once, on a and b links of their own, and hide behind the
+    products of a feed-forward network that is f wide. Sharding alone needs R_peak · s / (2 · BW),
+    so that TP pays where that is below f.
+
+    Source: austin2025scaling
+
+    >>> print(fsdp_and_tensor_tokens("459 TFLOP/s", "90 GB/s", 28672, 2, 1))
+    453.6 token
+    """
+    ridge = peak * element_size / (_per_term * bandwidth)
+    return _per_token * ridge**2 / (feed_forward_width * sharding_links * tensor_links)
+
+
+@law
+def weight_stationary_traffic(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, "", "d"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends in a block whose matrices are cut along one dimension (TP).
+
+    Equation: D = 2 · T · d · s
+
+    The vectors of all tokens are gathered before it and summed after it; more devices send no less.
+    Assumes many devices: (n − 1) / n is left out.
+
+    Source: pope2023efficiently
+
+    >>> print(weight_stationary_traffic(512, 8192))
+    16.78 MB
+    """
+    return 2 * tokens * width * element_size
+
+
+@law
+def weight_stationary_2d_traffic(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, "", "d"],
+    feed_forward_width: Annotated[QuantityLike, "", "f"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that each device sends in a block whose matrices are cut along both dimensions.
+
+    Equation: D = 4 · T · s · √(d · f / n)
+
+    Of x · y = n devices x share the width d and y the inner width f, split at best: vectors of d
+    and of f are gathered and summed along one axis each. It falls with n, and is below that of one
+    dimension from n = 4 · f / d devices on.
+
+    Source: pope2023efficiently
+
+    >>> print(weight_stationary_2d_traffic(512, 8192, 32768, 64))
+    8.389 MB
+    """
+    return 4 * tokens * element_size * (width * feed_forward_width / devices) ** 0.5
+
+
+@law
 def expert_traffic(
     tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
     width: Annotated[QuantityLike, "", "d"],

@@ -83,9 +83,11 @@ def _machine(key: str) -> Machine:
 
 
 def devices(row: Row) -> int:
-    """How many devices worked; a row that does not say is about one."""
+    """How many devices worked."""
     count = row.number("num_devices")
-    return 1 if count is None else int(count)
+    if count is None:
+        raise UnusableRowError("the number of its devices is not stated")
+    return int(count)
 
 
 def model(row: Row) -> Transformer:

@@ -428,6 +428,18 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         (2 * gradient - 2 * gradient / n) / bandwidth / (work / peak)
     ),
     # Slices n where 2 (n − 1) d s / BW / n is the time of 2 P / n operations.
+    "parallelism.fsdp_and_tensor_split": lambda tokens, width, n, a, b: Fraction(
+        float(tokens * n * a / width / b) ** 0.5
+    ),
+    "parallelism.fsdp_and_tensor_tokens": lambda peak, bandwidth, width, a, b, size: (
+        (peak / bandwidth * size / 2) * (peak / bandwidth * size / 2) / width / a / b
+    ),
+    "parallelism.weight_stationary_traffic": lambda tokens, width, size: (
+        size * (2 * tokens) * width
+    ),
+    "parallelism.weight_stationary_2d_traffic": lambda tokens, width, inner, n, size: (
+        4 * tokens * size * Fraction(float(width * inner / n) ** 0.5)
+    ),
     "parallelism.tensor_parallel_limit": lambda parameters, width, peak, bandwidth, size, work: (
         1 + parameters * work / peak / (2 * width * size / bandwidth)
     ),
