@@ -43,7 +43,7 @@ TWO_BYTES = quantity(2, "byte")
 SIZES = {"fp8": quantity(1, "byte"), "int8": quantity(1, "byte"), "fp4": quantity(0.5, "byte")}
 BYTE = quantity(1, "byte")
 ONE = quantity(1, "")
-LONGEST = 1e9  # tokens: a kernel runs whatever context a model was made for
+LONGEST = 1e9  # tokens of a sequence
 NO_WORK = quantity(0, "FLOP")
 NO_BYTES = quantity(0, "byte")
 
@@ -266,6 +266,11 @@ def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
         yield replace(kernel, name=f"{name} to the weights", shape=(n, k, m))
 
 
+def reaching(model: Transformer, tokens: float) -> Transformer:
+    """The model, made to read so many tokens: a kernel runs whatever context it was made for."""
+    return model if tokens <= model.context.magnitude else model.with_context(LONGEST)
+
+
 class Slice:
     """What one of the devices that share a model's matrices launches, layer by layer."""
 
@@ -351,14 +356,14 @@ class Slice:
     def caches(self, sequences: float, context: float, kv_size: Quantity) -> Kernel:
         """Attention of written tokens to the caches of their sequences, which are all read."""
         model = self.model
-        held = transformer.kv_cache(model.with_context(LONGEST), max(context, 1.0), kv_size)
+        held = transformer.kv_cache(reaching(model, context), max(context, 1.0), kv_size)
         copies = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
         read = sequences * held.m_as("byte") / self.layers / min(self.slices, copies)
         return Kernel("attention to caches", "cache", self.layers, traffic=quantity(read, "byte"))
 
     def prompts(self, tokens: float, length: float) -> Kernel:
         """Causal attention within prompts of this length, windows counted."""
-        model = self.model.with_context(LONGEST)
+        model = reaching(self.model, length)
         projections = transformer.projection_flops(model.multiplied_parameters)
         each = transformer.causal_flops(model, max(length, 1.0)) - projections
         work = tokens * each.m_as("FLOP/token") / self.layers / self.slices

@@ -9,8 +9,9 @@ error that names it, and an expectation that needs it is left out, never guessed
 from __future__ import annotations
 
 import sys
+from copy import copy
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,10 @@ class Machine:
         >>> print(get("dgx-h100").memory_reached)
         3.18 TB/s
         """
+        return copy(self._memory_reached)
+
+    @cached_property
+    def _memory_reached(self) -> Quantity:
         measured = [record.quantity for record in self.rates.get("memory", {}).values()]
         return max(measured) if measured else self.reached("memory", "copy")
 

@@ -81,7 +81,7 @@ class Served:
 
     def cache(self, tokens: float) -> float:
         """Bytes of the cache of one sequence of this length."""
-        longest = self.model.with_context(kernels.LONGEST)
+        longest = kernels.reaching(self.model, tokens)
         return transformer.kv_cache(longest, max(tokens, 1.0), self.kv).m_as("byte")
 
     def lower(self, load: Load) -> float:
@@ -131,12 +131,12 @@ class Served:
 
     def _written(self, context: float) -> float:
         """Operations of a token that is written at this context."""
-        longest = self.model.with_context(kernels.LONGEST)
+        longest = kernels.reaching(self.model, context)
         return transformer.forward_flops(longest, context).m_as("FLOP/token")
 
     def _read(self, prompt: float) -> float:
         """Operations of a token of a prompt, on average; the output is computed for the last."""
-        longest = self.model.with_context(kernels.LONGEST)
+        longest = kernels.reaching(self.model, prompt)
         whole = transformer.causal_flops(longest, prompt).m_as("FLOP/token")
         outputs = sum(each.parameters for each in longest.matrices if each.part == "output")
         return whole - 2.0 * outputs * (1 - 1 / prompt)

@@ -45,7 +45,7 @@ def _sequence(row: Row) -> float:
 
 def _work(row: Row, model: Transformer) -> float:
     """Operations of a token, forward and backward, with causal attention."""
-    longest = model.with_context(kernels.LONGEST)
+    longest = kernels.reaching(model, _sequence(row))
     forward = transformer.causal_flops(longest, _sequence(row)).m_as("FLOP/token")
     return forward * (FROZEN if _frozen(row) else FORWARD_AND_BACKWARD)
 
