@@ -93,7 +93,11 @@ def as_attributes(get: Callable[[str], T]) -> Callable[[str], T]:
 
 def read_toml(path: Path | str) -> dict[str, Any]:
     """The tables of a data file; a malformed one is named with the line at fault."""
-    text = read_text(path)
+    return parse_toml(read_text(path), path)
+
+
+def parse_toml(text: str, path: Path | str) -> dict[str, Any]:
+    """The tables of a text that stands in this file."""
     try:
         return tomllib.loads(text, parse_float=read_float)
     except tomllib.TOMLDecodeError as error:
