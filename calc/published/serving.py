@@ -43,6 +43,7 @@ WEIGHTS = (  # bytes of a weight, with its scales; the first pattern that is fou
     (r"bf16|bfloat16|fp16|float16|f16|half", 2.0),
 )
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
+NO_LENGTHS = "the lengths of its prompts and answers are not stated"
 ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
 PREFILL = re.compile(r"prefill_tokens_per_s_(\d+)_prompt$")
 RATES = ("output_tokens_per_s", "tokens_per_s")
@@ -126,9 +127,8 @@ class Served:
         software = self.software
         mixture = self.model.experts is not None
         sustained = software.sustained_experts if mixture else software.sustained
-        lost = (1 / sustained - 1) * sum(parts.values())
-        lost += software.step + software.sequence * load.writing
-        parts[f"{software.name} beside its kernels"] = lost
+        parts["rates not sustained"] = (1 / sustained - 1) * sum(parts.values())
+        parts["host"] = software.step + software.sequence * load.writing
         return parts, 0.0
 
     def _operations(self, context: float) -> float:
@@ -145,7 +145,7 @@ def predict(row: Row) -> Comparison:
 
     def parts() -> tuple[dict[str, float], float]:
         if not load.reading and load.context == 1.0:
-            raise NotMeasured("the lengths of its prompts and answers are not stated")
+            raise NotMeasured(NO_LENGTHS)
         times, hidden = served.parts(load)
         return {name: time / per_step for name, time in times.items()}, hidden / per_step
 
