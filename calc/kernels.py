@@ -101,7 +101,7 @@ def gemm_time(
     Source: nvidia2023matmul
 
     >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
-    191.9 µs
+    192.0 µs
     """
     share = 0.0 * (m * n)
     for rows, columns in TILES:
@@ -193,7 +193,7 @@ def step(
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
     >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
-    11.00 ms
+    11.08 ms
     """
     part = Slice(model, slices, dtype, weight_size, experts)
     tokens = writing + reading
@@ -225,7 +225,7 @@ def training_step(
     >>> from calc import machines, models
     >>> kernels = training_step(models.get("llama-3-8b"), 8192, 1)
     >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
-    626.8 ms
+    641.3 ms
     """
     part = Slice(model, slices, dtype, SIZES.get(dtype, TWO_BYTES), experts)
     tokens = length * sequences
@@ -335,9 +335,20 @@ class Slice:
         """Attention of written tokens to so many cached ones, which are all read."""
         model = self.model
         per_token = transformer.kv_cache_per_token(model, kv_size).m_as("byte/token")
-        copies = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
+        latent = model.kv_latent
+        copies = 1 if latent is not None else int(model.kv_heads.magnitude)
         read = tokens * per_token / self.layers / min(self.slices, copies)
-        return Kernel("attention to caches", "cache", self.layers, traffic=quantity(read, "byte"))
+        widths = model.key_width + model.head_value_width
+        if latent is not None:  # multiplied as it is stored
+            widths = 2 * latent + (model.rotary_width or 0 * ONE)
+        work = 2 * tokens * model.heads.magnitude * widths.magnitude / self.slices
+        return Kernel(
+            "attention to caches",
+            "cache",
+            self.layers,
+            operations=quantity(work, "FLOP"),
+            traffic=quantity(read, "byte"),
+        )
 
     def prompts(self, tokens: float, length: float) -> Kernel:
         """Causal attention within prompts of this length."""
