@@ -357,9 +357,21 @@ class Slice:
         """Attention of written tokens to the caches of their sequences, which are all read."""
         model = self.model
         held = transformer.kv_cache(reaching(model, context), max(context, 1.0), kv_size)
-        copies = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
+        kept = transformer.kept_context(reaching(model, context), max(context, 1.0)).magnitude
+        latent = model.kv_latent
+        copies = 1 if latent is not None else int(model.kv_heads.magnitude)
         read = sequences * held.m_as("byte") / self.layers / min(self.slices, copies)
-        return Kernel("attention to caches", "cache", self.layers, traffic=quantity(read, "byte"))
+        widths = model.key_width + model.head_value_width
+        if latent is not None:  # multiplied as it is stored
+            widths = 2 * latent + (model.rotary_width or 0 * ONE)
+        work = 2 * sequences * kept * model.heads.magnitude * widths.magnitude / self.slices
+        return Kernel(
+            "attention to caches",
+            "cache",
+            self.layers,
+            operations=quantity(work, "FLOP"),
+            traffic=quantity(read, "byte"),
+        )
 
     def prompts(self, tokens: float, length: float) -> Kernel:
         """Causal attention within prompts of this length, windows counted."""

@@ -4,7 +4,8 @@ A few numbers of each: `step` and `sequence` are the host's own time for a step 
 of it, `sustained` is the share of its kernels' best measured rates that it keeps in a whole
 program, and `hides_…` is how much of messages it hides behind computation. Where no publication
 gives a number it is fitted to a stated part of the published rows, and its note says to which; the
-rates of hardware never are.
+rates of hardware never are. `fitted_on` names the machine of these rows: the rows of all other
+machines judge the numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from calc.core.records import DATA, Record, read_record, read_toml
 from calc.core.units import Quantity, quantity
 
 FILE = DATA / "software.toml"
+TEXTS = ("name", "written", "attention", "kv", "fitted_on")
 FIELDS = {  # each with its unit, and what it is where the data say nothing
     "step": ("s", 0.0),
     "sequence": ("s", 0.0),
@@ -44,6 +46,8 @@ class Software:
     """The attention kernel that it calls, where that is not the best of the day."""
     kv: str
     """The format of its caches where weights have one byte or less, and nothing is said."""
+    fitted_on: str = ""
+    """The machine whose published rows its numbers are fitted to."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
 
     def __getattr__(self, name: str) -> float:
@@ -110,7 +114,7 @@ def load(path: Path | str) -> dict[str, Software]:
 
 
 def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
-    known = ("name", "written", "attention", "kv", "kind", "source", "checked", *FIELDS)
+    known = (*TEXTS, "kind", "source", "checked", *FIELDS)
     if unknown := [name for name in table if name not in known]:
         raise InputError(
             f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
@@ -124,4 +128,5 @@ def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
         if name in table
     }
     name, written, attention = (table.get(each, "") for each in ("name", "written", "attention"))
-    return Software(key, name, written, attention, table.get("kv", "bf16"), records)
+    kv, fitted_on = table.get("kv", "bf16"), table.get("fitted_on", "")
+    return Software(key, name, written, attention, kv, fitted_on, records)

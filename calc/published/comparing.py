@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from calc.published import collectives, kernels, serving, training
 from calc.published.prediction import Comparison, UnusableRowError
@@ -24,7 +25,13 @@ def compare(measurements: Iterable[Row] | None = None) -> tuple[Comparison, ...]
     >>> print(f"{found.share_of_bound:.2f}")
     0.40
     """
-    return tuple(predict(row) for row in (rows() if measurements is None else measurements))
+    return _of_all() if measurements is None else tuple(map(predict, measurements))
+
+
+@cache
+def _of_all() -> tuple[Comparison, ...]:
+    """Kept, since it takes some seconds, and chapters and figures ask for it again."""
+    return tuple(map(predict, rows()))
 
 
 def predict(row: Row) -> Comparison:

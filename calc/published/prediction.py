@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from calc import software
 from calc.core.errors import InputError
 from calc.machines import NotMeasured
 from calc.published.rows import Row
@@ -60,6 +61,11 @@ class Comparison:
         if self.prediction is None or self.prediction.expected is None:
             return None
         return self.measured / self.prediction.expected - 1
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the software's own numbers were fitted to the rows of this machine."""
+        return bool(self.software) and software.get(self.software).fitted_on == self.machine
 
     @property
     def faster_than_lower(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 
 from calc.core.formatting import columns
@@ -29,7 +30,7 @@ class Summary:
     median_error: float | None
     """The median of |measured / expected − 1|."""
     largest_errors: float | None
-    """Its 90th percentile."""
+    """Its 90th percentile: nine tenths of the rows are no further off."""
 
 
 def summary(
@@ -54,7 +55,7 @@ def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
         slower_than_upper=sum(each.slower_than_upper for each in comparisons),
         share_of_bound=median(shares) if shares else None,
         median_error=median(errors) if errors else None,
-        largest_errors=errors[int(0.9 * (len(errors) - 1))] if errors else None,
+        largest_errors=errors[ceil(0.9 * len(errors)) - 1] if errors else None,
     )
 
 

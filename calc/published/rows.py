@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ GROUPS = {  # the name of a table of each, and its file
     "serving": "serving",
 }
 NEEDED = ("id", "device", "software", "measured", "source_key")
+CURVE = ("size_bytes", "time_us")  # of the same length
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ def load(path: Path | str) -> tuple[Row, ...]:
 
 def _parts(row: Row) -> list[Row]:
     """A curve point by point, a row of prefill and decode as two, and any other by itself."""
-    sizes, times = row["size_bytes"], row["time_us"]
+    sizes, times = (row[name] for name in CURVE)
     if sizes is not None:
         return [
             replace(
@@ -100,7 +102,6 @@ def _parts(row: Row) -> list[Row]:
                 measured={"time": time * 1e-6},
             )
             for size, time in zip(sizes, times, strict=True)
-            if time > 0
         ]
     prefill = {name: value for name, value in row.measured.items() if name.startswith("prefill")}
     others = {name: value for name, value in row.measured.items() if name not in prefill}
@@ -120,12 +121,25 @@ def _row(group: str, table: Any, place: str) -> Row:
         if name not in table and not (name == "measured" and "time_us" in table):
             raise InputError(f"{place}: has no {name}; a measurement needs {', '.join(NEEDED)}")
     measured = {}
-    for each in table.get("measured", []):
+    listed = table.get("measured", [])
+    for each in listed if isinstance(listed, list) else [listed]:
         value = each.get("value") if isinstance(each, dict) else None
-        if not isinstance(value, int | float) or not isinstance(each.get("name"), str):
+        if not _is_positive(value) or not isinstance(each.get("name"), str):
             raise InputError(
-                f"{place}: measured must be a list of tables with name, value and unit; got"
-                f" {abbreviated(each)}"
+                f"{place}: measured must be a list of tables with name, a positive value and unit;"
+                f" got {abbreviated(each)}"
             )
-        measured[each["name"]] = float(value)
+        measured[each["name"]] = float(each["value"])
+    curve = [table.get(name, []) for name in CURVE]
+    if not all(isinstance(side, list) and all(map(_is_positive, side)) for side in curve):
+        raise InputError(f"{place}: {' and '.join(CURVE)} must be lists of positive numbers")
+    if len(set(map(len, curve))) > 1:
+        raise InputError(
+            f"{place}: a curve has a time for each size; got {len(curve[0])} in {CURVE[0]} and"
+            f" {len(curve[1])} in {CURVE[1]}"
+        )
     return Row(group, str(table["id"]), table, measured)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf

@@ -43,6 +43,7 @@ WEIGHTS = (  # bytes of a weight, with its scales; the first pattern that is fou
     (r"bf16|bfloat16|fp16|float16|f16|half", 2.0),
 )
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
+NO_LENGTHS = "the lengths of its prompts and answers are not stated"
 ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
 PREFILL = re.compile(r"prefill_tokens_per_s_(\d+)_prompt$")
 RATES = ("output_tokens_per_s", "tokens_per_s")
@@ -125,8 +126,9 @@ class Served:
             parts["tensor"] = 2 * layers * sums.expected.m_as("s")
         kernels_time = quantity(sum(parts.values()), "s")
         mixture = self.model.experts is not None
-        own = self.software.own_time(kernels_time, load.writing, mixture)
-        parts[f"{self.software.name} beside its kernels"] = own.m_as("s")
+        own = self.software.own_time(kernels_time, load.writing, mixture).m_as("s")
+        parts["host"] = self.software.step + self.software.sequence * load.writing
+        parts["rates not sustained"] = own - parts["host"]
         return parts, 0.0
 
     def _written(self, context: float) -> float:
@@ -150,7 +152,7 @@ def predict(row: Row) -> Comparison:
 
     def parts() -> tuple[dict[str, float], float]:
         if not load.reading and load.context == 1.0:
-            raise NotMeasured("the lengths of its prompts and answers are not stated")
+            raise NotMeasured(NO_LENGTHS)
         times, hidden = served.parts(load)
         return {name: time / per_step for name, time in times.items()}, hidden / per_step
 

@@ -63,7 +63,7 @@ def _seconds_per_token(row: Row, machine: Machine, model: Transformer, dtype: st
             return 1 / row.measured[name]
     if "tokens_per_s" in row.measured:
         return devices / row.measured["tokens_per_s"]
-    for name in ("model_tflops_per_gpu", "tflops_per_chip", "model_tflops_per_gpu_without_cp"):
+    for name in ("model_tflops_per_gpu", "tflops_per_chip", "model_tflops_per_gpu_with_cp"):
         if name in row.measured:
             return _work(row, model) / (row.measured[name] * 1e12)
     if "mfu" in row.measured:
@@ -132,7 +132,6 @@ def _parts(
     parts["optimizer"] = STATE_TRAFFIC * held / machine.memory_reached.m_as("byte/s") / microbatches
     mixture = model.experts is not None
     sustained = software.sustained_experts if mixture else software.sustained
-    lost = (1 / sustained - 1) * (sum(parts.values()) - hidden)
-    parts[f"{software.name} beside its kernels"] = lost
+    parts["rates not sustained"] = (1 / sustained - 1) * (sum(parts.values()) - hidden)
     each = tensor * stages / tokens  # the devices that work on them, and what they share
     return {name: time * each for name, time in parts.items()}, hidden * each

@@ -1,4 +1,4 @@
-"""Python as it starts, again and again: what is loaded for a first answer, and what is missing."""
+"""Python as it starts, again and again, and every published row beside its prediction."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from calc import published
+from calc.published import Comparison
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,3 +56,9 @@ def fresh_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
             return out.read_text()
 
         yield printed
+
+
+@pytest.fixture(scope="session")
+def comparisons() -> tuple[Comparison, ...]:
+    """Every published row beside its prediction, which takes some seconds."""
+    return published.compare()

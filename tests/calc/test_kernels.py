@@ -1,0 +1,110 @@
+"""Kernels: their laws by hand, and a pass as the sum of what it launches."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from calc import hardware, inference, kernels, machines, models, quantity, transformer
+from calc.kernels import Kernel
+from calc.machines import NotMeasured
+
+DENSE = ("llama-3-8b", "llama-3-70b", "gpt-2")
+
+
+def total(launched: list[Kernel], what: str, *kinds: str) -> float:
+    """Operations or bytes of all launches, of these kinds or of all."""
+    unit = {"operations": "FLOP", "traffic": "byte"}[what]
+    some = [each for each in launched if not kinds or each.kind in kinds]
+    return float(sum(getattr(each, what).m_as(unit) * each.launches for each in some))
+
+
+# --- laws ---
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "units", "share"),
+    [
+        (256, 128, 1, 1.0),  # one tile, one processor
+        (257, 128, 1, 257 / 512),  # a row more takes a second wave
+        (2048, 2112, 132, 2048 * 2112 / (2 * 132 * 256 * 128)),  # 136 tiles: two waves
+        (4096, 4096, 132, 16 * 32 / (4 * 132)),  # 512 tiles in four waves
+        (100, 100, 10, 10_000 / (10 * 256 * 128)),  # most processors idle
+    ],
+)
+def test_wave_efficiency_by_hand(m: int, n: int, units: int, share: float) -> None:
+    assert kernels.wave_efficiency(m, n, units).m_as("") == pytest.approx(share)
+
+
+def test_a_large_product_by_hand() -> None:
+    """16384³ on 128 processors: 8192 tiles of 256 × 128 in 64 full waves, bound by arithmetic."""
+    time = kernels.gemm_time(16384, 16384, 16384, "800 TFLOP/s", "3 TB/s", 128)
+    arithmetic = 2 * 16384**3 / 800e12
+    results = 2 * 16384**2 / 3e12
+    assert time.m_as("s") == pytest.approx(arithmetic + results + 4e-6)
+
+
+def test_a_thin_product_by_hand() -> None:
+    """One row reads all weights: 4096 · 4096 · 2 bytes, and hardly anything else."""
+    time = kernels.gemm_time(1, 4096, 4096, "800 TFLOP/s", "3 TB/s", 128)
+    moved = 2 * (4096 * 4096 + 4096 + 4096)
+    assert time.m_as("s") == pytest.approx(moved / 3e12 + 4e-6)
+
+
+def test_small_tiles_lose_a_share_of_the_rate() -> None:
+    """64 × 64 on one processor: one tile of an eighth of the largest, at 8^-0.1 of the rate."""
+    time = kernels.gemm_time(64, 64, 2**20, "1 TFLOP/s", "1 PB/s", 1, start="0 s")
+    arithmetic = 2 * 64 * 64 * 2**20 / (1e12 * 8**-0.1)
+    assert time.m_as("s") == pytest.approx(arithmetic, rel=1e-6)
+
+
+def test_what_was_not_measured_is_told() -> None:
+    product = Kernel("a product", "gemm", 1, shape=(64, 64, 64), dtype="fp4")
+    with pytest.raises(NotMeasured, match="products in FP4 was not measured on NVIDIA DGX H100"):
+        product.expected(machines.get("dgx-h100"))
+
+
+# --- passes ---
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_a_decode_step_is_the_sum_of_its_kernels(name: str) -> None:
+    model, context, batch = models.get(name), 1000, 32
+    launched = kernels.step(model, batch, context)
+    step = inference.decode(model, hardware.H100, context, batch)
+    assert total(launched, "operations") == pytest.approx(step.operations.m_as("FLOP"))
+    read = total(launched, "traffic", "gemm", "cache")
+    assert read == pytest.approx(step.traffic.m_as("byte"), rel=1e-3)  # biases of GPT-2
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_a_prefill_is_the_sum_of_its_kernels(name: str) -> None:
+    model, length = models.get(name), 1000
+    launched = kernels.step(model, 0, 1, length, length)
+    read = inference.prefill(model, hardware.H100, length)
+    assert total(launched, "operations") == pytest.approx(read.operations.m_as("FLOP"))
+    per_token = transformer.kv_cache_per_token(model, quantity(2, "byte")).m_as("byte/token")
+    weights = read.traffic.m_as("byte") - per_token * length  # the cache is results of a product
+    assert total(launched, "traffic", "gemm") == pytest.approx(weights, rel=1e-3)
+
+
+def test_slices_share_products_and_caches() -> None:
+    """Llama 3 70B has eight heads for keys and values: eight slices cut everything by eight."""
+    model = models.get("llama-3-70b")
+    whole, sliced = (kernels.step(model, 16, 2000, slices=slices) for slices in (1, 8))
+    for what in ("operations", "traffic"):
+        assert total(sliced, what, "gemm", "cache") == pytest.approx(
+            total(whole, what, "gemm", "cache") / 8
+        )
+
+
+def test_a_training_step_does_three_passes() -> None:
+    """Products three times those of the forward pass, attention three and a half times."""
+    model = models.get("llama-3-8b")
+    launched = kernels.training_step(model, 2048, 1)
+    products = sum(2 * math.prod(each.shape) * each.launches for each in launched if each.shape)
+    parameters = 32 * (2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336) + 4096 * 128256
+    assert products == pytest.approx(6 * parameters * 2048)
+    attention = 32 * 2048 * 2049 / 2 * 32 * 2 * (128 + 128)
+    assert total(launched, "operations", "attention") == pytest.approx(3.5 * attention)

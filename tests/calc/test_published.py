@@ -1,0 +1,221 @@
+"""Published measurements: rows as they are read, bounds by hand, and how far off we are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from calc import machines, published
+from calc.core.errors import InputError
+from calc.published import Comparison, Row
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNTS = {"kernel": 212, "collective": 354, "training": 531, "serving": 728}
+GOALS = {"training": 0.15, "serving": 0.25, "collective": 0.20}  # of the median error
+ONE = """[[serving]]
+id = "mine"
+device = "H100"
+software = "vLLM"
+source_key = "mine"
+"""
+CURVE = ONE.replace("serving", "collective")
+
+
+def predicted(name: str) -> Comparison:
+    (row,) = (row for row in published.rows() if row.id == name)
+    return published.predict(row)
+
+
+# --- rows ---
+
+
+def test_every_row_of_every_group_is_read() -> None:
+    assert Counter(row.group for row in published.rows()) == COUNTS
+    names = [row.id for row in published.rows()]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_the_files_hold_a_table_for_each_row_or_curve() -> None:
+    """Counted without the library: curves point by point, prefill and decode apart."""
+    for group, file in published.GROUPS.items():
+        path = ROOT / "calc" / "data" / "published" / f"{file}.toml"
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))[group]
+        count = 0
+        for table in tables:
+            names = [each["name"] for each in table.get("measured", [])]
+            prefills = sum(name.startswith("prefill") for name in names)
+            both = 0 < prefills < len(names)
+            count += len(table["size_bytes"]) if "size_bytes" in table else 1 + both
+        assert count == COUNTS[group], group
+
+
+def test_every_source_is_in_the_bibliography() -> None:
+    known = re.findall(r"^@\w+\{([^,\s]+),", (ROOT / "references.bib").read_text("utf-8"), re.M)
+    assert {row.source for row in published.rows()} <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "holds no measurement"),
+        ("[[servings]]", "a measurement is a table [[kernel]], [[collective]], [[training]], [[s"),
+        ("serving = 1", "a measurement is a table [[kernel]]"),
+        (ONE, "serving 1, mine: has no measured; a measurement needs id, device, software"),
+        (ONE.replace("device", "devise"), "serving 1, mine: has no device; a measurement needs"),
+        (f"{ONE}measured = 3", "measured must be a list of tables with name, a positive value"),
+        (f'{ONE}measured = [{{ name = "a" }}]', "measured must be a list of tables with name"),
+        (f'{ONE}measured = [{{ name = "a", value = 0 }}]', "a positive value and unit; got {"),
+        (f"{CURVE}size_bytes = [8, 16]\ntime_us = [1]", "has a time for each size; got 2 in siz"),
+        (f"{CURVE}time_us = [1]", "has a time for each size; got 0 in size_bytes and 1 in time_us"),
+        (f'{CURVE}size_bytes = 8\ntime_us = "1"', "size_bytes and time_us must be lists of posi"),
+        (f"{CURVE}size_bytes = [8]\ntime_us = [-1]", "must be lists of positive numbers"),
+    ],
+)
+def test_a_row_of_bad_form_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refusal:
+        published.load(path)
+    assert str(path) in str(refusal.value)
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: there is no such file"):
+        published.load(tmp_path / "none.toml")
+    with pytest.raises(InputError, match="a group is one of kernel, collective, training, serving"):
+        published.rows("inference")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"device": "an abacus"}, "the device 'an abacus' is not known"),
+        ({"model": "a model of mine"}, "the model 'a model of mine' is not known"),
+        ({"dtype_weights": "not stated"}, "the format of its weights is not stated: 'not stated'"),
+        ({"batch": "many"}, "its batch is not stated"),
+    ],
+)
+def test_what_cannot_be_predicted_is_listed_with_the_reason(
+    changed: dict[str, str], reason: str
+) -> None:
+    conditions = {"device": "H100", "software": "vLLM", "model": "Llama 3 8B", "batch": 8}
+    conditions |= {"dtype_weights": "bf16", "input_len": 100, "output_len": 100}
+    row = Row("serving", "mine", conditions | changed, {"output_tokens_per_s": 500.0})
+    found = published.predict(row)
+    assert (found.prediction, found.reason) == (None, reason)
+    assert any(reason in line for line in published.report([found]))
+
+
+def test_no_row_is_dropped(comparisons: tuple[Comparison, ...]) -> None:
+    assert [each.row for each in comparisons] == list(published.rows())
+    silent = [
+        each.row.id
+        for each in comparisons
+        if not (each.prediction or each.reason)
+        or (each.prediction and not each.prediction.parts and not each.prediction.missing)
+    ]
+    assert silent == [], "neither an expectation nor a reason"
+
+
+# --- bounds by hand ---
+
+
+def test_the_bound_of_a_product_by_hand() -> None:
+    """16384³ in FP8 at 1 979 TFLOP/s; measured were 1 377.3."""
+    found = predicted("azure-nd-h100-v5-gemm-5")
+    assert found.prediction
+    assert found.prediction.lower == pytest.approx(2 * 16384**3 / 1979e12)
+    assert found.share_of_bound == pytest.approx(1377.3 / 1979)
+
+
+def test_the_bound_of_a_collective_by_hand() -> None:
+    """Eight H100s behind a switch that adds up send 1 GiB once, at 450 GB/s."""
+    found = predicted("allreduce-azure-nd-h100-v5 at 1073741824 B")
+    assert found.prediction
+    assert found.prediction.lower == pytest.approx(2**30 / 450e9, rel=1e-3)
+    assert found.measured == pytest.approx(4.02927e-3)
+
+
+def test_the_bound_of_training_by_hand() -> None:
+    """MPT 70B: six operations for each parameter, and causal attention over 2 048 tokens."""
+    found = predicted("llm-foundry")
+    attention = 3 * 80 * 64 * 2 * (128 + 128) * 2049 / 2
+    work = 6 * 64862437376 + attention
+    assert found.prediction
+    assert found.prediction.lower == pytest.approx(work / 989e12, rel=1e-3)  # norms, positions
+    assert found.measured == pytest.approx(1 / 1007)
+
+
+def test_the_bound_of_serving_by_hand() -> None:
+    """One user of Llama 3.1 8B on an A100: weights without the embedding, a cache of five."""
+    found = predicted("gpt-fast-6")
+    weights = 2 * (8030261248 - 128256 * 4096)
+    cache = 5 * 32 * 2 * 8 * 128 * 2
+    assert found.prediction
+    assert found.prediction.lower == pytest.approx((weights + cache) / 2.039e12, rel=1e-3)
+    assert found.measured == pytest.approx(1 / 93.89)
+
+
+# --- how far off ---
+
+
+def test_hardly_a_row_is_faster_than_its_bound(comparisons: tuple[Comparison, ...]) -> None:
+    faster = [each.row.id for each in comparisons if each.faster_than_lower]
+    usable = sum(each.prediction is not None for each in comparisons)
+    assert usable > 1200
+    assert len(faster) <= 0.01 * usable, faster
+
+
+def test_predictions_are_as_near_as_the_book_says(comparisons: tuple[Comparison, ...]) -> None:
+    """The middle of the errors, found by sorting; nine tenths are within three times a goal."""
+    for group, goal in GOALS.items():
+        errors = sorted(
+            abs(each.error)
+            for each in comparisons
+            if each.row.group == group and each.error is not None
+        )
+        assert len(errors) > 150, group
+        assert errors[len(errors) // 2] <= goal, group
+        if group != "collective":  # of which no such goal is set
+            assert errors[9 * len(errors) // 10] <= 3 * goal, group
+
+
+def test_a_summary_by_hand() -> None:
+    row = Row("serving", "mine", {}, {})
+    times = (0.9, 1.0, 1.5, 2.0)  # of what takes at least 0.5, and is expected to take 1
+    prediction = published.Prediction(0.5, {"all": 1.25}, hidden=0.25)
+    found = [Comparison(row, measured=time, prediction=prediction) for time in times]
+    found += [Comparison(row, measured=0.4, prediction=published.Prediction(0.5))]
+    (summary,) = published.summary([*found, Comparison(row, reason="no bound")])
+    assert (summary.rows, summary.usable, summary.expected) == (6, 5, 4)
+    assert (summary.faster_than_lower, summary.slower_than_upper) == (1, 2)
+    assert summary.share_of_bound == pytest.approx(0.5)  # 0.25, 0.33, 0.5, 0.56 and 1.25
+    assert summary.median_error == pytest.approx(0.3)  # 0, 0.1, 0.5 and 1
+    assert summary.largest_errors == pytest.approx(1.0)
+
+
+def test_rates_of_hardware_never_come_from_programs() -> None:
+    """No page that only rows of programs come from is a source of what a machine reached."""
+    entries = (ROOT / "references.bib").read_text("utf-8").split("\n@")
+    urls = {
+        entry.split("{")[1].split(",")[0]: found[1]
+        for entry in entries
+        if (found := re.search(r"^\s*url\s*=\s*\{(.*?)\}", entry, re.M))
+    }
+    programs = {row.source for group in ("training", "serving") for row in published.rows(group)}
+    kernels = {row.source for group in ("kernel", "collective") for row in published.rows(group)}
+    pages = {urls.get(key, key) for key in programs} - {urls.get(key, key) for key in kernels}
+    rates = [
+        record.provenance
+        for key in machines.names()
+        for records in machines.get(key).rates.values()
+        for record in records.values()
+    ]
+    assert len(rates) > 30
+    assert [rate.key for rate in rates if urls.get(rate.source, rate.source) in pages] == []

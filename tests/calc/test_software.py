@@ -1,0 +1,93 @@
+"""Software: what sources call it, its own numbers, and the rows that these are fitted to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import software as benchmark
+from calc import machines, software
+from calc.core.errors import InputError
+from calc.published import Comparison
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("vLLM 0.6.1.post2", "vllm"),
+        ("TensorRT-LLM v1.0, PyTorch backend", "tensorrt-llm"),
+        ("26.02 NeMo Container", "megatron"),
+        ("llm-foundry v0.4", "llm-foundry"),
+        ("ollama 0.5", "llama-cpp"),
+        ("an engine of our own", ""),
+    ],
+)
+def test_sources_write_names_in_their_own_way(written: str, key: str) -> None:
+    assert software.software_of(written).key == key
+
+
+def test_what_the_data_do_not_say_costs_nothing() -> None:
+    unknown = software.software_of("an engine of our own")
+    assert (unknown.step, unknown.sequence, unknown.sustained, unknown.hides_data) == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[a]\nname = "A"\nspeed = 3', "a has an unknown field speed; known are name, written"),
+        ('[a]\nname = "A"\nstep = 3', "a.step must be a table with value, unit and source; got 3"),
+    ],
+)
+def test_a_mistake_in_the_data_is_named(text: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "software.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refusal:
+        software.load(path)
+    assert sentence in str(refusal.value)
+    with pytest.raises(InputError, match="there is no software 'abacus'; there are vllm, "):
+        software.get("abacus")
+
+
+def notes() -> list[tuple[str, str, str]]:
+    """Software, number and note of what is fitted."""
+    return [
+        (key, name, record.provenance.note)
+        for key in software.names()
+        for name, record in software.get(key).records.items()
+        if record.provenance.note.startswith("Fitted")
+    ]
+
+
+def test_a_note_counts_the_rows_that_a_number_is_fitted_to(
+    comparisons: tuple[Comparison, ...],
+) -> None:
+    wrong = {}
+    for key, name, note in notes():
+        rows = [each for each in benchmark.rows_of(key, comparisons, name) if each.fitted]
+        stated = re.search(r"the (\d+) rows", note)
+        if stated is None or int(stated[1]) != len(rows):
+            wrong[f"{key}.{name}"] = (len(rows), note)
+    assert wrong == {}, "the rows that there are, and what the note says"
+
+
+def test_numbers_are_what_the_fit_gives(comparisons: tuple[Comparison, ...]) -> None:
+    """To two digits; a row more or less moves them, and `python -m benchmarks.software` says to."""
+    fits = {
+        (key, name): value
+        for key in {key for key, _, _ in notes()}
+        for name, value in benchmark.fitted(key, comparisons)
+    }
+    assert fits.keys() == {(key, name) for key, name, _ in notes()}
+    stored = {(key, name): getattr(software.get(key), name) for key, name in fits}
+    assert stored == pytest.approx(fits, rel=0.01)
+
+
+def test_what_is_fitted_leaves_a_system_out_that_judges_it(
+    comparisons: tuple[Comparison, ...],
+) -> None:
+    for key in {key for key, _, _ in notes()}:
+        assert machines.get(software.get(key).fitted_on).key == software.get(key).fitted_on
+        judges = [each for each in comparisons if each.software == key and not each.fitted]
+        assert len([each for each in judges if each.error is not None]) >= 10, key
