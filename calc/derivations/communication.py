@@ -170,7 +170,6 @@ class RingOrTree:
     crossover_few = few.crossover
     crossover_many = many.crossover
     small_by_ring = many.ring(small).to("ms")
-    small_by_ring_of_few = few.ring(small).to("µs")
     large_by_ring = many.ring(large).to("ms")
     large_by_trees = many.trees(large).to("ms")
 
@@ -234,7 +233,6 @@ class MiddleSize:
 
     by_wire = MeasuredAllReduce.bus(size, MeasuredAllReduce.by_wire(size))
     measured = MeasuredAllReduce.bus(size, RingOrTree.few.measured(size))
-    slower = (by_wire / measured).to("")
 
 
 class FourCollectives:
@@ -346,6 +344,7 @@ class TwoNetworks:
     )
     found = collectives.time("all_reduce", size, devices, machine)
     expected = found.expected.to("ms")  # type: ignore[union-attr]
+    measured_devices = curves.get("allgather-16gpu-dwsflex-gke").devices
     reached = collectives.bus_bandwidth(size, expected, devices).to("GB/s")
     reached_share = (reached / leaving).to("%")
 

@@ -193,7 +193,7 @@ class StepBounds:
     near = collectives.time("all_reduce", TrafficOfCuts.vector, Cuts.node, Cuts.machine)
     far = collectives.time("all_reduce", TrafficOfCuts.vector, slices_across, Cuts.machine)
     measured_tensor = (all_reduces * near.expected).to("s")
-    measured_across = (2 * all_reduces * far.expected).to("s")  # type: ignore[operator]
+    measured_across = (2 * all_reduces * far.expected).to("s")
     last_least = last.mfu[0].to("%")
     last_compute = last.parts["compute"]
     last_data = last.parts["data"]

@@ -161,12 +161,10 @@ class LastDoubling:
     cost = 2 / gain
     hidden_gain = Cluster.run_time(before, 1) / Cluster.run_time(after, 1)
     overlapped_before = Cluster.run_time(before, 1).to("h")
-    overlap_gain = time_before / overlapped_before
-    overlap_saves = (1 - 1 / overlap_gain).to("%")
+    overlap_saves = (1 - overlapped_before / time_before).to("%")
     efficiency = collectives.scaling_efficiency(
         Cluster.arithmetic(after), Cluster.all_reduce(after), 0
     ).to("%")
-    sequence = Cluster.batch / after
 
 
 class EnergyOfRun:
