@@ -20,9 +20,9 @@ LOOKS: dict[str, dict[str, Any]] = {
     "A100": {"color": style.DEVICES["a100"]},
     "MI300X": {"color": style.PURPLE},
     "B200": {"color": style.INK},
-    "GB200 in two racks": {"color": style.INK, "linestyle": (0, (6, 2))},
+    "GB200 NVL72": {"color": style.INK, "linestyle": (0, (6, 2))},
 }
-OFFSETS = {"B200": 8, "GB200 in two racks": 1, "H100": -2, "MI300X": -3, "A100": -6}
+OFFSETS = {"B200": 8, "GB200 NVL72": 1, "H100": -2, "MI300X": -3, "A100": -6}
 
 
 def draw() -> Figure:
@@ -48,7 +48,7 @@ def draw() -> Figure:
         ]
         axes.plot(*zip(*points, strict=True), **LOOKS[name])
         axes.annotate(
-            f"{show(fitted.devices)} {name.split(' ')[0] if narrow else name}",
+            f"{show(fitted.devices)} {name}",
             points[-1],
             xytext=(5, OFFSETS[name]),  # so that names side by side stay apart
             textcoords="offset points",

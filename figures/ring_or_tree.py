@@ -25,7 +25,7 @@ def draw() -> Figure:
     for axes, fitted, title in zip(
         panels,
         (RingOrTree.few, RingOrTree.many),
-        ("H100s, one server", "GB200s, two racks"),
+        ("H100s, one server", "GPUs, GB200 NVL72 racks"),
         strict=True,
     ):
         style.log_axis(axes, "x", "Size of the array", decades=3)
@@ -48,8 +48,8 @@ def draw() -> Figure:
 def alt() -> str:
     few, many = RingOrTree.few, RingOrTree.many
     return f"""Log-log plots of the time of an all-reduce against the size of the array, a panel for
-    {show(few.devices)} H100s of a server and one for {show(many.devices)} GB200s of two racks. In
-    each a curve of a ring and one of two trees are level for short arrays, from
+    {show(few.devices)} H100s of a server and one for {show(many.devices)} GPUs of GB200 NVL72
+    racks. In each a curve of a ring and one of two trees are level for short arrays, from
     {show(few.ring(few.small).to("µs"), digits=2)} and {show(few.alpha, digits=2)} in the first, and
     from {show(RingOrTree.small_by_ring, digits=2)} and {show(many.alpha, digits=2)} in the second,
     and rise together with the size of long ones; the ring is the faster from

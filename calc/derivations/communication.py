@@ -179,7 +179,7 @@ class MeasuredAllReduce:
 
     names = (
         ("B200", "allreduce-8xb200-bekman"),
-        ("GB200 in two racks", "allreduce-128xgb200-two-racks-oci"),
+        ("GB200 NVL72", "allreduce-128xgb200-two-racks-oci"),
         ("H100", "allreduce-8xh100-dgxc"),
         ("MI300X", "allreduce-azure-nd-mi300x-v5"),
         ("A100", "allreduce-azure-nd-a100-v4"),
