@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 
 from calc import machines
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
 from calc.machines import Machine, NotMeasured
@@ -56,6 +56,23 @@ class Curve:
     """Bytes, rising."""
     times: tuple[float, ...]
     """Seconds."""
+
+    @property
+    def bus_bandwidths(self) -> tuple[float, ...]:
+        """Bytes a second that each device sent each way, size by size."""
+        sent = traffic(self.operation, self.devices)
+        return tuple(sent * size / time for size, time in zip(self.sizes, self.times, strict=True))
+
+    @property
+    def half_size(self) -> float:
+        """The smallest measured size, in bytes, at half of the largest bus bandwidth or more.
+
+        >>> print(f"{get('allreduce-8xh100-dgxc').half_size / 1e6:.1f} MB")
+        33.6 MB
+        """
+        half = max(self.bus_bandwidths) / 2
+        reached = zip(self.sizes, self.bus_bandwidths, strict=True)
+        return next(size for size, bandwidth in reached if bandwidth >= half)
 
     def time(self, size: float) -> float:
         """Seconds for a size in bytes, by what was measured around it."""
@@ -127,6 +144,18 @@ def _curve(name: str, rows: Sequence[dict[str, str]], path: Path | str) -> Curve
 @cache
 def _stored() -> tuple[Curve, ...]:
     return load()
+
+
+def get(name: str) -> Curve:
+    """The stored curve of that name.
+
+    >>> get("allreduce-8xh100-dgxc").devices
+    8
+    """
+    found = {each.name: each for each in _stored()}
+    if name not in found:
+        raise InputError(f"no curve is called {abbreviated(name)}; `load()` has them all")
+    return found[name]
 
 
 def of(operation: str, machine: Machine, span: str, without: str = "") -> tuple[Curve, ...]:

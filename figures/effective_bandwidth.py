@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from calc import links, quantity
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.links_examples import FourLinks, LongLink
+from calc.derivations.links_examples import FourLinks, LongLink, WireAndLibrary
 from figures import style
 
 RATE = "GB/s"
@@ -34,6 +34,7 @@ def draw() -> Figure:
     )
     for name, latency, bandwidth, half in FourLinks.rows:
         _link(axes, name, latency, bandwidth, half, narrow)
+    _library(axes, narrow)
     _sides(axes, narrow)
     _examples(axes)
     return figure
@@ -44,8 +45,10 @@ def alt() -> str:
     return f"""Log-log plot of effective bandwidth against the size of the message, a curve for each
     link. On the left, where latency decides, every curve rises in proportion to the size; on the
     right it is level at the link's bandwidth. Dots mark the sizes that reach half of it:
-    {"; ".join(halves)}. Circles on the curve of the long link mark {show(LongLink.small)}, which
-    reaches {show(LongLink.small_effective, digits=3)}, and {show(LongLink.large)}, which reaches
+    {"; ".join(halves)}; and for an all-reduce among {show(WireAndLibrary.devices)} H100s, drawn in
+    small dots to the right of NVLink, {show(WireAndLibrary.half, digits=2)}. Circles on the curve
+    of the long link mark {show(LongLink.small)}, which reaches
+    {show(LongLink.small_effective, digits=3)}, and {show(LongLink.large)}, which reaches
     {show(LongLink.large_effective, digits=3)}."""
 
 
@@ -65,6 +68,28 @@ def _link(
         textcoords="offset points",
         ha="right",
         va="bottom" if above else "top",
+        weight="bold",
+        size=style.SMALL,
+    )
+
+
+def _library(axes: Axes, narrow: bool) -> None:
+    """What a library reaches over NVLink, by its bus bandwidth."""
+    curve = WireAndLibrary.curve
+    points = [
+        (size, bandwidth / 1e9)
+        for size, bandwidth in zip(curve.sizes, curve.bus_bandwidths, strict=True)
+        if size >= SIZES[0] and bandwidth > 0
+    ]
+    axes.plot(*zip(*points, strict=True), ".", color=style.DEVICES["h100"], markersize=4)
+    half = WireAndLibrary.half.m_as("byte")
+    axes.plot(half, dict(points)[half], "o", color=style.RED, markersize=6)
+    axes.text(
+        3e5 if narrow else 1.2e5,
+        5 if narrow else 2,
+        "all-reduce" if narrow else "all-reduce by NVLink,\nmeasured",
+        va="top",
+        color=style.DEVICES["h100"],
         weight="bold",
         size=style.SMALL,
     )

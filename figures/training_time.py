@@ -23,8 +23,10 @@ def draw() -> Figure:
     axes.set_ylim(0.45, 900)
     narrow = style.is_narrow()
 
-    within = numpy.geomspace(FEWEST, Cluster.sequences, 200)
-    beyond = numpy.geomspace(Cluster.sequences, MOST, 100)
+    servers = numpy.unique(numpy.geomspace(1, MOST // Cluster.node, 60).round()).astype(int)
+    counts = [*map(int, Cluster.node * servers), Cluster.sequences]
+    within = sorted(count for count in counts if count <= Cluster.sequences)
+    beyond = sorted(count for count in counts if count >= Cluster.sequences)
     everywhere = numpy.array([FEWEST, MOST])
     axes.plot(
         everywhere,
@@ -35,8 +37,9 @@ def draw() -> Figure:
     )
     colour = style.DEVICES["h100"]
     for devices, faint in ((within, 1.0), (beyond, 0.35)):
-        hidden = Cluster.run_time(devices, 1).m_as("h")
-        added = Cluster.run_time(devices, 0).m_as("h")
+        hidden, added = (
+            [Cluster.run_time(each, overlap).m_as("h") for each in devices] for overlap in (1, 0)
+        )
         axes.plot(devices, added, color=style.RED, alpha=faint)
         axes.plot(devices, hidden, color=colour, alpha=faint, linestyle=(0, (6, 2)))
         axes.fill_between(devices, hidden, added, color=colour, alpha=0.12 * faint, linewidth=0)
@@ -55,18 +58,18 @@ def draw() -> Figure:
         else "batch used up: one\nsequence a device",
         va="top",
     )
-    note(3300, 1.55, "ideal")
+    note(3600, 0.6, "ideal")
     note(
         150,
         9,
-        "all-reduce\nhidden" if narrow else "all-reduce hidden\nbehind arithmetic",
+        "all-reduce\nhidden" if narrow else "all-reduce hidden\nbehind backward pass",
         color=colour,
         weight="bold",
         ha="right",
     )
     axes.annotate(
         "nothing\nhidden" if narrow else "nothing hidden",
-        (70, Cluster.run_time(70, 0).m_as("h")),
+        (64, Cluster.run_time(64, 0).m_as("h")),
         xytext=(8, 8),
         textcoords="offset points",
         size=style.SMALL,
@@ -74,12 +77,12 @@ def draw() -> Figure:
         weight="bold",
     )
     knee = Cluster.knee.m_as("")
-    level = Cluster.run_time(knee, 1).m_as("h")
+    level = (Cluster.one_device_run / knee).m_as("h")
     axes.plot(knee, level, "o", color=colour, markersize=6)
     axes.annotate(
-        f"{show(Cluster.knee, digits=3)} devices: arithmetic\nand all-reduce take\nequally long",
+        f"{show(Cluster.knee, digits=2)} devices:\nbackward pass\nand exchange\ntake equally long",
         (knee, level),
-        xytext=(0.04 if narrow else 0.26, 0.06 if narrow else 0.08),
+        xytext=(0.04 if narrow else 0.16, 0.06 if narrow else 0.08),
         textcoords="axes fraction",
         size=style.SMALL,
         arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7},
@@ -103,12 +106,13 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    level = Cluster.run_time(Cluster.knee, 1)
+    level = Cluster.one_device_run / Cluster.knee
+    end = Cluster.run_time(MOST, 1)
     return f"""Log-log plot of the hours of a run against the number of H100s, from {show(FEWEST)}
     to {show(MOST)}. A dashed curve, with the all-reduce hidden, follows the falling dotted line of
-    the ideal to {show(Cluster.knee, digits=3)} devices and is level from there, near
-    {show(level.to("h"), digits=2)}. A solid curve, with nothing hidden, leaves it earlier and
-    flattens: from {show(LastDoubling.before)} to {show(LastDoubling.after)} devices the run becomes
-    {show(LastDoubling.gain, digits=3)} times as fast and takes {show(LastDoubling.time, digits=2)}.
-    A vertical line at {show(Cluster.sequences)} devices marks the end of the batch, one sequence
-    for each."""
+    the ideal to {show(Cluster.knee, digits=2)} devices and {show(level.to("h"), digits=2)}, and
+    flattens towards {show(end.to("h"), digits=2)}. A solid curve, with nothing hidden, leaves it a
+    little earlier: from {show(LastDoubling.before)} to {show(LastDoubling.after)} devices the run
+    becomes {show(LastDoubling.gain, digits=3)} times as fast and takes
+    {show(LastDoubling.time, digits=2)}. A vertical line at {show(Cluster.sequences)} devices,
+    before the curves part, marks the end of the batch, one sequence for each."""

@@ -66,9 +66,9 @@ def _by_slices(axes: Axes) -> None:
     edge = (small[-1] * Cuts.node) ** 0.5
     axes.axvspan(Cuts.degrees[0], edge, color=style.INK, alpha=0.07, linewidth=0)
     _note(axes, 1.1, 8, f"does not fit\n{show(Cuts.h100.memory_capacity)}", style.INK)
-    _note(axes, 14.5, 27, "beyond\nthe node", style.RED)
+    _note(axes, 16, 12, "beyond\nthe node", style.RED)
     _note(axes, 1.1, 74, "all hidden", style.BLUE)
-    _note(axes, 1.1, 37, "nothing hidden", style.BLUE)
+    _note(axes, 1.1, 46, "nothing hidden", style.BLUE)
 
 
 def _by_devices(axes: Axes) -> None:
@@ -78,8 +78,8 @@ def _by_devices(axes: Axes) -> None:
     few = [each for each in DEVICES if each <= Cuts.sequences]
     _band(axes, few, [Cuts.sharded(each) for each in few], style.ORANGE, recomputation="full")
     _note(axes, 75, 74, f"{Cuts.node} slices, copies", style.BLUE)
-    _note(axes, 75, 19, "shards alone", style.ORANGE)
-    _note(axes, 2300, 21, "ends: one\nsequence each", style.ORANGE)
+    _note(axes, 75, 38, "shards alone", style.ORANGE)
+    _note(axes, 75, 12, f"which end at {show(Cuts.sequences)}:\none sequence each", style.ORANGE)
 
 
 def _powers(axes: Axes, ticks: Sequence[int], label: str) -> None:

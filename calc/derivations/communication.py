@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-from calc import collectives, constants, hardware, links, training
+from calc import collectives, constants, curves, hardware, links, machines, training
 from calc.core.units import Quantity, quantity
-from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.numbers_to_know import AnchorLatencies
 
 
 class GradientExchange:
@@ -17,7 +18,7 @@ class GradientExchange:
     h100 = hardware.get("h100")
     devices = 8
     link = h100.link_bandwidth
-    latency = constants.get("latency_nvlink")
+    latency = constants.get("latency_nvlink")  # of the wire
     measured_bandwidth = constants.get("bandwidth_ring_busbw_h100")
 
     gradients = training.model_memory(parameters, each)
@@ -64,9 +65,11 @@ class RingOfFour:
 class RingByLength:
     """A longer ring hardly sends more bytes, and waits for more messages."""
 
+    machine = machines.get("dgx-h100")
     size = GradientExchange.gradients
     bucket = quantity("25 MB")
-    link = AnchorBandwidths.infiniband
+    node = machine.domain
+    port = machine.ports.to("GB/s")
     latency = AnchorLatencies.infiniband.to("µs")
     shortest_length = 2
     longest_length = 4096
@@ -74,45 +77,162 @@ class RingByLength:
     lengths = (shortest_length, 8, 64, 512, longest_length)
 
     @classmethod
+    def link(cls, n: int) -> tuple[Quantity, Quantity]:
+        """Bandwidth and latency of the slowest link of n devices: rings leave by all ports."""
+        if n <= cls.node:
+            return cls.machine.bandwidth, GradientExchange.latency
+        return min(cls.machine.bandwidth, cls.node * cls.port), cls.latency
+
+    @classmethod
+    def ring(cls, size: Quantity, n: int) -> Quantity:
+        """Time of an all-reduce on rings of n devices."""
+        time: Quantity = collectives.ring_all_reduce(size, n, *cls.link(n))
+        return time
+
+    @classmethod
     def row(cls, n: int) -> tuple[int, Quantity, Quantity, Quantity, Quantity, Quantity]:
         """Devices, what each sends, its time on the wire, all latencies, and the times in all."""
         traffic = collectives.all_reduce_traffic(cls.size, n)
+        bandwidth, latency = cls.link(n)
         return (
             n,
             traffic,
-            (traffic / cls.link).to("ms"),
-            (2 * (n - 1) * cls.latency).to("ms"),
-            collectives.ring_all_reduce(cls.size, n, cls.link, cls.latency).to("ms"),
-            collectives.ring_all_reduce(cls.bucket, n, cls.link, cls.latency).to("ms"),
+            (traffic / bandwidth).to("ms"),
+            (2 * (n - 1) * latency).to("ms"),
+            cls.ring(cls.size, n).to("ms"),
+            cls.ring(cls.bucket, n).to("ms"),
         )
 
-    shortest = collectives.ring_all_reduce(size, shortest_length, link, latency)
-    longest = collectives.ring_all_reduce(size, longest_length, link, latency)
-    bucket_shortest = collectives.ring_all_reduce(bucket, shortest_length, link, latency)
-    bucket_longest = collectives.ring_all_reduce(bucket, longest_length, link, latency)
+    longest_latencies = (2 * (longest_length - 1) * latency).to("ms")
+
+
+class LongestRing:
+    """On 4096 devices a large array takes a few times as long as on two, a bucket far longer."""
+
+    lengths = RingByLength.shortest_length, RingByLength.longest_length
+
+    shortest, longest = (RingByLength.ring(RingByLength.size, n) for n in lengths)
+    bucket_shortest, bucket_longest = (RingByLength.ring(RingByLength.bucket, n) for n in lengths)
     slower = (longest / shortest).to("")
     bucket_slower = (bucket_longest / bucket_shortest).to("")
-    longest_latencies = (2 * (longest_length - 1) * latency).to("ms")
+
+
+class Fitted:
+    """One latency and one bandwidth, read off the two ends of a measured curve."""
+
+    small = quantity("1 kB")
+
+    def __init__(self, name: str) -> None:
+        self.curve = curves.get(name)
+        self.devices = self.curve.devices
+        self.alpha = quantity(self.curve.time(self.small.m_as("byte")), "s").to("µs")
+        self.beta = quantity(max(self.curve.bus_bandwidths), "byte/s").to("GB/s")
+        levels = math.ceil(math.log2(self.devices))
+        self.of_a_round = self.alpha / (2 * levels)
+        self.crossover = collectives.ring_crossover(self.devices, self.beta, self.of_a_round)
+        self.half = quantity(self.curve.half_size, "byte").to("MB")
+        self.half_by_fit = (self.alpha * self.beta * self.devices / (2 * (self.devices - 1))).to(
+            "MB"
+        )
+
+    def ring(self, size: Quantity) -> Quantity:
+        """On a ring, by the latency of a round."""
+        time: Quantity = collectives.ring_all_reduce(size, self.devices, self.beta, self.of_a_round)
+        return time
+
+    def trees(self, size: Quantity) -> Quantity:
+        """On two trees, by the latency of a round."""
+        time: Quantity = collectives.double_tree_all_reduce(
+            size, self.devices, self.beta, self.of_a_round
+        )
+        return time
+
+    def measured(self, size: Quantity) -> Quantity:
+        """By the curve itself."""
+        return quantity(self.curve.time(size.m_as("byte")), "s")
 
 
 class RingOrTree:
     """Trees win where latency decides: for short arrays, and for many devices."""
 
-    link = RingByLength.link
-    latency = RingByLength.latency
-    few = 8
-    many = 1024
-    small = quantity("1 kB")
+    few = Fitted("allreduce-8xh100-dgxc")
+    many = Fitted("allreduce-128xgb200-two-racks-oci")
+    small = Fitted.small
     large = GradientExchange.gradients
 
-    crossover_few = collectives.ring_crossover(few, link, latency)
-    crossover_many = collectives.ring_crossover(many, link, latency)
-    small_by_ring_of_few = collectives.ring_all_reduce(small, few, link, latency)
-    small_by_tree_of_few = collectives.tree_all_reduce(small, few, link, latency)
-    small_by_ring = collectives.ring_all_reduce(small, many, link, latency)
-    small_by_tree = collectives.tree_all_reduce(small, many, link, latency)
-    large_by_ring = collectives.ring_all_reduce(large, many, link, latency)
-    large_by_trees = collectives.double_tree_all_reduce(large, many, link, latency)
+    few_devices = few.devices
+    many_devices = many.devices
+    few_alpha = few.alpha
+    many_alpha = many.alpha
+    few_round = few.of_a_round
+    many_round = many.of_a_round
+    few_beta = few.beta
+    crossover_few = few.crossover
+    crossover_many = many.crossover
+    small_by_ring = many.ring(small).to("ms")
+    large_by_ring = many.ring(large).to("ms")
+    large_by_trees = many.trees(large).to("ms")
+
+
+class MeasuredAllReduce:
+    """The latency of a library's collective is no wire's: half of its bandwidth takes 34 MB."""
+
+    names = (
+        ("B200", "allreduce-8xb200-bekman"),
+        ("GB200 NVL72", "allreduce-128xgb200-two-racks-oci"),
+        ("H100", "allreduce-8xh100-dgxc"),
+        ("MI300X", "allreduce-azure-nd-mi300x-v5"),
+        ("A100", "allreduce-azure-nd-a100-v4"),
+    )
+    sizes = (
+        *(quantity(1, "kB"), quantity(64, "kB"), quantity(1, "MB"), RingByLength.bucket),
+        *(quantity(58, "MB"), quantity(1, "GB"), GradientExchange.gradients),
+    )
+    devices = GradientExchange.devices
+
+    fitted = tuple((name, Fitted(curve)) for name, curve in names)
+    alphas = tuple(each.alpha for _, each in fitted if each.curve.span == "domain")
+    least_alpha = min(alphas)
+    most_alpha = max(alphas)
+    halves = tuple(each.half for _, each in fitted)
+    least_half = min(halves)
+    most_half = max(halves)
+    half_by_wire = (
+        devices * links.half_performance_size(GradientExchange.link, GradientExchange.latency)
+    ).to("MB")
+    half_by_fit = RingOrTree.few.half_by_fit
+    half = RingOrTree.few.half
+
+    @classmethod
+    def bus(cls, size: Quantity, time: Quantity) -> Quantity:
+        """Bus bandwidth of an all-reduce among the GPUs of a server."""
+        found: Quantity = collectives.bus_bandwidth(size, time, cls.devices)
+        return found.to("GB/s")
+
+    @classmethod
+    def by_wire(cls, size: Quantity) -> Quantity:
+        """Time on a ring, by the latency of the wire."""
+        time: Quantity = collectives.ring_all_reduce(
+            size, cls.devices, GradientExchange.link, GradientExchange.latency
+        )
+        return time
+
+    @classmethod
+    def row(cls, size: Quantity) -> tuple[Quantity, ...]:
+        """Size, time and bus bandwidth by the wire, and as measured, with the ratio of times."""
+        predicted = cls.by_wire(size)
+        measured = RingOrTree.few.measured(size)
+        bus = cls.bus(size, measured)
+        return size, predicted, measured, cls.bus(size, predicted), bus, measured / predicted
+
+
+class MiddleSize:
+    """At 58 MB the wire's latency predicts half as much again as a library reaches."""
+
+    size = quantity("58 MB")
+
+    by_wire = MeasuredAllReduce.bus(size, MeasuredAllReduce.by_wire(size))
+    measured = MeasuredAllReduce.bus(size, RingOrTree.few.measured(size))
 
 
 class FourCollectives:
@@ -170,41 +290,63 @@ class Experts:
     exchanges = 4
     devices = GradientExchange.devices
     many_devices = 64
+    port = RingByLength.port
 
     size = (tokens * width * experts_per_token * element).to("MB")
     by_nvlink = collectives.all_to_all(
         size, devices, GradientExchange.link, GradientExchange.latency
     )
-    by_infiniband = collectives.all_to_all(
-        size, many_devices, RingByLength.link, RingByLength.latency
-    )
+    by_infiniband = collectives.all_to_all(size, many_devices, port, RingByLength.latency)
     step_by_nvlink = (layers * exchanges * by_nvlink).to("ms")
     step_by_infiniband = (layers * exchanges * by_infiniband).to("ms")
 
 
 class TwoNetworks:
-    """Summing inside each server first leaves an eighth of the array for each network port."""
+    """A server sends by a port for each GPU: summing inside first saves rounds, and not bytes."""
 
+    machine = RingByLength.machine
     size = GradientExchange.gradients
-    per_node = GradientExchange.devices
+    per_node = machine.domain
     nodes = 8
+    port = RingByLength.port
 
     devices = per_node * nodes
-    part = size / per_node
-    flat = collectives.ring_all_reduce(size, devices, RingByLength.link, RingByLength.latency)
+    leaving = (per_node * port).to("GB/s")
+    link_ratio = (GradientExchange.link / port).to("")
+    shortfall = (1 - leaving / GradientExchange.link).to("%")
+    rings = collectives.all_ports_all_reduce(
+        size, per_node, nodes, GradientExchange.link, port, RingByLength.latency
+    )
     inner = GradientExchange.ring
-    outer = collectives.ring_all_reduce(part, nodes, RingByLength.link, RingByLength.latency)
-    time = collectives.hierarchical_all_reduce(
+    outer = collectives.ring_all_reduce(size / per_node, nodes, port, RingByLength.latency)
+    latencies = GradientExchange.latency, RingByLength.latency
+    series = collectives.hierarchical_all_reduce(
+        size, per_node, nodes, GradientExchange.link, port, *latencies
+    )
+    time = collectives.chunked_hierarchical_all_reduce(
         size,
         per_node,
         nodes,
-        GradientExchange.link,
-        RingByLength.link,
-        GradientExchange.latency,
-        RingByLength.latency,
+        inner_bandwidth=GradientExchange.link,
+        inner_latency=GradientExchange.latency,
+        outer_bandwidth=port,
+        outer_latency=RingByLength.latency,
     )
-    gain = (flat / time).to("")
-    link_ratio = (GradientExchange.link / RingByLength.link).to("")
+    gain = (series / time).to("")
+    rounds = 2 * (devices - 1)
+    fewer_rounds = 2 * (per_node - 1) + 2 * (nodes - 1)
+    bucket = RingByLength.bucket
+    bucket_by_rings = collectives.all_ports_all_reduce(
+        bucket, per_node, nodes, GradientExchange.link, port, RingByLength.latency
+    )
+    bucket_in_series = collectives.hierarchical_all_reduce(
+        bucket, per_node, nodes, GradientExchange.link, port, *latencies
+    )
+    found = collectives.time("all_reduce", size, devices, machine)
+    expected = found.expected.to("ms")  # type: ignore[union-attr]
+    measured_devices = curves.get("allgather-16gpu-dwsflex-gke").devices
+    reached = collectives.bus_bandwidth(size, expected, devices).to("GB/s")
+    reached_share = (reached / leaving).to("%")
 
 
 class Overlap:
@@ -218,13 +360,13 @@ class Overlap:
 
     peak = GradientExchange.h100.peak("bf16")
     compute = training.training_time(parameters, tokens, 1, peak, utilization).to("ms")
-    communication = TwoNetworks.time
+    communication = TwoNetworks.expected
     no_overlap = collectives.step_time(compute, communication, 0)
     full_overlap = collectives.step_time(compute, communication, 1, backward)
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
     best_efficiency = collectives.scaling_efficiency(compute, communication, 1, backward).to("%")
     break_even = (tokens * (communication / (backward * compute))).to("token")
-    break_even_flat = (tokens * (TwoNetworks.flat / (backward * compute))).to("token")
+    break_even_at_best = (tokens * (TwoNetworks.time / (backward * compute))).to("token")
     most_devices = (batch / break_even).to("")
 
 
@@ -302,13 +444,13 @@ class TwoBandwidths:
 class PairByPcie:
     """Problem 1: two GPUs on PCIe send the array once each."""
 
+    machine = machines.get("rtx-5090-2")
     parameters = quantity("1B param")
-    lanes = AnchorBandwidths.pcie_lanes
+    link = machine.bandwidth
 
     gradients = training.model_memory(parameters, GradientExchange.each)
-    time = collectives.ring_all_reduce(
-        gradients, 2, AnchorBandwidths.pcie_coded, AnchorLatencies.pcie
-    )
+    found = collectives.time("all_reduce", gradients, machine.domain, machine)
+    time = found.lower.to("ms")
 
 
 class BenchmarkLine:
@@ -346,19 +488,70 @@ class FasterStep:
     compute = training.training_time(
         Overlap.parameters, tokens, 1, Overlap.peak, Overlap.utilization
     ).to("ms")
-    communication = TwoNetworks.time
+    communication = TwoNetworks.expected
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
-    wider = collectives.hierarchical_all_reduce(
+    wider_floor = collectives.chunked_hierarchical_all_reduce(
         TwoNetworks.size,
         TwoNetworks.per_node,
         TwoNetworks.nodes,
-        GradientExchange.link,
-        2 * RingByLength.link,
-        GradientExchange.latency,
-        RingByLength.latency,
+        inner_bandwidth=GradientExchange.link,
+        inner_latency=GradientExchange.latency,
+        outer_bandwidth=2 * TwoNetworks.port,
+        outer_latency=RingByLength.latency,
     )
+    wider = communication * (wider_floor / TwoNetworks.time)
     efficiency_wider = collectives.scaling_efficiency(compute, wider, 0).to("%")
     efficiency_hidden = collectives.scaling_efficiency(
         compute, communication, 1, Overlap.backward
     ).to("%")
     efficiency_larger_batch = Overlap.efficiency
+
+
+class OnePort:
+    """Problem 5: a plan that forgets seven ports of eight asks for eight times the tokens."""
+
+    devices = TwoNetworks.devices
+    port = TwoNetworks.port
+    per_node = TwoNetworks.per_node
+
+    planned = collectives.ring_all_reduce(TwoNetworks.size, devices, port, RingByLength.latency)
+    planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token")
+    tokens = (Overlap.tokens * (TwoNetworks.rings / Overlap.compute)).to("token")
+    ratio = (planned / TwoNetworks.rings).to("")
+
+
+class RackOrServers:
+    """Problem 6: a rack makes the exchange shorter, and its GPUs make the arithmetic shorter."""
+
+    machine = machines.get("gb200-nvl72")
+    devices = TwoNetworks.devices
+    peak = machine.device.peak("bf16")
+
+    found = collectives.time("all_reduce", TwoNetworks.size, devices, machine)
+    least = found.lower.to("ms")
+    exchange = found.expected.to("ms")  # type: ignore[union-attr]
+    gain = (TwoNetworks.expected / exchange).to("")
+    peak_ratio = (peak / Overlap.peak).to("")
+    compute = training.training_time(
+        Overlap.parameters, Overlap.tokens, 1, peak, Overlap.utilization
+    ).to("ms")
+    break_even = (Overlap.tokens * (exchange / (Overlap.backward * compute))).to("token")
+    step = collectives.step_time(compute, exchange, 1, Overlap.backward)
+    step_gain = (Overlap.full_overlap / step).to("")
+
+
+class CubeOfChips:
+    """Problem 7: a torus sends along all of its axes at once, or along one at a third of that."""
+
+    machine = machines.get("tpu-v5p-pod")
+    devices = TwoNetworks.devices
+    side = 4
+    links = 2 * len(machine.sides)
+
+    link = (machine.bandwidth / links).to("GB/s")
+    found = collectives.time("all_reduce", TwoNetworks.size, devices, machine)
+    time = found.lower.to("ms")
+    one_axis = (2 * collectives.bidirectional_ring_all_gather(TwoNetworks.size, devices, link)).to(
+        "ms"
+    )
+    ratio = (one_axis / time).to("")

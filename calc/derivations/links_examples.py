@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import constants, hardware, links, training
+from calc import constants, curves, hardware, links, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
 from calc.derivations.quoting import show
@@ -72,6 +72,17 @@ class FourLinks:
         ("InfiniBand NDR", infiniband_latency, infiniband, infiniband_half),
         ("The long link", LongLink.latency, LongLink.bandwidth_bytes, LongLink.half_size),
     )
+
+
+class WireAndLibrary:
+    """A collective starts later than its wire, and wants arrays a hundred times as large."""
+
+    curve = curves.get("allreduce-8xh100-dgxc")
+
+    devices = curve.devices
+    start = quantity(curve.time(1e3), "s").to("µs")
+    half = quantity(curve.half_size, "byte").to("MB")
+    ratio = (half / FourLinks.nvlink_half).to("")
 
 
 class SmallWindow:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from calc import collectives, constants, hardware, models, parallelism, runs, training, transformer
+from calc import (
+    collectives,
+    constants,
+    hardware,
+    machines,
+    models,
+    parallelism,
+    runs,
+    training,
+    transformer,
+)
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
-from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.quoting import show
 from calc.parallelism import DeviceMemory, Layout, Link
 from calc.roofline import StepTime
@@ -69,27 +79,34 @@ class Cuts:
     length = ShardedStates.length
     devices = 1024
     sequences = 2048
-    node = 8
+    machine = machines.get("dgx-h100")
+    node = machine.domain
     efficiency = quantity(70, "%")
     degrees = (1, 2, 4, 8, 16, 32)
     most = 16384
-    inner = Link(h100.link_bandwidth, AnchorLatencies.nvlink)
-    outer = Link(AnchorBandwidths.infiniband, AnchorLatencies.infiniband)
+    inner = Link(machine.bandwidth, AnchorLatencies.nvlink)
+    port = machine.ports.to("GB/s")
+    leaving = (node * port).to("GB/s")
 
     sequences_each = sequences // devices
-    link_ratio = (h100.link_bandwidth / AnchorBandwidths.infiniband).to("")
 
     @classmethod
-    def step(cls, layout: Layout, recomputation: str = "selective") -> StepTime:
-        """A step of the batch; slices that do not fit a node talk over its network."""
+    def outer(cls, tensor: int) -> Link:
+        """What the copies of a slice have together where they leave a node."""
+        copies = max(1, cls.node // tensor)
+        return Link(min(cls.inner.bandwidth, copies * cls.port), AnchorLatencies.infiniband)
+
+    @classmethod
+    def step(cls, layout: Layout, recomputation: str = "selective", sequences: int = 1) -> StepTime:
+        """A step of the batch; slices that do not fit a node leave it through all of its ports."""
         return parallelism.training_step(
             cls.model,
             layout,
             cls.length,
-            1,
+            sequences,
             cls.h100,
-            cls.inner if layout.tensor <= cls.node else cls.outer,
-            cls.outer,
+            cls.inner if layout.tensor <= cls.node else cls.outer(1),
+            cls.outer(layout.tensor),
             recomputation,
             efficiency=cls.efficiency,
         )
@@ -130,6 +147,7 @@ class TrafficOfCuts:
     weights = parallelism.sharded_traffic(
         gradients, Cuts.devices, Cuts.sequences_each, Cuts.sequences_each
     ).to("GB")
+    weights_by_ports = (weights / Cuts.leaving).to("s")
     data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
     pipeline = (
         parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
@@ -138,26 +156,21 @@ class TrafficOfCuts:
     ratio = (tensor / pipeline).to("")
 
     @staticmethod
-    def row(cut: str, sends: str, size: Quantity) -> tuple[Any, ...]:
-        """A cut, what it sends, how much in a step, and how long over either link."""
-        return (
-            cut,
-            sends,
-            size,
-            (size / AnchorBandwidths.nvlink).to("s"),
-            (size / AnchorBandwidths.infiniband).to("s"),
-        )
+    def row(cut: str, sends: str, size: Quantity, leaving: Quantity) -> tuple[Any, ...]:
+        """A cut, what it sends, how much in a step, and how long by NVLink and by ports."""
+        return cut, sends, size, (size / Cuts.machine.bandwidth).to("s"), (size / leaving).to("s")
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
         """From most to least."""
+        vectors, weights = "vectors of all tokens, in every layer", "weights and gradients"
         return [
-            cls.row("8 slices", "vectors of all tokens, in every layer", cls.tensor),
+            cls.row("8 slices", vectors, cls.tensor, Cuts.leaving),
             cls.row(
-                "shards, weights too", "weights and gradients, for every microbatch", cls.weights
+                "shards, weights too", f"{weights}, for every microbatch", cls.weights, Cuts.leaving
             ),
-            cls.row("128 copies of 8 slices", "gradients, once a step", cls.data),
-            cls.row("4 stages of 8 slices", "vectors of all tokens, once", cls.pipeline),
+            cls.row("128 copies of 8 slices", "gradients, once a step", cls.data, Cuts.port),
+            cls.row("4 stages of 8 slices", "vectors of all tokens, once", cls.pipeline, Cuts.port),
         ]
 
 
@@ -172,8 +185,15 @@ class StepBounds:
     compute = step.parts["compute"]
     least = step.mfu[0].to("%")
     most = step.mfu[1].to("%")
-    across_most = across.mfu[1].to("%")
+    across_least = across.mfu[0].to("%")
     across_tensor = across.parts["tensor"]
+    tensor = step.parts["tensor"]
+
+    all_reduces = TrafficOfCuts.all_reduces * TrafficOfCuts.layers * TrafficOfCuts.microbatches
+    near = collectives.time("all_reduce", TrafficOfCuts.vector, Cuts.node, Cuts.machine)
+    far = collectives.time("all_reduce", TrafficOfCuts.vector, slices_across, Cuts.machine)
+    measured_tensor = (all_reduces * near.expected).to("s")
+    measured_across = (2 * all_reduces * far.expected).to("s")
     last_least = last.mfu[0].to("%")
     last_compute = last.parts["compute"]
     last_data = last.parts["data"]
@@ -493,19 +513,11 @@ class LayoutFor256:
     sharded_upper = sharded.upper
     sharded_lower = sharded.lower
     sharded_data = sharded.parts["data"]
+    one_port = Cuts.node * sharded_data
+    gain = (sharded_lower / sliced_lower).to("")
 
     whole_layout = Layout(data=devices, sharding=3)
-    whole = parallelism.training_step(
-        Cuts.model,
-        whole_layout,
-        Cuts.length,
-        sequences // devices,
-        Cuts.h100,
-        Cuts.inner,
-        Cuts.outer,
-        "full",
-        efficiency=Cuts.efficiency,
-    )
+    whole = Cuts.step(whole_layout, "full", sequences // devices)
     whole_memory = parallelism.memory_per_device(
         Cuts.model, whole_layout, Cuts.length, sequences // devices, "full"
     ).total

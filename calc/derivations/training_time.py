@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calc import collectives, constants, energy, hardware, runs, training
+from calc import collectives, constants, energy, hardware, machines, runs, training
 from calc.core.units import Quantity, quantity
-from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.communication import Overlap, TwoNetworks
 
 
 class FirstEstimate:
@@ -86,10 +86,13 @@ class ComputeOptimal:
 class Cluster:
     """Gradients cross the network at every step, however short the arithmetic has become."""
 
-    h100 = hardware.get("h100")
-    peak = h100.peak("bf16")
-    network = AnchorBandwidths.infiniband
-    latency = AnchorLatencies.infiniband
+    machine = machines.get("dgx-h100")
+    peak = machine.device.peak("bf16")
+    node = machine.domain
+    port = TwoNetworks.port
+    leaving = TwoNetworks.leaving
+    network = TwoNetworks.reached
+    behind = Overlap.backward
     parameters = quantity("7B param")
     mfu = FirstEstimate.mfu
     sequences = 1024
@@ -105,9 +108,11 @@ class Cluster:
     state = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
     one_device = training.training_time(parameters, batch, 1, peak, mfu)
     one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
-    longest_ring = (2 * gradients / network).to("ms")
-    knee = one_device / longest_ring
+    most_exchange = (2 * gradients / network).to("ms")
+    knee = behind * one_device / most_exchange
     tokens_per_device = batch / knee
+    tokens_at_best = batch * (2 * gradients / leaving) / (behind * one_device)
+    tokens_of_whole_step = behind * tokens_at_best
 
     @classmethod
     def arithmetic(cls, devices: Any) -> Quantity:
@@ -115,14 +120,17 @@ class Cluster:
         return training.training_time(cls.parameters, cls.batch, devices, cls.peak, cls.mfu)
 
     @classmethod
-    def all_reduce(cls, devices: Any) -> Quantity:
-        """Time of a step's sum of gradients, on a ring through all devices."""
-        return collectives.ring_all_reduce(cls.gradients, devices, cls.network, cls.latency)
+    def all_reduce(cls, devices: int) -> Quantity:
+        """Time of a step's sum of gradients, as measured curves let one expect it."""
+        found = collectives.time("all_reduce", cls.gradients, devices, cls.machine)
+        return found.expected  # type: ignore[return-value]
 
     @classmethod
-    def run_time(cls, devices: Any, overlap: float) -> Quantity:
-        """Time of the whole run, with this fraction of the shorter part hidden."""
-        step = collectives.step_time(cls.arithmetic(devices), cls.all_reduce(devices), overlap)
+    def run_time(cls, devices: int, overlap: float) -> Quantity:
+        """Time of the whole run, with this fraction hidden of what the backward pass can hide."""
+        step = collectives.step_time(
+            cls.arithmetic(devices), cls.all_reduce(devices), overlap, cls.behind
+        )
         time: Quantity = cls.steps * step
         return time
 
@@ -142,7 +150,7 @@ class Cluster:
 
 
 class LastDoubling:
-    """The last doubling before the batch is used up costs more than it saves."""
+    """The last doubling before the batch is used up costs little more than it saves."""
 
     before = Cluster.before
     after = Cluster.after
@@ -153,8 +161,7 @@ class LastDoubling:
     cost = 2 / gain
     hidden_gain = Cluster.run_time(before, 1) / Cluster.run_time(after, 1)
     overlapped_before = Cluster.run_time(before, 1).to("h")
-    overlap_gain = time_before / overlapped_before
-    next_hidden_gain = Cluster.run_time(after, 1) / Cluster.run_time(2 * after, 1)
+    overlap_saves = (1 - overlapped_before / time_before).to("%")
     efficiency = collectives.scaling_efficiency(
         Cluster.arithmetic(after), Cluster.all_reduce(after), 0
     ).to("%")

@@ -111,7 +111,8 @@ def is_given(expression: ast.expr, owner: str, given: set[str]) -> bool:
             return all(isinstance(argument, ast.Constant) for argument in arguments)
         case ast.Call(
             func=ast.Attribute(
-                value=ast.Name(id="constants" | "hardware" | "models" | "runs"), attr="get"
+                value=ast.Name(id="constants" | "hardware" | "machines" | "models" | "runs"),
+                attr="get",
             )
         ):
             return True

@@ -141,6 +141,17 @@ def test_bus_bandwidths_are_those_of_sizes_and_times() -> None:
     assert not wrong
 
 
+def test_half_of_the_largest_bus_bandwidth(load: Callable[[str], tuple[Curve, ...]]) -> None:
+    """Of the 17.5 GB/s of a megabyte, a tenth of it reaches 8.75."""
+    [curve] = load(GOOD)
+    assert curve.half_size == 100_000
+
+
+def test_a_curve_that_is_not_there_is_named() -> None:
+    with pytest.raises(InputError, match="no curve is called 'abacus'"):
+        curves.get("abacus")
+
+
 def test_every_curve_names_its_source() -> None:
     for curve in curves.load():
         assert curve.source in bibliography(), curve.name

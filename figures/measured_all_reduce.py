@@ -1,0 +1,89 @@
+"""Bus bandwidth of an all-reduce by size of the array, measured on five machines, and promised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from matplotlib.figure import Figure
+
+from calc import quantity
+from calc.derivations import show
+from calc.derivations.communication import GradientExchange, MeasuredAllReduce
+from figures import style
+
+SIZES = 1e3, 2e10  # bytes
+SIZE_TICKS = [quantity(1, unit) for unit in ("kB", "MB", "GB")]
+RATE_TICKS = [quantity(number, "GB/s") for number in (1, 10, 100, 1000)]
+LOOKS: dict[str, dict[str, Any]] = {
+    "H100": {"color": style.DEVICES["h100"], "linewidth": 2.2},
+    "A100": {"color": style.DEVICES["a100"]},
+    "MI300X": {"color": style.PURPLE},
+    "B200": {"color": style.INK},
+    "GB200 NVL72": {"color": style.INK, "linestyle": (0, (6, 2))},
+}
+OFFSETS = {"B200": 8, "GB200 NVL72": 1, "H100": -2, "MI300X": -3, "A100": -6}
+
+
+def draw() -> Figure:
+    narrow = style.is_narrow()
+    figure = style.figure(height=4.4, narrow_height=4.8)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "Size of the array", decades=3)
+    style.log_axis(axes, "y", "Bus bandwidth")
+    axes.set_xlim(SIZES[0], SIZES[1] * (100 if narrow else 800))
+    axes.set_ylim(0.08, 1.6e3)
+    axes.set_xticks(
+        [size.m_as("byte") for size in SIZE_TICKS], [str(show(size)) for size in SIZE_TICKS]
+    )
+    axes.set_yticks(
+        [rate.m_as("GB/s") for rate in RATE_TICKS], [str(show(rate)) for rate in RATE_TICKS]
+    )
+    for name, fitted in MeasuredAllReduce.fitted:
+        curve = fitted.curve
+        points = [
+            (size, bandwidth / 1e9)
+            for size, bandwidth in zip(curve.sizes, curve.bus_bandwidths, strict=True)
+            if SIZES[0] <= size <= SIZES[1]
+        ]
+        axes.plot(*zip(*points, strict=True), **LOOKS[name])
+        axes.annotate(
+            f"{show(fitted.devices)} {name}",
+            points[-1],
+            xytext=(5, OFFSETS[name]),  # so that names side by side stay apart
+            textcoords="offset points",
+            color=LOOKS[name]["color"],
+            size=style.SMALL,
+            weight="bold",
+            va="center",
+        )
+        half = fitted.half.m_as("byte")
+        axes.plot(half, dict(points)[half], "o", color=style.RED, markersize=6)
+    sizes = quantity(numpy.geomspace(*SIZES, 200), "byte")
+    promised = MeasuredAllReduce.bus(sizes, MeasuredAllReduce.by_wire(sizes))
+    colour = style.DEVICES["h100"]
+    axes.plot(sizes.m_as("byte"), promised.m_as("GB/s"), ":", color=colour, linewidth=1.6)
+    axes.text(
+        1.2e3,
+        300,
+        f"{show(GradientExchange.devices)} H100,\nby the wire",
+        color=colour,
+        size=style.SMALL,
+    )
+    axes.text(
+        2.5e8, 30, "dots: half\nof the largest", color=style.RED, size=style.SMALL, weight="bold"
+    )
+    return figure
+
+
+def alt() -> str:
+    each = (
+        f"{show(fitted.devices)} {name}, half at {show(fitted.half, digits=2)} of"
+        f" {show(fitted.beta, digits=2)}"
+        for name, fitted in MeasuredAllReduce.fitted
+    )
+    return f"""Log-log plot of the bus bandwidth of an all-reduce against the size of the array, a
+    curve for each machine that was measured. Each rises in proportion to the size and bends to its
+    largest bandwidth, and a dot marks half of that: {"; ".join(each)}. A dotted curve of
+    {show(GradientExchange.devices)} H100s by the latency of the wire alone lies above them on the
+    left and reaches half at {show(MeasuredAllReduce.half_by_wire, digits=2)}."""
