@@ -111,6 +111,7 @@ class OneNode:
     messages = 160
     sums = collectives.time("all_reduce", message, devices, "dgx-h100")
     sending_least = (messages * sums.lower).to("ms")
+    assert sums.expected is not None
     sending = (messages * sums.expected).to("ms")
     many_step = step(model, devices, many).lower.to("ms")
 
