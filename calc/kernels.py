@@ -169,12 +169,7 @@ def expected(
 ) -> dict[str, Quantity]:
     """The expected time of a pass by kind of kernel, one kernel after the other."""
     parts: dict[str, Quantity] = {}
-    for kernel in as_list("kernels", kernels):
-        if not isinstance(kernel, Kernel) or not isinstance(machine, Machine):
-            raise InputError(
-                "kernels of calc.kernels and a machine of calc.machines are needed; got"
-                f" {abbreviated(kernel)} and {abbreviated(machine)}"
-            )
+    for kernel in _checked(kernels, machine):
         time = kernel.expected(machine, attention)
         parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
     return parts
@@ -191,11 +186,21 @@ def rates(
     3.18 TB/s 794.5 TFLOP/s
     """
     found: dict[str, dict[str, Quantity]] = {}
-    for kernel in kernels:
+    for kernel in _checked(kernels, machine):
         for rate in kernel.rates(machine, attention):
             if rate.provenance is not None:  # and not a launch that was not measured
                 found.setdefault(kernel.kind, {})[rate.provenance.key] = rate
     return {kind: tuple(each.values()) for kind, each in found.items()}
+
+
+def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
+    for kernel in as_list("kernels", kernels):
+        if not isinstance(kernel, Kernel) or not isinstance(machine, Machine):
+            raise InputError(
+                "kernels of calc.kernels and a machine of calc.machines are needed; got"
+                f" {abbreviated(kernel)} and {abbreviated(machine)}"
+            )
+        yield kernel
 
 
 def step(

@@ -488,3 +488,18 @@ def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     # A machine without a curve of its own says whose it borrows.
     across = plan("llama-3-70b", "h100", **asked, devices=16)  # type: ignore[arg-type]
     assert re.search(r" a sum of 524\.3 kB as on NVIDIA \w+ \w+ \[", str(across.expected.writing))
+
+
+@pytest.mark.parametrize(
+    ("devices", "time"), [(2, 25.1), (8, 7.6), (16, 6.1), (32, 7.2), (64, 11.6)]
+)
+def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
+    devices: int, time: float
+) -> None:
+    """160 rings a token whose 2·(n − 1) hops take 500 ns each, on top of published rates."""
+    asked = {"batch": 32, "prompt": 1000, "generated": 200, "devices": devices}
+    ring = plan("llama-3-70b", "h100", **asked, link="450 GB/s")  # type: ignore[arg-type]
+    hops = 160 * 2 * (devices - 1) * 500e-6
+    assert ring.time_per_token.upper.m_as("ms") + hops == pytest.approx(time, abs=0.051)
+    made = plan("llama-3-70b", "h100", **asked)  # type: ignore[arg-type]
+    assert made.expected.time_per_token.m_as("ms") > time
