@@ -23,6 +23,7 @@ from calc.core.elementwise import doublings, floor, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.curves import Curve
 from calc.hardware import Accelerator
 from calc.machines import Machine, NotMeasured
 
@@ -683,6 +684,8 @@ class CollectiveTime:
     """The algorithm to which the lower bound belongs."""
     missing: str = ""
     """Which curve is missing, in a sentence."""
+    measured: tuple[Curve, ...] = ()
+    """The curves of which the expectation is made."""
 
 
 def time(
@@ -710,14 +713,17 @@ def time(
         return CollectiveTime(none, none, none, "nothing to send")
     lower, algorithm = _lower(operation, amount, count, place)
     try:
-        found = curves.times(operation, amount.m_as("byte"), count, place)
+        predicted = curves.predicted(operation, amount.m_as("byte"), count, place)
     except NotMeasured as error:
         return CollectiveTime(lower, None, None, algorithm, str(error))
+    found = [seconds for seconds, _ in predicted]
+    used = {curve.name: curve for _, each in predicted for curve in each}
     slowest = max(found)
     least = lower.m_as("s")  # which the curve of another operation may promise to beat
     expected = max(least, min(geometric_mean(found), slowest))
     slowest = max(expected, slowest)
-    return CollectiveTime(lower, quantity(expected, "s"), quantity(slowest, "s"), algorithm)
+    bounds = quantity(expected, "s"), quantity(slowest, "s")
+    return CollectiveTime(lower, *bounds, algorithm, measured=tuple(used.values()))
 
 
 def _machine(given: Any) -> Machine:

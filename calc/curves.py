@@ -93,6 +93,10 @@ class Curve:
         return float(before ** (1 - share) * there**share)
 
 
+Predicted = tuple[float, tuple[Curve, ...]]
+"""Seconds, and the curves of which they are made."""
+
+
 def traffic(operation: str, devices: int) -> float:
     """What each device sends of an array, over its size: bus bandwidth over algorithm bandwidth.
 
@@ -190,16 +194,24 @@ def times(
     >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
     ['0.00403', '0.00403']
     """
+    return [seconds for seconds, _ in predicted(operation, size, devices, machine, without)]
+
+
+def predicted(
+    operation: str, size: float, devices: int, machine: Machine, without: str = ""
+) -> list[Predicted]:
+    """What `times` says, each time with the curves that it was made of."""
     span = "domain" if devices <= machine.domain else "across"
 
-    def measured(asked: str) -> list[float]:
+    def measured(asked: str) -> list[Predicted]:
         def scale(curve: Curve) -> float:
             if (asked, span) == ("all_reduce", "domain") and machine.sums_in_switch:
                 return 1.0
             links = (curve.devices - 1) / (devices - 1) if machine.fabric == "mesh" else 1
             return links * traffic(asked, devices) / traffic(asked, curve.devices)
 
-        return [each.time(size) * scale(each) for each in of(asked, machine, span, without)]
+        curves = of(asked, machine, span, without)
+        return [(each.time(size) * scale(each), (each,)) for each in curves]
 
     halves = ("all_gather", "reduce_scatter")
     if found := measured(operation):
@@ -208,18 +220,20 @@ def times(
         if found := measured(halves[operation == halves[0]]):
             return found
         if not machine.sums_in_switch and (found := measured("all_reduce")):
-            return [each / 2 for each in found]
+            return [(seconds / 2, used) for seconds, used in found]
     if operation == "all_reduce":
         parts = [measured(half) for half in halves]
         gather, scatter = parts[0] or parts[1], parts[1] or parts[0]
         if gather:
-            return [geometric_mean(gather) + geometric_mean(scatter)]
+            means = [geometric_mean(seconds for seconds, _ in half) for half in (gather, scatter)]
+            used = {curve.name: curve for _, curves in (*gather, *scatter) for curve in curves}
+            return [(sum(means), tuple(used.values()))]
     return [_of_another(operation, size, devices, machine, span, without)]
 
 
 def _of_another(
     operation: str, size: float, devices: int, machine: Machine, span: str, without: str
-) -> float:
+) -> Predicted:
     """Seconds by the curve of the machine that is most like it, of the same kind of fabric.
 
     What one machine tells of another is the share of its published bandwidth that a size reaches:
@@ -243,7 +257,7 @@ def _of_another(
     bandwidth = published(operation, devices, machine)
     nearest = min(alike, key=lambda each: _distance(each, operation, bandwidth))
     share = _share(nearest, size, nearest.time(size))
-    return traffic(operation, devices) * size / (share * bandwidth)
+    return traffic(operation, devices) * size / (share * bandwidth), (nearest,)
 
 
 def published(operation: str, devices: int, machine: Machine) -> float:

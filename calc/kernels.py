@@ -144,23 +144,24 @@ class Kernel:
 
         `attention` names the measured rate of another kernel than the best that was measured.
         """
-        bandwidth = machine.memory_reached
+        bandwidth, rate = self.rates(machine, attention)
         if self.shape is not None:
-            each = gemm_time(
-                *self.shape,
-                machine.reached("gemm", self.dtype),
-                bandwidth,
-                machine.processors,
-                *self.sizes,
-                self.products,
-            )
+            units = machine.processors
+            each = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
         elif self.kind == "attention":
-            rate = machine.attention_reached(self.direction, attention)
             compute = (self.operations / rate).m_as("s")
             each = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
         else:
-            each = self.traffic / bandwidth + machine.gap
+            each = self.traffic / bandwidth + rate
         return (each * self.launches).to("s")
+
+    def rates(self, machine: Machine, attention: str = "") -> tuple[Quantity, Quantity]:
+        """The measured rates of `expected`: of memory, and of products, attention or launches."""
+        if self.shape is not None:
+            return machine.memory_reached, machine.reached("gemm", self.dtype)
+        if self.kind == "attention":
+            return machine.memory_reached, machine.attention_reached(self.direction, attention)
+        return machine.memory_reached, machine.gap
 
 
 def expected(
@@ -168,15 +169,38 @@ def expected(
 ) -> dict[str, Quantity]:
     """The expected time of a pass by kind of kernel, one kernel after the other."""
     parts: dict[str, Quantity] = {}
+    for kernel in _checked(kernels, machine):
+        time = kernel.expected(machine, attention)
+        parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
+    return parts
+
+
+def rates(
+    kernels: Sequence[Kernel], machine: Machine, attention: str = ""
+) -> dict[str, tuple[Quantity, ...]]:
+    """The measured rates that `expected` used for each kind of kernel, each with its source.
+
+    >>> from calc import machines, models
+    >>> used = rates(step(models.get("llama-3-8b"), 32, 4096), machines.get("dgx-h100"))
+    >>> print(*used["gemm"])
+    3.18 TB/s 794.5 TFLOP/s
+    """
+    found: dict[str, dict[str, Quantity]] = {}
+    for kernel in _checked(kernels, machine):
+        for rate in kernel.rates(machine, attention):
+            if rate.provenance is not None:  # and not a launch that was not measured
+                found.setdefault(kernel.kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(each.values()) for kind, each in found.items()}
+
+
+def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
     for kernel in as_list("kernels", kernels):
         if not isinstance(kernel, Kernel) or not isinstance(machine, Machine):
             raise InputError(
                 "kernels of calc.kernels and a machine of calc.machines are needed; got"
                 f" {abbreviated(kernel)} and {abbreviated(machine)}"
             )
-        time = kernel.expected(machine, attention)
-        parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
-    return parts
+        yield kernel
 
 
 def step(

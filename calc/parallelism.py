@@ -9,7 +9,7 @@ refuses a layout that the model cannot be cut into.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 from calc import collectives, constants, links, models, training, transformer
@@ -21,6 +21,7 @@ from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
+from calc.machines import Machine
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, compute_time
@@ -549,9 +550,9 @@ def training_step(
     layout: Layout,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    device: Device,
-    inner: Link,
-    outer: Link,
+    device: Device | Machine,
+    inner: Link | None = None,
+    outer: Link | None = None,
     recomputation: str = "selective",
     dtype: str = "bf16",
     efficiency: Annotated[QuantityLike, ""] = 1.0,
@@ -560,28 +561,44 @@ def training_step(
 
     Equation: max T_i ≤ T ≤ Σ T_i
 
-    Slices talk over `inner`, stages and copies over `outer`; `sequences` are those of one
+    On a machine of `calc.machines` slices fill its domains first, then copies, then stages, and
+    each message takes what `collectives.time` says at least, without latency. Of a device alone
+    slices talk over `inner`, stages and copies over `outer`. `sequences` are those of one
     microbatch. `efficiency` is the share of the peak that the matrix products themselves reach.
     Compute holds the bubble of a pipeline with one stage on a device. Slices do four all-reduces a
     layer and microbatch, six where the whole layer is recomputed. Copies gather their weights once,
     or what `sharded_traffic` says, and reduce their gradients once, or in each microbatch where
     they shard them.
 
-    >>> from calc import hardware, models
+    >>> from calc import hardware, machines
+    >>> layout = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
+    >>> step = training_step("llama-3-70b", layout, 8192, 1, machines.DGX_H100, efficiency=0.7)
+    >>> print(step.lower, step.upper, step.bound)
+    5.953 s 6.898 s compute
+    >>> pair = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
     >>> step = training_step(
-    ...     models.get("llama-3-70b"),
-    ...     Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1),
-    ...     8192, 1, hardware.H100, Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us"),
-    ...     efficiency=0.7,
+    ...     "llama-3-70b", layout, 8192, 1, hardware.H100, *pair, efficiency=0.7
     ... )
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 7.543 s compute
     """
-    check_device(device)
     model = models.transformer(model)
     _check_is(Layout, "layout", layout)
-    _check_is(Link, "inner", inner)
-    _check_is(Link, "outer", outer)
+    talk: _OnMachine | _OverLinks
+    if isinstance(device, Machine):
+        if inner is not None or outer is not None:
+            raise InputError(f"{device.name} has links of its own: leave inner and outer out")
+        talk, device = _OnMachine(device, layout), device.device
+    else:
+        check_device(device)
+        if inner is None or outer is None:
+            raise InputError(
+                f"{device.name} alone has no links: give inner and outer, or a machine of"
+                " calc.machines in its place"
+            )
+        _check_is(Link, "inner", inner)
+        _check_is(Link, "outer", outer)
+        talk = _OverLinks(layout, inner, outer)
     parameters = layout.parameters(model)
     tokens = transformer.batch_tokens(length, sequences)
     projections = transformer.forward_flops(model)
@@ -600,20 +617,12 @@ def training_step(
     state = training.model_memory(parameters, training.recipe("adam-mixed").parts["gradient"])
     gathers = 2 * layout.microbatches if layout.sharding == 3 else 1
     reductions = layout.microbatches if layout.shards("gradient") else 1
-    sent = collectives.all_gather_traffic(state, layout.data) * (gathers + reductions)
-    rounds = (gathers + reductions) * (layout.data - 1)
     passed = stage_traffic(tokens, model.width, layout.microbatches) / layout.tensor
     parts = {
         "compute": compute * (1 + bubble),
-        "tensor": collectives.ring_all_reduce(
-            vectors, layout.tensor, inner.bandwidth, inner.latency
-        )
-        * layers,
-        "pipeline": links.transfer_time(
-            passed, outer.bandwidth, layout.microbatches * quantity(outer.latency)
-        )
-        * (0 if layout.pipeline == 1 else 1),
-        "data": links.transfer_time(sent, outer.bandwidth, rounds * quantity(outer.latency)),
+        "tensor": talk.all_reduce(vectors) * layers,
+        "pipeline": talk.pass_on(passed) * (0 if layout.pipeline == 1 else 1),
+        "data": talk.share(state, gathers, reductions),
     }
     return StepTime(
         {name: part.to("s") for name, part in parts.items()},
@@ -621,3 +630,65 @@ def training_step(
         peak,
         tokens=all_tokens,
     )
+
+
+@dataclass(frozen=True)
+class _OverLinks:
+    """Messages of a layout over two links: one among slices, one among stages and copies."""
+
+    layout: Layout
+    inner: Link
+    outer: Link
+
+    def all_reduce(self, vectors: Quantity) -> Quantity:
+        """Time of a sum over all slices."""
+        inner = self.inner
+        return collectives.ring_all_reduce(
+            vectors, self.layout.tensor, inner.bandwidth, inner.latency
+        )
+
+    def pass_on(self, sent: Quantity) -> Quantity:
+        """Time of what a stage passes on to the next in a step."""
+        latency = self.layout.microbatches * quantity(self.outer.latency)
+        return links.transfer_time(sent, self.outer.bandwidth, latency)
+
+    def share(self, state: Quantity, gathers: int, reductions: int) -> Quantity:
+        """Time of gathering the weights of copies so often, and of reducing their gradients."""
+        passes, copies = gathers + reductions, self.layout.data
+        sent = collectives.all_gather_traffic(state, copies) * passes
+        latency = passes * (copies - 1) * quantity(self.outer.latency)
+        return links.transfer_time(sent, self.outer.bandwidth, latency)
+
+
+@dataclass(frozen=True)
+class _OnMachine:
+    """The same on a machine: slices are neighbours, copies fill the rest of a domain."""
+
+    machine: Machine
+    layout: Layout
+
+    def all_reduce(self, vectors: Quantity) -> Quantity:
+        """At least the time of a sum over all slices."""
+        return _least("all_reduce", vectors, self.layout.tensor, self.machine)
+
+    def pass_on(self, sent: Quantity) -> Quantity:
+        """Time of what a stage passes on: through the ports, unless one domain holds them all."""
+        machine = self.machine
+        together = self.layout.devices <= machine.domain
+        return links.transfer_time(sent, machine.bandwidth if together else machine.ports)
+
+    def share(self, state: Quantity, gathers: int, reductions: int) -> Quantity:
+        """At least the time of gathering and reducing among the copies of a slice.
+
+        Of these a domain holds as many as it has room for beside the other slices.
+        """
+        room = replace(self.machine, domain=max(1, self.machine.domain // self.layout.tensor))
+        gathered = _least("all_gather", state, self.layout.data, room)
+        reduced = _least("reduce_scatter", state, self.layout.data, room)
+        return gathered * gathers + reduced * reductions
+
+
+def _least(operation: str, size: Quantity, devices: int, machine: Machine) -> Quantity:
+    """The lower bound of a collective, which has no latency, for sizes that may be arrays."""
+    pace = collectives.time(operation, quantity(1, "byte"), devices, machine).lower
+    return quantity(pace.m_as("s") * size.m_as("byte"), "s")

@@ -6,11 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from calc import hardware, models
+from calc import models
 from calc.commands.options import add_options, chosen, numbers, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import Plan, plan, report
+from calc.planning.setup import machine_of
 
 COUNTS = ("devices", "batch", "prompt", "generated")
 
@@ -23,6 +24,11 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         "device", help="a name that `calc list` prints, such as h100, or a .toml; several by commas"
     )
     add_options(parser, plan)
+    parser.add_argument(
+        "--parts",
+        action="store_true",
+        help="print the parts of the expected passes too, with their shares and their sources",
+    )
     parser.epilog = (
         f"{', '.join(COUNTS)}: a whole number, or several with commas, as in 1,8,64: every"
         " combination is planned."
@@ -40,7 +46,7 @@ def _plan(options: argparse.Namespace) -> Answer:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"
         )
-    devices = [hardware.get(each) for each in split_at_commas(options.device)]
+    devices = [machine_of(each) for each in split_at_commas(options.device)]
     plans: list[Plan] = []
     left_out: dict[str, str] = {}
     for device in devices:
@@ -49,9 +55,14 @@ def _plan(options: argparse.Namespace) -> Answer:
         except InputError as error:
             if device is devices[-1] and not plans:
                 raise
-            left_out[device.key] = str(error)
+            left_out[device.device.key] = str(error)
     rows = [point for each in plans for point in report.points(each)]
     one = len(rows) == len(devices) == 1
+    if options.parts and not one:
+        raise InputError(
+            f"--parts prints those of one plan, and {len(rows)} are asked for: give one device and"
+            " one number of each"
+        )
     unfit = {"model": plans[0].model.key, "fits": False}
     common = [each for each in plans[0].assumptions if all(each in p.assumptions for p in plans)]
     facts: dict[str, Any] = {
@@ -66,6 +77,7 @@ def _plan(options: argparse.Namespace) -> Answer:
             ),
         ],
         "what_would_change": list(plans[0].what_would_change) if one else [],
+        "parts": report.parts(plans[0]) if one else [],
         "left_out": list(left_out.values()),
     }
     titles = {
@@ -77,6 +89,8 @@ def _plan(options: argparse.Namespace) -> Answer:
     def lines() -> list[str]:
         several = len(devices) > 1
         told = report.rows_of_points(plans) if several else plans[0].table().split("\n")
+        if options.parts and plans[0].expected is not None:
+            told += ["", *str(plans[0].expected).split("\n")]
         for name, title in titles.items():
             if facts[name]:
                 told += ["", f"{title}:", *(f"- {each}" for each in facts[name])]

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from calc import (
+    collectives,
     constants,
     cost,
     energy,
     hardware,
     inference,
+    machines,
     models,
+    parallelism,
     quantity,
     runs,
     training,
@@ -19,6 +22,7 @@ from calc import (
 )
 from calc.core.units import Quantity
 from calc.planning import Plan, plan
+from calc.planning.expectation import Expectation
 from calc.roofline import StepTime
 
 
@@ -317,17 +321,17 @@ class BaseLoad:
 
 
 class OneCall:
-    """More devices buy speed at little more than its price, up to the heads of keys and values."""
+    """A plan on half of a server: what published rates bound, and what measured ones expect."""
 
     model = models.get("llama-3-70b")
     keys = ("h100", "a100", "tpu-v5p")
     devices = (2, 4, 8, 16, 32, 64)
+    some = 4
     batch = 32
     prompt = 1000
     generated = 200
     rent = constants.get("price_h800")
-
-    heads = model.kv_heads
+    software = "vllm"
 
     @classmethod
     def plan(cls, key: str = "h100", devices: Any = None, weights: str = "BF16") -> Plan:
@@ -341,61 +345,106 @@ class OneCall:
             devices=devices,
             weights=weights,
             price=cls.rent,
+            software=cls.software,
         )
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
-        """The answers of the plan, each with its bounds and what sets them."""
-        made = cls.plan()
+        """The answers of the plan, each with its bounds, what is expected and what binds."""
+        made = cls.plan(devices=cls.some)
         room = made.device.memory_capacity
         rows: list[tuple[Any, ...]] = [
-            ("Memory of each", made.memory.to(str(room.units)), None, f"it fits in {room}")
+            ("Memory of each", made.memory.to(str(room.units)), None, None, f"it fits in {room}")
         ]
-        for name, bounds, binds in (
-            ("First token", made.time_to_first_token, made.reading.bound),
-            ("Each token", made.time_per_token, made.binds),
-            ("Whole answer", made.answer_time, "–"),
-            ("Written by all", made.throughput, "–"),
-            ("Price", made.cost_per_token, "–"),
-            ("Energy", made.energy_per_token, "–"),
+        for title, name, binds in (
+            ("First token", "time_to_first_token", made.reading.bound),
+            ("Each token", "time_per_token", made.binds),
+            ("Whole answer", "answer_time", "–"),
+            ("Written by all", "throughput", "–"),
+            ("Price", "cost_per_token", "–"),
+            ("Energy", "energy_per_token", "–"),
         ):
-            if bounds is not None:
-                rows.append((name, *bounds, binds))
+            rows.append((title, *getattr(made, name), getattr(made.expected, name), binds))
         return rows
 
     @classmethod
-    def at_most(cls, devices: Any = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
-        """A token's time and price on H100s, at the upper bounds."""
-        made = cls.plan(devices=devices, weights=weights)
-        price = cost.cost_per_token(made.devices, cls.rent, made.throughput.lower)
-        return made.time_per_token.upper.to("ms"), price.to("USD/Mtoken")
+    def expected(cls, devices: Any = None, weights: str = "BF16") -> Expectation:
+        """What is expected of it on H100s, of which all rates are measured."""
+        found = cls.plan(devices=devices, weights=weights).expected
+        assert found is not None
+        return found
+
+    @classmethod
+    def token(cls, devices: Any = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
+        """A token's expected time and price on H100s."""
+        found = cls.expected(devices, weights)
+        assert found.cost_per_token is not None
+        return found.time_per_token.to("ms"), found.cost_per_token
+
+
+class PartsOfAToken:
+    """Half of a token is matrix products; messages and the program itself are most of the rest."""
+
+    writing = OneCall.expected(OneCall.some).writing
+    titles = (
+        ("gemm", "matrix products"),
+        ("cache", "attention, reading caches"),
+        ("memory", "norms and other passes over vectors"),
+        ("links", "sums over the devices"),
+        ("software", "vLLM itself"),
+    )
+
+    links_share = writing.share("links").to("%")
+    software_share = writing.share("software").to("%")
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Each part, its time and its share."""
+        return [
+            (title, cls.writing[part].to("ms"), cls.writing.share(part).to("%"))
+            for part, title in cls.titles
+        ]
 
 
 class MoreDevices:
-    """Eight devices are nearly four times as fast as two for a fifth more; others cost more."""
+    """Eight devices are twice as fast as two; across servers latency takes it all back."""
 
+    machine = machines.get("dgx-h100")
     fewest = OneCall.plan().devices
+    node = machine.domain
+    across = 2 * node
+    most = OneCall.devices[-1]
+    sums = 2 * OneCall.model.layers
+    vectors = parallelism.stage_traffic(OneCall.batch, OneCall.model.width, 1)
 
-    time, price = OneCall.at_most()
-    time_eight, price_eight = OneCall.at_most(8)
-    time_all, price_all = OneCall.at_most(64)
-    faster = (time / time_eight).to("")
-    dearer = (price_eight / price - 1).to("%")
-    fastest = (time / time_all).to("")
-    dearest = (price_all / price).to("")
+    time, price = OneCall.token()
+    time_node, price_node = OneCall.token(node)
+    time_across, price_across = OneCall.token(across)
+    faster = (time / time_node).to("")
+    dearer = (price_node / price - 1).to("%")
+    dearest = (price_across / price_node).to("")
+    sum_node = collectives.time("all_reduce", vectors, node, machine)
+    sum_across = collectives.time("all_reduce", vectors, across, machine)
+    sum_least = sum_across.lower.to("us")
+    sum_node_time = sum_node.expected
+    sum_across_time = sum_across.expected
+    bound_node = OneCall.plan(devices=node).time_per_token.upper.to("ms")
+    bound_most = OneCall.plan(devices=most).time_per_token.upper.to("ms")
 
 
 class PromisedPace:
     """Problem 6: smaller weights on fewer devices keep a promise for less."""
 
-    promise = quantity("10 ms")
+    promise = quantity("20 ms")
     whole = 8
     half = 4
-    quarter = 2
     four_bits = quantity("4.25 bit")
 
-    time_whole, price_whole = OneCall.at_most(whole)
-    time_half, price_half = OneCall.at_most(half, "INT8")
-    time_quarter, price_quarter = OneCall.at_most(quarter, "4.25 bit")
-    saved = (1 - price_half / price_whole).to("%")
+    time_whole, price_whole = OneCall.token(whole)
+    time_half, price_half = OneCall.token(half, "INT8")
+    time_quarter, price_quarter = OneCall.token(half, "4.25 bit")
+    bound_quarter = OneCall.plan(devices=1, weights="4.25 bit").time_per_token.upper.to("ms")
+    alone, _ = OneCall.token(1, "4.25 bit")
+    saved = (1 - price_quarter / price_whole).to("%")
+    margin_half = (1 - time_half / promise).to("%")
     margin = (1 - time_quarter / promise).to("%")

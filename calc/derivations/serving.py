@@ -8,12 +8,28 @@ from typing import Any
 from calc import collectives, hardware, inference, models, queueing, transformer
 from calc.core.units import Quantity, quantity
 from calc.models import Transformer
+from calc.planning import plan
 from calc.roofline import StepTime
 
 
 def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> StepTime:
     """A pass that writes with so many H100s, weights and caches in two bytes."""
     return inference.decode(model, hardware.get("h100"), context, sequences, devices)
+
+
+def expected(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> Quantity:
+    """The same pass of vLLM at measured rates: the token that such a context is followed by."""
+    made = plan(
+        model,
+        "dgx-h100",
+        batch=sequences,
+        prompt=context - 1,
+        generated=1,
+        devices=devices,
+        software="vllm",
+    )
+    assert made.expected is not None
+    return made.expected.time_per_token.to("ms")
 
 
 def cache_of(model: Transformer, context: int) -> Quantity:
@@ -93,8 +109,10 @@ class OneNode:
     vector = quantity("16384 byte")  # what a token sends: as wide as the model, in two bytes
     message = (many * vector).to("MB")
     messages = 160
-    sent = messages * collectives.all_reduce_traffic(message, devices)
-    sending = (sent / h100.link_bandwidth).to("ms")
+    sums = collectives.time("all_reduce", message, devices, "dgx-h100")
+    sending_least = (messages * sums.lower).to("ms")
+    assert sums.expected is not None
+    sending = (messages * sums.expected).to("ms")
     many_step = step(model, devices, many).lower.to("ms")
 
 
@@ -106,7 +124,7 @@ class Passes:
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
-        """Server, context, first token, step alone, largest batch, step and rate when full."""
+        """Server, context, first token, step alone, largest batch; then full: step, rate, vLLM."""
         return [cls.row(*server, context) for server in cls.servers for context in cls.contexts]
 
     @staticmethod
@@ -124,6 +142,7 @@ class Passes:
             most,
             full.lower.to("ms"),
             full.throughput,
+            expected(model, devices, most, context),
         )
 
 
@@ -266,6 +285,8 @@ class Speculation:
     tokens = inference.speculative_tokens(acceptance, drafted)
     smaller = draft.multiplied_parameters / large.multiplied_parameters
     operations = inference.speculative_operations(acceptance, drafted, smaller)
+    expected_cost = (expected(draft, devices, 1) / expected(large, devices, 1)).to("")
+    expected_gain = inference.speculative_speedup(acceptance, drafted, expected_cost)
 
     @classmethod
     def speedup(cls, sequences: Any) -> Any:
@@ -384,17 +405,15 @@ class DraftLength:
 def split_node(devices: int) -> tuple[Quantity, Quantity, Quantity]:
     """Sequences on a node whose copies of the model take so many GPUs, and two rates of it.
 
-    The second counts the messages inside a copy, in full and hidden behind nothing.
+    The first at the lower bound of a step, the second as expected of vLLM, messages included.
     """
     model, h100, copies = OneNode.model, OneNode.h100, OneNode.devices // devices
     each = inference.largest_batch(model, h100, OneNode.context, devices)
-    lower = step(model, devices, each).lower
-    sent = OneNode.messages * collectives.all_reduce_traffic(each * OneNode.vector, devices)
     tokens = copies * each * quantity("1 token")
     return (
         copies * each,
-        (tokens / lower).to("token/s"),
-        (tokens / (lower + sent / h100.link_bandwidth)).to("token/s"),
+        (tokens / step(model, devices, each).lower).to("token/s"),
+        (tokens / expected(model, devices, each)).to("token/s"),
     )
 
 
@@ -405,7 +424,10 @@ class SplitNode:
     half = 4
     quarter = 2
 
-    sequences, rate, rate_with_messages = split_node(devices)
-    half_sequences, half_rate, half_rate_with_messages = split_node(half)
-    quarter_sequences, quarter_rate, quarter_rate_with_messages = split_node(quarter)
+    sequences, rate, expected_rate = split_node(devices)
+    half_sequences, half_rate, half_expected_rate = split_node(half)
+    quarter_sequences, quarter_rate, quarter_expected_rate = split_node(quarter)
+    step_expected = expected(OneNode.model, devices, sequences)
+    half_step_expected = expected(OneNode.model, half, half_sequences / 2)
+    half_more = (half_expected_rate / expected_rate - 1).to("%")
     half_first = (2 * OneNode.first).to("ms")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from calc import formats
@@ -86,7 +87,7 @@ def points(plan: Estimate) -> list[dict[str, Any]]:
     values = {name: getattr(plan, name) for name in (*COUNTS, *RESULTS)}
     named = {"model": plan.model.key, "device": plan.device.key}
     if not is_array(plan.fits):
-        return [named | values]
+        return [named | values | _expectation(plan)]
     import numpy
 
     def at(value: Any, index: tuple[int, ...]) -> Any:
@@ -98,9 +99,35 @@ def points(plan: Estimate) -> list[dict[str, Any]]:
             return quantity(at(value.magnitude, index), str(value.units))
         return numpy.broadcast_to(value, plan.fits.shape)[index].item()
 
+    rows = []
+    for index in numpy.ndindex(plan.fits.shape):
+        point = {name: at(value, index) for name, value in values.items()}
+        alone = replace(plan, **{name: point[name] for name in COUNTS})
+        rows.append(named | point | _expectation(alone))
+    return rows
+
+
+def _expectation(plan: Estimate) -> dict[str, Any]:
+    """What is expected of one point, by the names of its bounds, and the parts of its passes."""
+    if (expected := plan.expected) is None:
+        return {"expected": None, "not_expected": plan.not_expected}
+    values = {name: getattr(expected, name) for name in (*RANGES, "reading", "writing")}
+    return {"expected": values, "not_expected": None}
+
+
+def parts(plan: Estimate) -> list[dict[str, Any]]:
+    """Each part of the expected passes: its time, its share, and what the time is made of."""
+    passes = {} if plan.expected is None else plan.expected.passes
     return [
-        named | {name: at(value, index) for name, value in values.items()}
-        for index in numpy.ndindex(plan.fits.shape)
+        {
+            "pass": title,
+            "part": part,
+            "time": time,
+            "share": each.share(part),
+            "made_of": each.origins[part],
+        }
+        for title, each in passes.items()
+        for part, time in each.items()
     ]
 
 
@@ -133,6 +160,8 @@ def _rows_of_points(plans: Sequence[Estimate]) -> tuple[Sequence[str], list[tupl
     for name, (title, unit) in RANGES.items():
         if any(point[name] for point in rows):
             columns_[f"{title} ({unit})"] = [_range(point[name], unit) for point in rows]
+        if name == "time_per_token" and any(point["expected"] for point in rows):
+            columns_["expected"] = [_expected(point, name, unit) for point in rows]
     columns_["what binds"] = [point["binds"] for point in rows]
     title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
     heading = f"{title}: {', '.join(same)}" if same else title
@@ -151,6 +180,11 @@ def _range(bounds: Bounds | None, unit: str) -> str:
     if bounds is None or math.isnan(bounds.lower.magnitude):
         return "–"
     return " – ".join(str(quantity(each.m_as(unit), "")) for each in bounds)
+
+
+def _expected(point: dict[str, Any], name: str, unit: str) -> str:
+    expected = point["expected"]
+    return "–" if expected is None else str(quantity(expected[name].m_as(unit), ""))
 
 
 def _place(plan: Estimate) -> str:

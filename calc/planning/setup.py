@@ -62,7 +62,7 @@ class Setup:
             )
         model = models.transformer(model)
         model = model if context is None else model.with_context(context)
-        machine = _machine(device)
+        machine = machine_of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         _check_shapes(numbers)
         if dtype is None:
@@ -123,7 +123,7 @@ def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:
     return size
 
 
-def _machine(given: Machine | Accelerator | Path | str) -> Machine:
+def machine_of(given: Machine | Accelerator | Path | str) -> Machine:
     """The machine that is meant: by its key, or by its device's, which usually stands in one."""
     if isinstance(given, str) and (key := machines.key_of(given)) is not None:
         return machines.get(key)

@@ -133,6 +133,18 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert "- It fits on 2 devices." in tight
 
 
+def test_the_parts_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("plan", "llama-3-70b", "dgx-h100", *SERVER, "--software", "vllm")
+    made = calc.plan(
+        "llama-3-70b", "dgx-h100", batch=8, prompt=1000, generated=200, software="vllm"
+    )
+    told = run(capsys, *asked, "--parts").split("\n\n")
+    assert told[:3] == [made.table(), *str(made.expected).split("\n\n")]
+    assert run(capsys, *asked).split("\n\n") == [told[0], *told[3:]]
+    unmeasured = ("plan", "llama-3-70b", "tpu-v5p", *SERVER)
+    assert run(capsys, *unmeasured, "--parts") == run(capsys, *unmeasured)
+
+
 def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
     counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generated", "200")
     printed = run(capsys, "plan", "llama-3-70b", "h100", *counts)
@@ -194,6 +206,10 @@ def test_plan_a_config(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         ),
         (("llama-3-8b", "h100", *SERVER, "--weights", "INT9"), "there is no format 'INT9'"),
         (("none.json", "h100", *SERVER), "none.json"),
+        (
+            ("llama-3-8b", "h100,a100", *SERVER, "--parts"),
+            "--parts prints those of one plan, and 2 are asked for: give one device",
+        ),
     ],
 )
 def test_plans_refused(

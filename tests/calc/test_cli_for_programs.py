@@ -250,6 +250,46 @@ def test_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert flat["fits"] == "true"
 
 
+EXPECTED = (
+    *("time_to_first_token", "time_per_token", "answer_time", "throughput", "cost_per_token"),
+    *("energy_per_token", "reading", "writing"),
+)
+
+
+def test_the_expectation_of_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"plan llama-3-70b dgx-h100 --batch 8 --devices 4 {SERVER}"
+    plan = calc.plan("llama-3-70b", "h100", batch=8, devices=4, prompt=1000, generated=200)
+    found = told(capsys, line)
+    (row,) = found["rows"]
+    assert row["not_expected"] is None
+    assert tuple(row["expected"]) == EXPECTED
+    assert row["expected"]["time_per_token"]["value"] == pytest.approx(
+        plan.expected.time_per_token.m_as("s")
+    )
+    parts = {each["part"]: each for each in found["parts"] if each["pass"] == "each token"}
+    assert {*parts} == {*row["expected"]["writing"]} == {"gemm", "memory", "cache", "links"}
+    assert sum(each["share"] for each in parts.values()) == pytest.approx(1)
+    assert parts["gemm"]["made_of"][1] == {
+        "rate": "794.5 TFLOP/s",
+        "sources": ["bekman2026mlengineering"],
+    }
+    (flat,) = rows(capsys, line)
+    assert float(flat["expected.writing.links.value"]) == parts["links"]["time"]["value"]
+
+
+def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    several = told(capsys, f"plan llama-3-70b h100,tpu-v5p --batch 8,9999 --devices 2 {SERVER}")
+    alone = told(capsys, f"plan llama-3-70b h100 --batch 8 --devices 2 {SERVER}")
+    expected = [row["expected"] for row in several["rows"]]
+    assert expected == [alone["rows"][0]["expected"], None, None, None]
+    assert several["parts"] == []
+    reasons = [row["not_expected"] for row in several["rows"][1:]]
+    assert "does not fit" in reasons[0]
+    assert "was not measured on Google TPU v5p pod" in reasons[1]
+
+
 def test_a_grid_in_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     line = f"plan llama-3-70b h100 --batch 1,8,9999 --devices 2,4 {SERVER}"
     found = told(capsys, line)

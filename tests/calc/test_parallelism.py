@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, collectives, hardware, models, parallelism, quantity, roofline, runs
+from calc import (
+    InputError,
+    collectives,
+    hardware,
+    machines,
+    models,
+    parallelism,
+    quantity,
+    roofline,
+    runs,
+)
 from calc.parallelism import Layout, Link, memory_per_device, training_step
 
 LLAMA = models.get("llama-3-70b")
@@ -147,6 +157,62 @@ def test_bounds_and_monotony(
     )
     assert fast.lower <= slow.lower * (1 + 1e-12)
     assert fast.upper <= slow.upper * (1 + 1e-12)
+
+
+def on_dgx(layout: Layout, key: str = "dgx-h100", **more: object) -> dict[str, float]:
+    given = {"length": 8192, "sequences": 1, "efficiency": 0.7} | more
+    found = training_step(LLAMA, layout, device=machines.get(key), **given)  # type: ignore[arg-type]
+    return {name: part.m_as("s") for name, part in found.parts.items()}
+
+
+def test_a_step_on_a_machine_by_hand() -> None:
+    """A server of 8, NVLink with sums in its switch, and a port of 50 GB/s for each device."""
+    vectors = 8192 * 8192 * 2
+    found = on_dgx(LAYOUT)
+    assert found["compute"] == step(LAYOUT).parts["compute"].m_as("s")
+    assert found["tensor"] == pytest.approx(20 * 32 * 4 * vectors / 450e9)
+    assert found["pipeline"] == pytest.approx(32 * vectors / 8 / 50e9)
+    state = 2 * LAYOUT.parameters(LLAMA).m_as("param")
+    assert found["data"] == pytest.approx(2 * 15 / 16 * state / 50e9)
+
+
+def test_all_ports_of_a_server_carry_what_leaves_it() -> None:
+    state = 2 * LLAMA.parameters.m_as("param")
+    # Shards of 64 devices leave each server once, by eight ports of 50 GB/s.
+    shards = on_dgx(Layout(data=64, microbatches=2, sharding=3))
+    assert shards["data"] == pytest.approx((4 + 2) * 7 / 8 * state / 400e9)
+    # Two slices leave room for four copies in a server; 64 copies are 16 servers.
+    halves = on_dgx(Layout(data=64, tensor=2, sharding=1))
+    assert halves["data"] == pytest.approx(2 * 15 / 16 * state / 2 / 200e9)
+    # Sixteen slices are two servers, and their sum crosses with an eighth of the array a port.
+    vectors = 8192 * 8192 * 2
+    assert on_dgx(Layout(tensor=16))["tensor"] == pytest.approx(320 * vectors / 8 / 50e9)
+    # A pipeline inside one server passes on over NVLink.
+    stages = on_dgx(Layout(pipeline=8, microbatches=4))
+    assert stages["pipeline"] == pytest.approx(4 * vectors / 450e9)
+
+
+def test_on_a_machine_without_sums_slices_make_rings() -> None:
+    """Servers of 8 A100s, 300 GB/s each way: what a ring between them takes, without latency."""
+    on_machine = on_dgx(Layout(tensor=8), "dgx-a100")
+    ring = step(Layout(tensor=8), inner=Link("300 GB/s")).parts["tensor"]
+    assert on_machine["tensor"] == pytest.approx(ring.m_as("s"))
+
+
+def test_lengths_on_a_machine_may_be_an_array() -> None:
+    layout = Layout(data=2, tensor=8, pipeline=2)
+    both = on_dgx(layout, length=quantity([1024, 8192], ""))
+    alone = on_dgx(layout, length=1024)
+    assert {name: part[0] for name, part in both.items() if name != "data"} == pytest.approx(
+        {name: part for name, part in alone.items() if name != "data"}
+    )
+
+
+def test_a_machine_and_links_are_one_too_many() -> None:
+    with pytest.raises(InputError, match="NVIDIA DGX H100 has links of its own: leave inner and"):
+        training_step(LLAMA, Layout(), 8192, 1, machines.get("dgx-h100"), NVLINK, NETWORK)
+    with pytest.raises(InputError, match=r"H100 SXM5 80 GB alone has no links: give inner and out"):
+        training_step(LLAMA, Layout(), 8192, 1, hardware.H100)
 
 
 def test_lengths_may_be_an_array() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import tomllib
 from dataclasses import replace
 from typing import Any
 
@@ -440,3 +442,64 @@ def test_the_front_door() -> None:
     assert calc.plan is plan
     assert "plan" in dir(calc)
     assert quantity(calc.plan("llama-3-8b", "h100", prompt=9, generated=9).devices) == 1
+
+
+def test_the_parts_of_an_expectation_by_hand() -> None:
+    """Llama 3 70B on four H100s with vLLM: caches, messages and the program's own time."""
+    made = plan(
+        *("llama-3-70b", "h100"), batch=32, prompt=1000, generated=200, devices=4, software="vllm"
+    )
+    parts = made.expected.writing
+    cache = 32 * 1100 * 327_680 / 4 / 3.18e12 + 80 * 1.26e-6
+    assert parts["cache"].m_as("s") == pytest.approx(cache)
+    # 32 vectors of 8192 numbers in two bytes are 2^19 bytes: the mean of two measured curves there.
+    rows = csv.DictReader((DATA / "measured" / "collectives.csv").read_text().splitlines())
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if (row["machine"], row["operation"], row["span"]) == ("dgx-h100", "all_reduce", "domain"):
+            point = float(row["size_bytes"]), float(row["time_seconds"])
+            curves.setdefault(row["curve"], []).append(point)
+    logs = [
+        np.interp(np.log(2**19), *np.log(np.array(points).T))
+        for points in curves.values()
+        if len(points) >= 4
+    ]
+    assert parts["links"].m_as("s") == pytest.approx(160 * np.exp(np.mean(logs)))
+    kernels = sum(parts[name].m_as("s") for name in ("gemm", "memory", "cache", "links"))
+    vllm = tomllib.loads((DATA / "software.toml").read_text())["vllm"]
+    lost = (1 / vllm["sustained"]["value"] - 1) * kernels
+    own = lost + vllm["step"]["value"] * 1e-3 + 32 * vllm["sequence"]["value"] * 1e-6
+    assert parts["software"].m_as("s") == pytest.approx(own)
+    assert parts.total.m_as("s") == pytest.approx(kernels + own)
+    assert parts.share("software").m_as("") == pytest.approx(own / (kernels + own))
+
+
+def test_a_table_of_parts_says_what_each_is_made_of() -> None:
+    asked = {"batch": 32, "prompt": 1000, "generated": 200}
+    made = plan("llama-3-70b", "h100", **asked, devices=4, software="vllm")  # type: ignore[arg-type]
+    first, each = str(made.expected).split("\n\n")
+    assert first.split()[:2] == ["first", "token"]
+    titles = [line.split()[0] for line in str(made.expected.writing).splitlines()[1:]]
+    assert titles == [*made.expected.writing, "sum"]
+    (links,) = (line for line in each.splitlines() if line.startswith("links"))
+    assert links.endswith("a sum of 524.3 kB [nvidia2026dgxcloud, azure2024benchmarking]")
+    (own,) = (line for line in each.splitlines() if line.startswith("software"))
+    assert re.search(r"sustained [\d.]+ \[\S+\], a step [\d.]+ ms \[\S+\], a sequence", own)
+    # A machine without a curve of its own says whose it borrows.
+    across = plan("llama-3-70b", "h100", **asked, devices=16)  # type: ignore[arg-type]
+    assert re.search(r" a sum of 524\.3 kB as on NVIDIA \w+ \w+ \[", str(across.expected.writing))
+
+
+@pytest.mark.parametrize(
+    ("devices", "time"), [(2, 25.1), (8, 7.6), (16, 6.1), (32, 7.2), (64, 11.6)]
+)
+def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
+    devices: int, time: float
+) -> None:
+    """160 rings a token whose 2·(n − 1) hops take 500 ns each, on top of published rates."""
+    asked = {"batch": 32, "prompt": 1000, "generated": 200, "devices": devices}
+    ring = plan("llama-3-70b", "h100", **asked, link="450 GB/s")  # type: ignore[arg-type]
+    hops = 160 * 2 * (devices - 1) * 500e-6
+    assert ring.time_per_token.upper.m_as("ms") + hops == pytest.approx(time, abs=0.051)
+    made = plan("llama-3-70b", "h100", **asked)  # type: ignore[arg-type]
+    assert made.expected.time_per_token.m_as("ms") > time
