@@ -59,7 +59,8 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
         _whisker(ratios, of, place)
         _dots(ratios, ratio, place, colour)
         _spread(shares, [each.share_of_bound or 0.0 for each in of], place, colour)
-    style.log_axis(ratios, "x", "Measured over expected time")
+    label = "Measured / expected" if style.is_narrow() else "Measured over expected time"
+    style.log_axis(ratios, "x", label)
     ratios.xaxis.set_major_locator(FixedLocator(TICKS))
     ratios.set_xlim(0.16, 7)
     ratios.axvline(1, color=style.INK, linewidth=0.9)
