@@ -25,7 +25,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
 from calc.published import Comparison, conditions
 from calc.published.prediction import ROUNDING
-from calc.published.report import Summary
+from calc.published.reporting import Summary
 from calc.published.serving import NO_LENGTHS
 
 COMPARED = published.compare()
