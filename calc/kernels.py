@@ -167,7 +167,12 @@ class Kernel:
 def expected(
     kernels: Sequence[Kernel], machine: Machine, attention: str = ""
 ) -> dict[str, Quantity]:
-    """The expected time of a pass by kind of kernel, one kernel after the other."""
+    """The expected time of a pass by kind of kernel, one kernel after the other.
+
+    >>> from calc import machines, models
+    >>> sorted(expected(step(models.get("llama-3-8b"), 1, 1000), machines.get("dgx-h100")))
+    ['attention', 'cache', 'gemm', 'memory']
+    """
     parts: dict[str, Quantity] = {}
     for kernel in _checked(kernels, machine):
         time = kernel.expected(machine, attention)

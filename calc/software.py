@@ -107,8 +107,8 @@ def _all() -> dict[str, Software]:
 def load(path: Path | str) -> dict[str, Software]:
     """Every software of a file, checked.
 
-    >>> load(FILE)["vllm"].name
-    'vLLM'
+    >>> load(FILE)["vllm"].fitted_on
+    'dgx-h100'
     """
     return {key: _software(key, table, path) for key, table in read_toml(path).items()}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from statistics import median
 from typing import Any
 
 import polars
 from polars import col
 
-from calc import constants, energy, formats, hardware, measure, transformer
+from calc import constants, energy, formats, hardware, machines, measure, published, transformer
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.roofline import DecodeStep
@@ -132,6 +133,42 @@ class Validation:
     exponential = kernel("exp", "fp64")["ratio"]
     gather_rows = kernel("gather rows", "fp32")["ratio"]
     decode = kernel("attention, decode", "fp32")["ratio"]
+
+
+def published_share(kind: str, device: str) -> Quantity | None:
+    """The median share of its bound that published kernels of a kind reach on a device."""
+    shares = [
+        each.share_of_bound
+        for each in PUBLISHED
+        if each.row["kind"] == kind
+        and each.share_of_bound
+        and machines.get(each.machine).device.key == device
+    ]
+    return quantity(100 * median(shares), "%") if shares else None
+
+
+PUBLISHED = published.compare(published.rows("kernel"))
+
+
+GPUS = ("a100", "h100", "h200", "gb200", "mi300x")
+
+
+class OtherKernels:
+    """Kernels of the suite, and published ones of GPUs: shares of the roof."""
+
+    header = ("Kernel", "One core", *map(str.upper, GPUS))
+    rows = tuple(
+        (
+            name,
+            quantity(100 / kernel(own, "fp32")["ratio"], "%"),
+            *(published_share(kind, device) for device in GPUS),
+        )
+        for name, own, kind in (
+            ("matrix products", "GEMM 1024³", "gemm"),
+            ("attention of prompts", "attention, prefill", "attention"),
+            ("passes over memory", "sum", "memory_bandwidth"),
+        )
+    )
 
 
 class Reasons:

@@ -8,8 +8,8 @@ overlaps (`upper`). `compare` puts these beside the measurement, and `report` su
 
 from calc.published.comparing import compare, predict
 from calc.published.prediction import Comparison, Prediction
-from calc.published.report import report, summary
-from calc.published.rows import GROUPS, Row, load, rows
+from calc.published.reading import GROUPS, Row, load, rows
+from calc.published.reporting import report, summary
 
 __all__ = [
     "GROUPS",

@@ -11,7 +11,7 @@ from calc.core.units import quantity
 from calc.machines import NotMeasured
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.rows import Row
+from calc.published.reading import Row
 
 OPERATIONS = {
     "all_reduce": "all_reduce",

@@ -7,7 +7,7 @@ from functools import cache
 
 from calc.published import collectives, kernels, serving, training
 from calc.published.prediction import Comparison, UnusableRowError
-from calc.published.rows import Row, rows
+from calc.published.reading import Row, rows
 
 PREDICT = {
     "kernel": kernels.predict,
@@ -35,7 +35,11 @@ def _of_all() -> tuple[Comparison, ...]:
 
 
 def predict(row: Row) -> Comparison:
-    """One row beside its prediction."""
+    """One row beside its prediction.
+
+    >>> predict(rows("serving")[0]).machine
+    'dgx-a100'
+    """
     try:
         return PREDICT[row.group](row)
     except UnusableRowError as reason:

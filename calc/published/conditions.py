@@ -17,7 +17,7 @@ from calc.core.units import quantity
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.published.prediction import UnusableRowError
-from calc.published.rows import Row
+from calc.published.reading import Row
 
 # A device is that of the first pattern found in its name, written in small letters.
 DEVICES = (

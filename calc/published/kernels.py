@@ -14,7 +14,7 @@ from calc.core.units import Quantity, quantity
 from calc.machines import Machine, NotMeasured
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.rows import Row, rows
+from calc.published.reading import Row, rows
 
 RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from calc import software
 from calc.core.errors import InputError
 from calc.machines import NotMeasured
-from calc.published.rows import Row
+from calc.published.reading import Row
 
 ROUNDING = 0.005  # half of the last of three digits, to which most rows are printed
 

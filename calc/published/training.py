@@ -15,7 +15,7 @@ from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.rows import Row
+from calc.published.reading import Row
 from calc.software import Software, software_of
 
 NONE = quantity(0, "")

@@ -1,0 +1,558 @@
+"""What the chapter "Predicted and measured" quotes: published rows beside what calc says of them.
+
+All of it follows the data: whoever adds a row, a rate or a fault changes these results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import log
+from statistics import median
+from typing import Any
+
+from calc import (
+    curves,
+    hardware,
+    inference,
+    kernels,
+    machines,
+    models,
+    published,
+    software,
+    training,
+)
+from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import show
+from calc.published import Comparison, conditions
+from calc.published.prediction import ROUNDING
+from calc.published.reporting import Summary
+from calc.published.serving import NO_LENGTHS
+
+COMPARED = published.compare()
+# Any, since each of these has a prediction, and those that are asked for it an expectation.
+BOUNDED: list[Any] = [each for each in COMPARED if each.prediction is not None]
+FEW = 5  # rows of a system that a table sums up
+LABORATORIES = {  # by how the keys of sources of curves begin
+    "aws": "AWS",
+    "azure": "Azure",
+    "bekman": "Bekman",
+    "dgxc": "NVIDIA",
+    "gcp": "Google",
+    "oci": "Oracle",
+    "vultr": "Vultr",
+}
+NAMES = {
+    "kernel": "kernels",
+    "collective": "collectives",
+    "training": "training",
+    "serving": "serving",
+}
+
+
+def percent(share: float | None) -> Any:
+    """A share as readers see it; what is not known is a dash in tables."""
+    return None if share is None else quantity(100 * share, "%")
+
+
+def middle(shares: Iterable[float]) -> Quantity:
+    """The median, to a whole per cent: one row more or less moves what comes after."""
+    return quantity(round(100 * median(shares)), "%")
+
+
+def row(name: str) -> Any:
+    """The row of that id."""
+    (found,) = (each for each in COMPARED if each.row.id == name)
+    return found
+
+
+def system(each: Comparison) -> tuple[str, str]:
+    """Software, with MoE where it runs a mixture of experts, and device, by short names."""
+    known = software.get(each.software).name if each.software else "others"
+    return f"{known} MoE" if mixture(each) else known, device(each)
+
+
+def device(each: Comparison) -> str:
+    """The device by its short name."""
+    return machines.get(each.machine).device.key.upper()
+
+
+def mixture(each: Comparison) -> bool:
+    """Whether the model of a row of training or serving is a mixture of experts."""
+    return conditions.model(each.row).experts is not None
+
+
+def sums(
+    comparisons: Iterable[Comparison], by: Callable[[Comparison], str], least: int = FEW
+) -> list[Summary]:
+    """Summaries of kinds that have enough rows, from the nearest to the bound on."""
+    found = published.summary(list(comparisons), by)
+    found = [each for each in found if each.usable >= least]
+    return sorted(found, key=lambda each: -(each.share_of_bound or 0.0))
+
+
+def with_lengths(group: str) -> list[Any]:
+    """Rows of a group whose bound is one of their own work: what is left out states no lengths."""
+    return [
+        each
+        for each in BOUNDED
+        if each.row.group == group and each.prediction.missing != NO_LENGTHS
+    ]
+
+
+def expected_of(group: str) -> list[Any]:
+    """Rows of a group of which something is expected."""
+    return [each for each in BOUNDED if each.row.group == group and each.error is not None]
+
+
+def nearest(
+    rows: Sequence[Comparison], by: Callable[[Comparison], str], place: int
+) -> tuple[str, Quantity]:
+    """The kind whose median share of the bound is at that place, from the highest on."""
+    found = sums(rows, by, least=1)[place]
+    return found.of, quantity(100 * (found.share_of_bound or 0.0), "%")
+
+
+def curve_name(each: Comparison) -> str:
+    """A curve's devices, operation and laboratory."""
+    return f"{device(each)}, {of(each)}, {LABORATORIES[each.row.source.split('-')[0]]}"
+
+
+def within(rows: Sequence[Comparison], band: float) -> Quantity:
+    """The share of rows that are no further off, by their factor."""
+    near = sum(far(each) <= log(1 + band) for each in rows)
+    return quantity(100 * near / len(rows), "%")
+
+
+class Served:
+    """Four H100s that serve a Llama of 70 billion parameters: the bound, and what was measured."""
+
+    compared = row("mlenergy-34")
+    prediction = compared.prediction
+    batch = compared.row.number("batch")
+    answer = quantity(compared.row.number("output_len"), "token")
+    devices = conditions.devices(compared.row)
+
+    lower = quantity(prediction.lower * batch, "s").to("ms")
+    expected = quantity(prediction.expected * batch, "s").to("ms")
+    measured = quantity(compared.measured * batch, "s").to("ms")
+    share = percent(compared.share_of_bound)
+    difference = percent(1 - (measured / expected).m_as(""))
+
+
+def parts_of(
+    compared: Any, seconds: float, told: dict[str, tuple[str, str, str]]
+) -> tuple[tuple[Any, ...], ...]:
+    """Each part's name, time, share, rate and source; what is hidden comes off at the end."""
+    found = compared.prediction
+    total = found.expected
+    ordered = sorted(found.parts.items(), key=lambda item: -item[1])
+    rows = [
+        (told[name][0], quantity(time * seconds, "s"), percent(time / total), *told[name][1:])
+        for name, time in ordered
+        if time
+    ]
+    if found.hidden:
+        hidden = -found.hidden
+        rows.append(
+            ("hidden", quantity(hidden * seconds, "s"), percent(hidden / total), "", "assumed")
+        )
+    return (*rows, ("together", quantity(total * seconds, "s"), percent(1.0), "", ""))
+
+
+def time_of(part: str, rows: tuple[tuple[Any, ...], ...]) -> Quantity:
+    """The time of a part of that name."""
+    times: list[Quantity] = [row[1] for row in rows if row[0] == part]
+    return times[0]
+
+
+def rate(kind: str, *names: str) -> tuple[str, str]:
+    """Rates that an H100's machine was measured to reach, and where they come from."""
+    records = [MACHINE.rates[kind][name] for name in names]
+    shown = " and ".join(str(show(record.quantity, digits=3)) for record in records)
+    return shown, " ".join({f"[@{record.provenance.source}]": None for record in records})
+
+
+def curve(*operations: str, span: str = "domain") -> tuple[str, str]:
+    """The curves of collectives that a time is taken from."""
+    found = [each for operation in operations for each in curves.of(operation, MACHINE, span)]
+    if not found:
+        return "curve of a machine like it", "@sec-collectives-measured"
+    return "curve over sizes", " ".join({f"[@{each.source}]": None for each in found})
+
+
+def fitted(key: str, *names: str) -> tuple[str, str]:
+    """A software's own numbers, which are fitted."""
+    one = software.get(key)
+    values = (one.records[name].quantity for name in names)
+    return " and ".join(str(show(value)) for value in values), "fitted, @sec-fitted-numbers"
+
+
+MACHINE = machines.get("dgx-h100")
+BANDWIDTH = rate("memory", "read")
+
+
+class PartsOfDecode:
+    """A step of steady state: all sequences write a token, and their share of prompts is read."""
+
+    rows = parts_of(
+        Served.compared,
+        Served.batch,
+        {
+            "gemm": ("matrix products", *rate("gemm", "bf16")),
+            "tensor": ("all-reduces of TP", *curve("all_reduce")),
+            "host": (
+                "the host, for the step and each sequence",
+                *fitted("vllm", "step", "sequence"),
+            ),
+            "memory": ("passes over vectors", *BANDWIDTH),
+            "cache": ("attention to the KV cache", *BANDWIDTH),
+            "attention": ("attention within prompts", *rate("attention", "forward")),
+            "rates not sustained": ("rates not sustained", *fitted("vllm", "sustained")),
+        },
+    )
+    messages = time_of("all-reduces of TP", rows)
+    host = time_of("the host, for the step and each sequence", rows)
+    beside = ((messages + host) / Served.expected).to("%")
+
+
+class PartsOfTraining:
+    """A step of Llama 3.1 70B in BF16 with tensor and pipeline parallelism."""
+
+    compared = row("dgxc-25.02-llama3.1-70b")
+    devices = conditions.devices(compared.row)
+    tokens = compared.row.number("global_batch_seqs") * compared.row.number("seq_len") / devices
+    prediction = compared.prediction
+    rows = parts_of(
+        compared,
+        tokens,
+        {
+            "gemm": ("matrix products", *rate("gemm", "bf16")),
+            "tensor": ("all-reduces of TP", *curve("all_reduce")),
+            "attention": ("attention", *rate("attention", "forward")),
+            "memory": ("passes over vectors", *BANDWIDTH),
+            "bubble": ("the bubble of PP", "", "@sec-bubble"),
+            "data": (
+                "gradients and weights of DP",
+                *curve("all_gather", "reduce_scatter", span="across"),
+            ),
+            "optimizer": ("the optimiser", *BANDWIDTH),
+            "rates not sustained": ("rates not sustained", *fitted("megatron", "sustained")),
+        },
+    )
+    lower = quantity(prediction.lower * tokens, "s")
+    measured = quantity(compared.measured * tokens, "s")
+    share = percent(compared.share_of_bound)
+    difference = percent(abs(compared.error))
+
+
+class PublishedRows:
+    """All rows, by what they measure."""
+
+    total = len(COMPARED)
+    bounded = len(BOUNDED)
+    unread = total - bounded
+    faster = sum(each.faster_than_lower for each in BOUNDED)
+    rounding = percent(ROUNDING)
+    rows = tuple(
+        (
+            NAMES[each.of],
+            each.rows,
+            each.usable,
+            each.expected,
+            each.faster_than_lower,
+            each.slower_than_upper,
+            percent(each.share_of_bound),
+            percent(each.median_error),
+            percent(each.largest_errors),
+        )
+        for each in published.summary(COMPARED)
+    )
+
+
+def shares(group: str) -> tuple[tuple[Any, ...], ...]:
+    """The share of the bound that a software reaches on a machine, and how far off we are."""
+    found = sums(with_lengths(group), lambda each: "\t".join(system(each)))
+    return tuple(
+        (
+            *each.of.split("\t"),
+            each.usable,
+            percent(each.share_of_bound),
+            percent(each.median_error),
+            percent(each.slower_than_upper / each.expected) if each.expected else None,
+        )
+        for each in found
+    )
+
+
+class Shares:
+    """The share of the bound that programs reach: the headline."""
+
+    training = shares("training")
+    serving = shares("serving")
+    of_training = middle(each.share_of_bound for each in with_lengths("training"))
+    of_serving = middle(each.share_of_bound for each in with_lengths("serving"))
+    dense = middle(each.share_of_bound for each in with_lengths("training") if not mixture(each))
+    mixtures = middle(each.share_of_bound for each in with_lengths("training") if mixture(each))
+    few = FEW
+    worth = (1 / of_serving).to("")
+
+
+BATCHES = ((1, "1"), (16, "2 to 16"), (128, "17 to 128"), (1e9, "more"))  # up to so many
+ALL = "as many as fit"
+
+
+def batch_of(each: Comparison) -> str:
+    """The class of a serving row's batch, over all devices."""
+    batch = each.row.number("batch")
+    if batch is None:
+        return ALL
+    return next(words for most, words in BATCHES if batch <= most)
+
+
+class Batches:
+    """The share of the bound by batch: it is not the batch alone that decides."""
+
+    header = ("Engine", *(words for _, words in BATCHES), ALL)
+    rows = tuple(
+        (
+            software.get(key).name,
+            *(
+                percent(found[name].share_of_bound) if name in found else None
+                for name in (*(words for _, words in BATCHES), ALL)
+            ),
+        )
+        for key in ("vllm", "tensorrt-llm", "gpt-fast", "llama-cpp")
+        for found in (
+            {
+                each.of: each
+                for each in sums(
+                    [each for each in with_lengths("serving") if each.software == key], batch_of
+                )
+            },
+        )
+    )
+
+
+def judged() -> Iterator[tuple[Any, ...]]:
+    """Software with fitted numbers: on what, how many of each, and the errors of both parts."""
+    for key in FITTED:
+        one = software.get(key)
+        rows = [each for each in BOUNDED if each.software == key and each.error is not None]
+        (own,) = published.summary([each for each in rows if each.fitted])
+        (others,) = published.summary([each for each in rows if not each.fitted])
+        yield (
+            one.name,
+            machines.get(one.fitted_on).device.key.upper(),
+            sum(record.provenance.note.startswith("Fitted") for record in one.records.values()),
+            own.expected,
+            percent(own.median_error),
+            others.expected,
+            percent(others.median_error),
+            percent(others.largest_errors),
+        )
+
+
+FITTED = [key for key in software.names() if software.get(key).fitted_on]
+
+
+class Fitted:
+    """Few numbers of software stand against many rows."""
+
+    rows = tuple(judged())
+    numbers = sum(each[2] for each in rows)
+    own = sum(each[3] for each in rows)
+    others = sum(each[5] for each in rows)
+    of_kernels = len((kernels.START, kernels.SMALLER_TILE))
+    peer = quantity(9, "%")
+
+
+LEFT_OUT = curves.left_out()
+
+
+class LeftOut:
+    """Curves of collectives, each predicted from those of others."""
+
+    count = len(LEFT_OUT)
+    nearest = middle(each.nearest for each in LEFT_OUT)
+    line = middle(each.line for each in LEFT_OUT)
+    band = quantity(20, "%")
+    from_size = quantity(curves.COMPARED_FROM, "byte").to("kB")
+
+
+def of(each: Comparison) -> str:
+    """What a row measures: its model, its collective or its kernel."""
+    if each.row.group == "collective":
+        operation = str(each.row["collective"]).replace("_", "-").replace("alltoall", "all-to-all")
+        return f"{operation} of {conditions.devices(each.row)}"
+    if each.row.group == "kernel":
+        return str(each.row["kernel"] or KERNELS[each.row["kind"]])
+    return str(each.row["model"]).split("/")[-1].split(" (")[0].replace("_", " ")
+
+
+KERNELS = {"gemm": "matrix product", "attention": "attention", "memory_bandwidth": "memory"}
+UNKNOWN = "not known"
+SHOWN = {"kernel": 2, "collective": 2, "training": 5, "serving": 5}  # kinds of rows of each group
+KNOWN = {  # what is known of kinds of rows that are far off, by what they measure, and on what
+    ("Flash Attention 2.0", "H100"): "the older kernel; others of this device are FlashAttention-3",
+    (
+        "matrix product",
+        "GB200",
+    ): "the best of a search over shapes, where the others of this device are none",
+    ("all-reduce of 128", "GB200"): "two racks, expected from machines with a switch for eight",
+    ("all-reduce of 8", "H100"): "two curves of one machine differ so much at small sizes",
+    ("DeepSeek-V3 671B", "H100"): "states no batch, so that DP is charged to one sequence a device",
+    ("DeepSeekV3", "H100"): "messages of experts between nodes, of which no curve is published",
+    ("DeepSeekV3", "B200"): "messages of experts between nodes, of which no curve is published",
+    ("Qwen3 235B a22B", "H100"): "messages of experts between nodes, as above",
+    ("Llama 3.1 405B", "H100"): "states no microbatches, so that the bubble of PP is the whole",
+    ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
+    ("LLaMA 3 70B", "A100"): "products with weights of four bits, expected at the rate of BF16",
+    ("GPT-OSS 20B", "H200"): "its column says FP8, and its checkpoint holds MXFP4",
+    ("GPT-OSS 20B", "H100"): "its column says FP8, and its checkpoint holds MXFP4",
+    ("GPT-OSS 120B", "H100"): "its column says FP8, and its checkpoint holds MXFP4",
+}
+
+
+def far(each: Comparison) -> float:
+    """How far a row is off, to either side."""
+    return abs(log(1 + (each.error or 0.0)))
+
+
+def furthest() -> Iterator[tuple[Any, ...]]:
+    """The kinds of rows that are furthest off, a few of each group, each by its worst row."""
+    for group, count in SHOWN.items():
+        kinds: dict[tuple[str, str], list[Comparison]] = {}
+        for each in sorted(expected_of(group), key=far, reverse=True):
+            kinds.setdefault((of(each), device(each)), []).append(each)
+        for (what, where), alike in list(kinds.items())[:count]:
+            worst = alike[0]
+            yield (
+                f"{what} [@{worst.row.source}]",
+                where,
+                quantity(1 + (worst.error or 0.0), ""),
+                len(alike),
+                KNOWN.get((what, where), UNKNOWN),
+            )
+
+
+class Furthest:
+    """Rows that are furthest from what is expected."""
+
+    rows = tuple(furthest())
+    prefill = row("llamacpp-xd-40 prefill").measured
+    of_card = row("llamacpp-xd-37 prefill").row.measured["prefill_tokens_per_s_1024_prompt"]
+    times = prefill * of_card
+
+
+def beyond() -> Iterator[tuple[Any, ...]]:
+    """Kinds of programs by the share of rows that are slower than with nothing hidden."""
+    for group in ("training", "serving"):
+        for experts in (False, True):
+            rows = [each for each in expected_of(group) if mixture(each) == experts]
+            (found,) = published.summary(rows)
+            yield (
+                f"{group}, {'mixtures of experts' if experts else 'models without experts'}",
+                found.expected,
+                percent(found.slower_than_upper / found.expected),
+                percent(found.median_error),
+                percent(found.largest_errors),
+            )
+
+
+class Beyond:
+    """Rows that are slower than the sum of their parts."""
+
+    rows = tuple(beyond())
+    without_experts = middle(
+        abs(each.error) for each in expected_of("training") if not mixture(each)
+    )
+    mixtures = middle(abs(each.error) for each in expected_of("training") if mixture(each))
+    no_fp4 = sum("FP4" in each.prediction.missing for each in BOUNDED)
+    no_lengths = sum(each.prediction.missing == NO_LENGTHS for each in BOUNDED)
+
+
+class Slide:
+    """A vendor's slide that no program can keep."""
+
+    device = hardware.get("h200")
+    model = models.get("llama-3-70b")
+    claim = quantity("100 token/s")
+    context = 1024
+
+    weights = inference.weights_read(model, 1, "1 byte").to("GB")
+    step = inference.decode(model, device, context, weight_size="1 byte").lower.to("ms")
+    most = (quantity("1 token") / step).to("token/s")
+
+
+class Plan:
+    """Days of a training run: the bound, and what published runs make of it."""
+
+    model = models.get("llama-3-70b")
+    tokens = quantity("1 Ttoken")
+    devices = 512
+    peak = hardware.get("h100").peak("bf16")
+
+    bound = training.training_time(model.parameters, tokens, devices, peak, 1).to("day")
+    days = (bound / PartsOfTraining.share.m_as("")).to("day")
+
+
+class SmallProduct:
+    """A small product, published: most of its time is no arithmetic."""
+
+    compared = row("azure-nd-h100-v5-gemm")
+    side = compared.row["m"]
+    rate = quantity(compared.row.measured["tflops"], "TFLOP/s")
+    start = kernels.START
+
+    measured = quantity(compared.measured, "s").to("µs")
+    lower = quantity(compared.prediction.lower, "s").to("µs")
+    share = percent(compared.share_of_bound)
+    expected = kernels.gemm_time(
+        side,
+        side,
+        side,
+        MACHINE.reached("gemm", "fp8"),
+        MACHINE.memory_reached,
+        MACHINE.processors,
+        "1 byte",
+        "1 byte",
+    ).to("µs")
+
+
+class OwnServer:
+    """A measurement of one's own, in the form of the published ones."""
+
+    batch = 128
+    prompt = 1024
+    answer = 512
+    devices = 8
+    rate = quantity("2000 token/s")
+    found: Any = published.predict(
+        published.Row(
+            "serving",
+            "mine",
+            {
+                "device": "H100",
+                "num_devices": devices,
+                "model": "Llama 3.1 70B",
+                "dtype_weights": "bf16",
+                "software": "vLLM",
+                "batch": batch,
+                "input_len": prompt,
+                "output_len": answer,
+            },
+            {"output_tokens_per_s": rate.m_as("token/s")},
+        )
+    )
+
+    share = percent(found.share_of_bound)
+    times = 1 + found.error
+
+
+class Choice:
+    """What to make faster: the messages, or the host."""
+
+    host_gain = (PartsOfDecode.host / 2).to("ms")
+    messages_gain = (PartsOfDecode.messages / 2).to("ms")
+    step = (Served.expected - messages_gain).to("ms")
+    gain = (messages_gain / Served.expected).to("%")

@@ -1,0 +1,135 @@
+"""Published training runs beside what is expected of them, and beside their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+
+from calc import quantity
+from calc.derivations import show
+from calc.derivations.predicted_and_measured import expected_of, nearest, system
+from calc.published import Comparison
+from figures import style
+
+ROWS = expected_of("training")
+GENERATIONS = {  # a colour for the devices of a generation, whose names begin so
+    "A100": style.ORANGE,
+    "H": style.BLUE,
+    "GH": style.BLUE,
+    "B": style.PURPLE,
+    "GB": style.PURPLE,
+    "MI": style.GREEN,
+    "TPU": style.GREEN,
+}
+TICKS = (0.25, 0.5, 1, 2, 4)
+WIDEST = (0.2, 5.5)  # measured over expected; what is beyond is drawn at the edge
+DOT = 3.2  # points
+
+
+def draw() -> Figure:
+    return strips(ROWS, _name)
+
+
+def alt() -> str:
+    return told(ROWS, _name, "training runs")
+
+
+def _name(each: Comparison) -> str:
+    return ", ".join(system(each))
+
+
+def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Figure:
+    """A line of dots for each system: measured over expected, and the share of the bound."""
+    systems: dict[str, list[Comparison]] = {}
+    for each in sorted(rows, key=lambda each: name(each).casefold()):
+        systems.setdefault(name(each), []).append(each)
+    height = 0.27 * len(systems)
+    figure = style.figure(height=height + 0.9, narrow_height=2 * height + 1.5)
+    ratios, shares = style.panels(figure, 2, sharey=not style.is_narrow())
+    for place, (label, of) in enumerate(systems.items()):
+        colour = _colour(label.split(", ")[-1])
+        ratio = [min(max(1 + (each.error or 0), WIDEST[0]), WIDEST[1]) for each in of]
+        _whisker(ratios, of, place)
+        _dots(ratios, ratio, place, colour)
+        _spread(shares, [each.share_of_bound or 0.0 for each in of], place, colour)
+    label = "Measured / expected" if style.is_narrow() else "Measured over expected time"
+    style.log_axis(ratios, "x", label)
+    ratios.xaxis.set_major_locator(FixedLocator(TICKS))
+    ratios.set_xlim(0.16, 7)
+    ratios.axvline(1, color=style.INK, linewidth=0.9)
+    shares.set_xlim(0, 1)
+    shares.xaxis.set_major_formatter(PercentFormatter(1))
+    shares.set_xlabel("Share of the bound")
+    for axes in (ratios, shares):
+        axes.set_ylim(len(systems) - 0.4, -0.6)
+        axes.set_yticks(range(len(systems)), list(systems), size=style.SMALL)
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="y", length=0)
+    if not style.is_narrow():
+        shares.tick_params(labelleft=False)
+    return figure
+
+
+def told(rows: Sequence[Comparison], name: Callable[[Comparison], str], what: str) -> str:
+    """The alternative text of strips."""
+    low, high = (nearest(rows, name, last) for last in (0, -1))
+    off = show(quantity(100 * median(abs(each.error or 0.0) for each in rows), "%"), digits=2)
+    return f"""Two panels with a line for each system, {len(rows)} {what} in all. In the first, dots
+    of measured over expected time on a logarithmic axis: half of them lie within {off} of the line
+    at {show(1)}, and a grey whisker reaches from the bound on the left to the sum of all parts. In
+    the second, the share of the bound: a line over all rows, a bar over the middle half, and the
+    median, from {show(high[1], digits=2)} for {high[0]} to {show(low[1], digits=2)} for
+    {low[0]}."""
+
+
+def _colour(device: str) -> str:
+    return next(
+        (colour for name, colour in GENERATIONS.items() if device.startswith(name)), style.INK
+    )
+
+
+def _whisker(axes: Axes, rows: Sequence[Comparison], place: int) -> None:
+    """From the bound to where nothing is hidden, over what is expected, in the median."""
+    found = [each.prediction for each in rows if each.prediction]
+    low = median(each.lower / (each.expected or 1.0) for each in found)
+    high = median((each.upper or 1.0) / (each.expected or 1.0) for each in found)
+    axes.plot([low, high], [place, place], color=style.INK, alpha=0.3, linewidth=1.2)
+    axes.plot([low, low], [place - 0.3, place + 0.3], color=style.INK, alpha=0.3, linewidth=1.2)
+
+
+def _spread(axes: Axes, values: Sequence[float], place: int, colour: str) -> None:
+    """All values, the middle half of them, and the median: dots twice would be a heavy page."""
+    low, first, middle, third, high = numpy.quantile(values, (0, 0.25, 0.5, 0.75, 1))
+    axes.plot([low, high], [place, place], color=colour, linewidth=1.2)
+    axes.plot([first, third], [place, place], color=colour, linewidth=6, alpha=0.6)
+    axes.plot([middle, middle], [place - 0.35, place + 0.35], color=style.INK, linewidth=1.4)
+
+
+def _dots(axes: Axes, values: Sequence[float], place: int, colour: str) -> None:
+    """Dots as one path of short lines with round ends: many of them stay a light drawing.
+
+    They are spread over the height of their line in five rows, so that dots alike do not hide. A
+    path with a curve is one that matplotlib draws point by point, however many it has.
+    """
+    vertices, codes = [(values[0], float(place))] * 3, [Path.MOVETO, Path.CURVE3, Path.CURVE3]
+    for count, value in enumerate(values):
+        y = place + 0.12 * (count * 2 % 5 - 2)
+        vertices += [(value, y), (value * 1.003, y)]
+        codes += [Path.MOVETO, Path.LINETO]
+    dots = PathPatch(
+        Path(vertices, codes),
+        fill=False,
+        edgecolor=colour,
+        linewidth=DOT,
+        alpha=0.6,
+        capstyle="round",
+        snap=False,
+    )
+    axes.add_patch(dots)
