@@ -200,7 +200,13 @@ def times(
 def predicted(
     operation: str, size: float, devices: int, machine: Machine, without: str = ""
 ) -> list[Predicted]:
-    """What `times` says, each time with the curves that it was made of."""
+    """What `times` says, each time with the curves that it was made of.
+
+    >>> from calc import machines
+    >>> [(_, [curve])] = predicted("all_gather", 2**30, 16, machines.get("dgx-h100"))
+    >>> curve.machine
+    'dgx-h200'
+    """
     span = "domain" if devices <= machine.domain else "across"
 
     def measured(asked: str) -> list[Predicted]:

@@ -394,9 +394,6 @@ class PartsOfAToken:
         ("software", "vLLM itself"),
     )
 
-    links_share = writing.share("links").to("%")
-    software_share = writing.share("software").to("%")
-
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
         """Each part, its time and its share."""

@@ -343,7 +343,10 @@ def judged() -> Iterator[tuple[Any, ...]]:
         yield (
             one.name,
             machines.get(one.fitted_on).device.key.upper(),
-            sum(record.provenance.note.startswith("Fitted") for record in one.records.values()),
+            sum(
+                record.provenance.note.startswith("FittedSoftware")
+                for record in one.records.values()
+            ),
             own.expected,
             percent(own.median_error),
             others.expected,
@@ -355,7 +358,7 @@ def judged() -> Iterator[tuple[Any, ...]]:
 FITTED = [key for key in software.names() if software.get(key).fitted_on]
 
 
-class Fitted:
+class FittedSoftware:
     """Few numbers of software stand against many rows."""
 
     rows = tuple(judged())

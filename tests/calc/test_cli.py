@@ -336,7 +336,7 @@ def test_show_suggests_what_was_meant(
 def test_show_tells_a_mistake_in_the_data(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hardware, "_tables", lambda: {"broken": {"name": "Broken 1"}})
+    monkeypatch.setattr(hardware, "_texts", lambda: {"broken": '[broken]\nname = "Broken 1"'})
     monkeypatch.setattr(hardware, "_spellings", lambda: {"broken": "broken"})
     assert "broken must be a table with a name and a year" in refused(capsys, "show", "broken")
 
