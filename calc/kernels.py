@@ -171,7 +171,7 @@ def expected(
 
     >>> from calc import machines, models
     >>> sorted(expected(step(models.get("llama-3-8b"), 1, 1000), machines.get("dgx-h100")))
-    ['attention', 'cache', 'gemm', 'memory']
+    ['cache', 'gemm', 'memory']
     """
     parts: dict[str, Quantity] = {}
     for kernel in _checked(kernels, machine):
@@ -296,7 +296,12 @@ def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
 
 
 def reaching(model: Transformer, tokens: float) -> Transformer:
-    """The model, made to read so many tokens: a kernel runs whatever context it was made for."""
+    """The model, made to read so many tokens: a kernel runs whatever context it was made for.
+
+    >>> from calc import models
+    >>> print(reaching(models.get("llama-3-8b"), 100_000).context)
+    1e9
+    """
     return model if tokens <= model.context.magnitude else model.with_context(LONGEST)
 
 

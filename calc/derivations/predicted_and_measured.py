@@ -343,10 +343,7 @@ def judged() -> Iterator[tuple[Any, ...]]:
         yield (
             one.name,
             machines.get(one.fitted_on).device.key.upper(),
-            sum(
-                record.provenance.note.startswith("FittedSoftware")
-                for record in one.records.values()
-            ),
+            sum(record.provenance.note.startswith("Fitted") for record in one.records.values()),
             own.expected,
             percent(own.median_error),
             others.expected,
