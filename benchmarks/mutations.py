@@ -199,7 +199,8 @@ def hand_checked(book: Any) -> dict[str, list[str]]:
 
 
 def _plain(row: str) -> str:
-    return " ".join(re.sub(r"\]\([^)]*\)|[\[\\*`_]", "", row.strip("| ")).split())
+    """A row's words, from cell to cell."""
+    return " ".join(re.sub(r"\]\([^)]*\)|[\[\\*`_]", "", row).replace("|", " ").split())
 
 
 def alt_texts_change() -> bool:
