@@ -84,12 +84,14 @@ def in_lines(pattern: re.Pattern[str], *files: str) -> Iterator[Mutant]:
 def in_classes(file: str) -> Iterator[Mutant]:
     """The literals of the attributes of derivations."""
     text = (REPOSITORY / file).read_text("utf-8")
+    lines = text.encode().split(b"\n")  # an offset counts bytes
     for owner in ast.parse(text).body:
         for line in owner.body if isinstance(owner, ast.ClassDef) else []:
             for node in ast.walk(line.value) if isinstance(line, ast.Assign) else []:
                 if not isinstance(node, ast.Constant):
                     continue
-                source = ast.get_source_segment(text, node) or ""
+                end = node.end_col_offset if node.end_lineno == node.lineno else None
+                source = lines[node.lineno - 1][node.col_offset : end].decode()
                 pattern = QUANTITY if isinstance(node.value, str) else re.compile(f"({NUMBER})$")
                 if match := pattern.match(source.removeprefix('"').removesuffix('"')):
                     quote = source.startswith('"')

@@ -51,6 +51,7 @@ def test_a_small_sweep_agrees_within_the_spread(again: polars.DataFrame) -> None
         assert abs(row["accuracy"] - row["mean"]) <= 4 * row["std"] + SAMPLES, row
 
 
+@pytest.mark.slow
 def test_memory_and_energy_are_the_stored_ones(again: polars.DataFrame) -> None:
     both = again.join(STORED, on=KEY)
     assert len(both) == 20
