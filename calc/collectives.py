@@ -677,9 +677,10 @@ class CollectiveTime:
     lower: Quantity
     """By published bandwidths and the best algorithm, without any latency: nothing is faster."""
     expected: Quantity | None
-    """By the curves that were measured on that machine; None where there are none."""
+    """By the curves that were measured on that machine, or else on the machine most like it; None
+    where there is none. `measured` has the curves."""
     upper: Quantity | None
-    """By the slowest of these curves."""
+    """By the slowest of these curves: where there is one, the same as what is expected."""
     algorithm: str
     """The algorithm to which the lower bound belongs."""
     missing: str = ""

@@ -235,6 +235,19 @@ def of(device: Accelerator) -> Machine:
     return Machine(key=device.key, name=device.name, device=device, domain=1)
 
 
+def with_several(device: Accelerator) -> tuple[str, ...]:
+    """The keys of the machines that join several of a device.
+
+    >>> with_several(hardware.get("rtx-5090"))
+    ('rtx-5090-2', 'rtx-5090-4')
+    """
+    return tuple(
+        key
+        for key, table in _tables().items()
+        if table["device"] == device.key and table["domain"] > 1
+    )
+
+
 def load(path: Path | str) -> dict[str, Machine]:
     """Every machine of a file, checked.
 

@@ -68,7 +68,8 @@ UNKNOWN = Software("", "software", "", "", "bf16")
 
 
 def software_of(written: str) -> Software:
-    """The software that a source names in its own way; one that is not known hides nothing.
+    """The software that a source names in its own way; one that is not known takes no time
+    of its own, and hides messages of DP behind computation, as all do.
 
     >>> software_of("vLLM (version not stated)").key, software_of("abacus 1.0").key
     ('vllm', '')

@@ -48,7 +48,11 @@ def changes(plan: Estimate) -> Iterator[str]:
         if other.fits:
             longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
             paid = _ratio(_device_time(other), _device_time(plan))
-            yield f"{_devices(number)}: {longer} times the time per token, {paid} the device time."
+            told = f"{longer} times the time per token, {paid} the device time"
+            if plan.expected is not None and other.expected is not None:
+                found = _ratio(other.expected.time_per_token, plan.expected.time_per_token)
+                told += f"; expected are {found} times the time per token"
+            yield f"{_devices(number)}: {told}."
     for form in SMALLER_WEIGHTS:
         if form.size < plan.weight_size:
             small = replace(plan, weights=form.key)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from calc import inference, transformer
+from calc import inference, machines, transformer
 from calc.core.elementwise import largest, maximum, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
@@ -90,9 +90,11 @@ def check_devices(setup: Setup) -> None:
     machine, most = setup.machine, largest(setup.devices)
     if setup.link is None and most > 1:
         if machine.domain == 1:
+            joined = machines.with_several(setup.device)
+            known = f"take {' or '.join(joined)} in its place, or " if joined else ""
             raise InputError(
-                f"the data have no link of {setup.device.name} to others: give its bandwidth each"
-                ' way, link (--link "32 GB/s")'
+                f"the data have no link of {setup.device.name} to others: {known}give its bandwidth"
+                ' each way, link (--link "32 GB/s")'
             )
         if most > machine.domain and not machine.publishes("ports"):
             raise InputError(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from calc.core.errors import InputError
 from calc.published import collectives, kernels, serving, training
-from calc.published.prediction import Comparison, UnusableRowError
+from calc.published.prediction import Comparison
 from calc.published.reading import Row, rows
 
 PREDICT = {
@@ -42,5 +43,5 @@ def predict(row: Row) -> Comparison:
     """
     try:
         return PREDICT[row.group](row)
-    except UnusableRowError as reason:
+    except InputError as reason:  # a condition that is missing, or one that contradicts a machine
         return Comparison(row, reason=str(reason))

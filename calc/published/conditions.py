@@ -29,9 +29,10 @@ DEVICES = (
     (r"h200[- ]nvl", "h200-nvl"),
     (r"h200", "h200"),
     (r"h800", "h100"),  # the same chip, with fewer links
-    (r"h100 pcie", "h100-pcie"),
+    (r"h100 nvl", "h100-nvl"),  # of which there are no data, so that its rows are listed
+    (r"h100.*pcie", "h100-pcie"),
     (r"h100", "h100"),
-    (r"a100 pcie", "a100-pcie"),
+    (r"a100.*pcie", "a100-pcie"),
     (r"a100.*40 ?gb", "a100-40gb"),
     (r"a100", "a100"),
     (r"v100", "v100"),

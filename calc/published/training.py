@@ -2,7 +2,7 @@
 
 The time is that of one token on one device. A row's layout says how matrices, layers, sequences and
 experts are cut; where it says nothing of one of them, that is not cut. Conditions that a row leaves
-out are taken as the table DEFAULTS says, for all rows alike.
+out are taken as data/published/README.md says, for all rows alike.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -30,7 +30,7 @@ def predict(row: Row) -> Comparison:
     machine, model = conditions.machine(row), conditions.model(row)
     software = software_of(row.software)
     dtype = conditions.dtype(row) or "bf16"
-    if row.number("seq_len") is None and not _sequence(row):
+    if row.number("seq_len") is None:
         raise UnusableRowError("the length of its sequences is not stated")
     measured = _seconds_per_token(row, machine, model, dtype)
     lower = _work(row, model) / machine.device.peak(dtype).m_as("FLOP/s")
@@ -39,7 +39,7 @@ def predict(row: Row) -> Comparison:
 
 
 def _sequence(row: Row) -> float:
-    """The length of a sequence; the context that the model was made for where none is stated."""
+    """The length of a sequence, which a row that is predicted states."""
     return row.number("seq_len") or 0.0
 
 
