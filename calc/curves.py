@@ -252,6 +252,7 @@ def _of_another(
         and len(each.sizes) > SIZES
         and each.name != without
         and machines.get(each.machine).fabric == machine.fabric
+        and (operation == "all_reduce" or not _summed_in_switch(each))
     ]
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
     if not alike or not all(map(machine.publishes, needed)):
@@ -264,6 +265,11 @@ def _of_another(
     nearest = min(alike, key=lambda each: _distance(each, operation, bandwidth))
     share = _share(nearest, size, nearest.time(size))
     return traffic(operation, devices) * size / (share * bandwidth), (nearest,)
+
+
+def _summed_in_switch(curve: Curve) -> bool:
+    """Whether a switch made the sums of a curve, which tells nothing of what moves without them."""
+    return curve.operation == "all_reduce" and machines.get(curve.machine).sums_in_switch
 
 
 def published(operation: str, devices: int, machine: Machine) -> float:

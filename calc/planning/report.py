@@ -234,8 +234,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     if plan.expected is not None:
         program = plan.software.name if plan.software.key else "no software's own time"
         yield (
-            f"Expected is what kernels and messages were measured to reach on {plan.machine.name}, or"
-            " on the machine most like it, one after the other; launches count where they were"
+            f"Expected is what kernels and messages were measured to reach on {plan.machine.name},"
+            " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {program}."
         )
     elif not is_array(plan.fits) and plan.fits:

@@ -178,7 +178,7 @@ def test_hardly_a_row_is_faster_than_its_bound(comparisons: tuple[Comparison, ..
     assert len(faster) <= 0.01 * usable, faster
 
 
-TENTHS = {"training": 0.47, "serving": 0.75, "collective": 0.7}
+TENTHS = {"training": 0.47, "serving": 0.75, "collective": 1.2}
 
 
 def test_predictions_are_as_near_as_the_book_says(comparisons: tuple[Comparison, ...]) -> None:
