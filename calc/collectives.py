@@ -701,7 +701,7 @@ def time(
     >>> print(found.lower, found.expected, found.algorithm)
     2.386 ms 4.029 ms sums in the switch
     """
-    if operation not in curves.OPERATIONS:
+    if not isinstance(operation, str) or operation not in curves.OPERATIONS:
         known = ", ".join(curves.OPERATIONS)
         raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
     amount = quantity(size)

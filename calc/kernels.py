@@ -302,7 +302,9 @@ def reaching(model: Transformer, tokens: float) -> Transformer:
     >>> print(reaching(models.get("llama-3-8b"), 100_000).context)
     1e9
     """
-    return model if tokens <= model.context.magnitude else model.with_context(LONGEST)
+    check_transformer(model)
+    enough = number("tokens", tokens) <= model.context.magnitude
+    return model if enough else model.with_context(LONGEST)
 
 
 class Slice:
