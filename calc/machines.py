@@ -235,16 +235,14 @@ def of(device: Accelerator) -> Machine:
     return Machine(key=device.key, name=device.name, device=device, domain=1)
 
 
-def with_several(device: Accelerator) -> tuple[str, ...]:
-    """The keys of the machines that join several of a device.
+def with_several(device: str) -> tuple[str, ...]:
+    """The keys of the machines that join several of the device of that key.
 
-    >>> with_several(hardware.get("rtx-5090"))
+    >>> with_several("rtx-5090")
     ('rtx-5090-2', 'rtx-5090-4')
     """
     return tuple(
-        key
-        for key, table in _tables().items()
-        if table["device"] == device.key and table["domain"] > 1
+        key for key, table in _tables().items() if table["device"] == device and table["domain"] > 1
     )
 
 

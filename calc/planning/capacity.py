@@ -90,7 +90,7 @@ def check_devices(setup: Setup) -> None:
     machine, most = setup.machine, largest(setup.devices)
     if setup.link is None and most > 1:
         if machine.domain == 1:
-            joined = machines.with_several(setup.device)
+            joined = machines.with_several(setup.device.key)
             known = f"take {' or '.join(joined)} in its place, or " if joined else ""
             raise InputError(
                 f"the data have no link of {setup.device.name} to others: {known}give its bandwidth"
