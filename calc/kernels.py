@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from calc import transformer
-from calc.core.arguments import as_list, number, whole_number
+from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.elementwise import ceiling, maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
@@ -269,6 +269,7 @@ def training_step(
     """
     length, sequences = number("length", length, 1), number("sequences", sequences, above=0)
     recomputed = number("recomputed", recomputed)
+    frozen = truth("frozen", frozen)
     part = Slice(model, slices, dtype, SIZES.get(dtype_of(dtype), TWO_BYTES), experts)
     tokens = length * sequences
     forward = [*part.products(tokens, tokens), *part.passes(tokens), part.prompts(tokens, length)]

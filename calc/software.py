@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError
+from calc.core.names import resolve, spellings
 from calc.core.records import DATA, Record, read_record, read_toml
 from calc.core.units import Quantity, quantity
 
@@ -30,7 +31,6 @@ FIELDS = {  # each with its unit, and what it is where the data say nothing
     "hides_tensor": ("", 0.0),
     "hides_data": ("", 1.0),
     "memory_share": ("", 0.9),
-    "largest_batch": ("", 1e9),
 }
 
 
@@ -57,11 +57,20 @@ class Software:
         record = self.records.get(name)
         return default if record is None else float(record.quantity.m_as(unit))
 
+    def host_time(self, sequences: float) -> Quantity:
+        """The host's own time for a step of so many sequences."""
+        return quantity(self.step + self.sequence * sequences, "s")
+
+    def time_not_sustained(self, kernels: Quantity, experts: bool) -> Quantity:
+        """What kernels take beyond their time at the best rates, since these are not kept."""
+        sustained = self.sustained_experts if experts else self.sustained
+        lost: Quantity = (1 / sustained - 1) * kernels
+        return lost
+
     def own_time(self, kernels: Quantity, sequences: float, experts: bool) -> Quantity:
         """What a step takes beside its kernels: the host's time, and rates that are not kept."""
-        sustained = self.sustained_experts if experts else self.sustained
-        kept = (1 / sustained - 1) * kernels.m_as("s")
-        return quantity(kept + self.step + self.sequence * sequences, "s")
+        own: Quantity = self.time_not_sustained(kernels, experts) + self.host_time(sequences)
+        return own
 
 
 UNKNOWN = Software("", "software", "", "", "bf16")
@@ -90,14 +99,13 @@ def names() -> tuple[str, ...]:
 
 
 def get(key: str) -> Software:
-    """The software of that key.
+    """The software of that key or name.
 
-    >>> get("vllm").name
-    'vLLM'
+    >>> get("vllm").name, get("TensorRT-LLM").key
+    ('vLLM', 'tensorrt-llm')
     """
-    if key not in _all():
-        raise InputError(f"there is no software {abbreviated(key)}; there are {', '.join(_all())}")
-    return _all()[key]
+    written = spellings({each: [software.name] for each, software in _all().items()})
+    return _all()[resolve("software", key, written)]
 
 
 @cache

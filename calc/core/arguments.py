@@ -38,6 +38,13 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
     return value
 
 
+def truth(name: str, given: Any) -> bool:
+    """True or False and nothing that merely counts as one of them, such as 0 or a text."""
+    if not isinstance(given, bool):
+        raise InputError(f"{name} must be True or False; got {abbreviated(given)}")
+    return given
+
+
 def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
     if not isinstance(given, str) or given not in known:

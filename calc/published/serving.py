@@ -126,9 +126,9 @@ class Served:
             parts["tensor"] = 2 * layers * sums.expected.m_as("s")
         kernels_time = quantity(sum(parts.values()), "s")
         mixture = self.model.experts is not None
-        own = self.software.own_time(kernels_time, load.writing, mixture).m_as("s")
-        parts["host"] = self.software.step + self.software.sequence * load.writing
-        parts["rates not sustained"] = own - parts["host"]
+        lost = self.software.time_not_sustained(kernels_time, mixture)
+        parts["host"] = self.software.host_time(load.writing).m_as("s")
+        parts["rates not sustained"] = lost.m_as("s")
         return parts, 0.0
 
     def _written(self, context: float) -> float:

@@ -124,14 +124,13 @@ def _parts(
         reduced = message("reduce_scatter", 2 * parameters * tensor, replicas * tensor)
         if sharded:  # for each microbatch, hidden behind its own computation
             parts["data"] = 2 * gathered + reduced
-            hidden += min(parts["data"], software.hides_data * compute)
         else:
             parts["data"] = (gathered + reduced) / microbatches
-            hidden += min(parts["data"], software.hides_data * compute)
+        hidden += min(parts["data"], software.hides_data * compute)
     held = parameters / replicas if replicas > 1 else parameters
     parts["optimizer"] = STATE_TRAFFIC * held / machine.memory_reached.m_as("byte/s") / microbatches
-    mixture = model.experts is not None
-    sustained = software.sustained_experts if mixture else software.sustained
-    parts["rates not sustained"] = (1 / sustained - 1) * (sum(parts.values()) - hidden)
+    shown = quantity(sum(parts.values()) - hidden, "s")
+    lost = software.time_not_sustained(shown, model.experts is not None)
+    parts["rates not sustained"] = lost.m_as("s")
     each = tensor * stages / tokens  # the devices that work on them, and what they share
     return {name: time * each for name, time in parts.items()}, hidden * each

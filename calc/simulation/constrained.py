@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from calc.core.arguments import in_bytes, memory, whole_bytes, whole_number
+from calc.core.arguments import in_bytes, memory, truth, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.adapters import TrainableModel, trainable
@@ -57,9 +57,7 @@ class HardwareSimulationConfig:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         for name in ("enabled", "sleep", "run_infeasible"):
-            if not isinstance(getattr(self, name), bool):
-                given = abbreviated(getattr(self, name))
-                raise InputError(f"{name} must be True or False; got {given}")
+            truth(name, getattr(self, name))
         copies_of_parameters(self.mode, self.optimizer)
 
 

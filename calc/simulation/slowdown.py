@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from calc.core.arguments import number
-from calc.core.errors import InputError, abbreviated
+from calc.core.arguments import number, truth
+from calc.core.errors import InputError
 from calc.core.units import Quantity, QuantityLike, quantity
 
 
@@ -49,8 +49,6 @@ def apply_compute_slowdown(elapsed: QuantityLike, factor: float, sleep: bool = F
         raise InputError(f"elapsed must be a time, as 2 s is; got {duration}")
     seconds = number("elapsed", duration.m_as("s"))
     simulated = seconds * speed_factor(factor, "factor")
-    if not isinstance(sleep, bool):
-        raise InputError(f"sleep must be True or False; got {abbreviated(sleep)}")
-    if sleep:
+    if truth("sleep", sleep):
         time.sleep(simulated - seconds)
     return quantity(simulated, "s").to(duration.units)
