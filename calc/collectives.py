@@ -688,6 +688,13 @@ class CollectiveTime:
     measured: tuple[Curve, ...] = ()
     """The curves of which the expectation is made."""
 
+    @property
+    def needed(self) -> Quantity:
+        """What is expected, for what cannot go on without; the missing curve is an error."""
+        if self.expected is None:
+            raise NotMeasured(self.missing)
+        return self.expected
+
 
 def time(
     operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
@@ -701,18 +708,10 @@ def time(
     >>> print(found.lower, found.expected, found.algorithm)
     2.386 ms 4.029 ms sums in the switch
     """
-    if not isinstance(operation, str) or operation not in curves.OPERATIONS:
-        known = ", ".join(curves.OPERATIONS)
-        raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
-    amount = quantity(size)
-    if not amount.is_compatible_with("byte") or not 0 < amount.m_as("byte") < math.inf:
-        raise InputError(f"the size of a collective is positive and in byte; got {size}")
-    count = whole_number("devices of a collective", devices)
-    place = _machine(machine)
-    if count == 1:
-        none = quantity("0 s")
-        return CollectiveTime(none, none, none, "nothing to send")
+    amount, count, place = _asked(operation, size, devices, machine)
     lower, algorithm = _lower(operation, amount, count, place)
+    if count == 1:
+        return CollectiveTime(lower, lower, lower, algorithm)
     try:
         predicted = curves.predicted(operation, amount.m_as("byte"), count, place)
     except NotMeasured as error:
@@ -725,6 +724,27 @@ def time(
     slowest = max(expected, slowest)
     bounds = quantity(expected, "s"), quantity(slowest, "s")
     return CollectiveTime(lower, *bounds, algorithm, measured=tuple(used.values()))
+
+
+def least_time(
+    operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
+) -> Quantity:
+    """The lower bound of `time` alone: no curve is read for it.
+
+    >>> print(least_time("all_reduce", "1 GiB", 8, "dgx-h100"))
+    2.386 ms
+    """
+    return _lower(operation, *_asked(operation, size, devices, machine))[0]
+
+
+def _asked(operation: Any, size: Any, devices: Any, machine: Any) -> tuple[Quantity, int, Machine]:
+    if not isinstance(operation, str) or operation not in curves.OPERATIONS:
+        known = ", ".join(curves.OPERATIONS)
+        raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
+    amount = quantity(size)
+    if not amount.is_compatible_with("byte") or not 0 < amount.m_as("byte") < math.inf:
+        raise InputError(f"the size of a collective is positive and in byte; got {size}")
+    return amount, whole_number("devices of a collective", devices), _machine(machine)
 
 
 def _machine(given: Any) -> Machine:
@@ -740,6 +760,8 @@ Bound = tuple[Quantity, str]
 
 def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bound:
     """Within a domain its best algorithm; across, the longer of what is done in it and between."""
+    if devices == 1:
+        return quantity("0 s"), "nothing to send"
     domains = math.ceil(devices / machine.domain)
     if domains == 1:
         return _in_domain(operation, size, devices, machine)

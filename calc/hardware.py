@@ -22,7 +22,17 @@ from calc.core.formatting import html_table
 from calc.core.law import law
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
-from calc.core.records import DATA, Record, as_attributes, parse_toml, read_record, read_toml
+from calc.core.records import (
+    DATA,
+    Record,
+    as_attributes,
+    check_each_way,
+    check_fields,
+    check_positive,
+    parse_toml,
+    read_record,
+    read_toml,
+)
 from calc.core.units import Quantity, QuantityLike
 
 FIELDS = {
@@ -237,10 +247,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
     ):
         raise InputError(f"{path}: {key} must be a table with a name and a year")
     known = ["name", "year", *INHERITED, *FIELDS, *PEAKS, "measurement"]
-    if unknown := [name for name in table if name not in known]:
-        raise InputError(
-            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
-        )
+    check_fields(f"{path}: {key}", table, known)
     if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
         raise InputError(
             f"{path}: {key} has no {missing[0]} ({FIELDS[missing[0]]}): give its value, or"
@@ -254,17 +261,11 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         found = read_record(
             value, place, path, {"title": f"{title} of {table['name']}"} | inherited
         )
-        if found.published is not None and not _is_positive(found.published, UNITS[name]):
-            raise InputError(
-                f"{path}: {place} must be positive and measured in {UNITS[name] or 'no unit'}"
-                f" or its like; got {found.published}"
-            )
+        check_positive(f"{path}: {place}", found, UNITS[name])
         if name == "units" and found.published is not None and found.published.magnitude % 1:
             raise InputError(f"{path}: {place} must be a whole number; got {found.published}")
-        if name == "link_bandwidth" and value.get("direction") != "each way":
-            raise InputError(
-                f'{path}: {place} must be given for one way and say so: direction = "each way"'
-            )
+        if name == "link_bandwidth":
+            check_each_way(f"{path}: {place}", value)
         return found
 
     def rates(name: str, title: str) -> dict[str, Record]:
@@ -340,10 +341,6 @@ def dtype_of(name: str) -> str:
         return formats.get(name).key.partition("-")[0]
     except InputError:
         return ""  # of which no device has a rate, as its refusal says
-
-
-def _is_positive(value: Quantity, unit: str) -> bool:
-    return value.is_compatible_with(unit) and value.magnitude > 0
 
 
 @cache

@@ -392,9 +392,10 @@ class Slice:
 
     def caches(self, sequences: float, context: float, kv_size: Quantity) -> Kernel:
         """Attention of written tokens to the caches of their sequences, which are all read."""
-        model = self.model
-        held = transformer.kv_cache(reaching(model, context), max(context, 1.0), kv_size)
-        kept = transformer.kept_context(reaching(model, context), max(context, 1.0)).magnitude
+        model, tokens = self.model, max(context, 1.0)
+        made_for = reaching(model, context)
+        held = transformer.kv_cache(made_for, tokens, kv_size)
+        kept = transformer.kept_context(made_for, tokens).magnitude
         latent = model.kv_latent
         copies = 1 if latent is not None else int(model.kv_heads.magnitude)
         read = sequences * held.m_as("byte") / self.layers / min(self.slices, copies)

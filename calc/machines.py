@@ -8,6 +8,7 @@ error that names it, and an expectation that needs it is left out, never guessed
 
 from __future__ import annotations
 
+import math
 import sys
 from copy import copy
 from dataclasses import dataclass, field
@@ -21,7 +22,16 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
-from calc.core.records import DATA, Record, as_attributes, read_record, read_toml
+from calc.core.records import (
+    DATA,
+    Record,
+    as_attributes,
+    check_each_way,
+    check_fields,
+    check_positive,
+    read_record,
+    read_toml,
+)
 from calc.core.units import Quantity, quantity
 from calc.hardware import DTYPES, Accelerator
 
@@ -288,10 +298,7 @@ def key_of(name: str) -> str | None:
 def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> Machine:
     if not isinstance(table, dict):
         raise InputError(f"{path}: {key} must be a table; got {abbreviated(table)}")
-    if unknown := [name for name in table if name not in KNOWN]:
-        raise InputError(
-            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(KNOWN)}"
-        )
+    check_fields(f"{path}: {key}", table, KNOWN)
     for name, kind in (("name", str), ("device", str), ("domain", int), ("fabric", str)):
         if not isinstance(table.get(name), kind):
             raise InputError(f"{path}: {key} must have a {name}, {kind.__name__} in TOML")
@@ -301,14 +308,7 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
     def record(place: str, title: str, unit: str, value: Any, defaults: dict[str, Any]) -> Record:
         defaults = defaults | {"title": f"{title} of {table['name']}"}
         found = read_record(value, f"{key}.{place}", path, defaults)
-        published = found.published
-        if published is not None and not (
-            published.is_compatible_with(unit) and published.magnitude > 0
-        ):
-            raise InputError(
-                f"{path}: {key}.{place} must be positive and measured in {unit} or its like;"
-                f" got {published}"
-            )
+        check_positive(f"{path}: {key}.{place}", found, unit)
         return found
 
     records = {
@@ -317,10 +317,8 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
         if name in table
     }
     for name in ONE_WAY:
-        if name in records and table[name].get("direction") != "each way":
-            raise InputError(
-                f'{path}: {key}.{name} must be given for one way and say so: direction = "each way"'
-            )
+        if name in records:
+            check_each_way(f"{path}: {key}.{name}", table[name])
     machine = Machine(
         key=key,
         name=table["name"],
@@ -394,10 +392,7 @@ def _check(machine: Machine, path: Path | str) -> None:
         )
     if machine.fabric == "torus":
         sides = [whole_number(f"{place}.sides", side) for side in machine.sides]
-        product = 1
-        for side in sides:
-            product *= side
-        if not sides or product != machine.domain:
+        if not sides or math.prod(sides) != machine.domain:
             raise InputError(
                 f"{place}.sides must multiply to its {machine.domain} devices; got"
                 f" {' × '.join(map(str, sides)) or 'none'}"

@@ -690,5 +690,5 @@ class _OnMachine:
 
 def _least(operation: str, size: Quantity, devices: int, machine: Machine) -> Quantity:
     """The lower bound of a collective, which has no latency, for sizes that may be arrays."""
-    pace = collectives.time(operation, quantity(1, "byte"), devices, machine).lower
+    pace = collectives.least_time(operation, quantity(1, "byte"), devices, machine)
     return quantity(pace.m_as("s") * size.m_as("byte"), "s")

@@ -10,7 +10,7 @@ from functools import cache
 
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.records import DATA, Record, read_record, read_toml
+from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity
 
 FILE = DATA / "training_runs.toml"
@@ -193,9 +193,7 @@ def _run(key: str, table: dict[str, object]) -> Run:
     inherited = {name: table[name] for name in INHERITED}
     about = {name: table[name] for name in ("name", "year", "device")}
     fields = [name for name in table if name not in inherited | about]
-    if wrong := [name for name in fields if name not in TITLES]:
-        known = ", ".join(TITLES)
-        raise InputError(f"{FILE}: {key} has an unknown field {wrong[0]}; known are {known}")
+    check_fields(f"{FILE}: {key}", fields, TITLES)
     if missing := [name for name in FIELDS if name not in fields]:
         raise InputError(
             f"{FILE}: {key} has no {missing[0]}: give its value, or"

@@ -16,9 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.core.errors import InputError
 from calc.core.names import resolve, spellings
-from calc.core.records import DATA, Record, read_record, read_toml
+from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity, quantity
 
 FILE = DATA / "software.toml"
@@ -124,10 +123,7 @@ def load(path: Path | str) -> dict[str, Software]:
 
 def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
     known = (*TEXTS, "kind", "source", "checked", *FIELDS)
-    if unknown := [name for name in table if name not in known]:
-        raise InputError(
-            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(known)}"
-        )
+    check_fields(f"{path}: {key}", table, known)
     inherited = {name: table[name] for name in ("kind", "source", "checked") if name in table}
     records = {
         name: read_record(

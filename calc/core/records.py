@@ -12,7 +12,7 @@ import datetime
 import math
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -108,6 +108,28 @@ def parse_toml(text: str, path: Path | str) -> dict[str, Any]:
         raise InputError(f"{path}: is nested too deeply") from None
 
 
+def check_fields(place: str, table: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a field of a data file that means nothing there."""
+    if unknown := [name for name in table if name not in known]:
+        raise InputError(f"{place} has an unknown field {unknown[0]}; known are {', '.join(known)}")
+
+
+def check_positive(place: str, record: Record, unit: str) -> None:
+    """Refuse a published value that is not above zero, or of another kind than the unit's."""
+    value = record.published
+    if value is None or (value.is_compatible_with(unit) and value.magnitude > 0):
+        return
+    raise InputError(
+        f"{place} must be positive and measured in {unit or 'no unit'} or its like; got {value}"
+    )
+
+
+def check_each_way(place: str, table: Mapping[str, Any]) -> None:
+    """Refuse a bandwidth of a link that does not say that it is one direction's."""
+    if table.get("direction") != "each way":
+        raise InputError(f'{place} must be given for one way and say so: direction = "each way"')
+
+
 def read_record(
     table: Any, key: str, path: Path | str, inherited: dict[str, Any] | None = None
 ) -> Record:
@@ -116,10 +138,7 @@ def read_record(
         raise InputError(
             f"{path}: {key} must be a table with value, unit and source; got {abbreviated(table)}"
         )
-    if unknown := [name for name in table if name not in FIELDS]:
-        raise InputError(
-            f"{path}: {key} has an unknown field {unknown[0]}; known are {', '.join(FIELDS)}"
-        )
+    check_fields(f"{path}: {key}", table, FIELDS)
     fields = {**(inherited or {}), **table}
 
     def field(name: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:

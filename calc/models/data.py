@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.records import DATA, read_record, read_toml
+from calc.core.records import DATA, check_fields, read_record, read_toml
 from calc.models.architecture import Transformer, check_transformer
 from calc.models.resnet import ResNet
 
@@ -84,10 +84,7 @@ def _get(key: str) -> Transformer | ResNet:
     made = ResNet if table.pop("family", "transformer") == "resnet" else Transformer
     inherited = {name: table.pop(name) for name in INHERITED}
     known = {field.name for field in fields(made)} - {"key", "notes"}
-    if wrong := [name for name in table if name not in known]:
-        raise InputError(
-            f"{FILE}: {key} has an unknown field {wrong[0]}; known are {', '.join(sorted(known))}"
-        )
+    check_fields(f"{FILE}: {key}", table, sorted(known))
 
     def read(name: str, value: Any) -> Any:
         if name in PLAIN:

@@ -71,4 +71,4 @@ def _pace(machine: Machine, devices: Any) -> Any:
         counts, places = numpy.unique(devices, return_inverse=True)
         paces = numpy.array([_pace(machine, count) for count in counts])
         return paces[places].reshape(devices.shape)
-    return collectives.time("all_reduce", ONE_BYTE, int(devices), machine).lower.m_as("s")
+    return collectives.least_time("all_reduce", ONE_BYTE, int(devices), machine).m_as("s")

@@ -27,10 +27,7 @@ def predict(row: Row) -> Comparison:
     operation = OPERATIONS.get(str(row["collective"]))
     if operation is None:
         raise UnusableRowError(f"a {row['collective']} is no collective of this library")
-    machine, devices = conditions.machine(row), row.number("num_devices")
-    if devices is None:
-        raise UnusableRowError("the number of its devices is not stated")
-    count = int(devices)
+    machine, count = conditions.machine(row), conditions.devices(row)
     size, time = _size(row), row.measured.get("time")
     if size is None:
         raise UnusableRowError("its size is not stated")
@@ -39,7 +36,7 @@ def predict(row: Row) -> Comparison:
         if rate is None:
             raise UnusableRowError("it gives no time and no bus bandwidth of one size")
         time = curves.traffic(operation, count) * size / (rate * GIGABYTE)
-    lower = collectives.time(operation, quantity(size, "byte"), count, machine).lower.m_as("s")
+    lower = collectives.least_time(operation, quantity(size, "byte"), count, machine).m_as("s")
 
     def parts() -> tuple[dict[str, float], float]:
         if size < curves.COMPARED_FROM:

@@ -136,9 +136,9 @@ SUFFIXES = (
 )
 
 
-def dtype(row: Row, name: str = "dtype") -> str | None:
+def dtype(row: Row) -> str | None:
     """The format that products are computed in; None where the source does not say."""
-    return format_of(row[name])
+    return format_of(row["dtype"])
 
 
 def format_of(text: Any) -> str | None:

@@ -62,9 +62,7 @@ def _bandwidth(row: Row) -> Comparison:
         raise UnusableRowError("it gives no bandwidth of a device's memory")
     lower = 1 / machine.device.memory_bandwidth.m_as("byte/s")
     others = [
-        each.measured.get("bandwidth", each.measured.get("triad"))
-        for each in rows("kernel")
-        if each["kind"] == row["kind"] and each.id != row.id and _same_device(each, machine)
+        each.measured.get("bandwidth", each.measured.get("triad")) for each in _others(row, machine)
     ]
     return _of_others(row, machine, 1 / (bandwidth * 1e9), lower, others, 1e9)
 
@@ -75,12 +73,8 @@ def _attention(row: Row) -> Comparison:
         raise UnusableRowError("it is of a kernel that is not fused, or skips scores")
     others = [
         _rate(each) / 1e12
-        for each in rows("kernel")
-        if each["kind"] == "attention"
-        and each.id != row.id
-        and _same_device(each, machine)
-        and any(name in each.measured for name in RATES)
-        and "Standard" not in str(each["kernel"])
+        for each in _others(row, machine)
+        if any(name in each.measured for name in RATES) and "Standard" not in str(each["kernel"])
     ]
     lower = 1 / machine.device.peak("bf16").m_as("FLOP/s")
     return _of_others(row, machine, 1 / _rate(row), lower, others, 1e12)
@@ -116,20 +110,24 @@ def _best(row: Row, machine: Machine, dtype: str) -> Quantity:
     """The best rate of the other products in a format."""
     found = [
         _rate(each)
-        for each in rows("kernel")
-        if each["kind"] == "gemm"
-        and each.id != row.id
-        and (conditions.dtype(each) or "bf16") == dtype
+        for each in _others(row, machine)
+        if (conditions.dtype(each) or "bf16") == dtype
         and any(name in each.measured for name in RATES)
-        and _same_device(each, machine)
     ]
     if not found:
         raise NotMeasured(f"no other product in {dtype} was measured on {machine.device.name}")
     return quantity(max(found), "FLOP/s")
 
 
-def _same_device(row: Row, machine: Machine) -> bool:
-    return _machine_of(row.device) == machine.key
+def _others(row: Row, machine: Machine) -> list[Row]:
+    """The other rows of the same kind of kernel that were measured on the same device."""
+    return [
+        each
+        for each in rows("kernel")
+        if each["kind"] == row["kind"]
+        and each.id != row.id
+        and _machine_of(each.device) == machine.key
+    ]
 
 
 @cache

@@ -23,9 +23,7 @@ from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
 from calc.software import Software, software_of
 
-UNSTATED_PROMPT = (
-    400  # tokens where a source names a data set and no length; never above the answer
-)
+UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
 DEFAULT_BATCH = 2048  # sequences at most, where a row is of the largest throughput
 WEIGHTS = (  # bytes of a weight, with its scales; the first pattern that is found
@@ -121,9 +119,7 @@ class Served:
             width, layers = self.model.width.m_as(""), self.model.layers.m_as("")
             size = quantity(2.0 * (load.writing + load.reading) * width, "byte")
             sums = collectives.time("all_reduce", size, self.devices, self.machine)
-            if sums.expected is None:
-                raise NotMeasured(sums.missing)
-            parts["tensor"] = 2 * layers * sums.expected.m_as("s")
+            parts["tensor"] = 2 * layers * sums.needed.m_as("s")
         kernels_time = quantity(sum(parts.values()), "s")
         mixture = self.model.experts is not None
         lost = self.software.time_not_sustained(kernels_time, mixture)

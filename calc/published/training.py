@@ -105,10 +105,7 @@ def _parts(
     def message(operation: str, size: float, count: int) -> float:
         if count == 1:
             return 0.0
-        found = collectives.time(operation, quantity(size, "byte"), count, machine)
-        if found.expected is None:
-            raise NotMeasured(found.missing)
-        return found.expected.m_as("s")
+        return collectives.time(operation, quantity(size, "byte"), count, machine).needed.m_as("s")
 
     if tensor > 1:
         parts["tensor"] = 4 * layers * message("all_reduce", tokens * width, tensor)
