@@ -56,7 +56,7 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
-        ("", "at least", "no overlap", "expected", "what binds"),
+        ("", "perfect overlap", "no overlap", "expected", "what binds"),
         ("memory of each", memory, "", "", verdict),
         ("  weights", memory_text(plan.weight_memory, capacity), "", "", ""),
         ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", ""),
@@ -78,8 +78,13 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
 
 
 def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
-    """The two bounds of a number, and what is expected of it."""
-    return (*map(str, getattr(plan, name)), str(getattr(plan.expected, name, "")))
+    """A number with perfect overlap and with none, and what is expected of it.
+
+    With perfect overlap a time is at its lower bound, and a rate at its upper one.
+    """
+    bounds = getattr(plan, name)
+    ordered = reversed(bounds) if name == "throughput" else bounds
+    return (*map(str, ordered), str(getattr(plan.expected, name, "")))
 
 
 def points(plan: Estimate) -> list[dict[str, Any]]:
@@ -207,8 +212,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (
-        f"Between the bounds every rate is the {'measured' if measured else 'published'} one: at"
-        " least all parts overlap, and without overlap they follow one another; launches, queues"
+        f"Between the bounds every rate is the {'measured' if measured else 'published'} one: with"
+        " perfect overlap all parts run at once, without overlap they follow one another; launches, queues"
         " and kernels below these rates come on top."
     )
     yield (
