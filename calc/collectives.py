@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from calc import curves, machines
 from calc.core.arguments import whole_number
-from calc.core.elementwise import doublings, floor, maximum, minimum, where
+from calc.core.elementwise import doublings, floor, largest, maximum, minimum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -708,7 +708,10 @@ def time(
     >>> print(found.lower, found.expected, found.algorithm)
     2.386 ms 4.029 ms sums in the switch
     """
-    amount, count, place = _asked(operation, size, devices, machine)
+    amount, place = _asked(operation, size, machine)
+    if amount.ndim:
+        raise InputError(f"what is expected of a collective is of one size; got {amount}")
+    count = whole_number("devices of a collective", devices)
     lower, algorithm = _lower(operation, amount, count, place)
     if count == 1:
         return CollectiveTime(lower, lower, lower, algorithm)
@@ -727,24 +730,43 @@ def time(
 
 
 def least_time(
-    operation: str, size: QuantityLike, devices: int, machine: Machine | Accelerator | str
+    operation: str, size: QuantityLike, devices: QuantityLike, machine: Machine | Accelerator | str
 ) -> Quantity:
-    """The lower bound of `time` alone: no curve is read for it.
+    """The lower bound of `time` alone; sizes and numbers of devices may be arrays.
+
+    It knows no latency, so that it grows with the size.
 
     >>> print(least_time("all_reduce", "1 GiB", 8, "dgx-h100"))
     2.386 ms
+    >>> print(least_time("all_reduce", quantity([1, 2], "GiB"), 8, "dgx-h100"))
+    [0.00238609 0.00477219] s
     """
-    return _lower(operation, *_asked(operation, size, devices, machine))[0]
+    amount, place = _asked(operation, size, machine)
+    pace = _seconds_per_byte(operation, quantity(devices).m_as(""), place)
+    return quantity(pace * amount.m_as("byte"), "s")
 
 
-def _asked(operation: Any, size: Any, devices: Any, machine: Any) -> tuple[Quantity, int, Machine]:
+def _seconds_per_byte(operation: str, devices: Any, machine: Machine) -> Any:
+    if getattr(devices, "ndim", 0):
+        import numpy
+
+        counts, places = numpy.unique(devices, return_inverse=True)
+        found = [_seconds_per_byte(operation, count, machine) for count in counts]
+        return numpy.array(found)[places].reshape(devices.shape)
+    whole = int(devices) if devices == devices // 1 else devices
+    count = whole_number("devices of a collective", whole)
+    return _lower(operation, quantity(1, "byte"), count, machine)[0].m_as("s")
+
+
+def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
     if not isinstance(operation, str) or operation not in curves.OPERATIONS:
         known = ", ".join(curves.OPERATIONS)
         raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
     amount = quantity(size)
-    if not amount.is_compatible_with("byte") or not 0 < amount.m_as("byte") < math.inf:
+    positive = smallest(amount) > 0 and largest(amount) < math.inf
+    if not amount.is_compatible_with("byte") or not positive:
         raise InputError(f"the size of a collective is positive and in byte; got {size}")
-    return amount, whole_number("devices of a collective", devices), _machine(machine)
+    return amount, _machine(machine)
 
 
 def _machine(given: Any) -> Machine:

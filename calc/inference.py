@@ -1,11 +1,10 @@
 """Serving a language model: time of prefill and decode between bounds, batches, and their price.
 
 The laws take numbers. `prefill`, `decode` and `largest_batch` put them together for a model of
-`calc.models` on devices of one kind that share the model evenly and talk in no time: roofs that no
-server exceeds, and not a forecast. Caches are shared evenly too, as if each were held once; slices
-of a model beyond its heads of keys and values hold copies, and `calc.plan` counts these, and what
-devices say to each other. Lengths and batches may be arrays. The size of an element may be given
-by the name of its format, "INT8".
+`calc.models` on devices of one kind that share the model evenly: roofs that no server exceeds, and
+not a forecast. Devices of a machine of `calc.machines` add up their results twice a layer; those of
+`calc.hardware` alone talk in no time. Caches are shared evenly, as if each were held once. Lengths
+and batches may be arrays. The size of an element may be given by the name of its format, "INT8".
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
@@ -16,12 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import formats, training, transformer
-from calc.core.device import Device, check_device
-from calc.core.elementwise import floor, maximum, smallest, where
+from calc import collectives, formats, parallelism, training, transformer
+from calc.core.device import Device
+from calc.core.elementwise import floor, largest, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.machines import Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, Workload
@@ -251,7 +251,7 @@ def weights_read(
 
 def decode(
     model: Transformer,
-    device: Device,
+    device: Device | Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -270,22 +270,25 @@ def decode(
 
     Source: pope2023efficiently
 
-    >>> from calc import hardware, models
+    >>> from calc import hardware, machines, models
     >>> step = decode(models.get("llama-3-8b"), hardware.H100, 4096, 32)
     >>> print(step.lower, step.bound, step.throughput)
     9.609 ms memory 3330 token/s
+    >>> step = decode(models.get("llama-3-70b"), machines.get("dgx-h100"), 4096, 32, devices=8)
+    >>> print(step.lower, step.parts["links"])
+    6.789 ms 186.4 µs
     """
     work = _operations(transformer.decode_matmuls(model, context, sequences))
     per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, sequences, weight_size)
     kept = transformer.kept_context(model, context) * A_TOKEN
     traffic = decode_traffic(weights, sequences, kept, per_token)
-    return _pass(device, devices, dtype, _tokens(sequences), work, traffic)
+    return _pass(model, device, devices, dtype, _tokens(sequences), work, traffic)
 
 
 def prefill(
     model: Transformer,
-    device: Device,
+    device: Device | Machine,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -318,12 +321,12 @@ def prefill(
     per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, tokens, weight_size)
     traffic = decode_traffic(weights, sequences, _tokens(length), per_token)
-    return _pass(device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
+    return _pass(model, device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
 
 
 def largest_batch(
     model: Transformer,
-    device: Device,
+    device: Device | Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     weight_size: Annotated[QuantityLike, "byte"] = "2 byte",
@@ -340,11 +343,11 @@ def largest_batch(
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
     65
     """
-    check_device(device)
+    each = device_of(device)
     kept = transformer.kept_context(model, context) * A_TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
     count = _count("devices", devices)
-    memory = device.memory_capacity * count
+    memory = each.memory_capacity * count
     found = sequences_that_fit(
         memory,
         weights,
@@ -353,7 +356,7 @@ def largest_batch(
     )
     if not found.ndim and found.magnitude < 1:
         raise InputError(
-            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {device.name}"
+            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {each.name}"
             f" hold {memory.to('GB'):.4g}: not one sequence of"
             f" {abbreviated(context)} tokens fits; take"
             " more devices, a shorter context, or smaller weights and caches"
@@ -363,7 +366,7 @@ def largest_batch(
 
 def frontier(
     model: Transformer,
-    device: Device,
+    device: Device | Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     dtype: str = "bf16",
@@ -396,19 +399,25 @@ def frontier(
 
 
 def _pass(
-    device: Device,
+    model: Transformer,
+    device: Device | Machine,
     devices: QuantityLike,
     dtype: str,
     tokens: Quantity,
     operations: Quantity,
     traffic: Quantity,
 ) -> StepTime:
-    check_device(device)
-    count = _count("devices", devices)
+    """The roofs of all devices together, and on a machine two all-reduces a layer among them."""
+    each, count = device_of(device), _count("devices", devices)
     step = Workload(operations, traffic).between(
-        device.peak(dtype) * count, device.memory_bandwidth * count
+        each.peak(dtype) * count, each.memory_bandwidth * count
     )
-    return replace(step, tokens=tokens)
+    parts = step.parts
+    if isinstance(device, Machine) and max(device.domain, largest(count)) > 1:
+        vectors = parallelism.stage_traffic(tokens.m_as("token"), model.width, 1)
+        sums = collectives.least_time("all_reduce", vectors, count, device)
+        parts = parts | {"links": 2 * model.layers * sums}
+    return replace(step, parts=parts, tokens=tokens)
 
 
 def _operations(matmuls: tuple[transformer.Matmul, ...]) -> Quantity:

@@ -18,6 +18,7 @@ from typing import Any
 
 from calc import hardware
 from calc.core.arguments import whole_number
+from calc.core.device import Device, check_device
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
@@ -230,6 +231,13 @@ class Machine:
         if name not in self.records:
             raise InputError(f"{self.name} has no {FIELDS[name]} in calc/data/machines.toml")
         return self.records[name].quantity
+
+
+def device_of(given: Device | Machine) -> Device:
+    """The device that a machine has several of, or the device itself where one is given."""
+    device = given.device if isinstance(given, Machine) else given
+    check_device(device)
+    return device
 
 
 def of(device: Accelerator) -> Machine:

@@ -669,7 +669,7 @@ class _OnMachine:
 
     def all_reduce(self, vectors: Quantity) -> Quantity:
         """At least the time of a sum over all slices."""
-        return _least("all_reduce", vectors, self.layout.tensor, self.machine)
+        return collectives.least_time("all_reduce", vectors, self.layout.tensor, self.machine)
 
     def pass_on(self, sent: Quantity) -> Quantity:
         """Time of what a stage passes on: through the ports, unless one domain holds them all."""
@@ -683,12 +683,6 @@ class _OnMachine:
         Of these a domain holds as many as it has room for beside the other slices.
         """
         room = replace(self.machine, domain=max(1, self.machine.domain // self.layout.tensor))
-        gathered = _least("all_gather", state, self.layout.data, room)
-        reduced = _least("reduce_scatter", state, self.layout.data, room)
+        gathered = collectives.least_time("all_gather", state, self.layout.data, room)
+        reduced = collectives.least_time("reduce_scatter", state, self.layout.data, room)
         return gathered * gathers + reduced * reductions
-
-
-def _least(operation: str, size: Quantity, devices: int, machine: Machine) -> Quantity:
-    """The lower bound of a collective, which has no latency, for sizes that may be arrays."""
-    pace = collectives.least_time(operation, quantity(1, "byte"), devices, machine)
-    return quantity(pace.m_as("s") * size.m_as("byte"), "s")

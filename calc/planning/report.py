@@ -213,8 +213,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     )
     yield (
         f"Between the bounds every rate is the {'measured' if measured else 'published'} one: with"
-        " perfect overlap all parts run at once, without overlap they follow one another; launches, queues"
-        " and kernels below these rates come on top."
+        " perfect overlap all parts run at once, without overlap they follow one another;"
+        " launches, queues and kernels below these rates come on top."
     )
     yield (
         "The batch is read together and written together; memory holds each sequence at its full"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, hardware, inference, models, quantity, roofline, transformer
+from calc import InputError, hardware, inference, machines, models, quantity, roofline, transformer
 
 H100 = hardware.H100
 LLAMA = models.get("llama-3-8b")
@@ -36,6 +36,34 @@ def test_prefill_by_hand() -> None:
     expected = 2000 * (2 * layers + attention) + 2 * 2 * 128256 * 4096
     assert found.operations.m_as("FLOP") == pytest.approx(expected)
     assert found.bound == "compute"
+
+
+def test_devices_of_a_machine_add_up_their_results() -> None:
+    """Twice in each of 32 layers a vector of 4096 numbers a token, of two bytes, on a DGX H100.
+
+    Its switch adds up, so that each of 8 devices sends and receives the vectors once at 450 GB/s;
+    two such machines pass an eighth of them on by rings of two at 50 GB/s, which takes longer.
+    """
+    dgx = machines.get("dgx-h100")
+    alone = inference.decode(LLAMA, H100, 4096, 32, 8)
+    found = inference.decode(LLAMA, dgx, 4096, 32, 8)
+    vectors = 32 * 4096 * 2
+    assert found.parts["links"].m_as("s") == pytest.approx(64 * vectors / 450e9)
+    assert found.parts["memory"] == alone.parts["memory"]
+    assert found.upper.m_as("s") == pytest.approx(
+        alone.upper.m_as("s") + found.parts["links"].m_as("s")
+    )
+    counts = quantity([1, 8, 16], "")
+    several = inference.decode(LLAMA, dgx, 4096, 32, counts).parts["links"].m_as("s")
+    assert several == pytest.approx([0, 64 * vectors / 450e9, 64 * vectors / 8 / 50e9])
+    read = inference.prefill(LLAMA, dgx, 1000, 2, 8).parts["links"].m_as("s")
+    assert read == pytest.approx(64 * 2000 * 4096 * 2 / 450e9)
+    batch = inference.largest_batch(LLAMA, dgx, 8192, 8)
+    assert batch == inference.largest_batch(LLAMA, H100, 8192, 8)
+    with pytest.raises(InputError, match="9 devices do not fill 2 domains of NVIDIA DGX H100"):
+        inference.decode(LLAMA, dgx, 4096, 32, 9)
+    with pytest.raises(InputError, match="T4 has no bandwidth of a device to the network"):
+        inference.decode(LLAMA, machines.of(hardware.T4), 4096, 1, 2, dtype="fp16")
 
 
 def test_an_encoder_reads_and_does_not_write() -> None:
