@@ -97,10 +97,10 @@ class Estimate(Setup):
 
     @property
     def energy_per_token(self) -> Bounds | None:
-        """Energy of a token that is written; None where the device's power is unpublished."""
-        if not self.device.publishes("tdp"):
+        """Energy of a token that is written; None where no power is published."""
+        if self.power is None:
             return None
-        return self._for_a_token(cost.energy_per_token, self.device.tdp, "J/token")
+        return self._for_a_token(cost.energy_per_token, self.power, "J/token")
 
     @property
     def expected(self) -> Expectation | None:

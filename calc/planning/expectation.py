@@ -113,11 +113,11 @@ class Expectation:
 
     @property
     def energy_per_token(self) -> Quantity | None:
-        """Energy of a token that is written; None where the device's power is unpublished."""
+        """Energy of a token that is written; None where no power is published."""
         setup = self.setup
-        if not setup.device.publishes("tdp"):
+        if setup.power is None:
             return None
-        each: Quantity = cost.energy_per_token(setup.devices, setup.device.tdp, self.throughput)
+        each: Quantity = cost.energy_per_token(setup.devices, setup.power, self.throughput)
         return each.to("J/token")
 
 

@@ -249,8 +249,15 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         yield "No price of a device was given, so that cost is left out."
     else:
         yield f"A device costs {plan.price}, as given, and always has work."
-    if plan.energy_per_token is None:
+    if plan.power is None:
         yield f"The power of {device.name} is unpublished, so that energy is left out."
+    elif plan.in_machine:
+        machine = plan.machine
+        yield (
+            f"Each device draws {plan.power} all the time, its share of the {machine.power} of"
+            f" {machine.name} with hosts and fans; the cooling of the building comes on top."
+        )
+        origins += [each for each in [machine.power.provenance] if each is not None]
     else:
         yield f"Each device draws its {device.tdp} all the time; hosts and cooling come on top."
     for origin in origins:

@@ -93,6 +93,19 @@ class Setup:
         length: Quantity = self.prompt + self.generated
         return length
 
+    @property
+    def power(self) -> Quantity | None:
+        """Power of a device with its share of the host's and the fans', where that is published."""
+        if self.in_machine:
+            share: Quantity = self.machine.power / self.machine.domain
+            return share.to("W")
+        return self.device.tdp if self.device.publishes("tdp") else None
+
+    @property
+    def in_machine(self) -> bool:
+        """Whether the machine's links are used, and the power of the whole of it is published."""
+        return self.link is None and self.machine.publishes("power")
+
     @cached_property
     def weight_size(self) -> Quantity:
         return _element_size("weights", self.weights)

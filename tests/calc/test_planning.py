@@ -84,7 +84,7 @@ def test_by_hand() -> None:
     assert made.cost_per_token is not None
     assert made.energy_per_token is not None
     assert made.cost_per_token.upper.m_as("USD/token") == pytest.approx(6 / 3600 * answer / 1600)
-    assert made.energy_per_token.upper.m_as("J/token") == pytest.approx(1400 * answer / 1600)
+    assert made.energy_per_token.upper.m_as("J/token") == pytest.approx(2 * 1275 * answer / 1600)
 
 
 @given(some_model, asked)
@@ -290,7 +290,11 @@ def test_assumptions_say_what_is_left_out() -> None:
         assert words in said
     said = "\n".join(plan("llama-3-8b", H100, price="2 USD/hour", **question).assumptions)
     assert "A device costs 2 USD/h" in said
-    assert "its 700 W" in said
+    assert "draws 1275 W all the time, its share of the 10.2 kW of NVIDIA DGX H100" in said
+    said = "\n".join(plan("llama-3-8b", H100, link="32 GB/s", **question).assumptions)
+    assert "draws its 700 W all the time" in said
+    said = "\n".join(plan("llama-3-8b", "gb200-nvl72", **question).assumptions)
+    assert "power of the whole machine of NVIDIA GB200 NVL72 is an estimate" in said
     assert "slice" not in said
     made = plan("mistral-7b", "tpu-v5e", **question)
     assert made.energy_per_token is None
