@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -222,13 +223,18 @@ class Accelerator:
 def load(path: Path | str) -> dict[str, Accelerator]:
     """Every accelerator of a file, checked; `calc measure` writes such a file.
 
-    What such a file says in its table `measurement` is kept as it is.
+    Machines that join them, which `calc.machines.load` reads, may stand in it too. What such a file
+    says in its table `measurement` is kept as it is.
 
     >>> [machine] = load(DATA / "measured" / "cpu.toml").values()
     >>> machine.dtypes
     ('fp64', 'fp32', 'bf16')
     """
-    return {key: _accelerator(key, table, path) for key, table in _read_tables(path).items()}
+    return {
+        key: _accelerator(key, table, path)
+        for key, table in _read_tables(path).items()
+        if not is_machine(table)
+    }
 
 
 def _read_tables(path: Path | str) -> dict[str, Any]:
@@ -390,21 +396,38 @@ def is_file(key: Path | str) -> bool:
     return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
 
 
-def _from_file(name: str) -> Accelerator:
+def read_file(name: str) -> tuple[str, str | None, dict[str, Any]]:
+    """The file of a name such as "machine.toml:mine", the key after it, and the file's tables."""
     file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
     if not Path(file).exists():
         raise InputError(f"{file}: there is no such file; `calc measure` writes one")
     tables = _read_tables(file)
     if not tables:
         raise InputError(f"{file}: it holds no device; one begins with its key, as in [my-device]")
-    if key is None and len(tables) == 1:
-        [key] = tables
-    if key not in tables:
-        needed = f"no device {key!r}" if key else "not one device alone"
-        raise InputError(
-            f"{file}: {needed}; it holds {', '.join(tables)}: ask for one as in {file}:KEY"
-        )
+    return file, key, tables
+
+
+def one_of_file(what: str, file: str, key: str | None, names: Sequence[str]) -> str:
+    """The key that is asked for, or the only one of the file where none is."""
+    if key is None and len(names) == 1:
+        return names[0]
+    if key not in names:
+        needed = f"no {what} {key!r}" if key else f"not one {what} alone"
+        held = f"it holds {', '.join(names)}" if names else f"it holds no {what} at all"
+        raise InputError(f"{file}: {needed}; {held}: ask for one as in {file}:KEY")
+    return key
+
+
+def _from_file(name: str) -> Accelerator:
+    file, key, tables = read_file(name)
+    devices = [each for each, table in tables.items() if not is_machine(table)]
+    key = one_of_file("device", file, key, devices)
     return _accelerator(key, tables[key], file)
+
+
+def is_machine(table: Any) -> bool:
+    """Whether a table of a file is a machine's, which says what it joins several of, and how."""
+    return isinstance(table, dict) and not {"device", "domain", "fabric"}.isdisjoint(table)
 
 
 def key_of(name: str) -> str | None:

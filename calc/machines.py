@@ -163,8 +163,7 @@ class Machine:
         if (record := self.rates.get(kind, {}).get(name)) is None:
             raise NotMeasured(
                 f"the {REACHED[kind][0]} {str(name).upper() if kind == 'gemm' else name} was not"
-                f" measured on {self.name}: calc/data/machines.toml has none, so nothing is"
-                " expected of it"
+                f" measured on {self.name}: its data have none, so nothing is expected of it"
             )
         return record.quantity
 
@@ -229,7 +228,7 @@ class Machine:
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:
-            raise InputError(f"{self.name} has no {FIELDS[name]} in calc/data/machines.toml")
+            raise InputError(f"{self.name} has no {FIELDS[name]} in its data")
         return self.records[name].quantity
 
 
@@ -265,13 +264,17 @@ def with_several(device: str) -> tuple[str, ...]:
 
 
 def load(path: Path | str) -> dict[str, Machine]:
-    """Every machine of a file, checked.
+    """Every machine of a file, checked; devices of one's own may stand in it too.
 
     >>> load(FILE)["dgx-h100"].fabric
     'switch'
     """
     tables = read_toml(path)
-    return {key: _machine(key, table, tables, path) for key, table in tables.items()}
+    return {
+        key: _machine(key, table, tables, path)
+        for key, table in tables.items()
+        if hardware.is_machine(table) or not isinstance(table, dict)
+    }
 
 
 def names() -> tuple[str, ...]:
@@ -283,15 +286,29 @@ def names() -> tuple[str, ...]:
     return tuple(_tables())
 
 
-def get(key: str) -> Machine:
+def get(key: Path | str) -> Machine:
     """The machine of that key or name; that of a device is the one in which it usually stands.
+
+    One's own is asked for by its file, "machine.toml"; where that holds several, the key stands
+    after it: "machines.toml:mine". Its device is one of the same file, or of the data.
 
     >>> get("DGX H100").device.key, get("h100").key
     ('h100', 'dgx-h100')
     """
-    if key_of(key) is None and hardware.key_of(key) is not None:
+    if hardware.is_file(key):
+        return _from_file(str(key))
+    if key_of(str(key)) is None and hardware.key_of(str(key)) is not None:
         return of(hardware.get(key))
     return _get(resolve("machine", key, _spellings(), "`calc list machines` prints them all"))
+
+
+def _from_file(name: str) -> Machine:
+    file, key, tables = hardware.read_file(name)
+    own = [each for each, table in tables.items() if hardware.is_machine(table)]
+    if own and (key is None or key in own):
+        key = hardware.one_of_file("machine", file, key, own)
+        return _machine(key, tables[key], tables, file)
+    return of(hardware.get(name))
 
 
 def key_of(name: str) -> str | None:
@@ -330,7 +347,7 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
     machine = Machine(
         key=key,
         name=table["name"],
-        device=hardware.get(table["device"]),
+        device=_device(table["device"], tables, path),
         domain=whole_number(f"{path}: {key}.domain", table["domain"]),
         fabric=table["fabric"],
         sides=tuple(table.get("sides", ())),
@@ -343,6 +360,11 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
     )
     _check(machine, path)
     return machine
+
+
+def _device(key: str, tables: dict[str, Any], path: Path | str) -> Accelerator:
+    own = key in tables and not hardware.is_machine(tables[key])
+    return hardware.get(f"{path}:{key}" if own else key)
 
 
 def _rates(

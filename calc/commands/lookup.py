@@ -196,8 +196,10 @@ def _show(options: argparse.Namespace) -> Answer:
 
 def _found(kind: str, name: str) -> Any:
     """The thing of that name, which its kind may spell otherwise."""
-    if kind == "devices" and hardware.is_file(name):
-        return hardware.get(name)
+    if hardware.is_file(name):
+        machine = machines.get(name)
+        own = {"machines": machine} if machine.source else {"devices": machine.device}
+        return own.get(kind)
     key = DATA[kind].key_of(name)
     return None if key is None else DATA[kind].get(key)
 

@@ -140,7 +140,9 @@ def machine_of(given: Machine | Accelerator | Path | str) -> Machine:
     """The machine that is meant: by its key, or by its device's, which usually stands in one."""
     if isinstance(given, str) and (key := machines.key_of(given)) is not None:
         return machines.get(key)
-    device = hardware.get(given) if isinstance(given, str | Path) else given
+    if isinstance(given, str | Path) and hardware.is_file(given):
+        return machines.get(given)
+    device = hardware.get(given) if isinstance(given, str) else given
     if isinstance(device, Machine):
         return device
     if not isinstance(device, Accelerator):

@@ -375,16 +375,23 @@ def test_a_device_of_ones_own(capsys: pytest.CaptureFixture[str], own: Path) -> 
         )
 
 
-def test_the_device_that_the_readme_shows(
+def test_the_device_and_the_machine_that_the_readme_shows(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    shown = re.search("```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert shown is not None
+    shown = re.findall("```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    [device] = [each for each in shown if "[mine]" in each]
+    [machine] = [each for each in shown if "[my-box]" in each]
     path = tmp_path / "mine.toml"
-    path.write_text(shown[1], encoding="utf-8")
+    path.write_text(device, encoding="utf-8")
     assert "150 FLOP/byte" in printed(capsys, f"roofline {path} --flops 1 --bytes 1 --dtype bf16")
     counts = "--prompt 100 --generated 10"
     assert "My accelerator" in printed(capsys, f"plan llama-3-8b {path} {counts}")
+    path.write_text(device + machine, encoding="utf-8")
+    assert "where 2 devices have 32 GB/s each way" in printed(
+        capsys, f"plan llama-3-8b {path} {counts} --devices 2"
+    )
+    assert "My box" in printed(capsys, f"show {path}:my-box")
+    assert "My accelerator" in printed(capsys, f"show {path}:mine")
 
 
 def test_validate_takes_a_device_of_ones_own(

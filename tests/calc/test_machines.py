@@ -76,6 +76,45 @@ def test_rates_of_another_machine_hold_where_there_are_no_own(
     assert not load(GOOD)["made-up"].has_reached("gemm", "fp8")
 
 
+OWN_DEVICE = """
+[mine]
+name = "My accelerator"
+year = 2026
+kind = "estimate"
+source = "my notes"
+checked = 2026-11-20
+memory_bandwidth = { value = 1.2, unit = "TB/s" }
+memory_capacity = { value = 48, unit = "GB" }
+on_chip_memory = { kind = "unpublished", note = "Not told by its vendor." }
+tdp = { value = 300, unit = "W" }
+peak.bf16 = { value = 180, unit = "TFLOP/s" }
+"""
+
+
+def test_a_machine_of_ones_own_stands_in_a_file_beside_its_device(tmp_path: Path) -> None:
+    both, joined = tmp_path / "both.toml", GOOD.replace('device = "h100"', 'device = "mine"')
+    both.write_text(OWN_DEVICE + joined, encoding="utf-8")
+    machine = machines.get(f"{both}:made-up")
+    assert machine.device.name == "My accelerator"
+    assert machines.get(f"{both}:sibling").device is hardware.get("h200")
+    assert machines.get(f"{both}:mine").domain == 1
+    assert hardware.get(both).key == "mine"  # the only device there
+    assert list(machines.load(both)) == ["made-up", "sibling"]
+    assert list(hardware.load(both)) == ["mine"]
+    made = calc.plan("llama-3-8b", f"{both}:made-up", prompt=100, generated=10, devices=8)
+    vectors = 2 * 4096
+    assert made.writing.parts["links"].m_as("s") == pytest.approx(64 * 2 * vectors * 7 / 8 / 100e9)
+    found = calc.collectives.time("all_reduce", "1 GB", 8, machine)
+    assert found.lower.m_as("s") == pytest.approx(2 * 7 / 8 * 0.01)
+    with pytest.raises(InputError, match="not one machine alone; it holds made-up, sibling: ask"):
+        machines.get(both)
+    with pytest.raises(InputError, match="no device 'other'; it holds mine: ask for one as in"):
+        machines.get(f"{both}:other")
+    both.write_text(GOOD, encoding="utf-8")
+    with pytest.raises(InputError, match="not one device alone; it holds no device at all"):
+        hardware.get(both)
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "sentence"),
     [
