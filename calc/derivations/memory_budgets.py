@@ -8,7 +8,7 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import formats, simulation, sparsity
+from calc import constants, energy, formats, simulation, sparsity
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 
@@ -263,6 +263,9 @@ class TwoEnergies:
     float32 = _counted_energy("fp32")
     int8 = _counted_energy("int8")
     gain_of_int8 = float32 / int8
+    parameters_share = (
+        energy.movement_energy(SweptNetwork.int8, constants.get("energy_lpddr4_bit")) / int8
+    ).to("%")
     fixed_over_model = fixed / float32
 
 
