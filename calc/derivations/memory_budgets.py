@@ -8,7 +8,7 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import formats, simulation, sparsity
+from calc import constants, energy, formats, simulation, sparsity
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 
@@ -32,7 +32,6 @@ def summary() -> polars.DataFrame:
             col("latency_seconds").median(),
             col("memory_dense_bytes").first(),
             col("memory_bytes").mean(),
-            col("energy_model_joules").mean(),
         )
     )
 
@@ -247,15 +246,26 @@ class PruningLatency:
         )
 
 
+def _counted_energy(precision: str) -> Quantity:
+    """Energy of a batch of the unpruned network, by its operations and bytes."""
+    layers, activations = SETTINGS["layer_sizes"], SETTINGS["activations"]
+    network = simulation.NeuralNetwork(layers, activations, precision)
+    network.initialize(seed=0)
+    return simulation.inference_energy(network, SETTINGS["latency_batch"]).to("uJ")
+
+
 class TwoEnergies:
     """With fixed watts energy repeats latency; counted by operations and bytes it does not."""
 
     power = PruningLatency.power
 
     fixed = (power * PruningLatency.dense).to("mJ")
-    float32 = quantity(variant("none", 0, "fp32")["energy_model_joules"], "J").to("uJ")
-    int8 = quantity(variant("none", 0, "int8")["energy_model_joules"], "J").to("uJ")
+    float32 = _counted_energy("fp32")
+    int8 = _counted_energy("int8")
     gain_of_int8 = float32 / int8
+    parameters_share = (
+        energy.movement_energy(SweptNetwork.int8, constants.get("energy_lpddr4_bit")) / int8
+    ).to("%")
     fixed_over_model = fixed / float32
 
 

@@ -348,17 +348,43 @@ class PromptQueue:
 
 
 class Slots:
-    """A full memory is a queue too, with many servers and no warning."""
+    """One step serves all slots: answers slow down long before no slot is free."""
 
     slots = OneNode.largest
-    stay = OneNode.answer_full
+    calm = quantity("80%")
     busy = quantity("95%")
-    busier = quantity("99%")
-    beyond = quantity("1%")
+    fullest = quantity("99%")
+    loads = (calm, busy, quantity("98%"), fullest)
+    hardly_any = quantity("0.1%")
 
-    waiting = queueing.waiting_probability(busy, slots).to("%")
-    waiting_busier = queueing.waiting_probability(busier, slots).to("%")
-    tail_busier = queueing.waiting_tail(stay, busier, slots, beyond).to("s")
+    # The step's lower bound is a straight line of the batch up to the largest.
+    written = (OneNode.answer_full - OneNode.answer_alone) / (slots - 1)
+    own_time = (OneNode.first + written).to("ms")
+    shared_time = (OneNode.answer_alone - written).to("s")
+    alone = shared_time + own_time
+    prompt_share = (OneNode.first / own_time).to("%")
+    busy_rate = busy * OneNode.both_rate
+    calm_time = queueing.batch_time(calm, slots, shared_time, own_time)
+    busy_time = queueing.batch_time(busy, slots, shared_time, own_time)
+    calm_slowdown = (calm_time / alone).to("")
+    busy_slowdown = (busy_time / alone).to("")
+    _requests = slots * quantity("1 request")
+    free = (1 - busy_rate * busy_time / _requests).to("%")
+    by_erlang = queueing.waiting_probability(busy, slots).to("%")
+    # The same requests, if only their last tokens came here.
+    _load = queueing.server_utilization(busy_rate, shared_time + slots * written, _requests)
+    elsewhere = queueing.batch_time(_load, slots, shared_time, written)
+
+    @classmethod
+    def row(cls, load: Quantity) -> tuple[Quantity | None, ...]:
+        """Load, arrivals, requests in the batch, time of an answer, who waits and how long."""
+        chain = (load, cls.slots, cls.shared_time, cls.own_time)
+        rate, time = load * OneNode.both_rate, queueing.batch_time(*chain)
+        present = queueing.requests_in_flight(rate, time).m_as("request")
+        waiting = queueing.batch_waiting_probability(*chain).to("%")
+        wait = queueing.batch_waiting_time(*chain).to("ms")
+        found = (waiting, wait) if waiting > cls.hardly_any else (None, None)
+        return load.to("%"), rate.to("request/s"), quantity(present, ""), time, *found
 
 
 class LongConversations:

@@ -14,10 +14,10 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.data import Split, checked_split
 from calc.simulation.network import NeuralNetwork, checked_network
 from calc.simulation.precision import arithmetic
-from calc.simulation.sizing import elements_per_sample
 from calc.simulation.storage import FORMATS, stored
 
 OPERATIONS_PER_WEIGHT = 2  # a multiplication and an addition
+SRAM_ACCESS = quantity("64 bit")
 
 
 def model_memory(model: NeuralNetwork, format: str = "dense") -> Quantity:
@@ -42,18 +42,22 @@ def inference_energy(model: NeuralNetwork, batch: int, format: str = "dense") ->
     """Energy of a batch: operations times the energy of one, and bytes times that of one.
 
     Dense kernels multiply by zeros too, so pruned weights count as operations. Parameters, as they
-    are stored, and every layer's input and output cross the memory bus once. Energies are those of
-    arithmetic at about 7 nm, added up in 32 bits, and of HBM2; nothing else of the chip is counted.
+    are stored, inputs and answers cross the bus of an embedded device's LPDDR4 once; what one layer
+    hands to the next is written to 1 MB of SRAM on the chip and read, a write taken for as much as
+    a read. Arithmetic and SRAM are those of about 7 nm, with sums of 32 bits; all are estimates,
+    that of LPDDR4 to a factor of two, and nothing else of the chip is counted.
 
     >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"))
     >>> network.initialize(seed=0)
     >>> print(inference_energy(network, batch=32).to("uJ"))
-    12.70 µJ
+    22.31 µJ
     """
     samples = whole_number("batch", batch)
     checked_network(model)
     size = arithmetic(model.precision).element_bytes
-    traffic = model_memory(model, format) + in_bytes(samples * elements_per_sample(model) * size)
+    first, *between, last = (samples * each * size for each in model.layer_sizes)
+    traffic = model_memory(model, format) + in_bytes(first + last)
+    handed_on = in_bytes(2 * sum(between))  # written, and read
     sums = "int32" if model.precision == "int8" else "fp32"
     names = f"energy_7nm_{model.precision}_multiply", f"energy_7nm_{sums}_add"
     multiply, add = map(constants.get, names)
@@ -61,8 +65,9 @@ def inference_energy(model: NeuralNetwork, batch: int, format: str = "dense") ->
     weights = sum(each.size for each in model.weights)
     operations = quantity(OPERATIONS_PER_WEIGHT * samples * weights, "FLOP")
     computing = energy.arithmetic_energy(operations, each)
-    moving = energy.movement_energy(traffic, constants.get("energy_hbm2_bit"))
-    return quantity(computing + moving)
+    moving = energy.movement_energy(traffic, constants.get("energy_lpddr4_bit"))
+    sram = constants.get("energy_7nm_sram_1mb") / SRAM_ACCESS
+    return quantity(computing + moving + energy.movement_energy(handed_on, sram))
 
 
 def measured_latency(

@@ -119,6 +119,13 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         float(time / math.floor(servers) / (1 - busy))
         * math.log(sorted([1.0, _erlang_c(busy, servers) / float(beyond)])[1])
     ),
+    "queueing.batch_waiting_probability": lambda busy, slots, shared, own: _batch(
+        busy, slots, shared, own
+    )[0],
+    "queueing.batch_time": lambda busy, slots, shared, own: _batch(busy, slots, shared, own)[1],
+    "queueing.batch_waiting_time": lambda busy, slots, shared, own: _batch(
+        busy, slots, shared, own
+    )[2],
     "inference.decode_traffic": lambda weights, sequences, context, each: (
         each * context * sequences + weights
     ),
@@ -470,6 +477,22 @@ def _erlang_c(busy: Exact, servers: Exact) -> float:
     *free, full = (math.exp(each - max(terms)) for each in terms)
     waiting = full / float(1 - busy)
     return waiting / (math.fsum(free) + waiting)
+
+
+def _batch(busy: Exact, slots: Exact, shared: Exact, own: Exact) -> tuple[float, float, float]:
+    """Share that waits, mean time in the batch and mean wait: sums over a birth-death chain."""
+    count = math.floor(slots)
+    rate = float(busy * count / (shared + count * own))
+    logarithms = [0.0]
+    for present in range(1, count + 1):
+        taken = float(shared + present * own)
+        logarithms.append(logarithms[-1] + math.log(rate * taken / present))
+    chances = [math.exp(each - max(logarithms)) for each in logarithms]
+    chances[-1] /= float(1 - busy)  # and all states with a queue
+    total = math.fsum(chances)
+    inside = math.fsum(present * chance for present, chance in enumerate(chances)) / total
+    waiting = chances[-1] / total * float(busy / (1 - busy))  # the mean length of the queue
+    return chances[-1] / total, inside / rate, waiting / rate
 
 
 def _accepted(accept: Exact, drafted: Exact) -> float:

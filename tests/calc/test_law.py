@@ -474,6 +474,7 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
         "queueing.single_server_tail",
         "queueing.single_server_wait",
         "queueing.waiting_time",
+        "queueing.batch_waiting_time",
         "queueing.waiting_tail",
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -124,3 +126,86 @@ def test_a_full_server_waits_without_end() -> None:
     assert queueing.waiting_probability(1, 8).magnitude == 1
     assert queueing.waiting_tail("1 s", 0.1, 8, "1%").magnitude == 0
     assert queueing.server_utilization("20 request/s", "1 s", 10).magnitude == 2
+
+
+# --- batches: one step serves all, so that each slows down the others ---
+
+SHARES = st.floats(0.01, 100)  # of the own time, of the shared one
+
+
+@given(st.floats(0.01, 0.8), st.integers(1, 12), SHARES)
+def test_a_batch_against_the_generator_of_its_chain(busy: float, slots: int, own: float) -> None:
+    """The stationary distribution as the null vector of a matrix, cut off where nobody comes."""
+    states = slots + 150
+    present = np.minimum(np.arange(states), slots)
+    leaving = present / (1 + present * own)
+    coming = busy * leaving[slots]
+    generator = np.diag(np.full(states - 1, coming), 1) + np.diag(leaving[1:], -1)
+    generator -= np.diag(generator.sum(axis=1))
+    equations = np.vstack([generator.T[1:], np.ones(states)])
+    chances = np.linalg.solve(equations, np.eye(states)[-1])
+    arguments = (busy, slots, "1 s", quantity(own, "s"))
+    for law, right in (
+        (queueing.batch_waiting_probability, chances[slots:].sum()),
+        (queueing.batch_time, chances @ present / coming),
+        (queueing.batch_waiting_time, chances @ (np.arange(states) - present) / coming),
+    ):
+        assert law(*arguments).magnitude == pytest.approx(right, rel=1e-6, abs=1e-12)
+
+
+@given(st.floats(0, 0.999), st.integers(1, 300))
+def test_a_batch_of_independent_requests_is_servers_of_their_own(busy: float, slots: int) -> None:
+    alone = (busy, slots, "2 s", "0 s")
+    chance = queueing.waiting_probability(busy, slots).magnitude
+    assert queueing.batch_waiting_probability(*alone).magnitude == pytest.approx(chance)
+    assert queueing.batch_time(*alone).magnitude == pytest.approx(2)
+    wait = queueing.waiting_time("2 s", busy, slots).magnitude
+    assert queueing.batch_waiting_time(*alone).magnitude == pytest.approx(wait)
+
+
+@given(st.floats(0, 0.99), st.integers(1, 300))
+def test_a_batch_that_shares_nothing_is_one_server(busy: float, slots: int) -> None:
+    """M/M/1: by processor sharing up to the last slot, and by a queue beyond it."""
+    server = (busy, slots, "1e-12 s", "2 s")
+    chance = queueing.batch_waiting_probability(*server).magnitude
+    assert chance == pytest.approx(busy**slots, abs=1e-9)
+    whole = queueing.batch_time(*server) + queueing.batch_waiting_time(*server)
+    assert whole.magnitude == pytest.approx(queueing.single_server_time("2 s", busy).magnitude)
+
+
+@pytest.mark.parametrize("spread", ["none", "geometric", "two lengths"])
+@pytest.mark.parametrize("busy", [0.5, 0.8, 0.95])
+def test_a_server_that_writes_token_by_token(busy: float, spread: str) -> None:
+    """A large model on eight GPUs: prompts stop all steps, and of lengths the mean alone counts."""
+    random, count, answer, slots = np.random.default_rng(2), 50_000, 512, 813
+    prompt, reading, each = 27e-3, 5.2e-3, 25e-6  # s
+    lengths = {
+        "none": np.full(count, answer),
+        "geometric": random.geometric(1 / answer, count),
+        "two lengths": np.where(random.random(count) < 0.9, 192, 3392),
+    }[spread]
+    shared, own = answer * reading, prompt + answer * each
+    rate = busy * slots / (shared + slots * own)
+    arrivals = np.cumsum(random.exponential(1 / rate, count))
+    now, step, come = 0.0, 0, 0
+    batch: list[tuple[int, int]] = []
+    left = np.empty(count)
+    while come < count or batch:
+        if not batch:
+            now = max(now, arrivals[come])
+        while come < count and arrivals[come] <= now and len(batch) < slots:
+            heapq.heappush(batch, (step + lengths[come], come))
+            now, come = now + prompt, come + 1
+        now, step = now + reading + each * len(batch), step + 1
+        while batch and batch[0][0] <= step:
+            left[heapq.heappop(batch)[1]] = now
+    inside = (left - arrivals)[count // 10 : -count // 10].mean()  # neither filling nor emptying
+    found = queueing.batch_time(busy, slots, quantity(shared, "s"), quantity(own, "s"))
+    assert inside == pytest.approx(found.magnitude, rel=0.05)
+
+
+def test_a_full_batch() -> None:
+    server = (1, 8, "1 s", "100 ms")
+    assert queueing.batch_waiting_probability(*server).magnitude == 1
+    assert queueing.batch_time(*server).magnitude == pytest.approx(1.8)
+    assert queueing.batch_waiting_time(*server).magnitude == float("inf")

@@ -88,9 +88,9 @@ def test_sparse_memory_counts_nonzeros(network: NeuralNetwork) -> None:
 
 
 def test_the_energy_model_by_hand(network: NeuralNetwork) -> None:
-    weights, numbers = 2720, 64 + 32 + 16 + 10
+    weights, ends, between = 2720, 64 + 10, 32 + 16
     computing = 8 * weights * (1.31 + 0.38)
-    moving = (4 * (weights + 58) + 8 * 4 * numbers) * 8 * 3.97
+    moving = (4 * (weights + 58) + 8 * 4 * ends) * 8 * 8 + 2 * 8 * 4 * between * 14 / 8
     found = inference_energy(network, batch=8).m_as("pJ")
     assert found == pytest.approx(computing + moving)
     integers = inference_energy(network.with_precision("int8"), batch=8).m_as("pJ")
