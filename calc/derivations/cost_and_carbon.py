@@ -392,8 +392,9 @@ class PartsOfAToken:
         ("gemm", "matrix products"),
         ("cache", "attention, reading caches"),
         ("memory", "norms and other passes over vectors"),
-        ("links", "sums over the devices"),
-        ("software", "vLLM itself"),
+        ("tensor", "sums over the devices"),
+        ("host", "the host, which runs vLLM itself"),
+        ("rates not sustained", "best rates that vLLM does not sustain"),
     )
 
     @classmethod

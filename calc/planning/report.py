@@ -129,7 +129,7 @@ def parts(plan: Estimate) -> list[dict[str, Any]]:
             "part": part,
             "time": time,
             "share": each.share(part),
-            "made_of": each.origins[part],
+            "made_of": each.origins.get(part, ()),
         }
         for title, each in passes.items()
         for part, time in each.items()

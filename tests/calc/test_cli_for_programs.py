@@ -267,14 +267,14 @@ def test_the_expectation_of_a_plan_in_json_and_csv(capsys: pytest.CaptureFixture
         plan.expected.time_per_token.m_as("s")
     )
     parts = {each["part"]: each for each in found["parts"] if each["pass"] == "each token"}
-    assert {*parts} == {*row["expected"]["writing"]} == {"gemm", "memory", "cache", "links"}
+    assert {*parts} == {*row["expected"]["writing"]} == {"gemm", "memory", "cache", "tensor"}
     assert sum(each["share"] for each in parts.values()) == pytest.approx(1)
     assert parts["gemm"]["made_of"][1] == {
         "rate": "794.5 TFLOP/s",
         "sources": ["bekman2026mlengineering"],
     }
     (flat,) = rows(capsys, line)
-    assert float(flat["expected.writing.links.value"]) == parts["links"]["time"]["value"]
+    assert float(flat["expected.writing.tensor.value"]) == parts["tensor"]["time"]["value"]
 
 
 def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(

@@ -468,14 +468,15 @@ def test_the_parts_of_an_expectation_by_hand() -> None:
         for points in curves.values()
         if len(points) >= 4
     ]
-    assert parts["links"].m_as("s") == pytest.approx(160 * np.exp(np.mean(logs)))
-    kernels = sum(parts[name].m_as("s") for name in ("gemm", "memory", "cache", "links"))
+    assert parts["tensor"].m_as("s") == pytest.approx(160 * np.exp(np.mean(logs)))
+    kernels = sum(parts[name].m_as("s") for name in ("gemm", "memory", "cache", "tensor"))
     vllm = tomllib.loads((DATA / "software.toml").read_text())["vllm"]
     lost = (1 / vllm["sustained"]["value"] - 1) * kernels
-    own = lost + vllm["step"]["value"] * 1e-3 + 32 * vllm["sequence"]["value"] * 1e-6
-    assert parts["software"].m_as("s") == pytest.approx(own)
-    assert parts.total.m_as("s") == pytest.approx(kernels + own)
-    assert parts.share("software").m_as("") == pytest.approx(own / (kernels + own))
+    host = vllm["step"]["value"] * 1e-3 + 32 * vllm["sequence"]["value"] * 1e-6
+    assert parts["host"].m_as("s") == pytest.approx(host)
+    assert parts["rates not sustained"].m_as("s") == pytest.approx(lost)
+    assert parts.total.m_as("s") == pytest.approx(kernels + lost + host)
+    assert parts.share("host").m_as("") == pytest.approx(host / (kernels + lost + host))
 
 
 def test_a_table_of_parts_says_what_each_is_made_of() -> None:
@@ -483,12 +484,14 @@ def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     made = plan("llama-3-70b", "h100", **asked, devices=4, software="vllm")  # type: ignore[arg-type]
     first, each = str(made.expected).split("\n\n")
     assert first.split()[:2] == ["first", "token"]
-    titles = [line.split()[0] for line in str(made.expected.writing).splitlines()[1:]]
+    titles = [line.split("  ")[0] for line in str(made.expected.writing).splitlines()[1:]]
     assert titles == [*made.expected.writing, "sum"]
-    (links,) = (line for line in each.splitlines() if line.startswith("links"))
-    assert links.endswith("a sum of 524.3 kB [nvidia2026dgxcloud, azure2024benchmarking]")
-    (own,) = (line for line in each.splitlines() if line.startswith("software"))
-    assert re.search(r"sustained [\d.]+ \[\S+\], a step [\d.]+ ms \[\S+\], a sequence", own)
+    (sums,) = (line for line in each.splitlines() if line.startswith("tensor"))
+    assert sums.endswith("a sum of 524.3 kB [nvidia2026dgxcloud, azure2024benchmarking]")
+    (host,) = (line for line in each.splitlines() if line.startswith("host"))
+    assert re.search(r"[\d.]+ ms a step \[\S+\], [\d.]+ µs a sequence \[\S+\]$", host)
+    (lost,) = (line for line in each.splitlines() if line.startswith("rates not sustained"))
+    assert re.search(r"[\d.]+ sustained \[\S+\]$", lost)
     # A machine without a curve of its own says whose it borrows.
     across = plan("llama-3-70b", "h100", **asked, devices=16)  # type: ignore[arg-type]
     assert re.search(r" a sum of 524\.3 kB as on NVIDIA \w+ \w+ \[", str(across.expected.writing))

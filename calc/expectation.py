@@ -1,0 +1,251 @@
+"""What a pass or a step is expected to take on a machine, in parts whose times have sources.
+
+Kernels follow one another, each at the rate that was measured of its kind; messages take what was
+measured of them, less what the software hides; and the software adds its own time. One point at a
+time: each kernel has one shape. A rate that was not measured is an error that names it.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from calc import collectives, kernels, machines
+from calc.core.formatting import columns
+from calc.core.units import Quantity, quantity
+from calc.kernels import Kernel
+from calc.machines import Machine
+from calc.models import Transformer
+from calc.software import UNKNOWN, Software
+
+NO_TIME = quantity(0, "s")
+STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a part's time is made of: a rate, or a time, and the sources that have it."""
+
+    rate: str
+    sources: tuple[str, ...]
+    """Keys of references.bib."""
+
+    def __str__(self) -> str:
+        return f"{self.rate} [{', '.join(self.sources)}]"
+
+
+class Parts(dict[str, Quantity]):
+    """The times of a pass by kind of what it launches; `print` shows shares and sources."""
+
+    hidden: Quantity
+    """Time of messages that pass behind other parts."""
+
+    def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
+        """The kernels of a pass, on a machine, by a program that has attention of its own."""
+        super().__init__(kernels.expected(launched, machine, program.attention))
+        self.hidden = NO_TIME
+        self._launched, self._machine, self._program = launched, machine, program
+        self._told: dict[str, tuple[Origin, ...]] = {}
+
+    @cached_property
+    def origins(self) -> dict[str, tuple[Origin, ...]]:
+        """What the time of each part is made of, as far as it is measured."""
+        rates = kernels.rates(self._launched, self._machine, self._program.attention)
+        return {kind: tuple(map(_rate, each)) for kind, each in rates.items()} | self._told
+
+    @property
+    def total(self) -> Quantity:
+        """Time of the pass: its parts, one after the other, less what is hidden."""
+        return quantity(sum(part.m_as("s") for part in self.values()), "s") - self.hidden
+
+    def share(self, part: str) -> Quantity:
+        """A part's time over that of the pass."""
+        return (self[part] / self.total).to("")
+
+    def rows(self, title: str) -> list[tuple[str, ...]]:
+        """The table under its titles: parts, times, shares, and what they are made of."""
+        rows: list[tuple[str, ...]] = [(title, "expected", "share", "made of")]
+        for part, time in self.items():
+            made_of = ", ".join(map(str, self.origins.get(part, ())))
+            rows.append((part, str(time), f"{self.share(part).to('%'):.3g}", made_of))
+        if self.hidden > NO_TIME:
+            rows.append(("hidden", f"−{self.hidden}", "", ""))
+        return [*rows, ("sum", str(self.total), "", "")]
+
+    def __str__(self) -> str:
+        return "\n".join(columns(self.rows("")))
+
+    def add(self, part: str, time: Quantity, told: Origin) -> None:
+        """More time of a part, and what this is made of."""
+        self[part] = self.get(part, NO_TIME) + time
+        self._told[part] = (*self._told.get(part, ()), told)
+
+    def add_messages(
+        self, part: str, count: float, operation: str, size: float, devices: int
+    ) -> None:
+        """So many collectives of so many bytes; one device alone sends nothing."""
+        if devices == 1:
+            return
+        machine, sent = self._machine, quantity(size, "byte")
+        found = collectives.time(operation, sent, devices, machine)
+        others = {curve.machine for curve in found.measured} - {machine.key}
+        like = f" as on {', '.join(machines.get(each).name for each in others)}" if others else ""
+        sources = tuple(dict.fromkeys(curve.source for curve in found.measured))
+        told = f"{found.needed} {MESSAGES[operation]} of {sent}{like}"
+        self.add(part, count * found.needed, Origin(told, sources))
+
+    def add_host(self, sequences: float) -> None:
+        """The time that the program itself takes for a step of so many sequences."""
+        for name, count in (("step", 1.0), ("sequence", sequences)):
+            if (record := self._program.records.get(name)) is not None:
+                told = Origin(f"{record.quantity} a {name}", (record.provenance.source,))
+                self.add("host", count * record.quantity, told)
+
+    def add_rates_not_sustained(self, time: Quantity, experts: bool) -> None:
+        """What the program takes beyond this time of kernels and messages at their best."""
+        name = "sustained_experts" if experts else "sustained"
+        if (record := self._program.records.get(name)) is not None:
+            told = Origin(f"{record.quantity} sustained", (record.provenance.source,))
+            self.add(NOT_SUSTAINED, self._program.time_not_sustained(time, experts), told)
+
+
+NOT_SUSTAINED = "rates not sustained"
+MESSAGES = {
+    "all_reduce": "a sum",
+    "all_gather": "a gathering",
+    "reduce_scatter": "a reduction",
+    "all_to_all": "an exchange",
+}
+
+
+def _rate(rate: Quantity) -> Origin:
+    assert rate.provenance is not None
+    return Origin(str(rate), (rate.provenance.source,))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a pass of serving does: sequences that write a token each, and prompts that are read."""
+
+    writing: float = 0.0
+    """Sequences that write a token each."""
+    context: float = 0.0
+    """Tokens that each of them has in its cache."""
+    reading: float = 0.0
+    """Tokens of prompts that are read."""
+    prompt: float = 1.0
+    """Tokens of each of these prompts."""
+
+
+def serving_pass(
+    model: Transformer,
+    machine: Machine,
+    tokens: Tokens,
+    devices: int = 1,
+    replicas: int = 1,
+    experts: int = 1,
+    dtype: str = "bf16",
+    weight_size: Quantity = kernels.TWO_BYTES,
+    kv_size: Quantity = kernels.TWO_BYTES,
+    program: Software = UNKNOWN,
+) -> Parts:
+    """A pass of serving: its kernels, its messages, and the time of the software itself.
+
+    Each of the `replicas` (DP) has its own sequences, and cuts matrices for its devices (TP), which
+    add up their results twice a layer. Experts are shared out to as many devices as `experts` says
+    (EP), beside DP by an exchange there and back; without DP all devices have all tokens, and the
+    sums of TP add up their experts' results too.
+
+    >>> from calc import machines, models
+    >>> dgx = machines.get("dgx-h100")
+    >>> print(serving_pass(models.get("llama-3-70b"), dgx, Tokens(32, 1100), devices=4).total)
+    18.67 ms
+    """
+    slices, each = devices // replicas, replicas
+    writing, reading = tokens.writing / each, tokens.reading / each
+    sizes = dtype, weight_size, kv_size
+    launched = kernels.step(
+        model, writing, tokens.context, reading, tokens.prompt, slices, *sizes, experts
+    )
+    parts = Parts(launched, machine, program)
+    vector = (writing + reading) * 2 * model.width.m_as("")  # of all tokens, two bytes a number
+    sums = 2 * model.layers.m_as("")
+    if replicas > 1 and experts > 1 and model.active_experts is not None:
+        routed = sum(each.layers for each in model.matrices if each.part == "router")
+        copies = model.active_experts.m_as("") / slices
+        parts.add_messages("experts", 2 * routed, "all_to_all", vector * copies, experts)
+        sums -= routed
+    parts.add_messages("tensor", sums, "all_reduce", vector, slices)
+    best = parts.total
+    parts.add_host(writing)
+    parts.add_rates_not_sustained(best, model.experts is not None)
+    return parts
+
+
+def training_step(
+    model: Transformer,
+    machine: Machine,
+    length: float,
+    sequences: float,
+    *,
+    data: int = 1,
+    tensor: int = 1,
+    pipeline: int = 1,
+    microbatches: float = 1.0,
+    sharded: bool = False,
+    contexts: int = 1,
+    experts: int = 1,
+    virtual_stages: int = 1,
+    recomputed: float = 0.0,
+    frozen: bool = False,
+    dtype: str = "bf16",
+    program: Software = UNKNOWN,
+) -> Parts:
+    """A step of training on each device: kernels of all microbatches, bubble, messages, optimizer.
+
+    `data` copies (DP) have `tensor` slices (TP) and `pipeline` stages (PP) each, with so many
+    `virtual_stages` of a device; sequences are cut for `contexts` devices (CP), and experts shared
+    out to `experts` (EP). Slices do four sums a layer and microbatch. Copies share the optimizer;
+    where they share the weights too (`sharded`), these are gathered twice and gradients reduced
+    once for each microbatch, else once a step. Of the forward pass `recomputed` runs twice.
+
+    >>> from calc import machines, models
+    >>> found = training_step(
+    ...     models.get("llama-3-8b"), machines.get("dgx-h100"), 8192, 1, data=8, sharded=True
+    ... )
+    >>> print(found.total)
+    650.1 ms
+    """
+    tokens = length * sequences / contexts
+    step = kernels.training_step(
+        model, length, sequences / contexts, tensor, dtype, recomputed, experts, frozen
+    )
+    parts = Parts(step, machine, program)
+    for kind, time in parts.items():
+        parts[kind] = time * (microbatches / pipeline)
+    compute = parts.total
+    if pipeline > 1:
+        parts["bubble"] = compute * ((pipeline - 1) / (virtual_stages * microbatches))
+    vectors = tokens * 2 * model.width.m_as("")
+    layers = model.layers.m_as("") / pipeline * microbatches
+    parts.add_messages("tensor", 4 * layers, "all_reduce", vectors, tensor)
+    if "tensor" in parts:
+        parts.hidden += program.hides_tensor * parts["tensor"]
+    if model.active_experts is not None:  # each device of TP sends its own share of the tokens
+        sent = vectors / tensor * model.active_experts.m_as("")
+        parts.add_messages("experts", 4 * layers, "all_to_all", sent, experts)
+    parameters = model.parameters.m_as("param") / (tensor * pipeline)
+    if data > 1:
+        # All slices send at once, each through its own port: as one message of all of them.
+        state, members = 2 * parameters * tensor, data * tensor
+        gathers, reductions = (2 * microbatches, microbatches) if sharded else (1, 1)
+        parts.add_messages("data", gathers, "all_gather", state, members)
+        parts.add_messages("data", reductions, "reduce_scatter", state, members)
+        parts.hidden += min(parts["data"], program.hides_data * compute)
+    updated = quantity(STATE_TRAFFIC * parameters / data, "byte")
+    parts["optimizer"] = (updated / machine.memory_reached).to("s")
+    parts.add_rates_not_sustained(parts.total, model.experts is not None)
+    return parts
