@@ -133,10 +133,10 @@ def test_a_full_server_waits_without_end() -> None:
 SHARES = st.floats(0.01, 100)  # of the own time, of the shared one
 
 
-@given(st.floats(0.01, 0.8), st.integers(1, 12), SHARES)
+@given(st.floats(0.01, 0.6), st.integers(1, 12), SHARES)
 def test_a_batch_against_the_generator_of_its_chain(busy: float, slots: int, own: float) -> None:
     """The stationary distribution as the null vector of a matrix, cut off where nobody comes."""
-    states = slots + 150
+    states = slots + 70
     present = np.minimum(np.arange(states), slots)
     leaving = present / (1 + present * own)
     coming = busy * leaving[slots]
@@ -174,7 +174,7 @@ def test_a_batch_that_shares_nothing_is_one_server(busy: float, slots: int) -> N
 
 
 @pytest.mark.parametrize("spread", ["none", "geometric", "two lengths"])
-@pytest.mark.parametrize("busy", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("busy", [0.8, 0.95])
 def test_a_server_that_writes_token_by_token(busy: float, spread: str) -> None:
     """A large model on eight GPUs: prompts stop all steps, and of lengths the mean alone counts."""
     random, count, answer, slots = np.random.default_rng(2), 50_000, 512, 813
