@@ -223,9 +223,9 @@ def step(
     """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
 
     `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
-    tokens; either may be none. Matrices are cut into `slices` for as many
-    devices (TP), and experts are shared out to as many as `experts` says (EP); what devices say to
-    each other is no kernel.
+    tokens; either may be none. Matrices are cut into `slices` for as many devices (TP), and experts
+    are shared out to as many as `experts` says (EP): to the same devices, each of its experts whole,
+    or to more, whose tokens they then read too. What devices say to each other is no kernel.
 
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
@@ -337,8 +337,9 @@ class Slice:
         met, rows, slices = 1.0, tokens, self.slices
         sizes, dtype = self.sizes, self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
-            if self.experts > 1:
-                tokens, slices = tokens * self.experts, 1
+            # Devices that share out experts read the tokens of all who cut the other matrices.
+            tokens = tokens * max(1.0, self.experts / slices)
+            slices = max(1.0, slices / self.experts)
             share = first.used / first.copies
             met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met

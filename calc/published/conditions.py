@@ -156,8 +156,19 @@ def format_of(text: Any) -> str | None:
 def layout(row: Row) -> dict[str, int]:
     """The degrees of parallelism that a row states: TP, PP, CP, EP, DP, VP, FSDP and others.
 
+    DEP is attention in DP beside experts in EP, each of that degree.
+
     >>> layout(Row("training", "", {"parallelism": "TP=4, PP=4, CP=2, VP=5, MBS=1, GA=64"}, {}))
     {'TP': 4, 'PP': 4, 'CP': 2, 'VP': 5, 'MBS': 1, 'GA': 64}
+    >>> layout(Row("serving", "", {"parallelism": "DEP8,PP2"}, {}))
+    {'DP': 8, 'EP': 8, 'PP': 2}
     """
-    found = re.findall(r"\b(FSDP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)", str(row["parallelism"]))
-    return {name: int(number) for name, number in found}
+    found = re.findall(DEGREES, str(row["parallelism"]))
+    return {
+        each: int(number)
+        for name, number in found
+        for each in (("DP", "EP") if name == "DEP" else (name,))
+    }
+
+
+DEGREES = r"\b(FSDP|DEP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)"
