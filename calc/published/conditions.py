@@ -107,6 +107,8 @@ def model(row: Row) -> Transformer:
             context=row.number("seq_len") or 2048,
             name=str(row["model"]),
         )
+    if row["model"] is None:
+        raise UnusableRowError("its model is not stated")
     named = _model(str(row["model"]))
     return replace(named, layers=quantity(layers, "")) if layers else named
 
@@ -163,12 +165,12 @@ def layout(row: Row) -> dict[str, int]:
     >>> layout(Row("serving", "", {"parallelism": "DEP8,PP2"}, {}))
     {'DP': 8, 'EP': 8, 'PP': 2}
     """
-    found = re.findall(DEGREES, str(row["parallelism"]))
-    return {
-        each: int(number)
-        for name, number in found
-        for each in (("DP", "EP") if name == "DEP" else (name,))
-    }
+    degrees = {}
+    for name, number in re.findall(DEGREES, str(row["parallelism"]).upper()):
+        if int(number) < 1 and name != "FSDP":  # which nought turns off
+            raise UnusableRowError(f"its parallelism states {name}{number}; a degree is 1 or more")
+        degrees |= dict.fromkeys(("DP", "EP") if name == "DEP" else (name,), int(number))
+    return degrees
 
 
 DEGREES = r"\b(FSDP|DEP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)"

@@ -28,7 +28,7 @@ def predict(row: Row) -> Comparison:
     if row["kind"] == "attention":
         return _attention(row)
     raise UnusableRowError(
-        f"a {str(row['kind']).replace('_', ' ')} is a rate of hardware by itself"
+        f"its kind, {row['kind']}, is not predicted; gemm, memory_bandwidth and attention are"
     )
 
 

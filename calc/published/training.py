@@ -80,7 +80,7 @@ def _parts(
     contexts, experts = layout.get("CP", 1), layout.get("EP", 1)
     replicas = max(1, devices // (tensor * stages * contexts))
     stated = tensor * stages * contexts * layout.get("DP", replicas)
-    if stated != devices and "DP" in layout:
+    if stated > devices or (stated != devices and "DP" in layout):
         raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
     length = _sequence(row)
     sequences = row.number("micro_batch") or row.number("local_batch") or layout.get("MBS") or 1
