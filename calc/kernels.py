@@ -224,8 +224,8 @@ def step(
 
     `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
     tokens; either may be none. Matrices are cut into `slices` for as many devices (TP), and experts
-    are shared out to as many as `experts` says (EP): to the same devices, each of its experts whole,
-    or to more, whose tokens they then read too. What devices say to each other is no kernel.
+    are shared out to as many as `experts` says (EP): whole ones to the same devices, or to more,
+    whose tokens they then read too. What devices say to each other is no kernel.
 
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
@@ -334,7 +334,7 @@ class Slice:
 
     def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
         first, columns = alike[0], sum(each.outputs for each in alike)
-        met, rows, slices = 1.0, tokens, self.slices
+        met, rows, slices = 1.0, tokens, float(self.slices)
         sizes, dtype = self.sizes, self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
             # Devices that share out experts read the tokens of all who cut the other matrices.

@@ -165,7 +165,7 @@ def layout(row: Row) -> dict[str, int]:
     >>> layout(Row("serving", "", {"parallelism": "DEP8,PP2"}, {}))
     {'DP': 8, 'EP': 8, 'PP': 2}
     """
-    degrees = {}
+    degrees: dict[str, int] = {}
     for name, number in re.findall(DEGREES, str(row["parallelism"]).upper()):
         if int(number) < 1 and name != "FSDP":  # which nought turns off
             raise UnusableRowError(f"its parallelism states {name}{number}; a degree is 1 or more")

@@ -125,7 +125,9 @@ def load(path: Path | str) -> tuple[Row, ...]:
         raise InputError(f"{path}: holds no measurement")
     names = [row.id for row in found]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise InputError(f"{path}: two rows have the id {abbreviated(twice[0])}; each needs its own")
+        raise InputError(
+            f"{path}: two rows have the id {abbreviated(twice[0])}; each needs its own"
+        )
     return tuple(found)
 
 
@@ -216,8 +218,9 @@ def _check_condition(table: dict[str, Any], name: str, place: str) -> None:
 def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
     """What was measured, from the unit that is written beside it; without one it is in that read.
 
-    What follows a comma, a bracket or "of" explains the unit. A rate of one device, or of one user, says
-    so in its name, as in output_tokens_per_s_per_gpu: its unit may repeat it, and not contradict.
+    What follows a comma, a bracket or "of" explains the unit. A rate of one device, or of one user,
+    says so in its name, as in output_tokens_per_s_per_gpu: its unit may repeat it, and not
+    contradict it.
     """
     name, value = measured["name"], float(measured["value"])
     read = next((unit for each, unit in UNITS.items() if re.fullmatch(each, name)), None)

@@ -92,7 +92,11 @@ def report(comparisons: Sequence[Comparison]) -> list[str]:
     if unknown:
         lines += ["", f"{_rows(len(unknown))} cannot be predicted:"]
         lines += columns([*_reasons((each.row.id, each.reason) for each in unknown)])
-    bounds = [(each.row.id, each.prediction.missing) for each in known if each.error is None]
+    bounds = [
+        (each.row.id, each.prediction.missing)
+        for each in comparisons
+        if each.prediction is not None and each.error is None
+    ]
     if bounds:
         lines += ["", f"{_rows(len(bounds))} of which nothing is expected:"]
         lines += columns([*_reasons(bounds)])
