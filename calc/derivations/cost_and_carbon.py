@@ -364,10 +364,7 @@ class OneCall:
             ("Price", "cost_per_token", "–"),
             ("Energy", "energy_per_token", "–"),
         ):
-            full, none = getattr(made, name)
-            if name == "throughput":  # which is largest where all overlaps
-                full, none = none, full
-            rows.append((title, full, none, getattr(made.expected, name), binds))
+            rows.append((title, *getattr(made, name), getattr(made.expected, name), binds))
         return rows
 
     @classmethod

@@ -56,11 +56,11 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
-        ("", "full overlap", "no overlap", "expected", "what binds"),
+        ("", "perfect overlap", "no overlap", "expected", "what binds"),
         ("memory of each", memory, "", "", verdict),
         ("  weights", memory_text(plan.weight_memory, capacity), "", "", ""),
         ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", ""),
-        ("batch that fits", str(plan.largest_batch), "", "", ""),
+        ("batch that fits", "", str(plan.largest_batch), "", ""),
     ]
     if plan.fits:
         rows += [
@@ -78,11 +78,13 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
 
 
 def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
-    """A number at full overlap, where times are least and rates largest; at none; as expected."""
-    full, none = getattr(plan, name)
-    if name == "throughput":
-        full, none = none, full
-    return str(full), str(none), str(getattr(plan.expected, name, ""))
+    """A number with perfect overlap and with none, and what is expected of it.
+
+    With perfect overlap a time is at its lower bound, and a rate at its upper one.
+    """
+    bounds = getattr(plan, name)
+    ordered = reversed(bounds) if name == "throughput" else bounds
+    return (*map(str, ordered), str(getattr(plan.expected, name, "")))
 
 
 def points(plan: Estimate) -> list[dict[str, Any]]:
@@ -210,9 +212,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (
-        f"Between the bounds every rate is the {'measured' if measured else 'published'} one: at"
-        " full overlap all parts run side by side, and at none they follow one another; launches,"
-        " queues and kernels below these rates come on top."
+        f"Between the bounds every rate is the {'measured' if measured else 'published'} one: with"
+        " perfect overlap all parts run at once, without overlap they follow one another;"
+        " launches, queues and kernels below these rates come on top."
     )
     yield (
         "The batch is read together and written together; memory holds each sequence at its full"

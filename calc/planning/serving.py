@@ -49,11 +49,11 @@ class Plan(Estimate):
         >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
         Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
         batch 8, 1000 tokens read and 200 written
-                           full overlap         no overlap      expected        what binds
+                           perfect overlap      no overlap      expected        what binds
         memory of each     16.13 GiB of 80 GiB                                  fits
           weights          14.96 GiB
           keys and values  1.172 GiB
-        batch that fits    444
+        batch that fits                         444
         first token        115.0 ms             119.8 ms        170.7 ms        compute
         each token         4.825 ms             4.951 ms        5.830 ms        memory bandwidth
         whole answer       1.075 s              1.105 s         1.331 s

@@ -153,7 +153,7 @@ def test_all_overlapped_is_fastest_in_time_and_in_rate(capsys: pytest.CaptureFix
         line[:16].strip(): re.findall(r"[\d.]+ \S+", line[16:]) for line in printed.split("\n")
     }
     made = calc.plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200)
-    assert re.search("full overlap +no overlap +expected", printed)
+    assert re.search("perfect overlap +no overlap +expected", printed)
     answer, written = made.answer_time, made.throughput
     assert cells["whole answer"][:2] == [str(answer.lower), str(answer.upper)]
     assert cells["written by all"][:2] == [str(written.upper), str(written.lower)]

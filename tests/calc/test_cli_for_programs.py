@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import calc
-from calc import commands, constants, formats, hardware, machines, models, runs, training
+from calc import commands, constants, formats, hardware, machines, models, runs, software, training
 from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
