@@ -27,6 +27,8 @@ def predict(row: Row) -> Comparison:
     operation = OPERATIONS.get(str(row["collective"]))
     if operation is None:
         known = ", ".join(OPERATIONS)
+        if row["collective"] is None:
+            raise UnusableRowError(f"its collective is not stated: one of {known}")
         raise UnusableRowError(f"the collective {row['collective']} is not known; {known} are")
     machine, count = conditions.machine(row), conditions.devices(row)
     if count == 1:

@@ -140,7 +140,10 @@ SUFFIXES = (
 
 def dtype(row: Row) -> str | None:
     """The format that products are computed in; None where the source does not say."""
-    return format_of(row["dtype"])
+    text, found = row["dtype"], format_of(row["dtype"])
+    if found is None and text is not None and not str(text).startswith("not "):
+        raise UnusableRowError(f"the format {text!r} of its dtype is not known")
+    return found
 
 
 def format_of(text: Any) -> str | None:

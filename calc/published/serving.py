@@ -193,6 +193,8 @@ def _served(row: Row) -> Served:
     software = software_of(row.software)
     text = str(row["dtype_weights"]).lower()
     size = next((size for pattern, size in WEIGHTS if re.search(pattern, text)), None)
+    if row["dtype_weights"] is None:
+        raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if size is None:
         raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
     dtype = conditions.format_of("bf16" if "mxfp4" in text else text) or "bf16"

@@ -162,6 +162,7 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         *(("constant", name) for name in constants.names()),
         *(("device", name) for name in hardware.names()),
         *(("machine", name) for name in machines.names()),
+        *(("software", name) for name in software.names()),
         *(("model", name) for name in models.names()),
         *(("run", name) for name in runs.names()),
         *(("format", name) for name in formats.names()),

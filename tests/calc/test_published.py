@@ -213,6 +213,39 @@ def test_what_cannot_be_predicted_is_listed_with_the_reason(
     assert any(reason in line for line in published.report([found]))
 
 
+@pytest.mark.parametrize(
+    ("group", "left_out", "changed", "reason"),
+    [
+        ("serving", "model", {}, "its model is not stated"),
+        ("serving", "dtype_weights", {}, "its dtype_weights, the format of its weights, is not s"),
+        ("kernel", "kind", {}, "its kind is not stated: gemm, memory_bandwidth or attention"),
+        ("kernel", "", {"kind": "gem"}, "its kind, gem, is not predicted; gemm, memory_bandwidth"),
+        ("collective", "collective", {}, "its collective is not stated: one of all_reduce, all_"),
+        ("collective", "", {"collective": "sum", "num_devices": 8}, "collective sum is not known"),
+        ("collective", "", {"num_devices": 1}, "one device alone sends nothing"),
+        ("training", "", {"dtype": "posit"}, "the format 'posit' of its dtype is not known"),
+    ],
+)
+def test_a_condition_that_is_missing_or_not_known_is_named(
+    group: str, left_out: str, changed: dict[str, object], reason: str
+) -> None:
+    conditions: dict[str, object] = {
+        "device": "H100",
+        "software": "ours",
+        "model": "Llama 3 8B",
+        "kind": "gemm",
+        "dtype_weights": "bf16",
+        "collective": "all_reduce",
+        "message_bytes": 8,
+        "seq_len": 8,
+    }
+    told = {name: each for name, each in (conditions | changed).items() if name != left_out}
+    found = published.predict(Row(group, "mine", told, {"time": 1.0}))
+    assert reason in found.reason
+    assert found.prediction is None
+    assert any("mine" in line and reason in line for line in published.report([found]))
+
+
 def test_no_row_is_dropped(comparisons: tuple[Comparison, ...]) -> None:
     assert [each.row for each in comparisons] == list(published.rows())
     silent = [
