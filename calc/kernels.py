@@ -223,9 +223,9 @@ def step(
     """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
 
     `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
-    tokens; either may be none. Matrices are cut into `slices` for as many
-    devices (TP), and experts are shared out to as many as `experts` says (EP); what devices say to
-    each other is no kernel.
+    tokens; either may be none. Matrices are cut into `slices` for as many devices (TP), and experts
+    are shared out to as many as `experts` says (EP): whole ones to the same devices, or to more,
+    whose tokens they then read too. What devices say to each other is no kernel.
 
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
@@ -334,11 +334,12 @@ class Slice:
 
     def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
         first, columns = alike[0], sum(each.outputs for each in alike)
-        met, rows, slices = 1.0, tokens, self.slices
+        met, rows, slices = 1.0, tokens, float(self.slices)
         sizes, dtype = self.sizes, self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
-            if self.experts > 1:
-                tokens, slices = tokens * self.experts, 1
+            # Devices that share out experts read the tokens of all who cut the other matrices.
+            tokens = tokens * max(1.0, self.experts / slices)
+            slices = max(1.0, slices / self.experts)
             share = first.used / first.copies
             met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met

@@ -16,12 +16,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from calc.core.names import resolve, spellings
+from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity, quantity
 
 FILE = DATA / "software.toml"
 TEXTS = ("name", "written", "attention", "kv", "fitted_on")
+TITLES = {  # of what the data say
+    "attention": "attention kernel",
+    "kv": "format of caches beside small weights",
+    "fitted_on": "fitted to the rows of",
+    "step": "its own time for a step",
+    "sequence": "its own time for each sequence of a step",
+    "sustained": "share of the best rates that it keeps",
+    "sustained_experts": "share of the best rates that it keeps, mixtures of experts",
+    "hides_tensor": "share of TP's messages that it hides",
+    "hides_data": "share of computation that DP's messages may hide behind",
+    "memory_share": "share of a device's memory that it fills",
+}
 FIELDS = {  # each with its unit, and what it is where the data say nothing
     "step": ("s", 0.0),
     "sequence": ("s", 0.0),
@@ -103,8 +115,20 @@ def get(key: str) -> Software:
     >>> get("vllm").name, get("TensorRT-LLM").key
     ('vLLM', 'tensorrt-llm')
     """
-    written = spellings({each: [software.name] for each, software in _all().items()})
-    return _all()[resolve("software", key, written)]
+    return _all()[resolve("software", key, _spellings())]
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no software has it.
+
+    >>> key_of("TensorRT-LLM"), key_of("abacus")
+    ('tensorrt-llm', None)
+    """
+    return _spellings().get(squeezed(name))
+
+
+def _spellings() -> dict[str, str]:
+    return spellings({each: [software.name] for each, software in _all().items()})
 
 
 @cache

@@ -27,7 +27,10 @@ from calc.core.errors import InputError, abbreviated, did_you_mean
 INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
 
 COMMANDS = {  # each with the module that holds it as `add_…`, and what it does
-    "list": ("lookup", "names of constants, devices, models, training runs, formats and laws"),
+    "list": (
+        "lookup",
+        "names of constants, devices, machines, software, models, training runs, formats and laws",
+    ),
     "show": ("lookup", "everything about one of these, with sources"),
     "search": ("lookup", "find any of these by words of its name, title, note or first line"),
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import constants, formats, hardware, machines, models, runs, training
+from calc import constants, formats, hardware, machines, models, runs, software, training
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError, abbreviated
@@ -29,6 +29,7 @@ DATA: dict[str, Any] = {
     "constants": constants,
     "devices": hardware,
     "machines": machines,
+    "software": software,
     "models": models,
     "runs": runs,
     "formats": formats,
@@ -44,6 +45,7 @@ TITLES = (
     | hardware.PEAKS
     | machines.FIELDS
     | runs.TITLES
+    | software.TITLES
     | {each: each.upper() for each in hardware.DTYPES}
 )
 WORD = re.compile(r"[^\W_]+")
@@ -222,11 +224,13 @@ def _shown(kind: str, thing: Any) -> Answer:
     if kind == "constants":
         return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
     year = f" ({thing.year})" if hasattr(thing, "year") else ""
-    named = {each.source for each in origins(facts)} or {thing.source}
+    # Of software there may be no number, and then nothing to have a source.
+    named = {each.source for each in origins(facts)} or {getattr(thing, "source", "")} - {""}
     about = entry(kind, getattr(thing, "key", thing.name), thing)
-    lines = [f"{about['title']}{year}", *table(facts, TITLES), ""]
-    lines += [f"Source: {_cited(each)}" for each in sorted(named)]
-    lines += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
+    lines = [f"{about['title']}{year}", *table(facts, TITLES)]
+    told = [f"Source: {_cited(each)}" for each in sorted(named)]
+    told += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
+    lines += ["", *told] if told else []
     about |= {each: getattr(thing, each) for each in ("year", "source") if hasattr(thing, each)}
     return Answer(about | facts, lambda: lines)
 
@@ -251,6 +255,9 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     if kind == "machines":
         reached = {f"reached_{name}": each for name, each in thing.rates.items()}
         return {**thing.shape, **thing.records, **reached}
+    if kind == "software":
+        texts = {each: getattr(thing, each) for each in software.TITLES if each in software.TEXTS}
+        return {**{each: text for each, text in texts.items() if text}, **thing.records}
     if kind == "runs":
         return {"device": thing.device, **thing.records}
     names = [each.name for each in fields(thing)]

@@ -151,6 +151,8 @@ def _validate(options: argparse.Namespace) -> Answer:
 def _published(file: str, group: str | None) -> Answer:
     measurements = published.load(file) if file else published.rows(group)
     chosen = [row for row in measurements if group in (None, row.group)]
+    if not chosen:
+        raise InputError(f"{file}: holds no [[{group}]], which --group asks for")
     with ProgressBar(len(chosen), "predicting") as bar:
         compared = []
         for row in chosen:

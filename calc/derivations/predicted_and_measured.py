@@ -407,6 +407,11 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
     ("Llama 3.1 405B", "H100"): "states no microbatches, so that the bubble of PP is the whole",
     ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
     ("LLaMA 3 70B", "A100"): "products with weights of four bits, expected at the rate of BF16",
+    (
+        "Qwen3-235B-A22B",
+        "H200",
+    ): "cut by TP, where the share that is sustained is fitted to rows with DP of attention too",
+    ("Qwen3-235B-A22B", "H100"): "cut by TP, as above",
     ("GPT-OSS 20B", "H200"): "its column says FP8, and its checkpoint holds MXFP4",
     ("GPT-OSS 20B", "H100"): "its column says FP8, and its checkpoint holds MXFP4",
     ("GPT-OSS 120B", "H100"): "its column says FP8, and its checkpoint holds MXFP4",

@@ -26,8 +26,13 @@ def predict(row: Row) -> Comparison:
     """A point beside its prediction."""
     operation = OPERATIONS.get(str(row["collective"]))
     if operation is None:
-        raise UnusableRowError(f"a {row['collective']} is no collective of this library")
+        known = ", ".join(OPERATIONS)
+        if row["collective"] is None:
+            raise UnusableRowError(f"its collective is not stated: one of {known}")
+        raise UnusableRowError(f"the collective {row['collective']} is not known; {known} are")
     machine, count = conditions.machine(row), conditions.devices(row)
+    if count == 1:
+        raise UnusableRowError("one device alone sends nothing")
     size, time = _size(row), row.measured.get("time")
     if size is None:
         raise UnusableRowError("its size is not stated")

@@ -107,6 +107,8 @@ def model(row: Row) -> Transformer:
             context=row.number("seq_len") or 2048,
             name=str(row["model"]),
         )
+    if row["model"] is None:
+        raise UnusableRowError("its model is not stated")
     named = _model(str(row["model"]))
     return replace(named, layers=quantity(layers, "")) if layers else named
 
@@ -138,7 +140,10 @@ SUFFIXES = (
 
 def dtype(row: Row) -> str | None:
     """The format that products are computed in; None where the source does not say."""
-    return format_of(row["dtype"])
+    text, found = row["dtype"], format_of(row["dtype"])
+    if found is None and text is not None and not str(text).startswith("not "):
+        raise UnusableRowError(f"the format {text!r} of its dtype is not known")
+    return found
 
 
 def format_of(text: Any) -> str | None:
@@ -156,8 +161,19 @@ def format_of(text: Any) -> str | None:
 def layout(row: Row) -> dict[str, int]:
     """The degrees of parallelism that a row states: TP, PP, CP, EP, DP, VP, FSDP and others.
 
+    DEP is attention in DP beside experts in EP, each of that degree.
+
     >>> layout(Row("training", "", {"parallelism": "TP=4, PP=4, CP=2, VP=5, MBS=1, GA=64"}, {}))
     {'TP': 4, 'PP': 4, 'CP': 2, 'VP': 5, 'MBS': 1, 'GA': 64}
+    >>> layout(Row("serving", "", {"parallelism": "DEP8,PP2"}, {}))
+    {'DP': 8, 'EP': 8, 'PP': 2}
     """
-    found = re.findall(r"\b(FSDP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)", str(row["parallelism"]))
-    return {name: int(number) for name, number in found}
+    degrees: dict[str, int] = {}
+    for name, number in re.findall(DEGREES, str(row["parallelism"]).upper()):
+        if int(number) < 1 and name != "FSDP":  # which nought turns off
+            raise UnusableRowError(f"its parallelism states {name}{number}; a degree is 1 or more")
+        degrees |= dict.fromkeys(("DP", "EP") if name == "DEP" else (name,), int(number))
+    return degrees
+
+
+DEGREES = r"\b(FSDP|DEP|TP|PP|CP|EP|DP|VP|MBS|GA)[ =]?(\d+)"

@@ -27,8 +27,10 @@ def predict(row: Row) -> Comparison:
         return _bandwidth(row)
     if row["kind"] == "attention":
         return _attention(row)
+    if row["kind"] is None:
+        raise UnusableRowError("its kind is not stated: gemm, memory_bandwidth or attention")
     raise UnusableRowError(
-        f"a {str(row['kind']).replace('_', ' ')} is a rate of hardware by itself"
+        f"its kind, {row['kind']}, is not predicted; gemm, memory_bandwidth and attention are"
     )
 
 

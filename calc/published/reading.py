@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cache
-from math import inf
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from calc.core.errors import InputError, abbreviated
+from pint import DimensionalityError
+
+from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.records import DATA, read_toml
+from calc.core.units import quantity
 
 FOLDER = DATA / "published"
 GROUPS = {  # the name of a table of each, and its file
@@ -20,6 +24,34 @@ GROUPS = {  # the name of a table of each, and its file
 }
 NEEDED = ("id", "device", "software", "measured", "source_key")
 CURVE = ("size_bytes", "time_us")  # of the same length
+NUMBERS = (  # conditions that predictions read, all of them counts
+    *("num_devices", "layers", "hidden", "heads", "vocab", "m", "n", "k", "head_dim"),
+    *("seq_len", "input_len", "output_len", "batch", "batch_per_dp", "micro_batch"),
+    *("local_batch", "global_batch_seqs", "message_bytes"),
+)
+TEXTS = (  # conditions in the words of the source
+    *("id", "device", "system", "model", "software", "parallelism", "kind", "kernel"),
+    *("collective", "task", "dtype", "dtype_weights", "dtype_kv", "dtype_activations"),
+    *("source_key", "confidence", "notes"),
+)
+OTHERS = (  # conditions that no prediction reads, and one that may be true or a text
+    *("activation_checkpointing", "activation_cpu_offload", "algbw_gb_s", "algorithm", "at_size"),
+    *("busbw_gb_s", "direction", "global_batch_tokens", "grad_accum", "groups", "has_power"),
+    *("in_place", "in_place_busbw_gb_s", "in_place_time_us", "interconnect", "layout"),
+    *("max_num_seqs", "mfu_basis", "micro_batches", "mlperf_id", "nodes", "params", "points"),
+    *("power_cap_w", "processor", "result_path", "scenario", "size_labels", "slice"),
+    *("stated_memory_bandwidth_gb_s", "submitter", "time_derived", "weights_size", "workload"),
+)
+FIELDS = (*NUMBERS, *TEXTS, *OTHERS, *CURVE, "measured")
+LARGEST, MOST = 1e15, 1e100  # that a count and a measured value may be: above what anybody runs
+UNITS = {  # that predictions read what is measured in, by patterns of its name
+    r"time": "s",
+    r"\w*tokens_per_s(_\w+)?": "token/s",
+    r"\w*tflops(_\w+)?": "TFLOP/s",
+    r"bandwidth|triad|busbw(_\w+)?": "GB/s",
+    r"mfu": "%",
+}
+EACH = r"(device|gpu|chip|user|node)"  # what a rate may be of, where it is not of the whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +63,7 @@ class Row:
     conditions: dict[str, Any] = field(repr=False)
     """All that the source says, by the names that data/published/README.md explains."""
     measured: dict[str, float] = field(repr=False)
-    """What was measured, by name; units are in the names of data/published/README.md."""
+    """What was measured, by name, in the units that data/published/README.md states."""
 
     def __getitem__(self, name: str) -> Any:
         return self.conditions.get(name)
@@ -91,6 +123,11 @@ def load(path: Path | str) -> tuple[Row, ...]:
             found += _parts(_row(group, table, f"{path}: {group} {place}"))
     if not found:
         raise InputError(f"{path}: holds no measurement")
+    names = [row.id for row in found]
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise InputError(
+            f"{path}: two rows have the id {abbreviated(twice[0])}; each needs its own"
+        )
     return tuple(found)
 
 
@@ -124,7 +161,13 @@ def _row(group: str, table: Any, place: str) -> Row:
     for name in NEEDED:
         if name not in table and not (name == "measured" and "time_us" in table):
             raise InputError(f"{place}: has no {name}; a measurement needs {', '.join(NEEDED)}")
-    measured = {}
+    for name in table:
+        if name not in FIELDS:
+            near = did_you_mean(name, FIELDS) or "what else is to be said goes into notes"
+            raise InputError(f"{place}: has an unknown field {name}; {near.strip()}")
+    for name in (*NUMBERS, *TEXTS):
+        _check_condition(table, name, place)
+    measured: dict[str, float] = {}
     listed = table.get("measured", [])
     for each in listed if isinstance(listed, list) else [listed]:
         value = each.get("value") if isinstance(each, dict) else None
@@ -133,7 +176,9 @@ def _row(group: str, table: Any, place: str) -> Row:
                 f"{place}: measured must be a list of tables with name, a positive value and unit;"
                 f" got {abbreviated(each)}"
             )
-        measured[each["name"]] = float(each["value"])
+        if each["name"] in measured:
+            raise InputError(f"{place}: measured has {each['name']} twice; a row is one run")
+        measured[each["name"]] = _in_the_unit_read(each, place)
     curve = [table.get(name, []) for name in CURVE]
     if not all(isinstance(side, list) and all(map(_is_positive, side)) for side in curve):
         raise InputError(f"{place}: {' and '.join(CURVE)} must be lists of positive numbers")
@@ -142,8 +187,72 @@ def _row(group: str, table: Any, place: str) -> Row:
             f"{place}: a curve has a time for each size; got {len(curve[0])} in {CURVE[0]} and"
             f" {len(curve[1])} in {CURVE[1]}"
         )
+    if any(later <= earlier for earlier, later in pairwise(curve[0])):
+        raise InputError(f"{place}: the sizes of size_bytes must rise, each with its time")
+    if not measured and not curve[0]:
+        raise InputError(f"{place}: measured is empty; a row has something that was measured")
     return Row(group, str(table["id"]), table, measured)
 
 
+def _check_condition(table: dict[str, Any], name: str, place: str) -> None:
+    """Whether a condition is what its name says; where a source has no number there are words."""
+    value = table.get(name)
+    words = isinstance(value, str) and not re.fullmatch(r"[-+.\d]*", value.strip())
+    if value is None:
+        return
+    if name in TEXTS:
+        need = "text"
+        good = isinstance(value, str) and bool(value.strip() or name not in NEEDED)
+    elif name == "num_devices":
+        need = "a whole number from 1 on"
+        good = isinstance(value, int) and _is_count(value)
+    elif name == "output_len" and value == 0:  # prompts are read and nothing is written
+        return
+    else:
+        need = "a number from 1 on, or words where the source has none"
+        good = _is_count(value) or words
+    if not good:
+        raise InputError(f"{place}: {name} must be {need}; got {abbreviated(value)}")
+
+
+def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
+    """What was measured, from the unit that is written beside it; without one it is in that read.
+
+    What follows a comma, a bracket or "of" explains the unit. A rate of one device, or of one user,
+    says so in its name, as in output_tokens_per_s_per_gpu: its unit may repeat it, and not
+    contradict it.
+    """
+    name, value = measured["name"], float(measured["value"])
+    read = next((unit for each, unit in UNITS.items() if re.fullmatch(each, name)), None)
+    if read is None or "unit" not in measured:
+        return value
+    written = str(measured["unit"])
+    text = re.split(r"[,(]| of | as ", written)[0].strip()
+    of_unit = re.search(f"/{EACH}$", text, re.IGNORECASE)
+    of_name = re.search(f"_per_{EACH}(_|$)", name) or re.search("^decode_(tokens)", name)
+    if of_unit and not (of_name and _of_one(of_unit[1]) == _of_one(of_name[1])):
+        raise InputError(
+            f"{place}: {name} is measured in {read}, and not for each {of_unit[1]}; got the unit"
+            f" {abbreviated(written)}"
+        )
+    text = text.removesuffix(of_unit[0]) if of_unit else text
+    try:
+        return float(quantity(value, text).m_as(read))
+    except (InputError, DimensionalityError):
+        raise InputError(
+            f"{place}: {name} must be in {read} or a unit like it; got the unit"
+            f" {abbreviated(written)}"
+        ) from None
+
+
+def _of_one(owner: str) -> str:
+    """Of whom a rate is: a GPU and a chip are devices, and tokens that are decoded one user's."""
+    return {"gpu": "device", "chip": "device", "tokens": "user"}.get(owner.lower(), owner.lower())
+
+
+def _is_count(value: Any) -> bool:
+    return _is_positive(value) and 1 <= value <= LARGEST
+
+
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MOST

@@ -90,8 +90,16 @@ def report(comparisons: Sequence[Comparison]) -> list[str]:
         lines += columns([_line(each, f"{1 + (each.error or 0):.2f}") for each in errors[:WORST]])
     unknown = [each for each in comparisons if each.prediction is None]
     if unknown:
-        lines += ["", f"{len(unknown)} rows cannot be predicted:"]
-        lines += columns([*_reasons(unknown)])
+        lines += ["", f"{_rows(len(unknown))} cannot be predicted:"]
+        lines += columns([*_reasons((each.row.id, each.reason) for each in unknown)])
+    bounds = [
+        (each.row.id, each.prediction.missing)
+        for each in comparisons
+        if each.prediction is not None and each.error is None
+    ]
+    if bounds:
+        lines += ["", f"{_rows(len(bounds))} of which nothing is expected:"]
+        lines += columns([*_reasons(bounds)])
     return lines
 
 
@@ -127,9 +135,14 @@ def _line(each: Comparison, figure: str) -> tuple[str, ...]:
     return (figure, each.row.id, each.machine, each.software, str(each.row["model"] or ""))
 
 
-def _reasons(comparisons: Iterable[Comparison]) -> Iterable[tuple[str, str]]:
-    counts: dict[str, int] = {}
-    for each in comparisons:
-        counts[each.reason] = counts.get(each.reason, 0) + 1
-    for reason, count in sorted(counts.items(), key=lambda item: -item[1]):
-        yield str(count), reason
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _reasons(named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, ...]]:
+    """Each reason with how many rows have it, and the first of them."""
+    rows: dict[str, list[str]] = {}
+    for name, reason in named:
+        rows.setdefault(reason, []).append(name)
+    for reason, names in sorted(rows.items(), key=lambda item: -len(item[1])):
+        yield str(len(names)), names[0] + (" and others" if names[1:] else ""), reason

@@ -18,6 +18,7 @@ from calc import collectives, inference, kernels, transformer
 from calc.core.units import Quantity, quantity
 from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
+from calc.models.architecture import Matrix
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
@@ -66,7 +67,10 @@ class Served:
     machine: Machine
     software: Software
     devices: int
+    replicas: int
+    """Groups of devices that each have sequences of their own (DP); each group cuts matrices."""
     experts: int
+    """Devices that experts are shared out to (EP)."""
     dtype: str
     peak: float
     """FLOP/s at most: of the fastest format that its weights may be in; memory alone where none."""
@@ -75,8 +79,16 @@ class Served:
 
     @property
     def weight_memory(self) -> float:
-        """Bytes of all weights."""
-        return inference.weight_memory(self.model, self.weights).m_as("byte")
+        """Bytes of all weights; each replica has its own of what is no expert shared out."""
+        once = inference.weight_memory(self.model, self.weights).m_as("byte")
+        shared = sum(each.parameters for each in self._experts) if self.experts > 1 else 0.0
+        copied = once - shared * self.weights.m_as("byte")
+        return once + (self.replicas - 1) * copied
+
+    @property
+    def _experts(self) -> list[Matrix]:
+        """The matrices of which a token uses some copies and not all."""
+        return [each for each in self.model.matrices if each.used < each.copies]
 
     def cache(self, tokens: float) -> float:
         """Bytes of the cache of one sequence of this length."""
@@ -99,13 +111,15 @@ class Served:
 
     def parts(self, load: Load) -> tuple[dict[str, float], float]:
         """Seconds that a step is expected to take, in parts; nothing of it is hidden."""
+        writing, reading = load.writing / self.replicas, load.reading / self.replicas
+        slices = self.devices // self.replicas
         step = kernels.step(
             self.model,
-            load.writing,
+            writing,
             load.context,
-            load.reading,
+            reading,
             load.prompt,
-            self.devices,
+            slices,
             self.dtype,
             self.weights,
             self.kv,
@@ -115,17 +129,34 @@ class Served:
             name: time.m_as("s")
             for name, time in kernels.expected(step, self.machine, self.software.attention).items()
         }
-        if self.devices > 1:
-            width, layers = self.model.width.m_as(""), self.model.layers.m_as("")
-            size = quantity(2.0 * (load.writing + load.reading) * width, "byte")
-            sums = collectives.time("all_reduce", size, self.devices, self.machine)
-            parts["tensor"] = 2 * layers * sums.needed.m_as("s")
+        parts |= self._messages(writing + reading, slices)
         kernels_time = quantity(sum(parts.values()), "s")
         mixture = self.model.experts is not None
         lost = self.software.time_not_sustained(kernels_time, mixture)
-        parts["host"] = self.software.host_time(load.writing).m_as("s")
+        parts["host"] = self.software.host_time(writing).m_as("s")
         parts["rates not sustained"] = lost.m_as("s")
         return parts, 0.0
+
+    def _messages(self, tokens: float, slices: int) -> dict[str, float]:
+        """Seconds for what devices send of each replica's tokens: sums of TP, tokens of experts.
+
+        Without DP all devices have all tokens: the sums of TP add up their experts' results too.
+        """
+        parts, sums = {}, 2 * self.model.layers.m_as("")
+        routed = sum(each.layers for each in self.model.matrices if each.part == "router")
+        if self.replicas > 1 and self.experts > 1 and self.model.active_experts is not None:
+            copies = self.model.active_experts.m_as("")
+            each = self._message("all_to_all", copies * tokens / slices, self.experts)
+            parts["experts"] = 2 * routed * each  # there and back
+            sums -= routed
+        if slices > 1:
+            parts["tensor"] = sums * self._message("all_reduce", tokens, slices)
+        return parts
+
+    def _message(self, operation: str, vectors: float, devices: int) -> float:
+        """Seconds of a collective of so many vectors of a token, in two bytes a number."""
+        size = quantity(2.0 * vectors * self.model.width.m_as(""), "byte")
+        return collectives.time(operation, size, devices, self.machine).needed.m_as("s")
 
     def _written(self, context: float) -> float:
         """Operations of a token that is written at this context."""
@@ -149,6 +180,7 @@ def predict(row: Row) -> Comparison:
     def parts() -> tuple[dict[str, float], float]:
         if not load.reading and load.context == 1.0:
             raise NotMeasured(NO_LENGTHS)
+        _check_layout(row, served, load)
         times, hidden = served.parts(load)
         return {name: time / per_step for name, time in times.items()}, hidden / per_step
 
@@ -161,6 +193,8 @@ def _served(row: Row) -> Served:
     software = software_of(row.software)
     text = str(row["dtype_weights"]).lower()
     size = next((size for pattern, size in WEIGHTS if re.search(pattern, text)), None)
+    if row["dtype_weights"] is None:
+        raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if size is None:
         raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
     dtype = conditions.format_of("bf16" if "mxfp4" in text else text) or "bf16"
@@ -177,12 +211,27 @@ def _served(row: Row) -> Served:
         machine,
         software,
         conditions.devices(row),
+        layout.get("DP", 1),
         layout.get("EP", 1),
         dtype,
         peak,
         quantity(size, "byte"),
         kernels.SIZES.get(kv, kernels.TWO_BYTES),
     )
+
+
+def _check_layout(row: Row, served: Served, load: Load) -> None:
+    """Of a layout that contradicts the number of devices, or of sequences, nothing is expected."""
+    layout, devices = conditions.layout(row), served.devices
+    whole = layout.get("TP", devices // served.replicas) * served.replicas
+    stated = max(whole, served.experts) * (layout.get("PP", 1) if "TP" in layout else 1)
+    if stated != devices:
+        raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
+    sequences = load.writing + load.reading / load.prompt
+    if sequences < served.replicas:
+        raise NotMeasured(
+            f"its layout has {served.replicas} replicas, and {sequences:.3g} sequences run at once"
+        )
 
 
 def _measured(row: Row, served: Served) -> tuple[float, Load, float]:

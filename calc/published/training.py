@@ -18,7 +18,6 @@ from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
 from calc.software import Software, software_of
 
-NONE = quantity(0, "")
 RECOMPUTED = {"True": 1.0, "full": 1.0}  # of the forward pass; selective recomputes attention only
 FORWARD_AND_BACKWARD = 3  # products of a matrix and a token: one forward, two backward
 FROZEN = 2  # where the weights are not trained, as with LoRA, there are no gradients of them
@@ -81,7 +80,7 @@ def _parts(
     contexts, experts = layout.get("CP", 1), layout.get("EP", 1)
     replicas = max(1, devices // (tensor * stages * contexts))
     stated = tensor * stages * contexts * layout.get("DP", replicas)
-    if stated != devices and "DP" in layout:
+    if stated > devices or (stated != devices and "DP" in layout):
         raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
     length = _sequence(row)
     sequences = row.number("micro_batch") or row.number("local_batch") or layout.get("MBS") or 1
@@ -110,8 +109,9 @@ def _parts(
     if tensor > 1:
         parts["tensor"] = 4 * layers * message("all_reduce", tokens * width, tensor)
         hidden += software.hides_tensor * parts["tensor"]
-    if experts > 1:
-        sent = tokens * width * (model.active_experts or NONE).m_as("")
+    if experts > 1 and model.active_experts is not None:
+        # Each of the devices of TP sends its own share of the tokens.
+        sent = tokens / tensor * width * model.active_experts.m_as("")
         parts["experts"] = 4 * layers * message("all_to_all", sent, experts)
     parameters = model.parameters.m_as("param") / (tensor * stages)
     sharded = "FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0

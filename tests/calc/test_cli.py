@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import calc
-from calc import constants, hardware, models
+from calc import constants, hardware, models, quantity
 from calc.commands import main
 
 
@@ -79,6 +79,19 @@ def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert "25.56M param" in run(capsys, "show", "resnet-50")
 
 
+def test_show_software(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "list", "software").startswith("vllm ")
+    printed = run(capsys, "show", "vLLM")
+    assert re.search(r"^its own time for a step +1\.5 ms \(estimate\)$", printed, re.M)
+    assert re.search(r"^fitted to the rows of +dgx-h100$", printed, re.M)
+    assert "Source: ml-energy (2026)" in printed
+    assert "Note: step of vLLM: Fitted to the 72 rows" in printed
+    facts = json.loads(run(capsys, "show", "vllm", "--json"))
+    assert (facts["kind"], facts["step"]["value"], facts["step"]["unit"]) == ("software", 1.5, "ms")
+    assert run(capsys, "show", "llama-cpp").startswith("llama.cpp\n")  # of which no number is known
+    assert run(capsys, "search", "vllm") == "vllm  software  vLLM\n"
+
+
 def test_show_a_constant_and_a_law(capsys: pytest.CaptureFixture[str]) -> None:
     constant = constants.get("energy_dram_word")
     assert run(capsys, "show", "energy_dram_word") == f"640 pJ\n{calc.source(constant)}\n"
@@ -131,6 +144,21 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     tight = run(capsys, "plan", "llama-3-70b", "H100", *SERVER, "--devices", "1")
     assert re.search(r"[\d.]+ GiB of 80 GiB +does not fit", tight)
     assert "- It fits on 2 devices." in tight
+
+
+def test_all_overlapped_is_fastest_in_time_and_in_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each answer stands under its heading: times are least there, and the rate is largest."""
+    printed = run(capsys, "plan", "llama-3-8b", "h100", *SERVER)
+    cells = {
+        line[:16].strip(): re.findall(r"[\d.]+ \S+", line[16:]) for line in printed.split("\n")
+    }
+    made = calc.plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200)
+    assert re.search("perfect overlap +no overlap +expected", printed)
+    answer, written = made.answer_time, made.throughput
+    assert cells["whole answer"][:2] == [str(answer.lower), str(answer.upper)]
+    assert cells["written by all"][:2] == [str(written.upper), str(written.lower)]
+    tokens = quantity("8 * 200 token")  # in the time of a whole answer
+    assert written.upper.m_as("token/s") == pytest.approx((tokens / answer.lower).m_as("token/s"))
 
 
 def test_the_parts_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -305,8 +333,8 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no constant, device, machine, model, run, format, recipe, law or function"
-        " 'zzz'; `calc list` prints their names\n"
+        "calc: there is no constant, device, machine, software, model, run, format, recipe, law or"
+        " function 'zzz'; `calc list` prints their names\n"
     )
     assert len(refused(capsys, "show", "z" * 5000)) < 300
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import calc
-from calc import commands, constants, formats, hardware, machines, models, runs, training
+from calc import commands, constants, formats, hardware, machines, models, runs, software, training
 from calc.commands import main
 from calc.commands.lookup import KINDS, functions
 from calc.commands.options import MEANING, option_of
@@ -162,6 +162,7 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         *(("constant", name) for name in constants.names()),
         *(("device", name) for name in hardware.names()),
         *(("machine", name) for name in machines.names()),
+        *(("software", name) for name in software.names()),
         *(("model", name) for name in models.names()),
         *(("run", name) for name in runs.names()),
         *(("format", name) for name in formats.names()),

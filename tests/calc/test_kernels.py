@@ -108,3 +108,20 @@ def test_a_training_step_does_three_passes() -> None:
     assert products == pytest.approx(6 * parameters * 2048)
     attention = 32 * 2048 * 2049 / 2 * 32 * 2 * (128 + 128)
     assert total(launched, "operations", "attention") == pytest.approx(3.5 * attention)
+
+
+# --- experts ---
+
+
+@pytest.mark.parametrize(("slices", "experts"), [(8, 1), (8, 8), (8, 4), (2, 8), (1, 8)])
+def test_experts_work_alike_however_they_are_shared_out(slices: int, experts: int) -> None:
+    """Of 512 tokens eight devices compute the same products in all, whatever they cut or share."""
+    model = models.get("deepseek-v3")
+    own = 512 * slices / 8  # tokens of the devices that cut matrices together
+
+    def of_experts(launched: list[Kernel]) -> float:
+        return total([each for each in launched if each.name.startswith("expert ")], "operations")
+
+    alone = of_experts(kernels.step(model, 512, 1))
+    shared = of_experts(kernels.step(model, own, 1, slices=slices, experts=experts))
+    assert 8 * shared == pytest.approx(alone)

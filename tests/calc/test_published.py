@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from calc import machines, published
+from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
-from calc.published import Comparison, Row
+from calc.published import Comparison, Row, kernels, reading, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {"kernel": 212, "collective": 354, "training": 531, "serving": 728}
@@ -22,6 +22,7 @@ device = "H100"
 software = "vLLM"
 source_key = "mine"
 """
+RATE = '{ name = "output_tokens_per_s", value = 3 }'
 CURVE = ONE.replace("serving", "collective")
 
 
@@ -73,6 +74,18 @@ def test_every_source_is_in_the_bibliography() -> None:
         (f"{CURVE}time_us = [1]", "has a time for each size; got 0 in size_bytes and 1 in time_us"),
         (f'{CURVE}size_bytes = 8\ntime_us = "1"', "size_bytes and time_us must be lists of posi"),
         (f"{CURVE}size_bytes = [8]\ntime_us = [-1]", "must be lists of positive numbers"),
+        (f"{CURVE}size_bytes = [16, 8]\ntime_us = [1, 2]", "the sizes of size_bytes must rise"),
+        (f"{ONE}measured = []", "mine: measured is empty"),
+        (f"{ONE}measured = [{RATE}, {RATE}]", "measured has output_tokens_per_s twice"),
+        (f"{ONE}batch = 0\nmeasured = [{RATE}]", "batch must be a number from 1 on, or words"),
+        (f'{ONE}batch = "8"\nmeasured = [{RATE}]', "batch must be a number from 1 on, or words"),
+        (f"{ONE}input_len = -1\nmeasured = [{RATE}]", "input_len must be a number from 1 on"),
+        (f"{ONE}output_len = [1]\nmeasured = [{RATE}]", "output_len must be a number from 1 on"),
+        (f"{ONE}num_devices = 2.5\nmeasured = [{RATE}]", "num_devices must be a whole number"),
+        (f'{ONE}num_devices = "x"\nmeasured = [{RATE}]', "num_devices must be a whole number"),
+        (f"{ONE}model = 8\nmeasured = [{RATE}]", "mine: model must be text; got 8"),
+        (f"{ONE}ouput_len = 8\nmeasured = [{RATE}]", "field ouput_len; did you mean output_len"),
+        (f"{ONE}measured = [{RATE}]\n" * 2, "two rows have the id 'mine'; each needs its own"),
     ],
 )
 def test_a_row_of_bad_form_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
@@ -83,6 +96,87 @@ def test_a_row_of_bad_form_is_refused(text: str, sentence: str, tmp_path: Path) 
     assert str(path) in str(refusal.value)
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "unit", "read"),
+    [
+        ("serving", "output_tokens_per_s", 2, "ktoken/s", 2000),
+        ("serving", "output_tokens_per_s", 120, "tokens/min, total", 2),
+        ("serving", "output_tokens_per_s", 7, None, 7),
+        ("serving", "output_tokens_per_s_per_gpu", 7, "tokens/s/device (a mean)", 7),
+        ("serving", "decode_tokens_per_s", 7, "token/s/user", 7),
+        ("training", "mfu", 0.5, "1", 50),
+        ("training", "model_tflops_per_gpu", 0.4, "PFLOP/s/GPU", 400),
+        ("collective", "time", 12, "ms", 0.012),
+        ("collective", "busbw", 3680, "Gbit/s", 460),
+        ("kernel", "bandwidth", 3, "TB/s", 3000),
+        ("kernel", "clock_mhz", 1755, "MHz", 1755),  # which nothing reads
+    ],
+)
+def test_what_is_measured_is_read_in_its_unit(
+    group: str, name: str, value: float, unit: str | None, read: float, tmp_path: Path
+) -> None:
+    assert measured(tmp_path, group, name, value, unit) == pytest.approx(read)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "sentence"),
+    [
+        ("output_tokens_per_s", "ms", "must be in token/s or a unit like it; got the unit 'ms'"),
+        ("output_tokens_per_s", "tok/s", "must be in token/s or a unit like it; got the unit 't"),
+        ("output_tokens_per_s", "tokens/s/GPU", "in token/s, and not for each GPU; got the unit"),
+        ("decode_tokens_per_s", "tokens/s/GPU", "in token/s, and not for each GPU; got the unit"),
+        ("output_tokens_per_s_per_gpu", "token/s/user", "in token/s, and not for each user"),
+        ("mfu", "TFLOP/s", "mine: mfu must be in % or a unit like it; got the unit 'TFLOP/s'"),
+    ],
+)
+def test_a_unit_that_contradicts_the_name_is_refused(
+    name: str, unit: str, sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        measured(tmp_path, "serving", name, 1.0, unit)
+    assert f"serving 1, mine: {name} " in str(refusal.value)
+    assert sentence in str(refusal.value)
+
+
+def measured(folder: Path, group: str, name: str, value: float, unit: str | None) -> float:
+    """What a row of one's own is read as."""
+    told = "" if unit is None else f', unit = "{unit}"'
+    text = f'{ONE}measured = [{{ name = "{name}", value = {value}{told} }}]'
+    path = folder / "mine.toml"
+    path.write_text(text.replace("serving", group), encoding="utf-8")
+    (row,) = published.load(path)
+    return row.measured[name]
+
+
+def test_published_rows_are_in_the_units_that_are_read() -> None:
+    """Their own units, of which none is converted: numbers stay as their sources print them."""
+    for group, file in published.GROUPS.items():
+        path = ROOT / "calc" / "data" / "published" / f"{file}.toml"
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))[group]
+        written = {
+            (table["id"], each["name"]): each["value"]
+            for table in tables
+            for each in table.get("measured", [])
+        }
+        read = {
+            (row.id.removesuffix(" prefill"), name): value
+            for row in published.rows(group)
+            for name, value in row.measured.items()
+            if (row.id.removesuffix(" prefill"), name) in written
+        }
+        converted = {key for key in read if read[key] != written[key]}
+        assert {name for _, name in converted} <= {"time"}, group  # kernels in ms, which none reads
+        assert read.keys() == written.keys()
+
+
+def test_the_readme_explains_what_is_read() -> None:
+    text = (ROOT / "calc" / "data" / "published" / "README.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`(\w+)`", text))
+    read = {*reading.NUMBERS, *reading.TEXTS, *reading.CURVE}
+    read |= {*kernels.RATES, *serving.RATES, *serving.RATES_OF_ONE}
+    assert read - explained == set()
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -99,6 +193,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ({"model": "a model of mine"}, "the model 'a model of mine' is not known"),
         ({"dtype_weights": "not stated"}, "the format of its weights is not stated: 'not stated'"),
         ({"batch": "many"}, "its batch is not stated"),
+        ({"parallelism": "TP0"}, "its parallelism states TP0; a degree is 1 or more"),
     ],
 )
 def test_what_cannot_be_predicted_is_listed_with_the_reason(
@@ -116,6 +211,39 @@ def test_what_cannot_be_predicted_is_listed_with_the_reason(
     found = published.predict(row)
     assert (found.prediction, found.reason) == (None, reason)
     assert any(reason in line for line in published.report([found]))
+
+
+@pytest.mark.parametrize(
+    ("group", "left_out", "changed", "reason"),
+    [
+        ("serving", "model", {}, "its model is not stated"),
+        ("serving", "dtype_weights", {}, "its dtype_weights, the format of its weights, is not s"),
+        ("kernel", "kind", {}, "its kind is not stated: gemm, memory_bandwidth or attention"),
+        ("kernel", "", {"kind": "gem"}, "its kind, gem, is not predicted; gemm, memory_bandwidth"),
+        ("collective", "collective", {}, "its collective is not stated: one of all_reduce, all_"),
+        ("collective", "", {"collective": "sum", "num_devices": 8}, "collective sum is not known"),
+        ("collective", "", {"num_devices": 1}, "one device alone sends nothing"),
+        ("training", "", {"dtype": "posit"}, "the format 'posit' of its dtype is not known"),
+    ],
+)
+def test_a_condition_that_is_missing_or_not_known_is_named(
+    group: str, left_out: str, changed: dict[str, object], reason: str
+) -> None:
+    conditions: dict[str, object] = {
+        "device": "H100",
+        "software": "ours",
+        "model": "Llama 3 8B",
+        "kind": "gemm",
+        "dtype_weights": "bf16",
+        "collective": "all_reduce",
+        "message_bytes": 8,
+        "seq_len": 8,
+    }
+    told = {name: each for name, each in (conditions | changed).items() if name != left_out}
+    found = published.predict(Row(group, "mine", told, {"time": 1.0}))
+    assert reason in found.reason
+    assert found.prediction is None
+    assert any("mine" in line and reason in line for line in published.report([found]))
 
 
 def test_no_row_is_dropped(comparisons: tuple[Comparison, ...]) -> None:
@@ -166,6 +294,80 @@ def test_the_bound_of_serving_by_hand() -> None:
     assert found.prediction
     assert found.prediction.lower == pytest.approx((weights + cache) / 2.039e12, rel=1e-3)
     assert found.measured == pytest.approx(1 / 93.89)
+
+
+# --- layouts of serving ---
+
+MOE = {
+    "device": "H200",
+    "software": "an engine of ours",  # which takes no time of its own
+    "model": "DeepSeek V3",
+    "num_devices": 8,
+    "dtype_weights": "fp8",
+    "input_len": 1000,
+    "output_len": 1000,
+    "batch": 800,
+}
+
+
+def served(**changed: object) -> Comparison:
+    return published.predict(Row("serving", "mine", MOE | changed, {"output_tokens_per_s": 500.0}))
+
+
+def parts_of(**changed: object) -> dict[str, float]:
+    found = served(**changed).prediction
+    assert found
+    assert found.parts, found.missing
+    return found.parts
+
+
+def test_all_to_alls_of_experts_by_hand() -> None:
+    """DEP8: of 100 writing and 100 reading tokens on each device, eight copies of 7168 numbers."""
+    parts = parts_of(parallelism="DEP8 (attention data parallel + expert parallel)")
+    size = 8 * (100 + 100) * 7168 * 2
+    each = collectives.time("all_to_all", quantity(size, "byte"), 8, "dgx-h200").needed.m_as("s")
+    assert parts["experts"] == pytest.approx(2 * 58 * each / 800)
+    assert "tensor" not in parts, "no device shares a matrix with another"
+
+
+def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
+    """Without DP every device has all tokens, so that EP sends what TP sends."""
+    together, apart = parts_of(parallelism="TP1 EP8 DP1"), parts_of(parallelism="TP8")
+    assert "experts" not in together
+    assert together["tensor"] == apart["tensor"]
+    size = quantity((800 + 800) * 7168 * 2, "byte")
+    each = collectives.time("all_reduce", size, 8, "dgx-h200").needed.m_as("s")
+    assert together["tensor"] == pytest.approx(2 * 61 * each / 800)
+    # The same operations, in whole experts in place of slices of all of them.
+    assert together["gemm"] == pytest.approx(apart["gemm"], rel=0.3)
+
+
+def test_replicas_hold_copies_of_all_but_experts() -> None:
+    """Of 671.03·10⁹ parameters 653.91·10⁹ are experts: seven more copies of the rest."""
+    rows = [Row("serving", "mine", MOE | {"parallelism": each}, {}) for each in ("TP8", "DEP8")]
+    one, eight = (serving._served(row).weight_memory for row in rows)
+    experts = 58 * 256 * 3 * 7168 * 2048
+    assert eight - one == pytest.approx(7 * (one - experts))
+    assert experts / one == pytest.approx(0.974, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"parallelism": "DEP3"}, "its layout makes 6 devices, and 8 are stated"),
+        ({"parallelism": "TP4"}, "its layout makes 4 devices, and 8 are stated"),
+        ({"parallelism": "EP16"}, "its layout makes 16 devices, and 8 are stated"),
+        ({"parallelism": "DP8 EP8", "batch": 2}, "has 8 replicas, and 2 sequences run at once"),
+    ],
+)
+def test_of_a_layout_that_contradicts_the_row_nothing_is_expected(
+    changed: dict[str, object], sentence: str
+) -> None:
+    found = served(**changed)
+    assert found.prediction
+    assert sentence in found.prediction.missing
+    assert found.error is None
+    assert any("mine" in line and sentence in line for line in published.report([found]))
 
 
 # --- how far off ---
