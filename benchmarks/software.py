@@ -16,6 +16,7 @@ from statistics import mean, median
 
 from calc import published, software
 from calc.core.formatting import columns
+from calc.expectation import NOT_SUSTAINED
 from calc.published import Comparison, conditions
 from calc.software import Software
 
@@ -42,7 +43,7 @@ def at_best_rates(row: Comparison) -> float:
     assert row.prediction
     assert row.prediction.parts
     parts, hidden = row.prediction.parts, row.prediction.hidden
-    return sum(parts.values()) - hidden - parts["rates not sustained"] - parts.get("host", 0.0)
+    return sum(parts.values()) - hidden - parts.get(NOT_SUSTAINED, 0.0) - parts.get("host", 0.0)
 
 
 def fitted(key: str, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, float]]:

@@ -61,6 +61,11 @@ class Parts(dict[str, Quantity]):
         """Time of the pass: its parts, one after the other, less what is hidden."""
         return quantity(sum(part.m_as("s") for part in self.values()), "s") - self.hidden
 
+    def seconds(self, counted: float = 1.0) -> tuple[dict[str, float], float]:
+        """The parts, and what is hidden of them, in seconds for each of what the pass counts."""
+        parts = {name: time.m_as("s") / counted for name, time in self.items()}
+        return parts, self.hidden.m_as("s") / counted
+
     def share(self, part: str) -> Quantity:
         """A part's time over that of the pass."""
         return (self[part] / self.total).to("")

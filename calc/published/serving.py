@@ -14,8 +14,9 @@ import math
 import re
 from dataclasses import dataclass
 
-from calc import collectives, inference, kernels, transformer
+from calc import expectation, inference, kernels, transformer
 from calc.core.units import Quantity, quantity
+from calc.expectation import Parts, Tokens
 from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
 from calc.models.architecture import Matrix
@@ -47,16 +48,6 @@ ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
 PREFILL = re.compile(r"prefill_tokens_per_s_(\d+)_prompt$")
 RATES = ("output_tokens_per_s", "tokens_per_s")
 RATES_OF_ONE = ("output_tokens_per_s_per_gpu", "output_tokens_per_s_per_chip")
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a step does: sequences that write, at what context, and the prompts beside them."""
-
-    writing: float
-    context: float
-    reading: float = 0.0
-    prompt: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ class Served:
         longest = kernels.reaching(self.model, tokens)
         return transformer.kv_cache(longest, max(tokens, 1.0), self.kv).m_as("byte")
 
-    def lower(self, load: Load) -> float:
+    def lower(self, load: Tokens) -> float:
         """Seconds that a step takes at least."""
         device = self.machine.device
         tokens = load.writing + load.reading
@@ -109,54 +100,20 @@ class Served:
         bandwidth = device.memory_bandwidth.m_as("byte/s")
         return max(work / self.peak, traffic / bandwidth) / self.devices
 
-    def parts(self, load: Load) -> tuple[dict[str, float], float]:
-        """Seconds that a step is expected to take, in parts; nothing of it is hidden."""
-        writing, reading = load.writing / self.replicas, load.reading / self.replicas
-        slices = self.devices // self.replicas
-        step = kernels.step(
+    def expected(self, load: Tokens) -> Parts:
+        """What a step is expected to take."""
+        return expectation.serving_pass(
             self.model,
-            writing,
-            load.context,
-            reading,
-            load.prompt,
-            slices,
+            self.machine,
+            load,
+            self.devices,
+            self.replicas,
+            self.experts,
             self.dtype,
             self.weights,
             self.kv,
-            self.experts,
+            self.software,
         )
-        parts = {
-            name: time.m_as("s")
-            for name, time in kernels.expected(step, self.machine, self.software.attention).items()
-        }
-        parts |= self._messages(writing + reading, slices)
-        kernels_time = quantity(sum(parts.values()), "s")
-        mixture = self.model.experts is not None
-        lost = self.software.time_not_sustained(kernels_time, mixture)
-        parts["host"] = self.software.host_time(writing).m_as("s")
-        parts["rates not sustained"] = lost.m_as("s")
-        return parts, 0.0
-
-    def _messages(self, tokens: float, slices: int) -> dict[str, float]:
-        """Seconds for what devices send of each replica's tokens: sums of TP, tokens of experts.
-
-        Without DP all devices have all tokens: the sums of TP add up their experts' results too.
-        """
-        parts, sums = {}, 2 * self.model.layers.m_as("")
-        routed = sum(each.layers for each in self.model.matrices if each.part == "router")
-        if self.replicas > 1 and self.experts > 1 and self.model.active_experts is not None:
-            copies = self.model.active_experts.m_as("")
-            each = self._message("all_to_all", copies * tokens / slices, self.experts)
-            parts["experts"] = 2 * routed * each  # there and back
-            sums -= routed
-        if slices > 1:
-            parts["tensor"] = sums * self._message("all_reduce", tokens, slices)
-        return parts
-
-    def _message(self, operation: str, vectors: float, devices: int) -> float:
-        """Seconds of a collective of so many vectors of a token, in two bytes a number."""
-        size = quantity(2.0 * vectors * self.model.width.m_as(""), "byte")
-        return collectives.time(operation, size, devices, self.machine).needed.m_as("s")
 
     def _written(self, context: float) -> float:
         """Operations of a token that is written at this context."""
@@ -181,8 +138,7 @@ def predict(row: Row) -> Comparison:
         if not load.reading and load.context == 1.0:
             raise NotMeasured(NO_LENGTHS)
         _check_layout(row, served, load)
-        times, hidden = served.parts(load)
-        return {name: time / per_step for name, time in times.items()}, hidden / per_step
+        return served.expected(load).seconds(per_step)
 
     prediction = if_measured(lower, parts)
     return Comparison(row, served.machine.key, served.software.key, measured, prediction)
@@ -220,7 +176,7 @@ def _served(row: Row) -> Served:
     )
 
 
-def _check_layout(row: Row, served: Served, load: Load) -> None:
+def _check_layout(row: Row, served: Served, load: Tokens) -> None:
     """Of a layout that contradicts the number of devices, or of sequences, nothing is expected."""
     layout, devices = conditions.layout(row), served.devices
     whole = layout.get("TP", devices // served.replicas) * served.replicas
@@ -234,17 +190,17 @@ def _check_layout(row: Row, served: Served, load: Load) -> None:
         )
 
 
-def _measured(row: Row, served: Served) -> tuple[float, Load, float]:
+def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
     """Seconds for each token, the step that writes or reads them, and how many these are."""
     for name, value in row.measured.items():
         if match := PREFILL.fullmatch(name):
             length = float(match[1])
-            return 1 / value, Load(0.0, 0.0, length, length), length
+            return 1 / value, Tokens(0.0, 0.0, length, length), length
     for name, value in row.measured.items():
         if ONE_USER.fullmatch(name):
             prompt, answer = row.number("input_len"), row.number("output_len")
             context = UNSTATED_CONTEXT if prompt is None else prompt + (answer or 0.0) / 2
-            return 1 / value, Load(row.number("batch") or 1.0, context), 1.0
+            return 1 / value, Tokens(row.number("batch") or 1.0, context), 1.0
     rate = next((row.measured[name] for name in RATES if name in row.measured), None)
     if rate is None:
         each = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
@@ -255,11 +211,11 @@ def _measured(row: Row, served: Served) -> tuple[float, Load, float]:
     return 1 / rate, load, load.writing
 
 
-def _load(row: Row, served: Served) -> Load:
+def _load(row: Row, served: Served) -> Tokens:
     """The mixed step of steady state: a batch that writes, and its share of prompts."""
     answer = row.number("output_len")
     if answer is None:  # the bound holds of prompts and answers as short as can be
-        return Load(row.number("batch") or DEFAULT_BATCH * served.devices, 1.0)
+        return Tokens(row.number("batch") or DEFAULT_BATCH * served.devices, 1.0)
     prompt = row.number("input_len") or min(UNSTATED_PROMPT, answer)
     context = prompt + answer / 2
     batch = row.number("batch")
@@ -274,4 +230,4 @@ def _load(row: Row, served: Served) -> Load:
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
     batch = min(batch or DEFAULT_BATCH * served.devices, float(fits))
-    return Load(batch, context, batch * prompt / answer, prompt)
+    return Tokens(batch, context, batch * prompt / answer, prompt)

@@ -9,8 +9,7 @@ out are taken as data/published/README.md says, for all rows alike.
 
 from __future__ import annotations
 
-from calc import collectives, kernels, transformer
-from calc.core.units import quantity
+from calc import expectation, kernels, transformer
 from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
 from calc.published import conditions
@@ -21,7 +20,6 @@ from calc.software import Software, software_of
 RECOMPUTED = {"True": 1.0, "full": 1.0}  # of the forward pass; selective recomputes attention only
 FORWARD_AND_BACKWARD = 3  # products of a matrix and a token: one forward, two backward
 FROZEN = 2  # where the weights are not trained, as with LoRA, there are no gradients of them
-STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 
 
 def predict(row: Row) -> Comparison:
@@ -87,47 +85,23 @@ def _parts(
     batch = row.number("global_batch_seqs")
     batch = batch or replicas * (row.number("batch_per_dp") or sequences)
     microbatches = max(1.0, batch / (replicas * sequences))
-    tokens = length * sequences / contexts
-    recomputed = RECOMPUTED.get(str(row["activation_checkpointing"]), 0.0)
-    step = kernels.training_step(
-        model, length, sequences / contexts, tensor, dtype, recomputed, experts, _frozen(row)
+    found = expectation.training_step(
+        model,
+        machine,
+        length,
+        sequences,
+        data=replicas,
+        tensor=tensor,
+        pipeline=stages,
+        microbatches=microbatches,
+        sharded="FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0,
+        contexts=contexts,
+        experts=experts,
+        virtual_stages=layout.get("VP", 1),
+        recomputed=RECOMPUTED.get(str(row["activation_checkpointing"]), 0.0),
+        frozen=_frozen(row),
+        dtype=dtype,
+        program=software,
     )
-    times = kernels.expected(step, machine, software.attention)
-    parts = {name: time.m_as("s") / stages for name, time in times.items()}
-    compute = sum(parts.values())
-    bubble = (stages - 1) / (layout.get("VP", 1) * microbatches)
-    parts["bubble"] = compute * bubble
-    hidden = 0.0
-    width = 2.0 * model.width.m_as("")
-    layers = model.layers.m_as("") / stages
-
-    def message(operation: str, size: float, count: int) -> float:
-        if count == 1:
-            return 0.0
-        return collectives.time(operation, quantity(size, "byte"), count, machine).needed.m_as("s")
-
-    if tensor > 1:
-        parts["tensor"] = 4 * layers * message("all_reduce", tokens * width, tensor)
-        hidden += software.hides_tensor * parts["tensor"]
-    if experts > 1 and model.active_experts is not None:
-        # Each of the devices of TP sends its own share of the tokens.
-        sent = tokens / tensor * width * model.active_experts.m_as("")
-        parts["experts"] = 4 * layers * message("all_to_all", sent, experts)
-    parameters = model.parameters.m_as("param") / (tensor * stages)
-    sharded = "FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0
-    if replicas > 1:
-        # All slices send at once, each through its own port: as one message of all of them.
-        gathered = message("all_gather", 2 * parameters * tensor, replicas * tensor)
-        reduced = message("reduce_scatter", 2 * parameters * tensor, replicas * tensor)
-        if sharded:  # for each microbatch, hidden behind its own computation
-            parts["data"] = 2 * gathered + reduced
-        else:
-            parts["data"] = (gathered + reduced) / microbatches
-        hidden += min(parts["data"], software.hides_data * compute)
-    held = parameters / replicas if replicas > 1 else parameters
-    parts["optimizer"] = STATE_TRAFFIC * held / machine.memory_reached.m_as("byte/s") / microbatches
-    shown = quantity(sum(parts.values()) - hidden, "s")
-    lost = software.time_not_sustained(shown, model.experts is not None)
-    parts["rates not sustained"] = lost.m_as("s")
-    each = tensor * stages / tokens  # the devices that work on them, and what they share
-    return {name: time * each for name, time in parts.items()}, hidden * each
+    tokens = length * sequences / contexts * microbatches
+    return found.seconds(tokens / (tensor * stages))  # of the devices that work on them together
