@@ -3,9 +3,9 @@
 The rows are `data/measured/collectives.csv`; `calc.collectives.time` asks here for what it expects.
 Between two measured sizes time is interpolated in the logarithms of both, above the largest it is
 in proportion to the size, and below the smallest it is that of the smallest, if the curve is flat
-there and that size is short. Where a source prints bus bandwidths alone, times were computed from them. A source counts
-whose devices, nodes and sizes are stated; a curve has at least four sizes, and single points are
-there to be held against bounds.
+there and that size is short. Where a source prints bus bandwidths alone, times were computed from
+them. A source counts whose devices, nodes and sizes are stated; a curve has at least four sizes,
+and single points are there to be held against bounds.
 """
 
 from __future__ import annotations
@@ -393,7 +393,7 @@ def left_out() -> tuple[LeftOut, ...]:
     of another.
 
     >>> print(f"{median(each.nearest for each in left_out()):.2f}")
-    0.12
+    0.11
     """
     whole = [each for each in _stored() if len(each.sizes) > SIZES]
     return tuple(
