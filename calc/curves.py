@@ -294,21 +294,20 @@ def _of_another(
 def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
     """Seconds of a size on other devices than those of a curve.
 
-    The curve's latency grows with the rounds of the domains, and what is left of its time is in
-    proportion to what a byte takes at least: a size reaches the same share of what is published.
+    Across domains the curve's latency grows with the rounds, within one it is the start-up. What is
+    left of its time is in proportion to what a byte takes at least: a size reaches the same share
+    of what is published.
     """
     theirs = machines.get(curve.machine)
-    rounds = _rounds(operation, _domains(devices, machine)) / _rounds(operation, curve.domains)
+    across = devices > machine.domain
+    rounds = _rounds(operation, devices) / _rounds(operation, curve.devices) if across else 1.0
     pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, theirs)
     return rounds * curve.latency + pace * (curve.time(size) - curve.latency)
 
 
-def _rounds(operation: str, domains: int) -> float:
-    """How far a message goes: by trees a level in each domain and one with each doubling of them.
-
-    Libraries sum short arrays along trees; gathers, scatters and exchanges pass every domain.
-    """
-    return 1 + math.log2(domains) if operation in ("all_reduce", "broadcast") else domains
+def _rounds(operation: str, devices: int) -> float:
+    """Messages one after the other: libraries sum short arrays along trees, and else have rings."""
+    return math.log2(devices) if operation in ("all_reduce", "broadcast") else devices - 1
 
 
 def _pace(operation: str, devices: int, machine: Machine) -> float:
