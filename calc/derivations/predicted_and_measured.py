@@ -400,6 +400,7 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
     ): "the best of a search over shapes, where the others of this device are none",
     ("all-reduce of 128", "GB200"): "two racks; short messages are expected from servers of eight",
     ("all-reduce of 8", "H100"): "two curves of one machine differ so much at small sizes",
+    ("reduce-scatter of 8", "B200"): "short messages are expected from a virtual machine of A100s",
     ("DeepSeek-V3 671B", "H100"): "states no batch, so that DP is charged to one sequence a device",
     ("DeepSeekV3", "H100"): "messages of experts between nodes, whose routing is not known",
     ("DeepSeekV3", "B200"): "messages of experts between nodes, whose routing is not known",
