@@ -3,9 +3,9 @@
 The rows are `data/measured/collectives.csv`; `calc.collectives.time` asks here for what it expects.
 Between two measured sizes time is interpolated in the logarithms of both, above the largest it is
 in proportion to the size, and below the smallest it is that of the smallest, if the curve is flat
-there. Where a source prints bus bandwidths alone, times were computed from them. A source counts
-whose devices, nodes and sizes are stated; a curve has at least four sizes, and single points are
-there to be held against bounds.
+there and that size is short. Where a source prints bus bandwidths alone, times were computed from
+them. A source counts whose devices, nodes and sizes are stated; a curve has at least four sizes,
+and single points are there to be held against bounds.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ SPANS = {"domain": "in the domain", "across": "across the domains"}
 SIZES = 4  # that make a curve
 FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
 COMPARED_FROM = 64e3  # bytes: below, what is compared is latency alone
+FARTHEST = 10  # times the largest number of devices that was measured, and nothing is expected
 
 Fit = Callable[[float], float]
 """The share of the published bandwidth that a size reaches."""
@@ -74,13 +75,33 @@ class Curve:
         reached = zip(self.sizes, self.bus_bandwidths, strict=True)
         return next(size for size, bandwidth in reached if bandwidth >= half)
 
+    @property
+    def domains(self) -> int:
+        """How many domains of its machine the devices fill."""
+        return _domains(self.devices, machines.get(self.machine))
+
+    @property
+    def latency(self) -> float:
+        """Seconds that are left of its smallest size at the pace from there to the next.
+
+        >>> print(f"{get('allreduce-32xh100-xe9680').latency * 1e6:.1f} µs")
+        34.8 µs
+        """
+        (low, high), (first, second) = self.sizes[:2], self.times[:2]
+        return min(first, max(0.0, first - low * (second - first) / (high - low)))
+
+    def reaches(self, size: float) -> bool:
+        """Whether it was measured down to that size, or to a short one from which it is flat."""
+        flat = len(self.sizes) >= SIZES and self.times[1] <= FLAT * self.times[0]
+        return size >= self.sizes[0] or (flat and self.sizes[0] < COMPARED_FROM)
+
     def time(self, size: float) -> float:
         """Seconds for a size in bytes, by what was measured around it."""
         first, last = self.sizes[0], self.sizes[-1]
-        if size < first and (len(self.sizes) < SIZES or self.times[1] > FLAT * self.times[0]):
+        if not self.reaches(size):
             raise NotMeasured(
                 f"{self.operation} on {machines.get(self.machine).name} was measured from"
-                f" {first:g} byte on, where its time still falls; got {size:g} byte"
+                f" {first:g} byte on, where its time is not yet latency alone; got {size:g} byte"
             )
         if size <= first:
             return self.times[0]
@@ -182,13 +203,12 @@ def of(operation: str, machine: Machine, span: str, without: str = "") -> tuple[
 def times(
     operation: str, size: float, devices: int, machine: Machine, without: str = ""
 ) -> list[float]:
-    """Seconds by each curve that a machine has of an operation, or of what it consists of.
+    """Seconds by the curves of an operation on a machine, or of what the operation consists of.
 
-    An all-gather takes as long as a reduce-scatter, and an all-reduce as long as both; half of an
-    all-reduce is an all-gather where no switch makes its sums. For another number of devices the
-    bus bandwidth at that size is the same, of a mesh that of each link; where a switch makes the
-    sums, each device sends its array once, and the time is the same. A machine without such a curve
-    has that of the machine most like it. The curve `without` is left out.
+    Of these curves those count that were measured on the nearest number of domains and reach down
+    to the size. An all-gather takes as long as a reduce-scatter, and an all-reduce as long as both;
+    half of an all-reduce is an all-gather where no switch makes its sums. A machine without such a
+    curve has that of the machine most like it. The curve `without` is left out.
 
     >>> from calc import machines
     >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
@@ -203,21 +223,27 @@ def predicted(
     """What `times` says, each time with the curves that it was made of.
 
     >>> from calc import machines
-    >>> [(_, [curve])] = predicted("all_gather", 2**30, 16, machines.get("dgx-h100"))
-    >>> curve.machine
-    'dgx-h200'
+    >>> [(_, [curve])] = predicted("all_reduce", 2**30, 64, machines.get("dgx-h200"))
+    >>> curve.machine, curve.domains
+    ('dgx-h200', 2)
     """
     span = "domain" if devices <= machine.domain else "across"
+    most = max(each.devices for each in _stored())
+    if span == "across" and devices > FARTHEST * most:
+        raise NotMeasured(
+            f"{operation} of {devices} devices was not measured: the largest in"
+            f" calc/data/measured/collectives.csv has {most}, so nothing is expected of more than"
+            f" {FARTHEST} times as many"
+        )
 
     def measured(asked: str) -> list[Predicted]:
-        def scale(curve: Curve) -> float:
-            if (asked, span) == ("all_reduce", "domain") and machine.sums_in_switch:
-                return 1.0
-            links = (curve.devices - 1) / (devices - 1) if machine.fabric == "mesh" else 1
-            return links * traffic(asked, devices) / traffic(asked, curve.devices)
-
-        curves = of(asked, machine, span, without)
-        return [(each.time(size) * scale(each), (each,)) for each in curves]
+        found = [each for each in of(asked, machine, span, without) if each.reaches(size)]
+        nearest = min((_apart(each, devices, machine) for each in found), default=0.0)
+        return [
+            (_scaled(each, asked, size, devices, machine), (each,))
+            for each in found
+            if _apart(each, devices, machine) == nearest
+        ]
 
     halves = ("all_gather", "reduce_scatter")
     if found := measured(operation):
@@ -242,8 +268,7 @@ def _of_another(
 ) -> Predicted:
     """Seconds by the curve of the machine that is most like it, of the same kind of fabric.
 
-    What one machine tells of another is the share of its published bandwidth that a size reaches:
-    of the ways to predict a curve that is left out, that one is nearest.
+    Of the ways to predict a curve that is left out, that one is nearest.
     """
     alike = [
         each
@@ -251,6 +276,7 @@ def _of_another(
         if each.span == span
         and len(each.sizes) > SIZES
         and each.name != without
+        and each.reaches(size)
         and machines.get(each.machine).fabric == machine.fabric
         and (operation == "all_reduce" or not _summed_in_switch(each))
     ]
@@ -261,10 +287,57 @@ def _of_another(
             " calc/data/measured/collectives.csv has no curve of it, nor one of a machine like it,"
             " so nothing is expected of it"
         )
-    bandwidth = published(operation, devices, machine)
-    nearest = min(alike, key=lambda each: _distance(each, operation, bandwidth))
-    share = _share(nearest, size, nearest.time(size))
-    return traffic(operation, devices) * size / (share * bandwidth), (nearest,)
+    nearest = min(alike, key=lambda each: _distance(each, operation, devices, machine))
+    return _scaled(nearest, operation, size, devices, machine), (nearest,)
+
+
+def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
+    """Seconds of a size on other devices than those of a curve.
+
+    Across domains the curve's latency grows with the rounds, within one it is the start-up. What is
+    left of its time is in proportion to what a byte takes at least: a size reaches the same share
+    of what is published.
+    """
+    theirs = machines.get(curve.machine)
+    across = devices > machine.domain
+    rounds = _rounds(operation, devices) / _rounds(operation, curve.devices) if across else 1.0
+    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, theirs)
+    return rounds * curve.latency + pace * (curve.time(size) - curve.latency)
+
+
+def _rounds(operation: str, devices: int) -> float:
+    """Messages one after the other: libraries sum short arrays along trees, and else have rings."""
+    return math.log2(devices) if operation in ("all_reduce", "broadcast") else devices - 1
+
+
+def _pace(operation: str, devices: int, machine: Machine) -> float:
+    """Seconds that a byte takes at the published bandwidth, by the algorithm that libraries use.
+
+    A ring through all devices, but for a sum: that is made in each domain while those of devices in
+    the same place are made between the domains, and the longer of both counts. Where a switch makes
+    the sums, each device sends its array once, however many there are.
+    """
+    if operation != "all_reduce":
+        return traffic(operation, devices) / published(operation, devices, machine)
+    domains = _domains(devices, machine)
+    each = devices // domains
+    pace = 0.0
+    if each > 1:
+        sent = 1.0 if machine.sums_in_switch else traffic(operation, each)
+        pace = sent / published(operation, each, machine)
+    if domains > 1:
+        ports = float(machine.ports.m_as("byte/s"))
+        pace = max(pace, traffic(operation, domains) / (each * ports))
+    return pace
+
+
+def _domains(devices: int, machine: Machine) -> int:
+    return math.ceil(devices / machine.domain)
+
+
+def _apart(curve: Curve, devices: int, machine: Machine) -> float:
+    """How far a number of domains is from that of a curve, as a logarithm."""
+    return abs(math.log(curve.domains / _domains(devices, machine)))
 
 
 def _summed_in_switch(curve: Curve) -> bool:
@@ -275,16 +348,17 @@ def _summed_in_switch(curve: Curve) -> bool:
 def published(operation: str, devices: int, machine: Machine) -> float:
     """The bandwidth of a device, in byte/s, that a ring through the domains has at most.
 
-    Across domains each one's ports work side by side; of an all-to-all only what leaves a domain
-    crosses them.
+    In a mesh the links to those devices carry it that take part. Across domains each one's ports
+    work side by side; of an all-to-all only what leaves a domain crosses them.
 
     >>> published("all_reduce", 8, machines.get("dgx-h100"))
     450000000000.0
     """
     bandwidth = float(machine.bandwidth.m_as("byte/s"))
     if devices <= machine.domain:
-        return bandwidth
-    each = devices / math.ceil(devices / machine.domain)
+        mesh = machine.fabric == "mesh"
+        return bandwidth * (devices - 1) / (machine.domain - 1) if mesh else bandwidth
+    each = devices / _domains(devices, machine)
     ports = float(machine.ports.m_as("byte/s"))
     if operation == "all_to_all":
         return min(bandwidth, ports * (devices - 1) / (devices - each))
@@ -304,7 +378,7 @@ class LeftOut:
     two_pieces: float
     three_pieces: float
     nearest: float
-    """The curve of the machine that is most like it."""
+    """The curves that `times` finds without it."""
     own_line: float
     """One latency and one share, fitted to the curve itself."""
 
@@ -318,29 +392,26 @@ def left_out() -> tuple[LeftOut, ...]:
     of another.
 
     >>> print(f"{median(each.nearest for each in left_out()):.2f}")
-    0.12
+    0.11
     """
     whole = [each for each in _stored() if len(each.sizes) > SIZES]
-    return tuple(_left_out(each, [other for other in whole if other is not each]) for each in whole)
+    return tuple(
+        _left_out(each, [other for other in whole if other is not each])
+        for each in whole
+        if machines.get(each.machine).fabric == "switch"  # of a mesh there is one curve alone
+    )
 
 
 def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
-    same = [each for each in others if each.span == curve.span]
-    points = [point for each in same for point in _shares(each)]
-    bandwidth = published(curve.operation, curve.devices, machines.get(curve.machine))
-    nearest = min(same, key=lambda each: _distance(each, curve.operation, bandwidth))
+    points = [point for each in others if each.span == curve.span for point in _shares(each)]
     own = _shares(curve)
-    errors = [
-        _error(curve, each)
-        for each in (
-            _pieces(points, 1),
-            _pieces(points, 2),
-            _pieces(points, 3),
-            lambda size: _share(nearest, size, nearest.time(size)),
-            _pieces(own, 1),
-        )
-    ]
-    return LeftOut(curve, *errors)
+    asked = curve.devices, machines.get(curve.machine), curve.name
+
+    def nearest(size: float) -> float:
+        return _share(curve, size, geometric_mean(times(curve.operation, size, *asked)))
+
+    ways = _pieces(points, 1), _pieces(points, 2), _pieces(points, 3), nearest, _pieces(own, 1)
+    return LeftOut(curve, *(_error(curve, each) for each in ways))
 
 
 def _share(curve: Curve, size: float, time: float) -> float:
@@ -357,11 +428,14 @@ def _shares(curve: Curve) -> list[tuple[float, float]]:
     ]
 
 
-def _distance(curve: Curve, operation: str, bandwidth: float) -> tuple[bool, float, bool]:
-    """All-to-alls are like each other alone; then the nearest bandwidth, then the operation."""
+def _distance(
+    curve: Curve, operation: str, devices: int, machine: Machine
+) -> tuple[bool, float, bool, float]:
+    """All-to-alls are like each other alone; then bandwidth, operation and number of domains."""
     exchange = (curve.operation == "all_to_all") != (operation == "all_to_all")
     theirs = published(curve.operation, curve.devices, machines.get(curve.machine))
-    return exchange, abs(math.log(bandwidth / theirs)), curve.operation != operation
+    bandwidth = abs(math.log(published(operation, devices, machine) / theirs))
+    return exchange, bandwidth, curve.operation != operation, _apart(curve, devices, machine)
 
 
 def _error(curve: Curve, predicted: Fit) -> float:

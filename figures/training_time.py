@@ -11,7 +11,7 @@ from calc.derivations import show
 from calc.derivations.training_time import Cluster, LastDoubling
 from figures import style
 
-FEWEST, MOST = 8, 16384
+FEWEST, MOST = 8, 8192
 
 
 def draw() -> Figure:
