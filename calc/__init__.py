@@ -7,11 +7,11 @@
     4.2e22 FLOP
 
 Data: `constants`, `hardware`, `machines`, `software`, `curves`, `models`, `runs` and `formats`.
-Laws: a module for each subject, from `roofline` to `cost`, and `plan` of `planning` puts them
-together. `simulation` tries models on hardware that one does not have, `codesign` fits code
-and training to the hardware that one has, `measure` finds the roofs of one's own machine,
-`published` holds predictions to what others measured, and `derivations` is what the book quotes.
-Each is imported when it is first used.
+Laws: a module for each subject, from `roofline` to `cost`; `expectation` makes times of measured
+rates, and `plan` of `planning` puts all together. `simulation` tries models on hardware that one
+does not have, `codesign` fits code and training to the hardware that one has, `measure` finds the
+roofs of one's own machine, `published` holds predictions to what others measured, and `derivations`
+is what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ SUBMODULES = (
     "runs",
     "formats",
     *LAW_MODULES,
+    "expectation",
     "planning",
     "published",
     "simulation",

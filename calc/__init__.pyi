@@ -28,6 +28,7 @@ from calc import (
     parallelism as parallelism,
     inference as inference,
     cost as cost,
+    expectation as expectation,
     planning as planning,
     published as published,
     simulation as simulation,

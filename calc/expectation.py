@@ -9,15 +9,16 @@ time: each kernel has one shape. A rate that was not measured is an error that n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from calc import collectives, kernels, machines
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.kernels import Kernel
-from calc.machines import Machine
+from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
 from calc.software import UNKNOWN, Software
 
@@ -131,6 +132,30 @@ def _rate(rate: Quantity) -> Origin:
     return Origin(str(rate), (rate.provenance.source,))
 
 
+def if_measured(make: Callable[[], Parts], *given: Any) -> Callable[[], Parts | str]:
+    """The same, with the sentence of a rate that was not measured, or of given arrays, instead.
+
+    >>> from calc import machines, models
+    >>> launched = kernels.step(models.get("llama-3-8b"), 1, 1000)
+    >>> made = if_measured(lambda: Parts(launched, machines.get("l4"), UNKNOWN))
+    >>> made()[:36]
+    'the bandwidth of memory, copy was no'
+    """
+
+    def made() -> Parts | str:
+        if any(getattr(each, "ndim", 0) for each in given):
+            return ONE_POINT
+        try:
+            return make()
+        except NotMeasured as missing:
+            return str(missing)
+
+    return made
+
+
+ONE_POINT = "an expectation is made of one point; ask for the one that is meant"
+
+
 @dataclass(frozen=True)
 class Tokens:
     """What a pass of serving does: sequences that write a token each, and prompts that are read."""
@@ -200,7 +225,9 @@ def training_step(
     tensor: int = 1,
     pipeline: int = 1,
     microbatches: float = 1.0,
-    sharded: bool = False,
+    gathers: float = 1.0,
+    reductions: float = 1.0,
+    optimizer_shards: int = 1,
     contexts: int = 1,
     experts: int = 1,
     virtual_stages: int = 1,
@@ -213,14 +240,13 @@ def training_step(
 
     `data` copies (DP) have `tensor` slices (TP) and `pipeline` stages (PP) each, with so many
     `virtual_stages` of a device; sequences are cut for `contexts` devices (CP), and experts shared
-    out to `experts` (EP). Slices do four sums a layer and microbatch. Copies share the optimizer;
-    where they share the weights too (`sharded`), these are gathered twice and gradients reduced
-    once for each microbatch, else once a step. Of the forward pass `recomputed` runs twice.
+    out to `experts` (EP). Slices do four sums a layer and microbatch. Copies gather their weights
+    and reduce their gradients so often in a step, and the optimizer's states are in so many shards.
+    Of the forward pass `recomputed` runs twice.
 
     >>> from calc import machines, models
-    >>> found = training_step(
-    ...     models.get("llama-3-8b"), machines.get("dgx-h100"), 8192, 1, data=8, sharded=True
-    ... )
+    >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
+    >>> found = training_step(model, dgx, 8192, 1, data=8, gathers=2, optimizer_shards=8)
     >>> print(found.total)
     650.1 ms
     """
@@ -246,11 +272,10 @@ def training_step(
     if data > 1:
         # All slices send at once, each through its own port: as one message of all of them.
         state, members = 2 * parameters * tensor, data * tensor
-        gathers, reductions = (2 * microbatches, microbatches) if sharded else (1, 1)
         parts.add_messages("data", gathers, "all_gather", state, members)
         parts.add_messages("data", reductions, "reduce_scatter", state, members)
         parts.hidden += min(parts["data"], program.hides_data * compute)
-    updated = quantity(STATE_TRAFFIC * parameters / data, "byte")
+    updated = quantity(STATE_TRAFFIC * parameters / optimizer_shards, "byte")
     parts["optimizer"] = (updated / machine.memory_reached).to("s")
     parts.add_rates_not_sustained(parts.total, model.experts is not None)
     return parts

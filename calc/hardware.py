@@ -397,7 +397,12 @@ def is_file(key: Path | str) -> bool:
 
 
 def read_file(name: str) -> tuple[str, str | None, dict[str, Any]]:
-    """The file of a name such as "machine.toml:mine", the key after it, and the file's tables."""
+    """The file of a name such as "machine.toml:mine", the key after it, and the file's tables.
+
+    >>> file, key, tables = read_file(f"{DATA / 'measured' / 'cpu.toml'}:mine")
+    >>> key, len(tables)
+    ('mine', 1)
+    """
     file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
     if not Path(file).exists():
         raise InputError(f"{file}: there is no such file; `calc measure` writes one")
@@ -408,7 +413,11 @@ def read_file(name: str) -> tuple[str, str | None, dict[str, Any]]:
 
 
 def one_of_file(what: str, file: str, key: str | None, names: Sequence[str]) -> str:
-    """The key that is asked for, or the only one of the file where none is."""
+    """The key that is asked for, or the only one of the file where none is.
+
+    >>> one_of_file("device", "machine.toml", None, ["mine"])
+    'mine'
+    """
     if key is None and len(names) == 1:
         return names[0]
     if key not in names:
@@ -426,7 +435,11 @@ def _from_file(name: str) -> Accelerator:
 
 
 def is_machine(table: Any) -> bool:
-    """Whether a table of a file is a machine's, which says what it joins several of, and how."""
+    """Whether a table of a file is a machine's, which says what it joins several of, and how.
+
+    >>> is_machine({"name": "My box", "device": "mine", "domain": 2})
+    True
+    """
     return isinstance(table, dict) and not {"device", "domain", "fabric"}.isdisjoint(table)
 
 

@@ -15,12 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import collectives, formats, parallelism, training, transformer
+from calc import collectives, expectation, formats, parallelism, training, transformer
 from calc.core.device import Device
 from calc.core.elementwise import floor, largest, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.expectation import Parts, Tokens
 from calc.machines import Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
@@ -275,15 +276,17 @@ def decode(
     >>> print(step.lower, step.bound, step.throughput)
     9.609 ms memory 3330 token/s
     >>> step = decode(models.get("llama-3-70b"), machines.get("dgx-h100"), 4096, 32, devices=8)
-    >>> print(step.lower, step.parts["links"])
-    6.789 ms 186.4 µs
+    >>> print(step.lower, step.expected, step.upper)
+    6.789 ms 14.47 ms 7.581 ms
     """
     work = _operations(transformer.decode_matmuls(model, context, sequences))
     per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, sequences, weight_size)
     kept = transformer.kept_context(model, context) * A_TOKEN
     traffic = decode_traffic(weights, sequences, kept, per_token)
-    return _pass(model, device, devices, dtype, _tokens(sequences), work, traffic)
+    step = _pass(model, device, devices, dtype, _tokens(sequences), work, traffic)
+    tokens = {"writing": sequences, "context": context}
+    return _expecting(step, model, device, devices, dtype, weight_size, kv_size, tokens)
 
 
 def prefill(
@@ -321,7 +324,9 @@ def prefill(
     per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, tokens, weight_size)
     traffic = decode_traffic(weights, sequences, _tokens(length), per_token)
-    return _pass(model, device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
+    step = _pass(model, device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
+    asked = {"reading": tokens, "prompt": length}
+    return _expecting(step, model, device, devices, dtype, weight_size, kv_size, asked)
 
 
 def largest_batch(
@@ -418,6 +423,36 @@ def _pass(
         sums = collectives.least_time("all_reduce", vectors, count, device)
         parts = parts | {"links": 2 * model.layers * sums}
     return replace(step, parts=parts, tokens=tokens)
+
+
+def _expecting(
+    step: StepTime,
+    model: Transformer,
+    device: Device | Machine,
+    devices: QuantityLike,
+    dtype: str,
+    weight_size: QuantityLike,
+    kv_size: QuantityLike,
+    tokens: dict[str, QuantityLike],
+) -> StepTime:
+    """The pass with what is expected of it on a machine, made when it is asked for."""
+    if not isinstance(device, Machine):
+        return step
+    counts = {name: quantity(count) for name, count in tokens.items()}
+
+    def parts() -> Parts:
+        return expectation.serving_pass(
+            model,
+            device,
+            Tokens(**{name: float(count.m_as("")) for name, count in counts.items()}),
+            int(quantity(devices).m_as("")),
+            dtype=dtype,
+            weight_size=formats.element_size("weight_size", weight_size),
+            kv_size=formats.element_size("kv_size", kv_size),
+        )
+
+    made = expectation.if_measured(parts, quantity(devices), *counts.values())
+    return replace(step, expectation=made)
 
 
 def _operations(matmuls: tuple[transformer.Matmul, ...]) -> Quantity:

@@ -233,7 +233,11 @@ class Machine:
 
 
 def device_of(given: Device | Machine) -> Device:
-    """The device that a machine has several of, or the device itself where one is given."""
+    """The device that a machine has several of, or the device itself where one is given.
+
+    >>> device_of(get("dgx-h100")).name
+    'NVIDIA H100 SXM5 80 GB'
+    """
     device = given.device if isinstance(given, Machine) else given
     check_device(device)
     return device

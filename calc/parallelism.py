@@ -12,7 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
-from calc import collectives, constants, links, models, training, transformer
+from calc import (
+    collectives,
+    constants,
+    expectation,
+    links,
+    models,
+    software as programs,
+    training,
+    transformer,
+)
 from calc.core.arguments import one_of, whole_number
 from calc.core.device import Device, check_device
 from calc.core.elementwise import maximum, minimum, where
@@ -20,6 +29,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.expectation import Parts
 from calc.formats import ELEMENT_SIZE
 from calc.machines import Machine
 from calc.models import Transformer
@@ -556,15 +566,17 @@ def training_step(
     recomputation: str = "selective",
     dtype: str = "bf16",
     efficiency: Annotated[QuantityLike, ""] = 1.0,
+    software: str | None = None,
 ) -> StepTime:
-    """The parts of a step's time, from which its bounds follow.
+    """The parts of a step's time, from which its bounds follow, and what is expected of it.
 
     Equation: max T_i ≤ T ≤ Σ T_i
 
     On a machine of `calc.machines` slices fill its domains first, then copies, then stages, and
-    each message takes what `collectives.time` says at least, without latency. Of a device alone
-    slices talk over `inner`, stages and copies over `outer`. `sequences` are those of one
-    microbatch. `efficiency` is the share of the peak that the matrix products themselves reach.
+    each message takes what `collectives.time` says at least, without latency. `expected` is made
+    of measured rates, and of what the `software` of that name hides. Of a device alone slices talk
+    over `inner`, stages and copies over `outer`. `sequences` are those of one microbatch.
+    `efficiency` is the share of the peak that the matrix products themselves reach, in the bounds.
     Compute holds the bubble of a pipeline with one stage on a device. Slices do four all-reduces a
     layer and microbatch, six where the whole layer is recomputed. Copies gather their weights once,
     or what `sharded_traffic` says, and reduce their gradients once, or in each microbatch where
@@ -575,6 +587,8 @@ def training_step(
     >>> step = training_step("llama-3-70b", layout, 8192, 1, machines.DGX_H100, efficiency=0.7)
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 6.898 s compute
+    >>> print(step.expected)
+    8.013 s
     >>> pair = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
     >>> step = training_step(
     ...     "llama-3-70b", layout, 8192, 1, hardware.H100, *pair, efficiency=0.7
@@ -588,6 +602,7 @@ def training_step(
     if isinstance(device, Machine):
         if inner is not None or outer is not None:
             raise InputError(f"{device.name} has links of its own: leave inner and outer out")
+        machine: Machine | None = device
         talk, device = _OnMachine(device, layout), device.device
     else:
         check_device(device)
@@ -598,7 +613,8 @@ def training_step(
             )
         _check_is(Link, "inner", inner)
         _check_is(Link, "outer", outer)
-        talk = _OverLinks(layout, inner, outer)
+        talk, machine = _OverLinks(layout, inner, outer), None
+    program = programs.UNKNOWN if software is None else programs.get(software)
     parameters = layout.parameters(model)
     tokens = transformer.batch_tokens(length, sequences)
     projections = transformer.forward_flops(model)
@@ -624,12 +640,34 @@ def training_step(
         "pipeline": talk.pass_on(passed) * (0 if layout.pipeline == 1 else 1),
         "data": talk.share(state, gathers, reductions),
     }
-    return StepTime(
+    step = StepTime(
         {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
         peak,
         tokens=all_tokens,
     )
+    if machine is None:
+        return step
+
+    def expected() -> Parts:
+        return expectation.training_step(
+            model,
+            machine,
+            float(quantity(length).m_as("")),
+            float(quantity(sequences).m_as("")),
+            data=layout.data,
+            tensor=layout.tensor,
+            pipeline=layout.pipeline,
+            microbatches=layout.microbatches,
+            gathers=gathers,
+            reductions=reductions,
+            optimizer_shards=layout.data if layout.shards("optimizer") else 1,
+            recomputed=1.0 if recomputation == "full" else 0.0,
+            dtype=dtype,
+            program=program,
+        )
+
+    return replace(step, expectation=expectation.if_measured(expected, tokens))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ their operations and traffic.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Annotated, Any
 
 from calc.core.device import Device, check_device
@@ -406,13 +407,17 @@ class Workload:
         return Workload(self.operations + other.operations, self.traffic + other.traffic)
 
 
+NO_MACHINE = "a device alone has no measured rates: give a machine of calc.machines"
+
+
 @dataclass(frozen=True)
 class StepTime:
     """The time of a step in parts, each by itself at its full rate, and what the step does.
 
     A part has the name of what it keeps busy: compute, memory, links. The step takes `lower` where
-    all of them overlap, and `upper` where none does. What a caller does not count, bytes of memory
-    or tokens, is zero.
+    all of them overlap, and `upper` where none does, all at published rates; `expected` is by the
+    rates that were measured on a machine. What a caller does not count, bytes of memory or tokens,
+    is zero.
     """
 
     parts: dict[str, Quantity]
@@ -420,6 +425,27 @@ class StepTime:
     peak: Quantity
     traffic: Quantity = field(default_factory=lambda: quantity(0, "byte"))
     tokens: Quantity = field(default_factory=lambda: quantity(0, "token"))
+    expectation: Callable[[], Any] = field(default=lambda: NO_MACHINE, repr=False, compare=False)
+    """Makes the parts at measured rates, or the sentence that says why there are none."""
+
+    @property
+    def expected(self) -> Quantity | None:
+        """What it is expected to take on its machine; None where a rate was not measured."""
+        return None if self.expected_parts is None else self.expected_parts.total
+
+    @property
+    def expected_parts(self) -> Any:
+        """The parts of that time, `calc.expectation.Parts`, which say what each is made of."""
+        return None if self.not_expected else self._expectation
+
+    @property
+    def not_expected(self) -> str:
+        """Why nothing is expected."""
+        return self._expectation if isinstance(self._expectation, str) else ""
+
+    @cached_property
+    def _expectation(self) -> Any:
+        return self.expectation()
 
     @property
     def lower(self) -> Quantity:

@@ -85,6 +85,7 @@ def _parts(
     batch = row.number("global_batch_seqs")
     batch = batch or replicas * (row.number("batch_per_dp") or sequences)
     microbatches = max(1.0, batch / (replicas * sequences))
+    sharded = "FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0
     found = expectation.training_step(
         model,
         machine,
@@ -94,7 +95,9 @@ def _parts(
         tensor=tensor,
         pipeline=stages,
         microbatches=microbatches,
-        sharded="FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0,
+        gathers=2 * microbatches if sharded else 1,
+        reductions=microbatches if sharded else 1,
+        optimizer_shards=replicas,
         contexts=contexts,
         experts=experts,
         virtual_stages=layout.get("VP", 1),

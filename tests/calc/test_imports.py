@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAYERS = [
     {"core"},
     {"constants", "hardware", "machines", "software", "curves", "models", "runs", "formats"},
-    set(calc.LAW_MODULES) - {"hardware"},
+    set(calc.LAW_MODULES) - {"hardware"} | {"expectation"},
     {"planning"},
     {"derivations", "simulation", "codesign", "measure", "published"},
     {"commands", "__main__"},

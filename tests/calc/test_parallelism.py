@@ -13,6 +13,7 @@ from calc import (
     machines,
     models,
     parallelism,
+    published,
     quantity,
     roofline,
     runs,
@@ -163,6 +164,28 @@ def on_dgx(layout: Layout, key: str = "dgx-h100", **more: object) -> dict[str, f
     given = {"length": 8192, "sequences": 1, "efficiency": 0.7} | more
     found = training_step(LLAMA, layout, device=machines.get(key), **given)  # type: ignore[arg-type]
     return {name: part.m_as("s") for name, part in found.parts.items()}
+
+
+def test_a_step_is_expected_as_a_published_run_was() -> None:
+    """Llama 2 70B in NeMo on 16 H100s: 1816 tokens a second of each, as NVIDIA measured."""
+    (row,) = (each for each in published.rows("training") if each.id == "nemo-24.07-15")
+    assert row["parallelism"] == "TP4 PP4"
+    given = {"length": 4096, "sequences": 1, "device": machines.DGX_H100, "software": "megatron"}
+    layout = Layout(tensor=4, pipeline=4, microbatches=32, sharding=1)
+    found = training_step("llama-2-70b", layout, **given, dtype="fp8")  # type: ignore[arg-type]
+    assert found.expected is not None
+    each = 32 * 4096 / 16 / found.expected.m_as("s")
+    assert each == pytest.approx(row.measured["tokens_per_s_per_gpu"], rel=0.25)
+    (comparison,) = published.compare([row])
+    assert comparison.prediction is not None
+    assert 1 / each == pytest.approx(comparison.prediction.expected)
+    assert found.expected_parts.share("bubble").m_as("") == pytest.approx(
+        3 / 32 * sum(found.expected_parts.share(kind) for kind in ("gemm", "memory", "attention"))
+    )
+    several = training_step("llama-2-70b", layout, quantity([512, 4096], ""), 1, given["device"])  # type: ignore[arg-type]
+    assert several.expected is None
+    alone = training_step("llama-2-70b", layout, 4096, 1, hardware.H100, NVLINK, NETWORK)
+    assert "a device alone has no measured rates" in alone.not_expected
 
 
 def test_a_step_on_a_machine_by_hand() -> None:
