@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from calc import collectives, kernels, machines
+from calc import collectives, kernels, machines, transformer
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.kernels import Kernel
@@ -181,13 +181,15 @@ def serving_pass(
     weight_size: Quantity = kernels.TWO_BYTES,
     kv_size: Quantity = kernels.TWO_BYTES,
     program: Software = UNKNOWN,
+    shared_caches: bool = False,
 ) -> Parts:
     """A pass of serving: its kernels, its messages, and the time of the software itself.
 
     Each of the `replicas` (DP) has its own sequences, and cuts matrices for its devices (TP), which
     add up their results twice a layer. Experts are shared out to as many devices as `experts` says
     (EP), beside DP by an exchange there and back; without DP all devices have all tokens, and the
-    sums of TP add up their experts' results too.
+    sums of TP add up their experts' results too. Slices beyond the heads of keys and values hold
+    copies of the caches, or share them out, and exchange queries and results among them.
 
     >>> from calc import machines, models
     >>> dgx = machines.get("dgx-h100")
@@ -198,7 +200,8 @@ def serving_pass(
     writing, reading = tokens.writing / each, tokens.reading / each
     sizes = dtype, weight_size, kv_size
     launched = kernels.step(
-        model, writing, tokens.context, reading, tokens.prompt, slices, *sizes, experts
+        *(model, writing, tokens.context, reading, tokens.prompt, slices),
+        *(*sizes, experts, shared_caches),
     )
     parts = Parts(launched, machine, program)
     vector = (writing + reading) * 2 * model.width.m_as("")  # of all tokens, two bytes a number
@@ -209,6 +212,11 @@ def serving_pass(
         parts.add_messages("experts", 2 * routed, "all_to_all", vector * copies, experts)
         sums -= routed
     parts.add_messages("tensor", sums, "all_reduce", vector, slices)
+    if shared_caches and writing:
+        attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
+        among = slices if model.kv_latent is not None else slices // int(model.kv_heads.magnitude)
+        times, held = 2 * model.layers.m_as(""), writing * attended / slices
+        parts.add_messages("caches", times, "all_to_all", held, max(1, among))
     best = parts.total
     parts.add_host(writing)
     parts.add_rates_not_sustained(best, model.experts is not None)

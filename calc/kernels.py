@@ -219,13 +219,15 @@ def step(
     weight_size: Quantity = TWO_BYTES,
     kv_size: Quantity = TWO_BYTES,
     experts: int = 1,
+    shared_caches: bool = False,
 ) -> list[Kernel]:
     """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
 
     `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
     tokens; either may be none. Matrices are cut into `slices` for as many devices (TP), and experts
     are shared out to as many as `experts` says (EP): whole ones to the same devices, or to more,
-    whose tokens they then read too. What devices say to each other is no kernel.
+    whose tokens they then read too. Slices beyond the heads of keys and values read copies of the
+    caches, or a part each of `shared_caches`. What devices say to each other is no kernel.
 
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
@@ -240,7 +242,8 @@ def step(
     tokens, outputs = writing + reading, writing + reading / prompt
     kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
     if writing:
-        kernels.append(part.caches(writing, context, kv_size))
+        shared = truth("shared_caches", shared_caches)
+        kernels.append(part.caches(writing, context, kv_size, shared))
     if reading:
         kernels.append(part.prompts(reading, prompt))
     return kernels
@@ -391,19 +394,17 @@ class Slice:
             "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
         )
 
-    def caches(self, sequences: float, context: float, kv_size: Quantity) -> Kernel:
+    def caches(self, sequences: float, context: float, kv_size: Quantity, shared: bool) -> Kernel:
         """Attention of written tokens to the caches of their sequences, which are all read."""
         model, tokens = self.model, max(context, 1.0)
         made_for = reaching(model, context)
         held = transformer.kv_cache(made_for, tokens, kv_size)
         kept = transformer.kept_context(made_for, tokens).magnitude
-        latent = model.kv_latent
-        copies = 1 if latent is not None else int(model.kv_heads.magnitude)
-        read = sequences * held.m_as("byte") / self.layers / min(self.slices, copies)
-        widths = model.key_width + model.head_value_width
-        if latent is not None:  # multiplied as it is stored
-            widths = 2 * latent + (model.rotary_width or 0 * ONE)
-        work = 2 * sequences * kept * model.heads.magnitude * widths.magnitude / self.slices
+        heads = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
+        parts = self.slices if shared else min(self.slices, heads)
+        read = sequences * held.m_as("byte") / self.layers / parts
+        attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
+        work = 2 * sequences * kept * attended / self.slices
         return Kernel(
             "attention to caches",
             "cache",

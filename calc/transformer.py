@@ -21,7 +21,7 @@ from calc.core.elementwise import largest, maximum, minimum
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE
+from calc.formats import ELEMENT_SIZE, element_size as size_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 
@@ -601,6 +601,33 @@ def kv_cache_per_token(
     return kv_bytes_per_token(
         model.layers, model.kv_heads, model.key_width, model.head_value_width, element_size
     )
+
+
+def attended_per_token(
+    model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+) -> Annotated[Quantity, "byte/token"]:
+    """Queries that a token sends to the caches of a layer, and results that come back of them.
+
+    Equation: m = h · (d_k + d_v) · s
+
+    Each of h heads has a query and a result, d_k and d_v wide, in elements of s bytes. Those of
+    latent attention are as wide as what it keeps: a latent with the part that carries the position,
+    and a latent.
+
+    Source: pope2023efficiently
+
+    >>> from calc import models
+    >>> print(attended_per_token(models.get("llama-3-70b")))
+    32.77 kB/token
+    >>> print(attended_per_token(models.get("deepseek-v3")))
+    278.5 kB/token
+    """
+    _check(model)
+    widths = model.key_width + model.head_value_width
+    if model.kv_latent is not None:
+        widths = 2 * model.kv_latent + quantity(_int(model.rotary_width), "")
+    size = size_of("element_size", element_size)
+    return (model.heads * widths * size / quantity("1 token")).to("byte/token")
 
 
 def kept_context(

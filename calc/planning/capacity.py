@@ -50,29 +50,35 @@ def with_devices(setup: S, count: Any) -> S:
 
 
 def copies(setup: Setup) -> Any:
-    """How many times a cache is held: devices beyond the heads of keys and values hold it again.
+    """How many devices have the same heads of keys and values: those beyond their number do.
 
-    Latent attention has no heads to divide its cache by, so that each device holds all of it.
+    They hold copies of a cache, or share out its sequences, and of one sequence its tokens. Latent
+    attention has no heads to divide its cache by, so that all devices have the same.
     """
     heads = setup.model.kv_heads.magnitude if setup.model.kv_latent is None else 1.0
     return maximum(setup.devices.magnitude / heads, 1.0)
 
 
 def cache_memory(setup: Setup) -> Quantity:
-    """The keys and values of the batch at full length, on all devices together."""
-    memory: Quantity = setup.cache_per_token * copies(setup) * _kept(setup) * setup.batch
+    """The keys and values of the batch at full length, on all devices together, each once."""
+    memory: Quantity = setup.cache_per_token * _kept(setup) * setup.batch
     return memory.to("byte")
 
 
-def most_sequences(setup: Setup) -> Quantity:
-    """The largest batch that its devices hold."""
+def most_sequences(setup: Setup, held: Any = 1.0) -> Quantity:
+    """The largest batch that its devices hold, each cache so many times."""
     most: Quantity = inference.sequences_that_fit(
         setup.device.memory_capacity * setup.devices,
         setup.model_memory,
         _kept(setup),
-        setup.cache_per_token * copies(setup),
+        setup.cache_per_token * held,
     )
     return most
+
+
+def copies_fit(setup: Setup) -> Any:
+    """Whether the devices hold the copies of the caches that they need to share out none."""
+    return setup.batch.magnitude <= most_sequences(setup, copies(setup)).magnitude
 
 
 def on_fewest_devices(setup: S) -> S:

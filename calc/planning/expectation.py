@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calc import cost, expectation, inference
+from calc.core.elementwise import largest
 from calc.core.formatting import columns
 from calc.core.units import Quantity
 from calc.expectation import Parts, Tokens
 from calc.machines import NotMeasured
+from calc.planning.capacity import copies, copies_fit
 from calc.planning.setup import A_TOKEN, Setup
 
 
@@ -83,13 +85,22 @@ def of(setup: Setup) -> Expectation | str:
     context = prompt + float(setup.generated.magnitude) / 2
     try:
         reading = _pass(setup, Tokens(reading=batch * prompt, prompt=prompt))
-        writing = _pass(setup, Tokens(writing=batch, context=context))
+        writing = _writing(setup, Tokens(writing=batch, context=context))
     except NotMeasured as missing:
         return str(missing)
     return Expectation(setup, reading, writing)
 
 
-def _pass(setup: Setup, tokens: Tokens) -> Parts:
+def _writing(setup: Setup, tokens: Tokens) -> Parts:
+    """The pass that writes, with copies of the caches where these fit, or shared: the faster."""
+    if largest(copies(setup)) == 1:
+        return _pass(setup, tokens)
+    shared = _pass(setup, tokens, shared_caches=True)
+    copied = _pass(setup, tokens)
+    return copied if copies_fit(setup) and copied.total <= shared.total else shared
+
+
+def _pass(setup: Setup, tokens: Tokens, shared_caches: bool = False) -> Parts:
     return expectation.serving_pass(
         setup.model,
         setup.machine,
@@ -99,4 +110,5 @@ def _pass(setup: Setup, tokens: Tokens) -> Parts:
         weight_size=setup.weight_size,
         kv_size=setup.kv_size,
         program=setup.software,
+        shared_caches=shared_caches,
     )

@@ -13,6 +13,7 @@ from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
+from calc.planning.capacity import copies
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array
 
@@ -229,12 +230,13 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             f" layer, two bytes a number, {_place(plan)}; between the bounds messages have no"
             " latency."
         )
-        if model.kv_latent is not None:
-            yield f"Each device holds the whole cache of {model.name}, whose latents have no heads."
-        elif largest(plan.devices) > model.kv_heads.magnitude:
+        if largest(shared := copies(plan)) > 1:
+            has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
             yield (
-                f"{model.name} has {model.kv_heads} heads of keys and values: devices beyond these"
-                " hold copies, and their memory and time are counted."
+                f"{model.name} has {has} of keys and values for {largest(plan.devices):g} devices,"
+                f" so that {largest(shared):g} share the same: they hold copies of the caches where"
+                " these fit, or share them out and exchange queries and results; the faster counts,"
+                " and memory is that of caches held once."
             )
     if plan.expected is not None:
         program = plan.software.name if plan.software.key else "no software's own time"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from calc import collectives, inference, parallelism
-from calc.core.elementwise import maximum, minimum
+from calc import collectives, inference, parallelism, transformer
+from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.units import Quantity, quantity
-from calc.planning.capacity import copies
-from calc.planning.setup import Setup
+from calc.planning.capacity import copies, copies_fit
+from calc.planning.setup import A_TOKEN, Setup
 from calc.roofline import StepTime
 
 
@@ -21,15 +22,33 @@ def prefill(setup: Setup) -> StepTime:
 def decode(setup: Setup) -> StepTime:
     """The pass that writes a token of each sequence, the mean of an answer.
 
+    Devices with the same heads of keys and values hold copies of their caches, where these fit, or
+    share them out; the faster counts.
+    """
+    shared = _decode(setup, 1.0)
+    if largest(copies(setup)) == 1:
+        return shared
+    copied = _decode(setup, copies(setup))
+    faster = copies_fit(setup) & (copied.upper.m_as("s") <= shared.upper.m_as("s"))
+    parts = {
+        name: quantity(where(faster, copied.parts[name].m_as("s"), part.m_as("s")), "s")
+        for name, part in shared.parts.items()
+    }
+    return replace(shared, parts=parts)
+
+
+def _decode(setup: Setup, held: Any) -> StepTime:
+    """The same with each cache held so many times.
+
     Each part of the time grows linearly with the context: at its mean is the mean of all. A window
     that fills on the way bends this line, and the answer is the mean of what lies on both sides.
     """
     one, window = quantity(1, ""), setup.model.window
     if window is None:
-        return _pass(setup, inference.decode, setup.prompt + setup.generated / 2, one)
+        return _pass(setup, inference.decode, setup.prompt + setup.generated / 2, one, held)
     full = minimum(maximum(window, setup.prompt), setup.context)
-    before = _pass(setup, inference.decode, (setup.prompt + full) / 2, one)
-    after = _pass(setup, inference.decode, (full + setup.context) / 2, one)
+    before = _pass(setup, inference.decode, (setup.prompt + full) / 2, one, held)
+    after = _pass(setup, inference.decode, (full + setup.context) / 2, one, held)
     share = (full - setup.prompt) / setup.generated
     parts = {
         name: share * part + (1 - share) * after.parts[name] for name, part in before.parts.items()
@@ -38,12 +57,16 @@ def decode(setup: Setup) -> StepTime:
 
 
 def _pass(
-    setup: Setup, run: Callable[..., StepTime], length: Quantity, tokens_each: Quantity
+    setup: Setup,
+    run: Callable[..., StepTime],
+    length: Quantity,
+    tokens_each: Quantity,
+    held: Any = 1.0,
 ) -> StepTime:
     """One pass on the machine, or on devices in the ring that is given."""
     model, devices, batch = setup.model, setup.devices, setup.batch
     place = setup.machine if setup.link is None else setup.device
-    kv_size = setup.kv_size * copies(setup)
+    kv_size = setup.kv_size * held
     step = run(model, place, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
     parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
     if setup.link is not None:
@@ -52,4 +75,16 @@ def _pass(
         parts["links"] = 2 * model.layers * sums
     elif "links" in step.parts:
         parts["links"] = step.parts["links"]
+    if "links" in parts and run is inference.decode:
+        among = copies(setup) / held
+        parts["links"] = parts["links"] + model.layers * _exchange(setup, quantity(among, ""))
     return replace(step, parts=parts)
+
+
+def _exchange(setup: Setup, devices: Quantity) -> Quantity:
+    """The least time of sending the queries of a layer to shared caches, and the results back."""
+    attended = transformer.attended_per_token(setup.model) * A_TOKEN
+    sent = attended * setup.batch / setup.devices
+    if setup.link is not None:
+        return collectives.all_to_all(sent, devices, setup.link)
+    return collectives.least_time("all_to_all", sent, devices, setup.machine)
