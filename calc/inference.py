@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import collectives, expectation, formats, parallelism, training, transformer
+from calc import collectives, expectation, formats, training, transformer
 from calc.core.device import Device
 from calc.core.elementwise import floor, largest, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
@@ -28,6 +28,7 @@ from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, Workload
 
 A_TOKEN = quantity(1, "token")
+TWO_BYTES = quantity(2, "byte")  # of a number that devices send each other
 
 
 @law
@@ -419,7 +420,7 @@ def _pass(
     )
     parts = step.parts
     if isinstance(device, Machine) and max(device.domain, largest(count)) > 1:
-        vectors = parallelism.stage_traffic(tokens.m_as("token"), model.width, 1)
+        vectors = tokens.m_as("token") * model.width * TWO_BYTES
         sums = collectives.least_time("all_reduce", vectors, count, device)
         parts = parts | {"links": 2 * model.layers * sums}
     return replace(step, parts=parts, tokens=tokens)

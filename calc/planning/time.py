@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from calc import collectives, inference, parallelism, transformer
+from calc import collectives, inference, transformer
 from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.units import Quantity, quantity
 from calc.planning.capacity import copies, copies_fit
@@ -70,7 +70,7 @@ def _pass(
     step = run(model, place, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
     parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
     if setup.link is not None:
-        vectors = parallelism.stage_traffic(batch * tokens_each, model.width, 1)
+        vectors = batch * tokens_each * model.width * inference.TWO_BYTES
         sums = collectives.ring_all_reduce(vectors, devices, setup.link, "0 s")
         parts["links"] = 2 * model.layers * sums
     elif "links" in step.parts:
