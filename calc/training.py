@@ -189,7 +189,7 @@ def offloading_time(
     >>> print(offloading_time("10B param", "63 GB/s", "280 GB/s"))
     1.635 s
     >>> from calc import machines
-    >>> dgx = machines.get("dgx-h100")  # of one of its devices, while the others leave the host alone
+    >>> dgx = machines.get("dgx-h100")  # one device, the others leave the host alone
     >>> print(offloading_time("10B param", dgx.host_link, dgx.host_memory_bandwidth))
     1.132 s
     """
