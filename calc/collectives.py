@@ -438,7 +438,7 @@ def torus_all_to_all(
 
     Equation: T = h · L + ⌊a² / 4⌋ · S / (2 · a · BW)
 
-    S is what one device holds. What it sends goes ⌊a² / 4⌋ / a links along an axis of side a on
+    S is what one device holds. What it sends goes about a / 4 links along an axis of side a on
     average, on two links of BW each way, and the longest axis takes the longest. h is the way to
     the farthest device. Assumes that each axis is a ring; along an open one it takes twice that.
 

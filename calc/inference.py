@@ -450,6 +450,7 @@ def _expecting(
             dtype=dtype,
             weight_size=formats.element_size("weight_size", weight_size),
             kv_size=formats.element_size("kv_size", kv_size),
+            shared_caches=True,
         )
 
     made = expectation.if_measured(parts, quantity(devices), *counts.values())

@@ -347,6 +347,8 @@ class Slice:
             met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met
             met = met / self.experts
+        if first.part == "router":  # which every device has whole
+            slices = 1.0
         # The second matrix of a block is cut by its rows, so that results are added up.
         by_rows = first.name == "attention output" or first.name.endswith("down")
         k = first.inputs / slices if by_rows else first.inputs

@@ -238,6 +238,10 @@ def device_of(given: Device | Machine) -> Device:
     >>> device_of(get("dgx-h100")).name
     'NVIDIA H100 SXM5 80 GB'
     """
+    if isinstance(given, str) and key_of(given) is not None and hardware.key_of(given) is None:
+        raise InputError(
+            f"a machine is needed here, and not its name: write machines.get({abbreviated(given)})"
+        )
     device = given.device if isinstance(given, Machine) else given
     check_device(device)
     return device
@@ -312,6 +316,8 @@ def _from_file(name: str) -> Machine:
     if own and (key is None or key in own):
         key = hardware.one_of_file("machine", file, key, own)
         return _machine(key, tables[key], tables, file)
+    if key is not None:
+        hardware.one_of_file("machine or device", file, key, list(tables))
     return of(hardware.get(name))
 
 

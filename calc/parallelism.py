@@ -31,7 +31,7 @@ from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.expectation import Parts
 from calc.formats import ELEMENT_SIZE
-from calc.machines import Machine
+from calc.machines import Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, compute_time
@@ -605,7 +605,7 @@ def training_step(
         machine: Machine | None = device
         talk, device = _OnMachine(device, layout), device.device
     else:
-        check_device(device)
+        device = device_of(device)
         if inner is None or outer is None:
             raise InputError(
                 f"{device.name} alone has no links: give inner and outer, or a machine of"

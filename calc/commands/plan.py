@@ -21,7 +21,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         "model", help="a name that `calc list` prints, such as llama-3-70b, or a config.json"
     )
     parser.add_argument(
-        "device", help="a name that `calc list` prints, such as h100, or a .toml; several by commas"
+        "device",
+        help="a machine or a device that `calc list` prints, such as dgx-b200, or h100 for the"
+        " machine in which it usually stands; or a .toml; several by commas",
     )
     add_options(parser, plan)
     parser.add_argument(

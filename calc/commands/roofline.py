@@ -9,7 +9,7 @@ from typing import Any
 
 from pint import DimensionalityError
 
-from calc import hardware, roofline
+from calc import hardware, machines, roofline
 from calc.commands.options import option_of
 from calc.commands.output import Answer, answers, table
 from calc.core.errors import InputError
@@ -28,7 +28,8 @@ def add_roofline(parser: argparse.ArgumentParser) -> None:
 
 
 def _roofline(options: argparse.Namespace) -> Answer:
-    device = hardware.get(options.device)
+    machine = machines.key_of(options.device) if hardware.key_of(options.device) is None else None
+    device = machines.get(machine).device if machine else hardware.get(options.device)
     operations = _amount("operations", options.operations, "FLOP")
     traffic = _amount("traffic", options.traffic, "byte")
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth

@@ -387,7 +387,7 @@ class OneCall:
 class PartsOfAToken:
     """Half of a token is matrix products; messages and the program itself are most of the rest."""
 
-    writing = OneCall.expected(OneCall.some).writing
+    writing = OneCall.expected(OneCall.some).passes["each token"]
     titles = (
         ("gemm", "matrix products"),
         ("cache", "attention, reading caches"),

@@ -115,6 +115,9 @@ def key_of(name: str) -> str | None:
     return _KNOWN.get(squeezed(name))
 
 
+LARGEST = 1024  # bytes of an element, and of all copies of it: far above any format
+
+
 def element_size(name: str, given: QuantityLike) -> Quantity:
     """What an element takes, of the name of its format, of its size, or of a bare number of bits.
 
@@ -129,10 +132,11 @@ def element_size(name: str, given: QuantityLike) -> Quantity:
         raise InputError(f"{name}: {error}") from None
     if size.unitless and not size.ndim and size.magnitude > 2:  # 1 and 2 may be meant as bytes
         size = quantity(size.magnitude, "bit")
-    if not size.is_compatible_with("byte") or not smallest(size) > 0 or largest(size) == math.inf:
+    fits = size.is_compatible_with("byte") and largest(size.to("byte")) <= LARGEST
+    if not fits or not smallest(size) > 0:
         raise InputError(
             f'{name} must be the size of an element, "2 byte" or "4.25 bit", or the name of its'
-            f' format, "int8"; got {abbreviated(given)}'
+            f' format, "int8", and at most {LARGEST} byte; got {abbreviated(given)}'
         )
     return size
 

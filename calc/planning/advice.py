@@ -49,9 +49,12 @@ def changes(plan: Estimate) -> Iterator[str]:
             longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
             paid = _ratio(_device_time(other), _device_time(plan))
             told = f"{longer} times the time per token, {paid} the device time"
-            if plan.expected is not None and other.expected is not None:
-                found = _ratio(other.expected.time_per_token, plan.expected.time_per_token)
-                told += f"; expected are {found} times the time per token"
+            ours, theirs = (
+                None if each.expected is None else each.expected.get("time_per_token")
+                for each in (plan, other)
+            )
+            if ours is not None and theirs is not None:
+                told += f"; expected are {_ratio(theirs, ours)} times the time per token"
             yield f"{_devices(number)}: {told}."
     for form in SMALLER_WEIGHTS:
         if form.size < plan.weight_size:
@@ -115,19 +118,23 @@ def _where_another_roof_binds(plan: Estimate) -> str:
 
     now, last = str(plan.writing.bound), bound(MOST_SEQUENCES)
     if bound(1) == last == now:
-        return f"At this length {now} binds each token, whatever the batch."
+        return f"At this length {_binds(now)} each token, whatever the batch."
     few, many = 1, MOST_SEQUENCES
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if bound(middle) == last else (middle, many)
     if now == last:
-        return f"Below batch {many}, {bound(few)} binds each token."
+        return f"Below batch {many}, {_binds(bound(few))} each token."
     most = int(plan.largest_batch.magnitude)
     if many <= most:
-        return f"From batch {many} on, {last} binds each token."
+        return f"From batch {many} on, {_binds(last)} each token."
     count = plan.devices.magnitude
     hold = f"{_devices(count)} {'hold' if count > 1 else 'holds'} {most} sequences"
     return f"From batch {many} on, {last} would bind each token, but {hold}."
+
+
+def _binds(roof: str) -> str:
+    return f"{roof} {'bind' if roof == 'links' else 'binds'}"
 
 
 def _device_time(plan: Estimate) -> Quantity:

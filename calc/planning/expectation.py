@@ -6,6 +6,7 @@ expectation, and the sentence that says which rate is missing stands in its plac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,18 +22,39 @@ from calc.planning.setup import A_TOKEN, Setup
 
 @dataclass(frozen=True)
 class Expectation:
-    """Times, rates and costs that a program is expected to reach, and the parts of its passes."""
+    """Times, rates and costs that a program is expected to reach, and the parts of its passes.
+
+    Where one pass has a rate that was not measured, what stands on it raises the sentence that
+    names the rate; the other pass has its time.
+    """
 
     setup: Setup
-    reading: Parts
+    reading: Parts | None
     """The pass that reads all prompts, kind by kind of what it launches."""
-    writing: Parts
+    writing: Parts | None
     """The pass that writes a token of each sequence."""
+    missing: str = ""
+    """Which rate was not measured, where one of the passes is not expected."""
 
     @property
     def passes(self) -> dict[str, Parts]:
-        """Both passes, by what they end with."""
-        return {"first token": self.reading, "each token": self.writing}
+        """The passes that are expected, by what they end with."""
+        passes = {"first token": self.reading, "each token": self.writing}
+        return {title: parts for title, parts in passes.items() if parts is not None}
+
+    def total(self, parts: Parts | None) -> Quantity:
+        """The time of a pass, which was measured."""
+        if parts is None:
+            raise NotMeasured(self.missing)
+        return parts.total
+
+    def get(self, name: str) -> Quantity | None:
+        """One of the quantities by its name; None where it stands on what was not measured."""
+        try:
+            value: Quantity | None = getattr(self, name)
+        except NotMeasured:
+            return None
+        return value
 
     def __str__(self) -> str:
         tables = (columns(parts.rows(title)) for title, parts in self.passes.items())
@@ -41,12 +63,12 @@ class Expectation:
     @property
     def time_to_first_token(self) -> Quantity:
         """Time of the pass that reads all prompts of the batch."""
-        return self.reading.total
+        return self.total(self.reading)
 
     @property
     def time_per_token(self) -> Quantity:
         """Time of the pass that writes the next token of each sequence, the mean of an answer."""
-        return self.writing.total
+        return self.total(self.writing)
 
     @cached_property
     def answer_time(self) -> Quantity:
@@ -81,14 +103,26 @@ class Expectation:
 
 def of(setup: Setup) -> Expectation | str:
     """What is expected of one point, or the sentence that says which measured rate is missing."""
+    if setup.link is not None and setup.devices > 1:
+        return "messages over the link that is given were not measured"
     prompt, batch = float(setup.prompt.magnitude), float(setup.batch.magnitude)
     context = prompt + float(setup.generated.magnitude) / 2
+    reading, no_reading = _made(_pass, setup, Tokens(reading=batch * prompt, prompt=prompt))
+    writing, no_writing = _made(_writing, setup, Tokens(writing=batch, context=context))
+    missing = no_reading or no_writing
+    if reading is None and writing is None:
+        return missing
+    return Expectation(setup, reading, writing, missing)
+
+
+def _made(
+    make: Callable[[Setup, Tokens], Parts], setup: Setup, tokens: Tokens
+) -> tuple[Parts | None, str]:
+    """A pass, or which rate of it was not measured."""
     try:
-        reading = _pass(setup, Tokens(reading=batch * prompt, prompt=prompt))
-        writing = _writing(setup, Tokens(writing=batch, context=context))
+        return make(setup, tokens), ""
     except NotMeasured as missing:
-        return str(missing)
-    return Expectation(setup, reading, writing)
+        return None, str(missing)
 
 
 def _writing(setup: Setup, tokens: Tokens) -> Parts:

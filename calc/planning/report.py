@@ -85,7 +85,8 @@ def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
     """
     bounds = getattr(plan, name)
     ordered = reversed(bounds) if name == "throughput" else bounds
-    return (*map(str, ordered), str(getattr(plan.expected, name, "")))
+    expected = None if plan.expected is None else plan.expected.get(name)
+    return (*map(str, ordered), "" if expected is None else str(expected))
 
 
 def points(plan: Estimate) -> list[dict[str, Any]]:
@@ -117,8 +118,8 @@ def _expectation(plan: Estimate) -> dict[str, Any]:
     """What is expected of one point, by the names of its bounds, and the parts of its passes."""
     if (expected := plan.expected) is None:
         return {"expected": None, "not_expected": plan.not_expected}
-    values = {name: getattr(expected, name) for name in (*RANGES, "reading", "writing")}
-    return {"expected": values, "not_expected": None}
+    values = {name: expected.get(name) for name in (*RANGES, "reading", "writing")}
+    return {"expected": values, "not_expected": expected.missing or None}
 
 
 def parts(plan: Estimate) -> list[dict[str, Any]]:
@@ -189,8 +190,8 @@ def _range(bounds: Bounds | None, unit: str) -> str:
 
 
 def _expected(point: dict[str, Any], name: str, unit: str) -> str:
-    expected = point["expected"]
-    return "–" if expected is None else str(quantity(expected[name].m_as(unit), ""))
+    expected = (point["expected"] or {}).get(name)
+    return "–" if expected is None else str(quantity(expected.m_as(unit), ""))
 
 
 def _place(plan: Estimate) -> str:
@@ -200,6 +201,10 @@ def _place(plan: Estimate) -> str:
     machine, most = plan.machine, largest(plan.devices)
     inside = f"on {machine.name}, where {machine.domain} devices have {machine.bandwidth} each way"
     return inside if most <= machine.domain else f"{inside}, and beyond {machine.ports}"
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:].rstrip(".")
 
 
 def assumptions(plan: Estimate) -> Iterator[str]:
@@ -230,6 +235,11 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             f" layer, two bytes a number, {_place(plan)}; between the bounds messages have no"
             " latency."
         )
+        if model.experts is not None:
+            yield (
+                "Experts are cut like all matrices: layouts that share out whole experts or"
+                " sequences (EP, DP) are others, which may be faster."
+            )
         if largest(shared := copies(plan)) > 1:
             has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
             yield (
@@ -245,8 +255,10 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {program}."
         )
+        if plan.expected.missing:
+            yield f"{_sentence(plan.expected.missing)}."
     elif not is_array(plan.fits) and plan.fits:
-        yield f"Nothing is expected: {plan.not_expected}."
+        yield f"{_sentence(plan.not_expected)}."
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:

@@ -109,7 +109,7 @@ def _rows_of(group: str) -> tuple[Row, ...]:
 
 
 def load(path: Path | str) -> tuple[Row, ...]:
-    """The rows of a file in the same form, checked: tables [[kernel]], [[training]] and so on.
+    """The rows of a file in the same form, checked: tables `[[kernel]]`, `[[training]]` and so on.
 
     >>> load(FOLDER / "kernels.toml")[0].group
     'kernel'

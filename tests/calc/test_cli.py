@@ -123,6 +123,7 @@ def test_roofline(capsys: pytest.CaptureFixture[str]) -> None:
         "time, no overlap": "4.193 ms",
     }
     assert run(capsys, "roofline", "h100", "--flops", "14e9", "--bytes", "14e9") == printed
+    assert run(capsys, "roofline", "dgx-h100", "--flops", "14e9", "--bytes", "14e9") == printed
     assert "INT8" in run(
         capsys, "roofline", "h100", "--flops", "1e9", "--bytes", "1", "--dtype", "int8"
     )

@@ -108,11 +108,24 @@ def test_a_machine_of_ones_own_stands_in_a_file_beside_its_device(tmp_path: Path
     assert found.lower.m_as("s") == pytest.approx(2 * 7 / 8 * 0.01)
     with pytest.raises(InputError, match="not one machine alone; it holds made-up, sibling: ask"):
         machines.get(both)
-    with pytest.raises(InputError, match="no device 'other'; it holds mine: ask for one as in"):
+    with pytest.raises(
+        InputError, match="no machine or device 'other'; it holds mine, made-up, sibling: ask for"
+    ):
         machines.get(f"{both}:other")
     both.write_text(GOOD, encoding="utf-8")
     with pytest.raises(InputError, match="not one device alone; it holds no device at all"):
         hardware.get(both)
+
+
+def test_the_name_of_a_machine_is_refused_with_what_to_write() -> None:
+    model = calc.models.get("llama-3-8b")
+    layout = calc.parallelism.Layout()
+    for ask in (
+        lambda: calc.inference.decode(model, "dgx-h100", 100),  # type: ignore[arg-type]
+        lambda: calc.parallelism.training_step(model, layout, 100, 1, "dgx-h100"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InputError, match=r"write machines\.get\('dgx-h100'\)$"):
+            ask()
 
 
 @pytest.mark.parametrize(

@@ -522,6 +522,36 @@ def test_the_parts_of_an_expectation_by_hand() -> None:
     assert parts.share("host").m_as("") == pytest.approx(host / (kernels + lost + host))
 
 
+def test_a_pass_is_expected_where_the_other_has_a_rate_that_was_not_measured() -> None:
+    """Of an MI300X products and memory were measured, and attention was not."""
+    made = plan("llama-3-8b", "mi300x", prompt=1000, generated=20)
+    assert made.expected is not None
+    matrices = 2 * (8_030_261_248 - 128_256 * 4096 - 65 * 4096)
+    assert made.expected.time_per_token.m_as("s") == pytest.approx(matrices / 4.15e12, rel=0.7)
+    for name in ("time_to_first_token", "answer_time", "throughput", "energy_per_token"):
+        assert made.expected.get(name) is None
+        with pytest.raises(InputError, match="the rate of attention, forward was not measured on"):
+            getattr(made.expected, name)
+    assert any("rate of attention, forward" in each for each in made.assumptions)
+    (token,) = (line for line in str(made).splitlines() if line.startswith("each token"))
+    (first,) = (line for line in str(made).splitlines() if line.startswith("first token"))
+    assert len(token.split()) == len(first.split()) + 3  # a time and its unit, and one more word
+
+
+def test_messages_over_a_link_of_ones_own_are_not_expected() -> None:
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "link": "1 GB/s"}
+    made = plan("llama-3-70b", "h100", devices=4, **asked)
+    assert made.expected is None
+    assert made.not_expected == "messages over the link that is given were not measured"
+    assert plan("llama-3-8b", "h100", devices=1, **asked).expected is not None
+
+
+def test_every_device_has_a_router_whole() -> None:
+    made = plan("mixtral-8x7b", "dgx-h100", batch=8, prompt=100, generated=100, devices=16)
+    assert made.expected is not None
+    assert any("share out whole experts" in each for each in made.assumptions)
+
+
 def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     asked = {"batch": 32, "prompt": 1000, "generated": 200}
     made = plan("llama-3-70b", "h100", **asked, devices=4, software="vllm")  # type: ignore[arg-type]
