@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,14 +24,17 @@ from calc.core.names import resolve, spellings, squeezed
 from calc.core.public import public_names
 from calc.core.records import (
     DATA,
+    OWN_FILE,
     Record,
     as_attributes,
     check_each_way,
     check_fields,
     check_positive,
+    one_of_file,
     parse_toml,
+    read_file,
     read_record,
-    read_toml,
+    read_tables,
 )
 from calc.core.units import Quantity, QuantityLike
 
@@ -65,7 +67,6 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
 DATA_FILE = DATA / "accelerators.toml"
-FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
 MAY_BE_LEFT_OUT = ("link_bandwidth", "units")  # of a device without links; of one not taken apart
 INHERITED = ("kind", "source", "checked")
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
@@ -232,17 +233,9 @@ def load(path: Path | str) -> dict[str, Accelerator]:
     """
     return {
         key: _accelerator(key, table, path)
-        for key, table in _read_tables(path).items()
+        for key, table in read_tables(path).items()
         if not is_machine(table)
     }
-
-
-def _read_tables(path: Path | str) -> dict[str, Any]:
-    tables = read_toml(path)
-    for key in tables:
-        if key != (needed := key.lower().replace("_", "-")):
-            raise InputError(f"{path}: [{key}] must be written [{needed}]: small letters and -")
-    return tables
 
 
 def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
@@ -351,7 +344,7 @@ def dtype_of(name: str) -> str:
 
 @cache
 def _tables() -> dict[str, Any]:
-    return _read_tables(DATA_FILE)
+    return read_tables(DATA_FILE)
 
 
 @cache
@@ -393,38 +386,7 @@ def is_file(key: Path | str) -> bool:
     >>> is_file("machine.toml"), is_file("h100")
     (True, False)
     """
-    return isinstance(key, Path) or (isinstance(key, str) and FILE.fullmatch(key) is not None)
-
-
-def read_file(name: str) -> tuple[str, str | None, dict[str, Any]]:
-    """The file of a name such as "machine.toml:mine", the key after it, and the file's tables.
-
-    >>> file, key, tables = read_file(f"{DATA / 'measured' / 'cpu.toml'}:mine")
-    >>> key, len(tables)
-    ('mine', 1)
-    """
-    file, key = match.groups() if (match := FILE.fullmatch(name)) else (name, None)
-    if not Path(file).exists():
-        raise InputError(f"{file}: there is no such file; `calc measure` writes one")
-    tables = _read_tables(file)
-    if not tables:
-        raise InputError(f"{file}: it holds no device; one begins with its key, as in [my-device]")
-    return file, key, tables
-
-
-def one_of_file(what: str, file: str, key: str | None, names: Sequence[str]) -> str:
-    """The key that is asked for, or the only one of the file where none is.
-
-    >>> one_of_file("device", "machine.toml", None, ["mine"])
-    'mine'
-    """
-    if key is None and len(names) == 1:
-        return names[0]
-    if key not in names:
-        needed = f"no {what} {key!r}" if key else f"not one {what} alone"
-        held = f"it holds {', '.join(names)}" if names else f"it holds no {what} at all"
-        raise InputError(f"{file}: {needed}; {held}: ask for one as in {file}:KEY")
-    return key
+    return isinstance(key, Path) or (isinstance(key, str) and OWN_FILE.fullmatch(key) is not None)
 
 
 def _from_file(name: str) -> Accelerator:

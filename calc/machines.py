@@ -30,6 +30,8 @@ from calc.core.records import (
     check_each_way,
     check_fields,
     check_positive,
+    one_of_file,
+    read_file,
     read_record,
     read_toml,
 )
@@ -311,13 +313,13 @@ def get(key: Path | str) -> Machine:
 
 
 def _from_file(name: str) -> Machine:
-    file, key, tables = hardware.read_file(name)
+    file, key, tables = read_file(name)
     own = [each for each, table in tables.items() if hardware.is_machine(table)]
     if own and (key is None or key in own):
-        key = hardware.one_of_file("machine", file, key, own)
+        key = one_of_file("machine", file, key, own)
         return _machine(key, tables[key], tables, file)
     if key is not None:
-        hardware.one_of_file("machine or device", file, key, list(tables))
+        one_of_file("machine or device", file, key, list(tables))
     return of(hardware.get(name))
 
 

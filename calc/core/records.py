@@ -10,9 +10,10 @@ from __future__ import annotations
 import copy
 import datetime
 import math
+import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -36,6 +37,7 @@ FIELDS = {  # and what each must be
     "direction": '"each way"',
 }
 T = TypeVar("T")
+OWN_FILE = re.compile(r"(.+?\.toml)(?::([^/\\]+))?")  # of devices of one's own, and the key of one
 DATA = Path(__file__).parent.parent / "data"
 
 
@@ -106,6 +108,41 @@ def parse_toml(text: str, path: Path | str) -> dict[str, Any]:
         raise InputError(f"{path}: {error}") from None
     except RecursionError:
         raise InputError(f"{path}: is nested too deeply") from None
+
+
+def read_tables(path: Path | str) -> dict[str, Any]:
+    """The tables of a file of devices, whose keys are written as all are."""
+    tables = read_toml(path)
+    for key in tables:
+        if key != (needed := key.lower().replace("_", "-")):
+            raise InputError(f"{path}: [{key}] must be written [{needed}]: small letters and -")
+    return tables
+
+
+def read_file(name: str) -> tuple[str, str | None, dict[str, Any]]:
+    """The file of a name such as "machine.toml:mine", the key after it, and the file's tables."""
+    file, key = match.groups() if (match := OWN_FILE.fullmatch(name)) else (name, None)
+    if not Path(file).exists():
+        raise InputError(f"{file}: there is no such file; `calc measure` writes one")
+    tables = read_tables(file)
+    if not tables:
+        raise InputError(f"{file}: it holds no device; one begins with its key, as in [my-device]")
+    return file, key, tables
+
+
+def one_of_file(what: str, file: str, key: str | None, names: Sequence[str]) -> str:
+    """The key that is asked for, or the only one of the file where none is.
+
+    >>> one_of_file("device", "machine.toml", None, ["mine"])
+    'mine'
+    """
+    if key is None and len(names) == 1:
+        return names[0]
+    if key is None or key not in names:
+        needed = f"no {what} {key!r}" if key else f"not one {what} alone"
+        held = f"it holds {', '.join(names)}" if names else f"it holds no {what} at all"
+        raise InputError(f"{file}: {needed}; {held}: ask for one as in {file}:KEY")
+    return key
 
 
 def check_fields(place: str, table: Iterable[str], known: Iterable[str]) -> None:
