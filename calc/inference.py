@@ -1,4 +1,4 @@
-"""Serving a language model: time of prefill and decode between bounds, batches, and their price.
+"""Serving a language model: least and expected time of prefill and decode, batches, their price.
 
 The laws take numbers. `prefill`, `decode` and `largest_batch` put them together for a model of
 `calc.models` on devices of one kind that share the model evenly: roofs that no server exceeds, and
@@ -263,12 +263,14 @@ def decode(
 ) -> StepTime:
     """The pass that writes the next token of so many sequences, each with its context.
 
-    Equation: max(D / BW, B · F / R_peak) ≤ T ≤ D / BW + B · F / R_peak, D = W + B · c · m
+    Equation: T_lower = max(D / BW, B · F / R_peak), T_upper = D / BW + B · F / R_peak
 
-    D is what it reads: the weights W once, and of each of B sequences c tokens of m bytes in the
-    cache; of layers with a window no more than that. F are the operations of a token. BW and R_peak
-    are those of all devices together, and T lies between the `lower` and the `upper` of the result.
-    `dtype` is what products are computed in, whatever weights are stored in.
+    D = W + B · c · m is what it reads: the weights W once, and of each of B sequences c tokens of m
+    bytes in the cache; of layers with a window no more than that. F are the operations of a token.
+    BW and R_peak are those of all devices together, as published. No program beats T_lower;
+    T_upper overlaps nothing, and real programs, at lower rates and with messages, are slower still:
+    `expected` says by how much. `dtype` is what products are computed in, whatever weights are
+    stored in.
 
     Source: pope2023efficiently
 
@@ -302,10 +304,10 @@ def prefill(
 ) -> StepTime:
     """The pass that reads so many prompts of one length and writes the first token of each.
 
-    Equation: max(D / BW, n · F / R_peak) ≤ T ≤ D / BW + n · F / R_peak, D = W + n · m
+    Equation: T_lower = max(D / BW, n · F / R_peak), T_upper = D / BW + n · F / R_peak
 
-    n counts the tokens of all prompts, F is the average of their operations, and the other symbols
-    are those of `decode`. Attention is causal, and the output is computed for last tokens alone.
+    n counts the tokens of all prompts, F is the average of their operations, D = W + n · m, and the
+    rest is that of `decode`. Attention is causal, and the output is computed for last tokens alone.
     The `lower` bound is the least possible time to first token, queues left out.
 
     Source: pope2023efficiently

@@ -568,19 +568,20 @@ def training_step(
     efficiency: Annotated[QuantityLike, ""] = 1.0,
     software: str | None = None,
 ) -> StepTime:
-    """The parts of a step's time, from which its bounds follow, and what is expected of it.
+    """The parts of a step's time at published rates, and what is expected of it.
 
-    Equation: max T_i ≤ T ≤ Σ T_i
+    Equation: T_lower = max T_i, T_upper = Σ T_i
 
-    On a machine of `calc.machines` slices fill its domains first, then copies, then stages, and
-    each message takes what `collectives.time` says at least, without latency. `expected` is made
-    of measured rates, and of what the `software` of that name hides. Of a device alone slices talk
-    over `inner`, stages and copies over `outer`. `sequences` are those of one microbatch.
-    `efficiency` is the share of the peak that the matrix products themselves reach, in the bounds.
-    Compute holds the bubble of a pipeline with one stage on a device. Slices do four all-reduces a
-    layer and microbatch, six where the whole layer is recomputed. Copies gather their weights once,
-    or what `sharded_traffic` says, and reduce their gradients once, or in each microbatch where
-    they shard them.
+    No program beats T_lower, where all parts overlap. T_upper overlaps none, and real programs may
+    be slower than that: both take published rates, and `efficiency` as the share of the peak that
+    the matrix products reach. On a machine of `calc.machines` slices fill its domains first, then
+    copies, then stages, and each message takes what `collectives.time` says at least, without
+    latency. `expected` is made of measured rates, and of what the `software` of that name hides. Of
+    a device alone slices talk over `inner`, stages and copies over `outer`. `sequences` are those
+    of one microbatch. Compute holds the bubble of a pipeline with one stage on a device. Slices do
+    four all-reduces a layer and microbatch, six where the whole layer is recomputed. Copies gather
+    their weights once, or what `sharded_traffic` says, and reduce their gradients once, or in each
+    microbatch where they shard them.
 
     >>> from calc import hardware, machines
     >>> layout = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)

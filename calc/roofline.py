@@ -192,8 +192,8 @@ def execution_time_overlapped(
 
     Equation: T = max(D_vol / BW, O / (R_peak · η)) + L_lat
 
-    Assumes perfect overlap: a lower bound. The truth lies between this and `execution_time`, which
-    is at most twice as long apart from the latency.
+    Assumes perfect overlap: a lower bound. A step that keeps these rates lies between this and
+    `execution_time`, which is at most twice as long apart from the latency.
 
     Source: williams2009roofline
 
@@ -414,10 +414,11 @@ NO_MACHINE = "a device alone has no measured rates: give a machine of calc.machi
 class StepTime:
     """The time of a step in parts, each by itself at its full rate, and what the step does.
 
-    A part has the name of what it keeps busy: compute, memory, links. The step takes `lower` where
-    all of them overlap, and `upper` where none does, all at published rates; `expected` is by the
-    rates that were measured on a machine. What a caller does not count, bytes of memory or tokens,
-    is zero.
+    A part has the name of what it keeps busy: compute, memory, links. At published rates the step
+    takes `lower` where all parts overlap, and `upper` where none does. Real programs run below
+    these rates, and most are slower than `upper` too; `expected`, by the rates that were measured
+    on a machine, says by how much. What a caller does not count, bytes of memory or tokens, is
+    zero.
     """
 
     parts: dict[str, Quantity]
@@ -454,7 +455,7 @@ class StepTime:
 
     @property
     def upper(self) -> Quantity:
-        """All parts, one after the other."""
+        """All parts, one after the other, at published rates: no bound on a real program."""
         return quantity(sum(self._seconds), "s")
 
     @property
@@ -486,7 +487,7 @@ class StepTime:
 
     @property
     def mfu(self) -> tuple[Quantity, Quantity]:
-        """Model FLOP utilisation at the upper and at the lower bound of the time."""
+        """Model FLOP utilisation at the `upper` and at the `lower` time."""
         work = self.operations / self.peak
         return (work / self.upper).to(""), (work / self.lower).to("")
 

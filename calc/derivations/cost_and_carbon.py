@@ -388,6 +388,8 @@ class PartsOfAToken:
     """Half of a token is matrix products; messages and the program itself are most of the rest."""
 
     writing = OneCall.expected(OneCall.some).passes["each token"]
+    no_overlap = OneCall.plan(devices=OneCall.some).time_per_token.upper
+    over_no_overlap = (writing.total / no_overlap).to("")
     titles = (
         ("gemm", "matrix products"),
         ("cache", "attention, reading caches"),

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-from calc import collectives, constants, hardware, links, memory, roofline, training
+from calc import collectives, constants, hardware, links, machines, memory, roofline, training
 from calc.core.units import quantity
-from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.communication import Overlap
+from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.roofline import BatchSize, DecodeStep
 
 
 class DoubledDevices:
     """Twice the devices halve the arithmetic of a step, not its communication."""
 
-    h100 = hardware.get("h100")
+    machine = machines.get("dgx-h100")
     parameters = DecodeStep.parameters
     batch = quantity("1M token")
     mfu = 0.4
-    per_node = 8
+    per_node = machine.domain
     before = 512
     after = 1024
-    network = AnchorBandwidths.infiniband
-    link_latency = AnchorLatencies.nvlink
-    network_latency = AnchorLatencies.infiniband
+    backward = Overlap.backward
 
     gradients = (parameters * constants.get("size_gradient_fp16")).to("GB")
     arithmetic = training.training_time(
-        parameters, batch, (before, after), h100.peak("bf16"), mfu
-    ).to("ms")
-    communication = collectives.hierarchical_all_reduce(
-        gradients,
-        per_node,
-        (before / per_node, after / per_node),
-        h100.link_bandwidth,
-        network,
-        link_latency,
-        network_latency,
+        parameters, batch, (before, after), machine.device.peak("bf16"), mfu
     ).to("ms")
     arithmetic_before, arithmetic_after = arithmetic
-    communication_before, communication_after = communication
-    gain_without_overlap = (arithmetic_before + communication_before) / (
-        arithmetic_after + communication_after
-    )
-    gain_with_overlap = arithmetic_before / communication_after
+    exchange_before = collectives.time("all_reduce", gradients, before, machine)
+    exchange_after = collectives.time("all_reduce", gradients, after, machine)
+    communication_before = exchange_before.needed.to("ms")
+    communication_after = exchange_after.needed.to("ms")
+    measured_devices = exchange_after.measured[0].devices
+    added_before = collectives.step_time(arithmetic_before, communication_before, 0)
+    added_after = collectives.step_time(arithmetic_after, communication_after, 0)
+    gain_without_overlap = (added_before / added_after).to("")
+    hidden_before = collectives.step_time(arithmetic_before, communication_before, 1, backward)
+    hidden_after = collectives.step_time(arithmetic_after, communication_after, 1, backward)
+    gain_with_overlap = (hidden_before / hidden_after).to("")
+    backward_after = (backward * arithmetic_after).to("ms")
     tokens_per_device = (batch / after).to("token")
 
 

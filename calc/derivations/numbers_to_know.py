@@ -519,20 +519,24 @@ class ServersOverseas:
 
 
 class EnergyOfAToken:
-    """At batch 1 a token is paid for in memory traffic; a batch shares that bill."""
+    """At batch 1 a token is paid for in memory traffic; a batch shares that bill.
+
+    The arithmetic is that of 7 nm, since chips with such memory are of no older process.
+    """
 
     parameters = MemoryPerParameter.parameters
     weights = MemoryPerParameter.fp16_serving
     hbm2_bit = EnergyOfMovement.hbm2_bit
-    multiply = EnergyOfArithmetic.fp16_multiply
-    add = constants.get("energy_fp16_add")
+    multiply = EnergyOfArithmetic.fp16_multiply_7nm
+    add = constants.get("energy_7nm_fp16_add")
     batch = 64
 
     movement = energy.movement_energy(weights, hbm2_bit).to("mJ")
     multiply_add = multiply + add
     arithmetic = (WorkPerToken.inference_per_token.m_as("FLOP") / 2 * multiply_add).to("mJ")
-    movement_per_arithmetic = movement / arithmetic
+    movement_per_arithmetic = (movement / arithmetic).to("")
     shared_movement = movement / batch
+    shared_per_arithmetic = (shared_movement / arithmetic).to("")
 
 
 class AssistantPlacement:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
-from calc import collectives, hardware, inference, models, queueing, transformer
+from calc import collectives, hardware, inference, models, published, queueing, transformer
 from calc.core.units import Quantity, quantity
 from calc.models import Transformer
 from calc.planning import plan
@@ -144,6 +145,31 @@ class Passes:
             full.throughput,
             expected(model, devices, most, context),
         )
+
+
+def fitted_to() -> dict[str, Any]:
+    """The published rows that vLLM's own time is fitted to, by their ids."""
+    return {
+        each.row.id: each
+        for each in published.compare()
+        if each.software == "vllm" and each.fitted and each.error is not None
+    }
+
+
+class FittedBatches:
+    """vLLM's own time is fitted to rows of small and large batches; the largest are off the most.
+
+    Both rows that are named are of a Llama of 70 billion parameters on four H100s.
+    """
+
+    large, largest = fitted_to()["mlenergy-39"], fitted_to()["mlenergy-42"]
+    batches = tuple(each.row.number("batch") for each in fitted_to().values())
+
+    count = len(batches)
+    smallest_batch, largest_batch = min(batches), max(batches)
+    median_batch = median(batches)
+    large_batch, largest_of_model = large.row.number("batch"), largest.row.number("batch")
+    large_less, largest_less = (quantity(-100 * each.error, "%") for each in (large, largest))
 
 
 class OtherDecode:
