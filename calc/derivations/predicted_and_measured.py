@@ -315,6 +315,13 @@ def batch_of(each: Comparison) -> str:
     return next(words for most, words in BATCHES if batch <= most)
 
 
+class Titan:
+    """The rows of torchtitan are of H100s that draw less power than those whose rates are known."""
+
+    limit = quantity(row("torchtitan-t1").row.number("power_cap_w"), "W")
+    power = hardware.get("h100").tdp
+
+
 class Batches:
     """The share of the bound by batch: it is not the batch alone that decides."""
 
