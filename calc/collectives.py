@@ -675,7 +675,8 @@ class CollectiveTime:
     """The bounds of a collective's time on a machine, and what is expected of it."""
 
     lower: Quantity
-    """By published bandwidths and the best algorithm, without any latency: nothing is faster."""
+    """By published bandwidths and the best algorithm, without any latency: nothing is faster that
+    makes no sums in the switches between the domains."""
     expected: Quantity | None
     """By the curves that were measured on that machine, or else on the machine most like it; None
     where there is none. `measured` has the curves."""
@@ -703,6 +704,11 @@ def time(
 
     A size is that of the whole array, of an all-to-all what one device holds. Devices take up as
     few domains as hold them, and as many of each.
+
+    Within a domain the start-up is that of the measured number of devices, mostly eight, and of
+    the libraries of vendors. Two or four start sooner, and engines that serve models sum arrays
+    below about a megabyte by one-shot kernels of their own, of which no curve here knows; see
+    one_shot_all_reduce.
 
     >>> found = time("all_reduce", "1 GiB", 8, "dgx-h100")
     >>> print(found.lower, found.expected, found.algorithm)

@@ -1,11 +1,11 @@
 """Curves of collectives: times that were measured, by size, and what is expected between them.
 
 The rows are `data/measured/collectives.csv`; `calc.collectives.time` asks here for what it expects.
-Between two measured sizes time is interpolated in the logarithms of both, above the largest it is
-in proportion to the size, and below the smallest it is that of the smallest, if the curve is flat
-there and that size is short. Where a source prints bus bandwidths alone, times were computed from
-them. A source counts whose devices, nodes and sizes are stated; a curve has at least four sizes,
-and single points are there to be held against bounds.
+Between two measured sizes time is interpolated in the logarithms of both, and above the largest it
+is in proportion to the size. Below the smallest it is that of the smallest, if the curve is flat
+there and that size is short; else the next best curve goes on. Where a source prints bus bandwidths
+alone, times were computed from them. A source counts whose devices, nodes and sizes are stated; a
+curve has at least four sizes, and single points are there to be held against bounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SPANS = {"domain": "in the domain", "across": "across the domains"}
 SIZES = 4  # that make a curve
 FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
 COMPARED_FROM = 64e3  # bytes: below, what is compared is latency alone
-FARTHEST = 10  # times the largest number of devices that was measured, and nothing is expected
+FARTHEST = 10  # times the most devices on which an operation was measured, and none is expected
 
 Fit = Callable[[float], float]
 """The share of the published bandwidth that a size reaches."""
@@ -183,8 +183,8 @@ def get(name: str) -> Curve:
     return found[name]
 
 
-def of(operation: str, machine: Machine, span: str, without: str = "") -> tuple[Curve, ...]:
-    """The stored curves of an operation on a machine, single points and one name left out.
+def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
+    """The stored curves of an operation on a machine, without single points.
 
     >>> from calc import machines
     >>> [each.source for each in of("all_reduce", machines.get("dgx-h100"), "domain")]
@@ -194,21 +194,20 @@ def of(operation: str, machine: Machine, span: str, without: str = "") -> tuple[
     return tuple(
         each
         for each in _stored()
-        if (each.operation, each.machine, each.span) == key
-        and len(each.sizes) >= SIZES
-        and each.name != without
+        if (each.operation, each.machine, each.span) == key and len(each.sizes) >= SIZES
     )
 
 
 def times(
     operation: str, size: float, devices: int, machine: Machine, without: str = ""
 ) -> list[float]:
-    """Seconds by the curves of an operation on a machine, or of what the operation consists of.
+    """Seconds by the curves that are most like what is asked for.
 
-    Of these curves those count that were measured on the nearest number of domains and reach down
-    to the size. An all-gather takes as long as a reduce-scatter, and an all-reduce as long as both;
-    half of an all-reduce is an all-gather where no switch makes its sums. A machine without such a
-    curve has that of the machine most like it. The curve `without` is left out.
+    Those of the operation on that machine come first, then those of the machine most like it; of
+    these count the curves of the nearest number of domains. An all-gather takes as long as a
+    reduce-scatter, and half of an all-reduce where no switch makes its sums. Where a curve begins
+    above the size, the next best goes on below it, scaled to meet it, so that no size makes a jump.
+    The curve `without` is left out.
 
     >>> from calc import machines
     >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
@@ -225,70 +224,65 @@ def predicted(
     >>> from calc import machines
     >>> [(_, [curve])] = predicted("all_reduce", 2**30, 64, machines.get("dgx-h200"))
     >>> curve.machine, curve.domains
-    ('dgx-h200', 2)
+    ('dgx-h100', 8)
     """
     span = "domain" if devices <= machine.domain else "across"
-    most = max(each.devices for each in _stored())
-    if span == "across" and devices > FARTHEST * most:
-        raise NotMeasured(
-            f"{operation} of {devices} devices was not measured: the largest in"
-            f" calc/data/measured/collectives.csv has {most}, so nothing is expected of more than"
-            f" {FARTHEST} times as many"
-        )
-
-    def measured(asked: str) -> list[Predicted]:
-        found = [each for each in of(asked, machine, span, without) if each.reaches(size)]
-        nearest = min((_apart(each, devices, machine) for each in found), default=0.0)
-        return [
-            (_scaled(each, asked, size, devices, machine), (each,))
-            for each in found
-            if _apart(each, devices, machine) == nearest
-        ]
-
-    halves = ("all_gather", "reduce_scatter")
-    if found := measured(operation):
-        return found
-    if operation in halves:
-        if found := measured(halves[operation == halves[0]]):
-            return found
-        if not machine.sums_in_switch and (found := measured("all_reduce")):
-            return [(seconds / 2, used) for seconds, used in found]
-    if operation == "all_reduce":
-        parts = [measured(half) for half in halves]
-        gather, scatter = parts[0] or parts[1], parts[1] or parts[0]
-        if gather:
-            means = [geometric_mean(seconds for seconds, _ in half) for half in (gather, scatter)]
-            used = {curve.name: curve for _, curves in (*gather, *scatter) for curve in curves}
-            return [(sum(means), tuple(used.values()))]
-    return [_of_another(operation, size, devices, machine, span, without)]
-
-
-def _of_another(
-    operation: str, size: float, devices: int, machine: Machine, span: str, without: str
-) -> Predicted:
-    """Seconds by the curve of the machine that is most like it, of the same kind of fabric.
-
-    Of the ways to predict a curve that is left out, that one is nearest.
-    """
-    alike = [
+    known = [
         each
         for each in _stored()
         if each.span == span
-        and len(each.sizes) > SIZES
+        and len(each.sizes) >= SIZES
         and each.name != without
-        and each.reaches(size)
         and machines.get(each.machine).fabric == machine.fabric
         and (operation == "all_reduce" or not _summed_in_switch(each))
     ]
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
-    if not alike or not all(map(machine.publishes, needed)):
+    if not known or not all(map(machine.publishes, needed)):
         raise NotMeasured(
             f"{operation} {SPANS[span]} of {machine.name} was not measured:"
             " calc/data/measured/collectives.csv has no curve of it, nor one of a machine like it,"
             " so nothing is expected of it"
         )
-    nearest = min(alike, key=lambda each: _distance(each, operation, devices, machine))
-    return _scaled(nearest, operation, size, devices, machine), (nearest,)
+    most = max(each.devices for each in _stored() if _kind(each.operation) == _kind(operation))
+    if span == "across" and devices > FARTHEST * most:
+        raise NotMeasured(
+            f"{operation} of {devices} devices was not measured: the largest such collective in"
+            f" calc/data/measured/collectives.csv, of any machine, has {most}, so nothing is"
+            f" expected of more than {FARTHEST} times as many"
+        )
+    distances = {each: _distance(each, operation, devices, machine) for each in known}
+    ranked = sorted(known, key=distances.__getitem__)
+    alike = [each for each in ranked if distances[each] == distances[ranked[0]]]
+    return [_joined(each, ranked, operation, size, devices, machine) for each in alike]
+
+
+def _joined(
+    curve: Curve,
+    ranked: Sequence[Curve],
+    operation: str,
+    size: float,
+    devices: int,
+    machine: Machine,
+) -> Predicted:
+    """Seconds by a curve and, below where it begins, by the best that begins lower.
+
+    That one is scaled to meet it, by the less the shorter an array is: of short ones the latency
+    counts, which the lower curve alone knows.
+    """
+    if curve.reaches(size):
+        return _scaled(curve, operation, size, devices, machine), (curve,)
+    first = curve.sizes[0]
+    lower = next((each for each in ranked if each.sizes[0] < first), None)
+    if lower is None:
+        raise NotMeasured(
+            f"{operation} on {machine.name} is expected by {curve.name}, and no curve goes below"
+            f" the {first:g} byte at which that begins; got {size:g} byte"
+        )
+    begin = _scaled(curve, operation, first, devices, machine)
+    (there, _), (below, used) = (
+        _joined(lower, ranked, operation, each, devices, machine) for each in (first, size)
+    )
+    return below * (begin / there) ** (size / first), (curve, *used)
 
 
 def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
@@ -296,8 +290,10 @@ def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Ma
 
     Across domains the curve's latency grows with the rounds, within one it is the start-up. What is
     left of its time is in proportion to what a byte takes at least: a size reaches the same share
-    of what is published.
+    of what is published. What goes once around a ring takes half of a sum that goes around twice.
     """
+    if curve.operation == "all_reduce" and _kind(operation) == "along a ring":
+        return _scaled(curve, "all_reduce", size, devices, machine) / 2
     theirs = machines.get(curve.machine)
     across = devices > machine.domain
     rounds = _rounds(operation, devices) / _rounds(operation, curve.devices) if across else 1.0
@@ -392,7 +388,7 @@ def left_out() -> tuple[LeftOut, ...]:
     of another.
 
     >>> print(f"{median(each.nearest for each in left_out()):.2f}")
-    0.11
+    0.10
     """
     whole = [each for each in _stored() if len(each.sizes) > SIZES]
     return tuple(
@@ -428,14 +424,37 @@ def _shares(curve: Curve) -> list[tuple[float, float]]:
     ]
 
 
-def _distance(
-    curve: Curve, operation: str, devices: int, machine: Machine
-) -> tuple[bool, float, bool, float]:
-    """All-to-alls are like each other alone; then bandwidth, operation and number of domains."""
-    exchange = (curve.operation == "all_to_all") != (operation == "all_to_all")
-    theirs = published(curve.operation, curve.devices, machines.get(curve.machine))
-    bandwidth = abs(math.log(published(operation, devices, machine) / theirs))
-    return exchange, bandwidth, curve.operation != operation, _apart(curve, devices, machine)
+def _kind(operation: str) -> str:
+    """Gathers, scatters and broadcasts go along rings, sums along trees too, and pairs exchange."""
+    return operation if operation in ("all_reduce", "all_to_all") else "along a ring"
+
+
+def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> tuple[float, ...]:
+    """How far a curve is from what is asked for: an earlier difference counts before all later.
+
+    All-to-alls are like each other alone. A machine's own sum consists of two gathers, but gathers
+    tell nothing of a sum whose array is short: their latency grows with the length of a ring. Last,
+    of another machine's curves those of long arrays alone stand behind.
+    """
+    other, theirs = curve.machine != machine.key, machines.get(curve.machine)
+    kinds = {_kind(curve.operation), _kind(operation)}
+    own_halves = curve.operation == "all_reduce" and not other and "all_to_all" not in kinds
+    unlike = len(kinds) > 1 and not own_halves
+    if devices > machine.domain:
+        ratios = [
+            machine.ports / theirs.ports,
+            machine.bandwidth / theirs.bandwidth,
+            machine.domain / theirs.domain,
+        ]
+    else:
+        there = published(curve.operation, curve.devices, theirs)
+        ratios = [published(operation, devices, machine) / there]
+    unequal = sum(abs(math.log(each)) for each in ratios)
+    renamed = curve.operation != operation
+    apart = _apart(curve, devices, machine)
+    long_alone = other and not curve.reaches(COMPARED_FROM)
+    nearest = other, unequal, renamed, apart, long_alone
+    return "all_to_all" in kinds and unlike, unlike, *nearest
 
 
 def _error(curve: Curve, predicted: Fit) -> float:

@@ -194,6 +194,7 @@ class StepBounds:
     far = collectives.time("all_reduce", TrafficOfCuts.vector, slices_across, Cuts.machine)
     measured_tensor = (all_reduces * near.expected).to("s")
     measured_across = (2 * all_reduces * far.expected).to("s")
+    floor_across = (2 * all_reduces * far.lower).to("s")
     last_least = last.mfu[0].to("%")
     last_compute = last.parts["compute"]
     last_data = last.parts["data"]

@@ -108,6 +108,7 @@ class Cluster:
     state = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
     one_device = training.training_time(parameters, batch, 1, peak, mfu)
     one_device_run = training.training_time(parameters, tokens, 1, peak, mfu)
+    measured_devices = collectives.time("all_reduce", gradients, after, machine).measured[0].devices
     most_exchange = (2 * gradients / network).to("ms")
     knee = behind * one_device / most_exchange
     tokens_per_device = batch / knee

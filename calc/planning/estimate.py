@@ -1,4 +1,4 @@
-"""What serving takes: memory, times, rates, cost and energy of a setup, each between two bounds."""
+"""What serving takes at published rates, with perfect overlap and with none, and as expected."""
 
 from __future__ import annotations
 

@@ -218,9 +218,9 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (
-        f"Between the bounds every rate is the {'measured' if measured else 'published'} one: with"
-        " perfect overlap all parts run at once, without overlap they follow one another;"
-        " launches, queues and kernels below these rates come on top."
+        f"Both bounds take {'measured' if measured else 'published'} rates: with perfect overlap"
+        " all parts run at once, without overlap they follow one another; launches, queues and"
+        " kernels below these rates come on top."
     )
     yield (
         "The batch is read together and written together; memory holds each sequence at its full"
@@ -232,7 +232,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     if largest(plan.devices) > 1:
         yield (
             "Each matrix is cut into a slice for each device; they add up their results twice a"
-            f" layer, two bytes a number, {_place(plan)}; between the bounds messages have no"
+            f" layer, two bytes a number, {_place(plan)}; in the bounds messages have no"
             " latency."
         )
         if model.experts is not None:

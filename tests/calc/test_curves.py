@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -87,16 +88,49 @@ def test_a_mistake_is_named(
 
 def test_what_an_operation_consists_of() -> None:
     """By symmetry and by sums alone; an all-to-all is made of nothing else."""
-    b200, a100, h200 = map(machines.get, ("dgx-b200", "dgx-a100", "dgx-h200"))
+    b200, a100 = map(machines.get, ("dgx-b200", "dgx-a100"))
     scattered = curves.times("reduce_scatter", 2**30, 8, b200)
     assert curves.times("all_gather", 2**30, 8, b200) == scattered == [1451.69e-6]
-    across = curves.times("all_gather", 2**30, 16, h200)
-    assert curves.times("all_reduce", 2**30, 16, h200) == pytest.approx([2 * across[0]])
     whole = curves.times("all_reduce", 2**30, 8, a100)
     assert curves.times("all_gather", 2**30, 8, a100) == pytest.approx([whole[0] / 2])
     for operation in ("all_gather", "all_to_all"):  # of which no torus has a curve
         with pytest.raises(NotMeasured, match=f"{operation} in the domain of Google TPU v5p"):
             curves.times(operation, 2**30, 8, machines.get("tpu-v5p-pod"))
+
+
+@pytest.mark.parametrize("devices", [16, 32, 64, 256])
+def test_sums_across_servers_are_expected_of_sums_not_of_gathers(devices: int) -> None:
+    """H200s have NVLink and ports of H100s, and of their own only gathers, whose rings are long."""
+    h100, h200 = map(machines.get, ("dgx-h100", "dgx-h200"))
+    for size in (512e3, 2**30):
+        expected = curves.times("all_reduce", size, devices, h100)
+        [found] = curves.times("all_reduce", size, devices, h200)
+        assert min(expected) <= found <= max(expected)
+    for name in ("dgx-h200", "dgx-b200", "hgx-b300"):
+        [(_, used)] = curves.predicted("all_reduce", 64e3, devices, machines.get(name))
+        assert {each.operation for each in used} == {"all_reduce"}
+
+
+def test_a_short_gather_in_a_server_is_expected_of_gathers() -> None:
+    """Those of H100s begin at 33.5 MB; below they go on as B200s', not as a sum of A100s."""
+    used = [
+        curve.name
+        for _, each in curves.predicted("all_gather", 16e6, 8, machines.get("dgx-h100"))
+        for curve in each
+    ]
+    assert used == ["allgather-8xh100-cnode3", "reducescatter-8xb200-hgx-vultr"]
+
+
+@pytest.mark.parametrize("machine", ["dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72", "dgx-a100"])
+@pytest.mark.parametrize("operation", curves.OPERATIONS)
+def test_no_expectation_jumps_where_a_curve_begins(operation: str, machine: str) -> None:
+    place = machines.get(machine)
+    begins = {int(each.sizes[0]) for each in curves.load()}
+    for devices, begin in itertools.product((8, 16, 64, 144), begins):
+        above, below = (
+            curves.times(operation, size, devices, place) for size in (begin, begin - 1)
+        )
+        assert below == pytest.approx(above, rel=1e-2 if begin > 1000 else 0.2)
 
 
 def test_a_machine_without_a_curve_has_that_of_the_machine_most_like_it() -> None:
@@ -137,29 +171,46 @@ def test_an_exchange_grows_with_what_leaves_a_domain() -> None:
 
 
 def test_latency_grows_with_the_levels_of_a_tree_and_the_length_of_a_ring() -> None:
-    """A sum on 4096 devices: twelve levels where 32 have five; a gather passes 4095, not 15."""
+    """A sum on 4096 devices: twelve levels where 32 have five. A gather on 512: 511, not 15."""
     h100, h200 = machines.get("dgx-h100"), machines.get("dgx-h200")
     four = curves.get("allreduce-32xh100-xe9680")
     [found] = curves.times("all_reduce", 8, 4096, h100)
     assert found == pytest.approx(four.times[0] * 12 / 5, rel=0.01)
     gathered = curves.get("allgather-16gpu-dwsflex-gke")
-    [found] = curves.times("all_gather", 1024, 4096, h200)
-    assert found == pytest.approx(gathered.times[0] * 4095 / 15, rel=0.05)
+    [found] = curves.times("all_gather", 1024, 512, h200)
+    assert found == pytest.approx(gathered.times[0] * 511 / 15, rel=0.05)
 
 
-def test_nothing_is_expected_of_far_more_devices_than_were_measured() -> None:
+@pytest.mark.parametrize(
+    ("operation", "devices", "most"), [("all_reduce", 14_400, 1440), ("all_gather", 800, 80)]
+)
+def test_nothing_is_expected_of_far_more_devices_than_were_measured(
+    operation: str, devices: int, most: int
+) -> None:
     h100 = machines.get("dgx-h100")
-    assert curves.times("all_reduce", 2**30, 14_400, h100)
-    with pytest.raises(NotMeasured, match="has 1440, so nothing is expected of more than 10 times"):
-        curves.times("all_reduce", 2**30, 14_408, h100)
+    assert curves.times(operation, 2**30, devices, h100)
+    with pytest.raises(NotMeasured, match=f"has {most}, so nothing is expected of more than 10 ti"):
+        curves.times(operation, 2**30, devices + 8, h100)
 
 
-def test_a_curve_that_does_not_reach_down_to_a_size_leaves_it_to_others() -> None:
+def test_a_curve_that_does_not_reach_down_to_a_size_is_continued_by_another() -> None:
     """Eight servers were measured from 1 MiB on, and four from 8 byte on."""
     h100 = machines.get("dgx-h100")
-    for size, name in ((2**20, "allreduce-64xh100-of-64"), (2**19, "allreduce-32xh100-xe9680")):
-        [(_, [curve])] = curves.predicted("all_reduce", size, 64, h100)
-        assert curve.name == name
+    long, short = "allreduce-64xh100-of-64", "allreduce-32xh100-xe9680"
+    for size, names in ((2**20, [long]), (2**19, [long, short])):
+        [(_, used)] = curves.predicted("all_reduce", size, 64, h100)
+        assert [curve.name for curve in used] == names
+    [tiny] = curves.times("all_reduce", 8, 64, h100)  # whose latency no sum of 64 knows
+    assert tiny == pytest.approx(curves.get(short).times[0] * 6 / 5, rel=0.01)
+
+
+def test_below_all_curves_that_are_not_flat_nothing_is_expected(
+    load: Callable[[str], tuple[Curve, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steep = load(GOOD.replace("1.1e-5", "1.5e-5"))
+    monkeypatch.setattr(curves, "_stored", lambda: steep)
+    with pytest.raises(NotMeasured, match="no curve goes below the 1000 byte at which that begins"):
+        curves.times("all_reduce", 100, 8, machines.get("dgx-h100"))
 
 
 # --- our own data ---
