@@ -350,7 +350,7 @@ def test_measured_rates_are_not_called_published() -> None:
     question: dict[str, Any] = {"prompt": 10, "generated": 10, "weights": "INT4"}
     for device, word in ((machine, "measured"), (H100, "published")):
         made = plan("llama-3-8b", device, **question | {"dtype": device.dtypes[-1]})
-        assert f"every rate is the {word} one: " in made.assumptions[1]
+        assert f"Both bounds take {word} rates: " in made.assumptions[1]
 
 
 def test_links_may_be_given() -> None:
