@@ -18,11 +18,10 @@ from calc import collectives, kernels, machines, transformer
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.kernels import Kernel
-from calc.machines import Machine, NotMeasured
+from calc.machines import NO_TIME, Machine, NotMeasured
 from calc.models import Transformer
 from calc.software import UNKNOWN, Software
 
-NO_TIME = quantity(0, "s")
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 
 
@@ -97,7 +96,8 @@ class Parts(dict[str, Quantity]):
             return
         machine, sent = self._machine, quantity(size, "byte")
         found = collectives.time(operation, sent, devices, machine)
-        others = {curve.machine for curve in found.measured} - {machine.key}
+        used = dict.fromkeys(curve.machine for curve in found.measured)
+        others = [key for key in used if key != machine.key]
         like = f" as on {', '.join(machines.get(each).name for each in others)}" if others else ""
         sources = tuple(dict.fromkeys(curve.source for curve in found.measured))
         told = f"{found.needed} {MESSAGES[operation]} of {sent}{like}"
@@ -115,7 +115,7 @@ class Parts(dict[str, Quantity]):
         name = "sustained_experts" if experts else "sustained"
         if (record := self._program.records.get(name)) is not None:
             told = Origin(f"{record.quantity} sustained", (record.provenance.source,))
-            self.add(NOT_SUSTAINED, self._program.time_not_sustained(time, experts), told)
+            self.add(NOT_SUSTAINED, (1 / record.quantity - 1) * time, told)
 
 
 NOT_SUSTAINED = "rates not sustained"
@@ -214,9 +214,9 @@ def serving_pass(
     parts.add_messages("tensor", sums, "all_reduce", vector, slices)
     if shared_caches and writing:
         attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
-        among = slices if model.kv_latent is not None else slices // int(model.kv_heads.magnitude)
+        among = max(1, slices // model.cache_heads)
         times, held = 2 * model.layers.m_as(""), writing * attended / slices
-        parts.add_messages("caches", times, "all_to_all", held, max(1, among))
+        parts.add_messages("caches", times, "all_to_all", held, among)
     best = parts.total
     parts.add_host(writing)
     parts.add_rates_not_sustained(best, model.experts is not None)

@@ -22,13 +22,13 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.expectation import Parts, Tokens
+from calc.kernels import TWO_BYTES
 from calc.machines import Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.roofline import StepTime, Workload
 
 A_TOKEN = quantity(1, "token")
-TWO_BYTES = quantity(2, "byte")  # of a number that devices send each other
 
 
 @law

@@ -402,8 +402,7 @@ class Slice:
         made_for = reaching(model, context)
         held = transformer.kv_cache(made_for, tokens, kv_size)
         kept = transformer.kept_context(made_for, tokens).magnitude
-        heads = 1 if model.kv_latent is not None else int(model.kv_heads.magnitude)
-        parts = self.slices if shared else min(self.slices, heads)
+        parts = self.slices if shared else min(self.slices, model.cache_heads)
         read = sequences * held.m_as("byte") / self.layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
         work = 2 * sequences * kept * attended / self.slices

@@ -18,7 +18,6 @@ from typing import Any
 
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
-from calc.core.units import Quantity, quantity
 
 FILE = DATA / "software.toml"
 TEXTS = ("name", "written", "attention", "kv", "fitted_on")
@@ -67,21 +66,6 @@ class Software:
         unit, default = FIELDS[name]
         record = self.records.get(name)
         return default if record is None else float(record.quantity.m_as(unit))
-
-    def host_time(self, sequences: float) -> Quantity:
-        """The host's own time for a step of so many sequences."""
-        return quantity(self.step + self.sequence * sequences, "s")
-
-    def time_not_sustained(self, kernels: Quantity, experts: bool) -> Quantity:
-        """What kernels take beyond their time at the best rates, since these are not kept."""
-        sustained = self.sustained_experts if experts else self.sustained
-        lost: Quantity = (1 / sustained - 1) * kernels
-        return lost
-
-    def own_time(self, kernels: Quantity, sequences: float, experts: bool) -> Quantity:
-        """What a step takes beside its kernels: the host's time, and rates that are not kept."""
-        own: Quantity = self.time_not_sustained(kernels, experts) + self.host_time(sequences)
-        return own
 
 
 UNKNOWN = Software("", "software", "", "", "bf16")

@@ -163,6 +163,11 @@ class Transformer:
         return self.value_width if self.value_width is not None else self.head_width
 
     @property
+    def cache_heads(self) -> int:
+        """Parts by which devices can divide a cache: its heads, and of latents the whole alone."""
+        return 1 if self.kv_latent is not None else int(self.kv_heads.magnitude)
+
+    @property
     def tied_embeddings(self) -> bool:
         """Whether the embedding is the matrix of the output too."""
         return self.output == "tied"

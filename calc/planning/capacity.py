@@ -55,8 +55,7 @@ def copies(setup: Setup) -> Any:
     They hold copies of a cache, or share out its sequences, and of one sequence its tokens. Latent
     attention has no heads to divide its cache by, so that all devices have the same.
     """
-    heads = setup.model.kv_heads.magnitude if setup.model.kv_latent is None else 1.0
-    return maximum(setup.devices.magnitude / heads, 1.0)
+    return maximum(setup.devices.magnitude / setup.model.cache_heads, 1.0)
 
 
 def cache_memory(setup: Setup) -> Quantity:

@@ -9,6 +9,7 @@ from typing import Any
 from calc import collectives, inference, transformer
 from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.units import Quantity, quantity
+from calc.kernels import TWO_BYTES
 from calc.planning.capacity import copies, copies_fit
 from calc.planning.setup import A_TOKEN, Setup
 from calc.roofline import StepTime
@@ -70,7 +71,7 @@ def _pass(
     step = run(model, place, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
     parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
     if setup.link is not None:
-        vectors = batch * tokens_each * model.width * inference.TWO_BYTES
+        vectors = batch * tokens_each * model.width * TWO_BYTES
         sums = collectives.ring_all_reduce(vectors, devices, setup.link, "0 s")
         parts["links"] = 2 * model.layers * sums
     elif "links" in step.parts:
