@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 AXE = Path(__file__).parent / "press" / "vendor" / "axe-core" / "axe.min.js"
 THEMES = ("light", "dark")
@@ -75,6 +75,11 @@ def pages_of(site: Path) -> list[str]:
 
 def background(page: Page) -> str:
     return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+
+def expect_background(page: Page, colour: str) -> None:
+    """Hold a page to a colour, which its browser may tell it of after the first paint."""
+    expect(page.locator("html")).to_have_css("background-color", colour)
 
 
 def axe_violations(page: Page) -> list[str]:

@@ -79,6 +79,13 @@
     tellTheme();
   });
   systemDark.addEventListener("change", tellTheme);
+  /* A choice made on another page, in another tab, or written too late for this page's first paint. */
+  addEventListener("storage", event => {
+    if (event.key !== "theme") return;
+    if (event.newValue) page.dataset.theme = event.newValue;
+    else delete page.dataset.theme;
+    tellTheme();
+  });
   tellTheme();
 
   /* ---- Contents drawer of narrow screens */

@@ -17,7 +17,15 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pypdf import PdfReader
 
-from tests.in_browser import PHONE, THEMES, axe_violations, background, open_file, pages_of
+from tests.in_browser import (
+    PHONE,
+    THEMES,
+    axe_violations,
+    background,
+    expect_background,
+    open_file,
+    pages_of,
+)
 
 pytestmark = [
     pytest.mark.xdist_group("press in a browser"),  # one render, one browser
@@ -285,10 +293,22 @@ def test_the_theme_follows_the_system_until_the_reader_chooses_and_then_persists
     assert background(page) == dark
     for href in pages_of(site):
         open_page(href)
-        assert background(page) == dark, href
+        expect_background(page, dark)
     toggle.click()
     page.reload()
-    assert background(page) == light
+    expect_background(page, light)
+
+
+def test_a_theme_that_is_chosen_in_one_tab_is_that_of_the_other_too(
+    context: BrowserContext, site: Path
+) -> None:
+    one, other = (open_file(context.new_page(), site / "index.html") for _ in range(2))
+    light = background(other)
+    one.get_by_role("button", name="Dark theme").click()
+    expect_background(other, background(one))
+    expect(other.get_by_role("button", name="Dark theme")).to_have_attribute("aria-pressed", "true")
+    one.get_by_role("button", name="Dark theme").click()
+    expect_background(other, light)
 
 
 @pytest.mark.parametrize("theme", THEMES)
