@@ -18,6 +18,7 @@ from calc.formats.coding import (
     needed_numpy,
     numbers,
     read_codes,
+    whole_steps,
 )
 
 SPECIALS = ("ieee", "nan", "none")
@@ -130,8 +131,11 @@ class Float(Coded):
         gap = numpy.ldexp(1.0, exponent - self.mantissa_bits)
         return like(given, numpy.where(inside, gap, math.nan))
 
-    def encode(self, values: Any) -> Any:
+    def encode(self, values: Any, random: Any = None) -> Any:
         """The bits of the nearest number of the format; of two, of the one with an even last bit.
+
+        With a generator, `random=numpy.random.default_rng(seed)`, rounding is stochastic: to one
+        of the two neighbours, the likelier the nearer it is, so that a value is kept on average.
 
         Overflow: what rounds to more than the largest number becomes infinity, or NaN where there
         is no infinity, or the largest number where there are neither. (Clip the values first where
@@ -151,7 +155,7 @@ class Float(Coded):
         infinite = numpy.isinf(given)
         size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
         exponent = self._exponent(numpy, size)
-        steps = numpy.rint(numpy.ldexp(size, self.mantissa_bits - exponent)).astype(numpy.int64)
+        steps = whole_steps(numpy, numpy.ldexp(size, self.mantissa_bits - exponent), random)
         # A mantissa that rounds up to the next power of two carries into the exponent by itself.
         code = ((exponent - self.min_exponent) << self.mantissa_bits) + steps
         code = numpy.where(infinite, self._overflow_code, numpy.minimum(code, self._overflow_code))
