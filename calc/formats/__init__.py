@@ -35,6 +35,10 @@ from calc.formats.blocks import (
 )
 from calc.formats.floating import Float as Float
 from calc.formats.integer import Integer as Integer
+from calc.formats.recipes import (
+    TrainingFormat as TrainingFormat,
+    training_formats as training_formats,
+)
 from calc.formats.rotation import (
     hadamard_transform as hadamard_transform,
     inverse_hadamard_transform as inverse_hadamard_transform,
@@ -50,9 +54,15 @@ from calc.formats.tiles import Tiles as Tiles, delayed as delayed
 
 __all__ = [
     *("Block", "Encoded", "EncodedTensor", "Float", "Integer", "PowerOfTwo", "Tiles"),
-    *("TwoLevelBlock", "delayed", "hadamard_transform", "inverse_hadamard_transform"),
+    *(
+        "TrainingFormat",
+        "TwoLevelBlock",
+        "delayed",
+        "hadamard_transform",
+        "inverse_hadamard_transform",
+    ),
     *("kahan_sum", "neumaier_sum", "pairwise_sum", "running_sum", "tensor_core_sum"),
-    *("element_size", "get", "key_of", "names", "printed"),
+    *("training_formats", "element_size", "get", "key_of", "names", "printed"),
 ]
 
 Format = Float | Integer | PowerOfTwo | Block | TwoLevelBlock

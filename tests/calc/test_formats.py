@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 from calc import InputError, formats, hardware, inference, models, quantity, roofline, simulation
 from calc.core import citations
 from calc.core.names import squeezed
-from calc.formats import Block, Float, Integer, PowerOfTwo, Tiles, delayed
+from calc.formats import Block, Float, Integer, PowerOfTwo, Tiles, delayed, recipes
 
 # Each format with the type that numpy or ml_dtypes has for it.
 FLOATS: dict[str, tuple[Float, Any]] = {
@@ -796,6 +796,50 @@ def test_a_device_without_four_bits_refuses_nvfp4_as_it_does_fp4() -> None:
     for name in ("fp4", "nvfp4"):
         with pytest.raises(InputError, match="no dense peak"):
             h100.peak(name)
+
+
+# --- published trainings in few bits ---
+
+
+def test_published_gaps_name_their_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in formats.training_formats():
+        assert citations.citation(each.source)
+        assert all(citations.citation(record.provenance.source) for record in each.records.values())
+        assert formats.key_of(each.format.split(",")[0]) is not None
+    text = recipes.FILE.read_text(encoding="utf-8")
+    for old, new, message in (
+        ('sense = "below"', 'sense = "over"', "sense must be one of below, about"),
+        ('baseline = "BF16"', 'base = "BF16"', "unknown field base"),
+        ('scales = "one', '# scales = "one', "has no scales"),
+    ):
+        path = tmp_path / "training_formats.toml"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        monkeypatch.setattr(recipes, "FILE", path)
+        recipes.training_formats.cache_clear()
+        with pytest.raises(InputError, match=message):
+            formats.training_formats()
+    recipes.training_formats.cache_clear()
+
+
+# The gaps, typed once more from their sources: DeepSeek-V3's report, section 3.3; arXiv:2509.25149,
+# sections 3 and 5; the account of Nemotron's reports.
+GAPS = {
+    "deepseek-v3": 0.25,
+    "nemotron-h": 0.1,
+    "nvfp4-12b": 1.5,
+    "nvfp4-8b": 1.5,
+    "mxfp4-8b": 2.5,
+    "nemotron-3-ultra": 0.4,
+}
+
+
+def test_published_gaps_against_a_second_typing() -> None:
+    found = {
+        each.key: each.gap.m_as("%")
+        for each in formats.training_formats()
+        if each.records["gap"].published is not None
+    }
+    assert found == GAPS
 
 
 # --- names, shapes, refusals ---
