@@ -105,14 +105,14 @@ class InBlocks(Coded):
         """Bits of one value: those of its element and its share of the scale."""
         return float(self.element.bits + self.scale.bits / self.block_size)
 
-    def round(self: Any, values: Any, **how: Any) -> Any:
+    def round(self: Any, values: Any, random: Any = None, **how: Any) -> Any:
         """The values that are left of these after encoding and decoding; options of `encode`.
 
         >>> from calc.formats import MXFP4
         >>> MXFP4.round([0.1, 10, 25, -1]).tolist()
         [0.0, 8.0, 24.0, -0.0]
         """
-        return self.decode(*self.encode(values, **how))
+        return self.decode(*self.encode(values, random=random, **how))
 
     def _named(self: Any) -> None:
         check_width(f"{type(self).__name__}(): block_size", self.block_size, 1, 2**20)

@@ -30,14 +30,15 @@ class Coded:
         """What one value takes in memory, of a block its share of the scale included."""
         return quantity(self.bits, "bit").to("byte")
 
-    def round(self: Any, values: Any, **how: Any) -> Any:
-        """The nearest numbers of the format, as `encode` finds them; its options are those.
+    def round(self: Any, values: Any, random: Any = None) -> Any:
+        """The nearest numbers of the format, as `encode` finds them; stochastic with a generator.
 
         >>> from calc.formats import FP4_E2M1
         >>> FP4_E2M1.round([0.2, 0.3, 2.4, 100])
         array([0. , 0.5, 2. , 6. ])
         """
-        return self.decode(self.encode(values, **how))
+        drawn = {} if random is None else {"random": random}  # a power of two is never random
+        return self.decode(self.encode(values, **drawn))
 
 
 def check_width(name: str, given: Any, low: int, high: int) -> None:

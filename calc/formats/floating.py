@@ -183,6 +183,27 @@ class Float(Coded):
         size = numpy.where(code > self._max_code, special, size)
         return like(given, numpy.copysign(size, 1.0 - 2.0 * sign))
 
+    def round(self, values: Any, random: Any = None) -> Any:
+        """The nearest numbers of the format, as `encode` finds them, without their bits on the way.
+
+        >>> from calc.formats import FP8_E4M3
+        >>> FP8_E4M3.round([0.3, -17.0, 465.0])
+        array([  0.3125, -16.    ,      nan])
+        """
+        numpy, given = numbers(values)
+        missing = numpy.isnan(given)
+        if self.specials == "none" and missing.any():
+            raise InputError(f"{self.name} has no NaN, and there is one among the values")
+        infinite = numpy.isinf(given)
+        size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
+        last = self._exponent(numpy, size) - self.mantissa_bits
+        steps = whole_steps(numpy, numpy.ldexp(size, -last), random).astype(float)
+        with numpy.errstate(over="ignore"):
+            kept = numpy.ldexp(steps, last)
+        beyond = {"ieee": math.inf, "nan": math.nan, "none": self.max}[self.specials]
+        kept = numpy.where(infinite | (kept > self.max), beyond, kept)
+        return like(given, numpy.copysign(numpy.where(missing, math.nan, kept), given))
+
     def round_fp32(self, values: Any) -> Any:
         """As `round`, of FP32 numbers and into these: quick enough for the layers of a network.
 

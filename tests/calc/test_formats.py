@@ -320,6 +320,20 @@ def test_rounding_in_fp32_is_rounding(form: Float) -> None:
         same(form.round_fp32(values).astype(float), wanted.astype(float))
 
 
+@every_float
+def test_rounding_is_decoding_what_was_encoded(form: Float, dtype: Any) -> None:
+    random = numpy.random.default_rng(seed=12)
+    values = numpy.concatenate([random.normal(size=5000) * 2.0 ** random.integers(-160, 160, 5000)])
+    ends = [0.0, -0.0, form.max, -form.max, 1.01 * form.max, 3 * form.max, math.inf, -math.inf]
+    for given_values in (values, values * form.smallest_subnormal, numpy.array(ends)):
+        same(form.round(given_values), form.decode(form.encode(given_values)))
+        drawn = [numpy.random.default_rng(13), numpy.random.default_rng(13)]
+        wanted = form.decode(form.encode(given_values, random=drawn[0]))
+        same(form.round(given_values, random=drawn[1]), wanted)
+    if form.specials != "none":
+        assert math.isnan(form.round(math.nan))
+
+
 # --- any split, in exact fractions ---
 
 
