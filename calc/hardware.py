@@ -329,17 +329,21 @@ def _check_ridge_points(device: Accelerator, path: Path | str) -> None:
 def dtype_of(name: str) -> str:
     """The data type under which a device has its rate for a format: both forms of FP8 are fp8.
 
-    >>> dtype_of("float16"), dtype_of("FP8_E5M2")
-    ('fp16', 'fp8')
+    A block format is that of its elements. Whether a device also multiplies by the scales of one
+    block format or the other, its rate does not say.
+
+    >>> dtype_of("float16"), dtype_of("FP8_E5M2"), dtype_of("nvfp4")
+    ('fp16', 'fp8', 'fp4')
     """
     if isinstance(name, str) and name in DTYPES:
         return name  # and the first answer needs no formats
     from calc import formats
 
     try:
-        return formats.get(name).key.partition("-")[0]
+        form = formats.get(name)
     except InputError:
         return ""  # of which no device has a rate, as its refusal says
+    return getattr(form, "element", form).key.partition("-")[0]
 
 
 @cache

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 
 from calc import formats
 from calc.core.formatting import listed
@@ -30,6 +33,7 @@ COLOURS = {"sign": style.RED, "exponent": style.BLUE, "mantissa": style.ORANGE}
 COLOURS |= {"integer": style.GREEN, "scale": style.PURPLE}
 WIDEST = formats.FP32.bits
 Field = tuple[str, int]
+Boxes = defaultdict[str, list[Path]]  # of each kind of bit
 
 
 def draw() -> Figure:
@@ -39,14 +43,16 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     axes.set_xlim(-11.5 if narrow else -8, WIDEST + (1 if narrow else 15))
     axes.set_ylim(len(ROWS) + 2.5, -1.3)
+    boxes: Boxes = defaultdict(list)
     for row, form in enumerate(ROWS):
         y = row + (0.35 if isinstance(form, Integer) else 0)
         axes.text(-0.7, y, form.name, ha="right", va="center", weight="bold", size=style.SMALL)
-        _fields(axes, y, _layout(form))
+        _fields(axes, boxes, y, _layout(form))
         if not narrow:
             axes.text(form.bits + 0.8, y, _range(form), va="center", size=style.SMALL)
     _column_names(axes)
-    _block(axes, len(ROWS) + 1.3)
+    _block(axes, boxes, len(ROWS) + 1.3)
+    _draw_boxes(axes, boxes)
     return figure
 
 
@@ -72,28 +78,34 @@ def _layout(form: Float | Integer) -> list[Field]:
     return [("sign", 1), ("exponent", form.exponent_bits), ("mantissa", form.mantissa_bits)]
 
 
-def _fields(axes: Axes, y: float, fields: list[Field]) -> None:
+def _fields(axes: Axes, boxes: Boxes, y: float, fields: list[Field]) -> None:
     """The bits of one number from the left, and in each longer field how many they are."""
     x = 0
     for kind, bits in fields:
         for place in range(x, x + bits):
-            _box(axes, place, y, 1, kind)
+            boxes[kind].append(_box(place, y, 1))
         if kind != "sign":
             axes.text(x + bits / 2, y, str(bits), ha="center", va="center", size=style.SMALL)
         x += bits
 
 
-def _box(axes: Axes, x: float, y: float, width: float, kind: str) -> None:
+def _box(x: float, y: float, width: float) -> Path:
     air = min(0.06, 0.1 * width)
-    box = Rectangle(
-        (x + air, y - 0.36),
-        width - 2 * air,
-        0.72,
-        facecolor=(COLOURS[kind], 0.3),
-        edgecolor=(COLOURS[kind], 0.45),
-        linewidth=0.8,
-    )
-    axes.add_patch(box)
+    left, right = x + air, x + width - air
+    corners = [(left, y - 0.36), (right, y - 0.36), (right, y + 0.36), (left, y + 0.36)]
+    return Path([*corners, corners[0]], closed=True)
+
+
+def _draw_boxes(axes: Axes, boxes: Boxes) -> None:
+    """All boxes of a kind as one shape: hundreds of them would make the drawing large."""
+    for kind, outlines in boxes.items():
+        shape = PathPatch(
+            Path.make_compound_path(*outlines),
+            facecolor=(COLOURS[kind], 0.3),
+            edgecolor=(COLOURS[kind], 0.45),
+            linewidth=0.8,
+        )
+        axes.add_patch(shape)
 
 
 def _column_names(axes: Axes) -> None:
@@ -107,7 +119,7 @@ def _column_names(axes: Axes) -> None:
         axes.text(WIDEST + 0.8, -0.8, "smallest … largest", size=style.SMALL, weight="bold")
 
 
-def _block(axes: Axes, y: float) -> None:
+def _block(axes: Axes, boxes: Boxes, y: float) -> None:
     """A whole block to a smaller scale: the scale that its elements share, then the elements."""
     element, count = BLOCK.element, BLOCK.block_size
     assert isinstance(element, Float)
@@ -115,7 +127,7 @@ def _block(axes: Axes, y: float) -> None:
     axes.text(-0.7, y, BLOCK.name, ha="right", va="center", weight="bold", size=style.SMALL)
     x = 0.0
     for kind, bits in [("scale", BLOCK.scale.bits), *_layout(element) * count]:
-        _box(axes, x, y, bits * bit, kind)
+        boxes[kind].append(_box(x, y, bits * bit))
         x += bits * bit
     below = y + 0.55
     axes.text(

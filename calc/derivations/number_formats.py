@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
+
+import numpy
 
 from calc import constants, formats, hardware
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
-from calc.formats import Block, Float, Integer
+from calc.formats import Block, Float, Integer, Tiles, TwoLevelBlock
 
 
 def _after_updates(form: Float, weight: float, update: float, steps: int) -> float:
@@ -23,7 +26,13 @@ def _moves_below(form: Float, step: float) -> float:
     return math.ldexp(1.0, math.floor(math.log2(largest_gap / form.epsilon)) + 1)
 
 
-def _weights(parameters: Quantity, form: Float | Integer | Block) -> Quantity:
+def _error(found: Any, values: Any, of: Any = ...) -> Quantity:
+    """Root mean square of the errors, of the values themselves, in these places."""
+    wrong, size = (found - values)[of], values[of]
+    return quantity(math.sqrt((wrong**2).mean() / (size**2).mean()), "").to("%")
+
+
+def _weights(parameters: Quantity, form: Float | Integer | Block | TwoLevelBlock) -> Quantity:
     size: Quantity = parameters * form.size / quantity("1 param")
     return size.to("GB")
 
@@ -170,14 +179,276 @@ class SharedScale:
         formats.MXFP6_E2M3,
         formats.MXFP4,
         formats.MXINT8,
+        formats.NVFP4,
     )
 
     @classmethod
-    def row(cls, form: Block) -> tuple[Any, ...]:
+    def row(cls, form: Block | TwoLevelBlock) -> tuple[Any, ...]:
         element = form.element
         smallest = element.smallest_subnormal if isinstance(element, Float) else element.step
         weights = _weights(cls.parameters, form)
         return form.name, form.bits, element.max, smallest, element.max / smallest, weights
+
+
+class WorkedBlock:
+    """Ten numbers, their scale, their codes, and what comes back, by both formats of four bits."""
+
+    values = (0.25, -1.1, 0.6, 2.1, -0.45, 0.1, -0.8, 1.5, -3.6, 0.9)
+    tensor_largest = 12.0
+    element = formats.FP4_E2M1
+    mx, nv = formats.MXFP4, formats.NVFP4
+
+    count = len(values)
+    largest = max(abs(value) for value in values)
+    block_size = nv.block_size
+    element_largest = element.max
+    scale_largest = nv.scale.max
+    _tensor = numpy.zeros(2 * mx.block_size)
+    _tensor[:count], _tensor[-1] = values, tensor_largest
+    _mx, _nv = mx.encode(_tensor), nv.encode(_tensor)
+    mx_scale = float(mx.scale.decode(_mx.scales)[0])
+    tensor_scale = _nv.tensor_scale
+    nv_wanted = largest / element.max / tensor_scale
+    nv_block_scale = float(nv.scale.decode(_nv.scales)[0])
+    nv_scale = nv_block_scale * tensor_scale
+    mx_codes = tuple(int(code) for code in _mx.elements[:count])
+    nv_codes = tuple(int(code) for code in _nv.elements[:count])
+    mx_back = tuple(float(value) for value in mx.decode(*_mx)[:count])
+    nv_back = tuple(float(value) for value in nv.decode(*_nv)[:count])
+    mx_largest_back = -min(mx_back)
+    nv_largest_back = -min(nv_back)
+    mx_clipped = quantity(1 - mx_largest_back / largest, "").to("%")
+    nv_clipped = quantity(1 - nv_largest_back / largest, "").to("%")
+    mx_error = _error(numpy.array(mx_back), numpy.array(values))
+    nv_error = _error(numpy.array(nv_back), numpy.array(values))
+    rows = tuple(
+        (
+            show(value),
+            show(value / scale[0], digits=3),
+            f"{codes[0]:04b}",
+            show(back[0], digits=4),
+            show(value / scale[1], digits=3),
+            f"{codes[1]:04b}",
+            show(back[1], digits=4),
+        )
+        for value, scale, codes, back in zip(
+            values,
+            [(mx_scale, nv_scale)] * count,
+            zip(mx_codes, nv_codes, strict=True),
+            zip(mx_back, nv_back, strict=True),
+            strict=True,
+        )
+    )
+
+
+class BellInBlocks:
+    """A finer scale for fewer numbers is worth its quarter of a bit."""
+
+    _values = numpy.random.default_rng(seed=1).normal(size=2**16)
+    mx_bits = formats.MXFP4.bits
+    nv_bits = formats.NVFP4.bits
+
+    mx_error = _error(formats.MXFP4.round(_values), _values)
+    mx_up_error = _error(formats.MXFP4.round(_values, rule="rceil"), _values)
+    nv_error = _error(formats.NVFP4.round(_values), _values)
+
+
+class ScalesOfFp8:
+    """How the scales of FP8 are chosen, and what an outlier or a growing tensor makes of it."""
+
+    outlier = 1e6
+    growth = 4
+    rows_of_tensor, columns = 256, 1024
+    tile = 128
+    element = formats.FP8_E4M3
+    history = 1024
+
+    _tensor = numpy.random.default_rng(seed=2).normal(size=(rows_of_tensor, columns))
+    _beside = _tensor.copy()
+    _beside[5, 7] = outlier
+    _others = _beside != outlier
+    _whole = Tiles(element)
+    _before = float(abs(_tensor).max())
+    range_of_element = element.max / element.smallest_normal
+    whole_error = _error(_whole.round(_beside), _beside, _others)
+    square_error = _error(Tiles(element, tile, tile).round(_beside), _beside, _others)
+    row_error = _error(Tiles(element, 1, tile).round(_beside), _beside, _others)
+    late_error = _error(_whole.round(growth * _tensor, largest=_before), growth * _tensor)
+    fine_error = _error(_whole.round(_tensor), _tensor)
+
+    @classmethod
+    def _row(cls, name: str, scales: str, bits: float, found: Any) -> tuple[Any, ...]:
+        plain, beside, grown = (
+            found(values, before)
+            for values, before in (
+                (cls._tensor, cls._before),
+                (cls._beside, cls.outlier),
+                (cls.growth * cls._tensor, cls._before),
+            )
+        )
+        return (
+            name,
+            scales,
+            show(bits, digits=4),
+            _error(plain, cls._tensor),
+            _error(beside, cls._beside, cls._others),
+            _error(grown, cls.growth * cls._tensor),
+        )
+
+    @classmethod
+    def table(cls) -> tuple[tuple[Any, ...], ...]:
+        """Recipe, what has a scale, bits of a value, and the errors of the three tensors."""
+        element, tile = cls.element, cls.tile
+        row, square = Tiles(element, 1, tile), Tiles(element, tile, tile)
+        powers = Tiles(element, 1, tile, power_of_two=True)
+        whole, block = cls._whole, formats.MXFP8_E4M3
+        fp32, byte = formats.FP32.bits, formats.E8M0.bits
+        each = element.bits
+        return (
+            cls._row("Delayed", "the tensor, from earlier steps", each, whole.round),
+            cls._row("Current", "the tensor", each, lambda values, _: whole.round(values)),
+            cls._row(
+                "Square tiles",
+                f"{tile} × {tile}, in FP32",
+                each + fp32 / tile**2,
+                lambda values, _: square.round(values),
+            ),
+            cls._row(
+                "Row tiles",
+                f"1 × {tile}, in FP32",
+                each + fp32 / tile,
+                lambda values, _: row.round(values),
+            ),
+            cls._row(
+                "Row tiles, powers of two",
+                f"1 × {tile}, in E8M0",
+                each + byte / tile,
+                lambda values, _: powers.round(values),
+            ),
+            cls._row(
+                block.name,
+                f"1 × {block.block_size}, in E8M0",
+                block.bits,
+                lambda values, _: block.round(values, rule="rceil"),
+            ),
+        )
+
+
+@cache
+def sums_of_products(count: int) -> dict[str, Quantity]:
+    """The median error of sums of so many products of FP8 numbers, by the way of adding."""
+    random = numpy.random.default_rng(seed=3)
+    left, right = formats.FP8_E4M3.round(random.uniform(size=(2, 32, count)))
+    products = left * right
+    bf16, fp32 = formats.BF16, formats.FP32
+    found = {
+        "BF16": formats.running_sum(products, bf16),
+        "BF16, stochastic": formats.running_sum(products, bf16, random=random),
+        "BF16, Kahan": formats.kahan_sum(products, bf16),
+        "BF16, in pairs": formats.pairwise_sum(products, bf16),
+        "14 bits": formats.tensor_core_sum(products, bits=14, depth=32),
+        "14 bits, promoted": formats.tensor_core_sum(products, promoted_after=128),
+        "FP32": formats.running_sum(products, fp32),
+    }
+    exact = products.sum(axis=-1)
+    return {
+        name: quantity(float(numpy.median(abs(sum_ / exact - 1))), "")
+        for name, sum_ in found.items()
+    }
+
+
+class LongSums:
+    """What a sum keeps of thousands of products depends on where, and how, they are added."""
+
+    lengths = (64, 256, 1024, 4096)
+    bits = 14
+    depth = 32
+    promoted = 128
+    reported_error = quantity(2, "%")
+
+    longest = lengths[-1]
+    bf16_error = sums_of_products(longest)["BF16"].to("%")
+    stochastic_error = sums_of_products(longest)["BF16, stochastic"].to("%")
+    kahan_error = sums_of_products(longest)["BF16, Kahan"].to("%")
+    core_error = sums_of_products(longest)["14 bits"].to("%")
+    promoted_error = sums_of_products(longest)["14 bits, promoted"].to("%")
+    promotion_gain = core_error / promoted_error
+
+
+class RandomRounding:
+    """Rounded to the nearest a small update is lost each time; at random it arrives on average."""
+
+    weight = Absorption.weight
+    update = Absorption.update
+    steps = Absorption.steps
+    wanted = Absorption.wanted
+
+    chance = quantity(update / Absorption.bf16_gap, "").to("%")
+    nearest_end = _after_updates(formats.BF16, weight, update, steps)
+
+
+@cache
+def rotated_error(form: Block | TwoLevelBlock, times: float, rotated: bool) -> Quantity:
+    """The error of blocks with one value so many times as large as the others, turned or not."""
+    size = form.block_size
+    random = numpy.random.default_rng(seed=4)
+    blocks = random.normal(size=(2048, size))
+    blocks[:, 3] = times * numpy.sign(blocks[:, 3])
+    signs = random.choice([-1.0, 1.0], size)
+    how = {"rule": "rceil"} if isinstance(form, Block) else {}
+    given = formats.hadamard_transform(blocks, size, signs) if rotated else blocks
+    found = form.round(given, **how)
+    back = formats.inverse_hadamard_transform(found, size, signs) if rotated else found
+    return _error(back, blocks)
+
+
+class Rotation:
+    """A rotation spreads an outlier: a gain where it sets the step, a loss where it stood alone."""
+
+    times = (1, 2, 4, 8, 16, 32, 64)
+    mx, nv = formats.MXFP4, formats.NVFP4
+    example_times = 16
+
+    block_size = nv.block_size
+    mx_block_size = mx.block_size
+    block = numpy.random.default_rng(seed=6).normal(size=block_size)
+    block[3] = example_times
+    signs = numpy.random.default_rng(seed=7).choice([-1.0, 1.0], block_size)
+    turned = formats.hadamard_transform(block, block_size, signs)
+    largest_before = float(abs(block).max())
+    largest_after = float(abs(turned).max())
+    mx_plain = rotated_error(mx, example_times, rotated=False)
+    mx_turned = rotated_error(mx, example_times, rotated=True)
+    nv_plain = rotated_error(nv, example_times, rotated=False)
+    nv_turned = rotated_error(nv, example_times, rotated=True)
+
+
+class LossGaps:
+    """How much higher the loss was where training was in few bits, as its authors report."""
+
+    published = formats.training_formats()
+
+    deepseek, nvfp4_12b, nvfp4_8b, mxfp4_8b = (
+        next(each.gap for each in formats.training_formats() if each.key == key)
+        for key in ("deepseek-v3", "nvfp4-12b", "nvfp4-8b", "mxfp4-8b")
+    )
+    more_tokens = quantity(36, "%")
+    kept_layers = quantity(16, "%")
+    rows = tuple(
+        (
+            f"{each.name} [@{each.source}]",
+            each.format,
+            each.scales,
+            each.kept,
+            (
+                f"{each.sense} {show(each.gap)} of {each.baseline}"
+                if each.records["gap"].published is not None
+                else f"no number, against {each.baseline}"
+            ),
+            each.read,
+        )
+        for each in published
+    )
 
 
 class FormatCost:
@@ -264,3 +535,38 @@ class FitOneDevice:
     mxfp4_left = capacity_decimal - mxfp4_weights
     fp8_rate = (quantity("1 token") * bandwidth / fp8_weights).to("token/s")
     mxfp4_rate = (quantity("1 token") * bandwidth / mxfp4_weights).to("token/s")
+
+
+class LargestOfABlock:
+    """Problem: how wrong the largest value of a block can be, by the rule of its scale."""
+
+    element = formats.FP4_E2M1
+    mx, nv = formats.MXFP4, formats.NVFP4
+
+    _sizes = numpy.linspace(1, 2, 4001)[:-1]
+    _blocks = numpy.zeros((len(_sizes), 32))
+    _blocks[:, 0] = _sizes
+    _anchored = numpy.zeros((len(_sizes), 32))
+    _anchored[:, 0], _anchored[:, 16] = _sizes, 100.0
+    floor_worst = quantity(float(abs(mx.round(_blocks)[:, 0] / _sizes - 1).max()), "").to("%")
+    up_worst = quantity(
+        float(abs(mx.round(_blocks, rule="rceil")[:, 0] / _sizes - 1).max()), ""
+    ).to("%")
+    nv_worst = quantity(float(abs(nv.round(_anchored)[:, 0] / _sizes - 1).max()), "").to("%")
+    half_gap_of_scale = quantity(nv.scale.epsilon / 2, "").to("%")
+
+
+class RegisterByHand:
+    """Problem: what a register of few bits loses of a long sum, from the size of its last bit."""
+
+    products = LongSums.longest
+    depth = LongSums.depth
+    bits = LongSums.bits
+
+    additions = products // depth
+    last_bit = 2.0 ** (1 - bits)
+    estimate = quantity(additions / 4 * last_bit, "").to("%")
+    found = LongSums.core_error
+    promoted_additions = LongSums.promoted // depth
+    promoted_estimate = quantity(promoted_additions / 4 * last_bit, "").to("%")
+    promoted_found = LongSums.promoted_error

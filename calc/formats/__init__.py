@@ -26,16 +26,46 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import Range
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats.blocks import Block as Block, Encoded as Encoded, PowerOfTwo as PowerOfTwo
+from calc.formats.blocks import (
+    Block as Block,
+    Encoded as Encoded,
+    EncodedTensor as EncodedTensor,
+    PowerOfTwo as PowerOfTwo,
+    TwoLevelBlock as TwoLevelBlock,
+)
 from calc.formats.floating import Float as Float
 from calc.formats.integer import Integer as Integer
+from calc.formats.recipes import (
+    TrainingFormat as TrainingFormat,
+    training_formats as training_formats,
+)
+from calc.formats.rotation import (
+    hadamard_transform as hadamard_transform,
+    inverse_hadamard_transform as inverse_hadamard_transform,
+)
+from calc.formats.sums import (
+    kahan_sum as kahan_sum,
+    neumaier_sum as neumaier_sum,
+    pairwise_sum as pairwise_sum,
+    running_sum as running_sum,
+    tensor_core_sum as tensor_core_sum,
+)
+from calc.formats.tiles import Tiles as Tiles, delayed as delayed
 
 __all__ = [
-    *("Block", "Encoded", "Float", "Integer", "PowerOfTwo"),
-    *("element_size", "get", "key_of", "names", "printed"),
+    *("Block", "Encoded", "EncodedTensor", "Float", "Integer", "PowerOfTwo", "Tiles"),
+    *(
+        "TrainingFormat",
+        "TwoLevelBlock",
+        "delayed",
+        "hadamard_transform",
+        "inverse_hadamard_transform",
+    ),
+    *("kahan_sum", "neumaier_sum", "pairwise_sum", "running_sum", "tensor_core_sum"),
+    *("training_formats", "element_size", "get", "key_of", "names", "printed"),
 ]
 
-Format = Float | Integer | PowerOfTwo | Block
+Format = Float | Integer | PowerOfTwo | Block | TwoLevelBlock
 
 FP64 = Float(11, 52, name="FP64", source="ieee2019floating")
 FP32 = Float(8, 23, name="FP32", source="ieee2019floating")
@@ -58,6 +88,7 @@ MXFP6_E3M2 = Block(FP6_E3M2, E8M0, 32, name="MXFP6 E3M2", source="ocp2023microsc
 MXFP6_E2M3 = Block(FP6_E2M3, E8M0, 32, name="MXFP6 E2M3", source="ocp2023microscaling")
 MXFP4 = Block(FP4_E2M1, E8M0, 32, name="MXFP4", source="ocp2023microscaling")
 MXINT8 = Block(Integer(8, fraction_bits=6), E8M0, 32, name="MXINT8", source="ocp2023microscaling")
+NVFP4 = TwoLevelBlock(FP4_E2M1, FP8_E4M3, 16, name="NVFP4", source="nvidia2025nvfp4")
 
 # Each with its spellings beside its own name; case, "-", "_", "." and spaces do not matter. Where
 # two formats share a word, as E4M3 and E5M2 do in "fp8", it means the one that weights are kept in.
@@ -83,6 +114,7 @@ SPELLINGS: dict[Format, tuple[str, ...]] = {
     MXFP6_E2M3: (),
     MXFP4: ("mxfp4 e2m1",),
     MXINT8: (),
+    NVFP4: ("nvfp4 e2m1",),
 }
 _BY_KEY = {form.key: form for form in SPELLINGS}
 _KNOWN = spellings({form.key: others for form, others in SPELLINGS.items()})

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from calc.core.errors import InputError
+from calc.core.arguments import number, one_of
+from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import Coded, check_width, codes_out, like, numbers, read_codes
 from calc.formats.floating import Float
 from calc.formats.integer import Integer
+
+SCALE_RULES = ("floor", "rceil")
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,69 @@ class Encoded(NamedTuple):
     elements: Any
 
 
+class EncodedTensor(NamedTuple):
+    """The bits of a tensor in blocks, and the FP32 number by which all of their scales count."""
+
+    scales: Any
+    elements: Any
+    tensor_scale: float
+
+
+class InBlocks(Coded):
+    """What block formats share: so many elements along the last axis have one scale."""
+
+    @property
+    def bits(self: Any) -> float:
+        """Bits of one value: those of its element and its share of the scale."""
+        return float(self.element.bits + self.scale.bits / self.block_size)
+
+    def round(self: Any, values: Any, random: Any = None, **how: Any) -> Any:
+        """The values that are left of these after encoding and decoding; options of `encode`.
+
+        >>> from calc.formats import MXFP4
+        >>> MXFP4.round([0.1, 10, 25, -1]).tolist()
+        [0.0, 8.0, 24.0, -0.0]
+        """
+        return self.decode(*self.encode(values, random=random, **how))
+
+    def _named(self: Any) -> None:
+        check_width(f"{type(self).__name__}(): block_size", self.block_size, 1, 2**20)
+        if not self.name:
+            name = f"{self.element.name} in blocks of {self.block_size}"
+            object.__setattr__(self, "name", name)
+
+    def _cut(self: Any, numpy: ModuleType, given: Any) -> Any:
+        """Values in blocks, along a new last axis; the last block is filled up with zeros."""
+        if not given.ndim:
+            raise InputError(f"{self.name} encodes blocks, so it needs an array; got one number")
+        count = given.shape[-1]
+        blocks = self._blocks(count)
+        padded = numpy.zeros((*given.shape[:-1], blocks * self.block_size), given.dtype)
+        padded[..., :count] = given
+        return padded.reshape(*given.shape[:-1], blocks, self.block_size)
+
+    def _joined(self: Any, elements: Any, given: Any) -> Any:
+        """Elements in blocks as they were given, in one row and without what filled it up."""
+        row = elements.shape[-2] * self.block_size
+        return elements.reshape(*given.shape[:-1], row)[..., : given.shape[-1]]
+
+    def _scaled(self: Any, scales: Any, elements: Any) -> Any:
+        """Each element times the scale of its block."""
+        numpy, value = numbers(self.element.decode(elements))
+        _, scale = numbers(self.scale.decode(scales))
+        if not value.ndim or scale.shape != (*value.shape[:-1], self._blocks(value.shape[-1])):
+            raise InputError(
+                f"{self.name} has one scale for each {self.block_size} elements along the last"
+                f" axis; got scales of shape {scale.shape} for elements of shape {value.shape}"
+            )
+        return value * numpy.repeat(scale, self.block_size, axis=-1)[..., : value.shape[-1]]
+
+    def _blocks(self: Any, count: int) -> int:
+        return -(-count // int(self.block_size))
+
+
 @dataclass(frozen=True)
-class Block(Coded):
+class Block(InBlocks):
     """A block format: so many elements along the last axis share one scale.
 
     >>> from calc.formats import MXFP4
@@ -101,69 +166,109 @@ class Block(Coded):
     source: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_width("Block(): block_size", self.block_size, 1, 2**20)
-        if not self.name:
-            name = f"{self.element.name} in blocks of {self.block_size}"
-            object.__setattr__(self, "name", name)
+        self._named()
 
-    @property
-    def bits(self) -> float:
-        """Bits of one value: those of its element and its share of the scale."""
-        return self.element.bits + self.scale.bits / self.block_size
+    def encode(self, values: Any, rule: str = "floor", random: Any = None) -> Encoded:
+        """Scales and elements; `rule` says which power of two a scale is.
 
-    def encode(self, values: Any) -> Encoded:
-        """Scales and elements by the rule of the OCP specification.
+        By "floor", the rule of the OCP specification, it brings the largest value of its block to
+        the highest power of two that an element has; what is then beyond the largest element
+        saturates. By "rceil", the rule of NVIDIA's kernels, it is the smallest with which nothing
+        saturates. The two differ where the largest value, scaled by the first, is above the largest
+        element.
 
-        The scale brings the largest value of its block to the highest power of two that an element
-        has; elements then round to the nearest, and those beyond the largest element saturate. A
-        block that is too large for any scale, or holds infinity or NaN, gets the scale NaN. A last
-        block may be short.
+        Elements round to the nearest, or with a generator stochastically. A block that is too
+        large for any scale, or holds infinity or NaN, gets the scale NaN. A last block may be
+        short.
 
         >>> from calc.formats import MXFP4
         >>> scales, elements = MXFP4.encode([0.1, 10, 25, -1])
         >>> MXFP4.scale.decode(scales).tolist(), MXFP4.element.decode(elements).tolist()
         ([4.0], [0.0, 2.0, 6.0, -0.0])
+        >>> MXFP4.round([0.1, 10, 31, -1]).tolist()
+        [0.0, 8.0, 24.0, -0.0]
+        >>> MXFP4.round([0.1, 10, 31, -1], rule="rceil").tolist()
+        [0.0, 8.0, 32.0, -0.0]
         """
+        one_of(f"{self.name}: rule", rule, SCALE_RULES)
         numpy, given = numbers(values)
-        if not given.ndim:
-            raise InputError(f"{self.name} encodes blocks, so it needs an array; got one number")
-        count = given.shape[-1]
-        blocks = self._blocks(count)
-        padded = numpy.zeros((*given.shape[:-1], blocks * self.block_size))
-        padded[..., :count] = given
-        padded = padded.reshape(*given.shape[:-1], blocks, self.block_size)
+        padded = self._cut(numpy, given)
         largest = numpy.max(numpy.abs(padded), axis=-1)
         finite = numpy.isfinite(largest)
         above_zero = numpy.where(finite, numpy.maximum(largest, self.scale.min), 1.0)
-        exponent = numpy.frexp(above_zero)[1] - 1 - self.element.max_exponent
+        if rule == "floor":
+            exponent = numpy.frexp(above_zero)[1] - 1 - self.element.max_exponent
+        else:
+            significand, exponent = numpy.frexp(above_zero / self.element.max)
+            exponent = exponent - (significand == 0.5)
         wanted = numpy.maximum(numpy.ldexp(1.0, exponent), self.scale.min)
         scales = self.scale.encode(numpy.where(finite, wanted, math.nan))
         scale = self.scale.decode(scales)[..., None]
         scaled = numpy.where(numpy.isnan(scale), 0.0, padded / scale)
         limited = numpy.clip(scaled, -self.element.max, self.element.max)
-        elements = self.element.encode(limited)
-        elements = elements.reshape(*given.shape[:-1], blocks * self.block_size)[..., :count]
-        return Encoded(scales, elements)
+        return Encoded(scales, self._joined(self.element.encode(limited, random), given))
 
     def decode(self, scales: Any, elements: Any) -> Any:
         """The values that scales and elements stand for."""
-        numpy, value = numbers(self.element.decode(elements))
-        _, scale = numbers(self.scale.decode(scales))
-        if not value.ndim or scale.shape != (*value.shape[:-1], self._blocks(value.shape[-1])):
-            raise InputError(
-                f"{self.name} has one scale for each {self.block_size} elements along the last"
-                f" axis; got scales of shape {scale.shape} for elements of shape {value.shape}"
-            )
-        return value * numpy.repeat(scale, self.block_size, axis=-1)[..., : value.shape[-1]]
+        return self._scaled(scales, elements)
 
-    def round(self, values: Any) -> Any:
-        """The values that are left of these after encoding and decoding.
 
-        >>> from calc.formats import MXFP4
-        >>> MXFP4.round([0.1, 10, 25, -1]).tolist()
-        [0.0, 8.0, 24.0, -0.0]
+@dataclass(frozen=True)
+class TwoLevelBlock(InBlocks):
+    """A block format whose scales are numbers of few bits, times one FP32 number for the tensor.
+
+    >>> from calc.formats import NVFP4
+    >>> NVFP4.bits  # the FP32 number of a tensor is none of any value's
+    4.5
+    """
+
+    element: Float
+    scale: Float
+    block_size: int
+    name: str = field(default="", compare=False)
+    source: str = field(default="", repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._named()
+
+    def encode(self, values: Any, random: Any = None) -> EncodedTensor:
+        """Scales, elements and the scale of the tensor, as NVIDIA's Transformer Engine finds them.
+
+        The scale of the tensor is such that the block with its largest value has the largest scale
+        there is; the scale of another block is the nearest to what brings its own largest value to
+        the largest element. Elements round to the nearest, or with a generator stochastically.
+        All of it is computed in FP32, so that it is the same bit for bit. Values that are not
+        finite are refused, since they would leave the tensor without a scale.
+
+        >>> from calc.formats import NVFP4
+        >>> scales, elements, tensor_scale = NVFP4.encode([0.1, 10, 25, -1])
+        >>> NVFP4.scale.decode(scales).tolist(), NVFP4.element.decode(elements).tolist()
+        ([448.0], [0.0, 2.0, 6.0, -0.0])
         """
-        return self.decode(*self.encode(values))
+        numpy, given = numbers(values)
+        single = numpy.float32
+        with numpy.errstate(over="ignore"):
+            blocks = self._cut(numpy, given.astype(single))
+        top = numpy.max(numpy.abs(blocks), initial=single(0))
+        if not numpy.isfinite(top):
+            raise InputError(
+                f"{self.name} scales a whole tensor by its largest value, which must be finite in"
+                f" FP32; got {abbreviated(values)}"
+            )
+        highest, limit = numpy.finfo(single).max, single(self.element.max)
+        with numpy.errstate(over="ignore", divide="ignore"):
+            up = numpy.minimum(single(self.scale.max) * limit / top, highest) if top else single(1)
+            down = single(1) / up
+            wanted = numpy.max(numpy.abs(blocks), axis=-1) * (up * (single(1) / limit))
+            scales = self.scale.encode(numpy.minimum(wanted, single(self.scale.max)))
+            scale = self.scale.decode(scales).astype(single)[..., None]
+            stretch = numpy.minimum(single(1) / (scale * down), highest)
+            limited = numpy.clip(blocks * stretch, -limit, limit)
+        elements = self._joined(self.element.encode(limited, random), given)
+        return EncodedTensor(scales, elements, float(down))
 
-    def _blocks(self, count: int) -> int:
-        return -(-count // self.block_size)
+    def decode(self, scales: Any, elements: Any, tensor_scale: float) -> Any:
+        """The values that elements, scales and the scale of their tensor stand for, in FP32."""
+        numpy, scaled = numbers(self._scaled(scales, elements))
+        whole = numpy.float32(number(f"{self.name}: tensor_scale", tensor_scale))
+        return (scaled.astype(numpy.float32) * whole).astype(float)

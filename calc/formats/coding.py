@@ -30,14 +30,15 @@ class Coded:
         """What one value takes in memory, of a block its share of the scale included."""
         return quantity(self.bits, "bit").to("byte")
 
-    def round(self: Any, values: Any) -> Any:
-        """The nearest numbers of the format, as `encode` finds them.
+    def round(self: Any, values: Any, random: Any = None) -> Any:
+        """The nearest numbers of the format, as `encode` finds them; stochastic with a generator.
 
         >>> from calc.formats import FP4_E2M1
         >>> FP4_E2M1.round([0.2, 0.3, 2.4, 100])
         array([0. , 0.5, 2. , 6. ])
         """
-        return self.decode(self.encode(values))
+        drawn = {} if random is None else {"random": random}  # a power of two is never random
+        return self.decode(self.encode(values, **drawn))
 
 
 def check_width(name: str, given: Any, low: int, high: int) -> None:
@@ -83,6 +84,22 @@ def read_codes(form: Any, given: Any) -> tuple[ModuleType, Any]:
     if codes.dtype.kind not in "iu" or codes.min() < 0 or int(codes.max()) >= 2**form.bits:
         raise refusal
     return numpy, codes.astype(numpy.uint64)
+
+
+def whole_steps(numpy: ModuleType, steps: Any, random: Any) -> Any:
+    """Steps as whole numbers: the nearest, the even of two; or, with a generator, at random.
+
+    A random number from 0 to 1 is added and what is behind the point cut off, so that a step
+    of 2.3 becomes 3 in three of ten cases, and keeps its value on average.
+    """
+    if random is None:
+        return numpy.rint(steps).astype(numpy.int64)
+    if not isinstance(random, numpy.random.Generator):
+        raise InputError(
+            "stochastic rounding draws from a generator, numpy.random.default_rng(seed);"
+            f" got {abbreviated(random)}"
+        )
+    return numpy.floor(steps + random.random(numpy.shape(steps))).astype(numpy.int64)
 
 
 def codes_out(numpy: ModuleType, given: Any, code: Any, bits: int) -> Any:

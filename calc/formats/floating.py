@@ -18,6 +18,7 @@ from calc.formats.coding import (
     needed_numpy,
     numbers,
     read_codes,
+    whole_steps,
 )
 
 SPECIALS = ("ieee", "nan", "none")
@@ -130,8 +131,11 @@ class Float(Coded):
         gap = numpy.ldexp(1.0, exponent - self.mantissa_bits)
         return like(given, numpy.where(inside, gap, math.nan))
 
-    def encode(self, values: Any) -> Any:
+    def encode(self, values: Any, random: Any = None) -> Any:
         """The bits of the nearest number of the format; of two, of the one with an even last bit.
+
+        With a generator, `random=numpy.random.default_rng(seed)`, rounding is stochastic: to one
+        of the two neighbours, the likelier the nearer it is, so that a value is kept on average.
 
         Overflow: what rounds to more than the largest number becomes infinity, or NaN where there
         is no infinity, or the largest number where there are neither. (Clip the values first where
@@ -151,7 +155,7 @@ class Float(Coded):
         infinite = numpy.isinf(given)
         size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
         exponent = self._exponent(numpy, size)
-        steps = numpy.rint(numpy.ldexp(size, self.mantissa_bits - exponent)).astype(numpy.int64)
+        steps = whole_steps(numpy, numpy.ldexp(size, self.mantissa_bits - exponent), random)
         # A mantissa that rounds up to the next power of two carries into the exponent by itself.
         code = ((exponent - self.min_exponent) << self.mantissa_bits) + steps
         code = numpy.where(infinite, self._overflow_code, numpy.minimum(code, self._overflow_code))
@@ -178,6 +182,27 @@ class Float(Coded):
         special = numpy.where(infinite, math.inf, math.nan)
         size = numpy.where(code > self._max_code, special, size)
         return like(given, numpy.copysign(size, 1.0 - 2.0 * sign))
+
+    def round(self, values: Any, random: Any = None) -> Any:
+        """The nearest numbers of the format, as `encode` finds them, without their bits on the way.
+
+        >>> from calc.formats import FP8_E4M3
+        >>> FP8_E4M3.round([0.3, -17.0, 465.0])
+        array([  0.3125, -16.    ,      nan])
+        """
+        numpy, given = numbers(values)
+        missing = numpy.isnan(given)
+        if self.specials == "none" and missing.any():
+            raise InputError(f"{self.name} has no NaN, and there is one among the values")
+        infinite = numpy.isinf(given)
+        size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
+        last = self._exponent(numpy, size) - self.mantissa_bits
+        steps = whole_steps(numpy, numpy.ldexp(size, -last), random).astype(float)
+        with numpy.errstate(over="ignore"):
+            kept = numpy.ldexp(steps, last)
+        beyond = {"ieee": math.inf, "nan": math.nan, "none": self.max}[self.specials]
+        kept = numpy.where(infinite | (kept > self.max), beyond, kept)
+        return like(given, numpy.copysign(numpy.where(missing, math.nan, kept), given))
 
     def round_fp32(self, values: Any) -> Any:
         """As `round`, of FP32 numbers and into these: quick enough for the layers of a network.

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calc.core.errors import InputError
-from calc.formats.coding import Coded, check_width, codes_out, like, numbers, read_codes
+from calc.formats.coding import (
+    Coded,
+    check_width,
+    codes_out,
+    like,
+    numbers,
+    read_codes,
+    whole_steps,
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,10 @@ class Integer(Coded):
         """Exponent of the largest power of two."""
         return self.bits - 2 - self.fraction_bits
 
-    def encode(self, values: Any) -> Any:
+    def encode(self, values: Any, random: Any = None) -> Any:
         """The bits of the nearest number, the even one of two; what is out of range saturates.
+
+        With a generator, rounding is stochastic, as that of `Float`.
 
         >>> from calc.formats import INT8
         >>> INT8.encode(-1), INT8.encode([2.5, 3.5, 1000]).tolist()
@@ -60,7 +70,7 @@ class Integer(Coded):
         if numpy.isnan(given).any():
             raise InputError(f"{self.name} has no NaN, and there is one among the values")
         clipped = numpy.clip(given, self.min, self.max)
-        steps = numpy.rint(numpy.ldexp(clipped, self.fraction_bits)).astype(numpy.int64)
+        steps = whole_steps(numpy, numpy.ldexp(clipped, self.fraction_bits), random)
         code = (steps & (2**self.bits - 1)).astype(numpy.uint64)
         return codes_out(numpy, given, code, self.bits)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
+import tomllib
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -16,7 +18,7 @@ from hypothesis import given, strategies as st
 from calc import InputError, formats, hardware, inference, models, quantity, roofline, simulation
 from calc.core import citations
 from calc.core.names import squeezed
-from calc.formats import Block, Float, Integer, PowerOfTwo
+from calc.formats import Block, Float, Integer, PowerOfTwo, Tiles, delayed, recipes
 
 # Each format with the type that numpy or ml_dtypes has for it.
 FLOATS: dict[str, tuple[Float, Any]] = {
@@ -318,6 +320,20 @@ def test_rounding_in_fp32_is_rounding(form: Float) -> None:
         same(form.round_fp32(values).astype(float), wanted.astype(float))
 
 
+@every_float
+def test_rounding_is_decoding_what_was_encoded(form: Float, dtype: Any) -> None:
+    random = numpy.random.default_rng(seed=12)
+    values = numpy.concatenate([random.normal(size=5000) * 2.0 ** random.integers(-160, 160, 5000)])
+    ends = [0.0, -0.0, form.max, -form.max, 1.01 * form.max, 3 * form.max, math.inf, -math.inf]
+    for given_values in (values, values * form.smallest_subnormal, numpy.array(ends)):
+        same(form.round(given_values), form.decode(form.encode(given_values)))
+        drawn = [numpy.random.default_rng(13), numpy.random.default_rng(13)]
+        wanted = form.decode(form.encode(given_values, random=drawn[0]))
+        same(form.round(given_values, random=drawn[1]), wanted)
+    if form.specials != "none":
+        assert math.isnan(form.round(math.nan))
+
+
 # --- any split, in exact fractions ---
 
 
@@ -497,6 +513,349 @@ def test_a_block_of_ones_own() -> None:
     assert own.round(numpy.arange(16.0)).max() == 12  # 15 / 2 saturates at 6
 
 
+# --- block formats as others' reference quantisers encode them, bit for bit ---
+
+REFERENCE = tomllib.loads((Path(__file__).parent / "reference_blocks.toml").read_text())
+
+
+def digits(text: str, width: int) -> Any:
+    """Whole numbers, of so many hexadecimal digits each."""
+    return numpy.array([int(text[at : at + width], 16) for at in range(0, len(text), width)])
+
+
+def bf16_numbers(text: str) -> Any:
+    return formats.BF16.decode(digits(text, 4))
+
+
+REFERENCE_VALUES = numpy.array([bf16_numbers(row) for row in REFERENCE["values"]])
+
+
+def test_nvfp4_as_transformer_engine_encodes_it() -> None:
+    encoded = formats.NVFP4.encode(REFERENCE_VALUES)
+    numpy.testing.assert_array_equal(
+        encoded.scales.ravel(), digits(REFERENCE["nvfp4"]["scales"], 2)
+    )
+    numpy.testing.assert_array_equal(
+        encoded.elements.ravel(), digits(REFERENCE["nvfp4"]["codes"], 1)
+    )
+
+
+@pytest.mark.parametrize(("table", "power_of_two"), [("tiles", False), ("powers", True)])
+def test_tiles_as_transformer_engine_encodes_them(table: str, power_of_two: bool) -> None:
+    wanted = REFERENCE[table]
+    encoded = Tiles(formats.FP8_E4M3, 1, 128, power_of_two).encode(REFERENCE_VALUES)
+    assert encoded.scales.ravel().tolist() == wanted["scales"]
+    numpy.testing.assert_array_equal(encoded.elements.ravel(), digits(wanted["codes"], 2))
+
+
+@pytest.mark.parametrize(("table", "form"), [("mxf", formats.MXFP4), ("mxf8", formats.MXFP8_E4M3)])
+def test_mx_formats_as_microxcaling_leaves_them(table: str, form: Block) -> None:
+    wanted = bf16_numbers(REFERENCE[{"mxf": "mxfp4", "mxf8": "mxfp8"}[table]]["values"])
+    same(form.round(REFERENCE_VALUES).ravel(), wanted)
+
+
+def nvfp4_by_hand(values: list[float]) -> tuple[list[int], list[float], list[float]]:
+    """Codes of scales, elements and decoded values, one number at a time, with ml_dtypes."""
+    single, e4m3, e2m1 = numpy.float32, ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn
+    given_ = [single(value) for value in values]
+    top = max(abs(value) for value in given_)
+    up = single(448 * 6) / top
+    codes, elements, decoded = [], [], []
+    for start in range(0, len(given_), 16):
+        block = given_[start : start + 16]
+        wanted = max(abs(value) for value in block) * (up * (single(1) / single(6)))
+        scale = min(wanted, single(448)).astype(e4m3)
+        codes.append(int(scale.view("uint8")))
+        stretch = single(1) / (single(scale) * (single(1) / up)) if scale else single(3.4028235e38)
+        for value in block:
+            element = float(numpy.clip(value * stretch, -6, 6).astype(e2m1))
+            elements.append(element)
+            decoded.append(float(single(element) * single(scale) * (single(1) / up)))
+    return codes, elements, decoded
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e4, width=32).filter(lambda x: x == 0 or abs(x) > 1e-3)),
+    st.floats(1, 1e4, width=32),
+)
+def test_nvfp4_one_number_at_a_time(values: list[float], first: float) -> None:
+    values = [first, *values]
+    codes, elements, decoded = nvfp4_by_hand(values)
+    scales, found, tensor_scale = formats.NVFP4.encode(values)
+    assert scales.tolist() == codes
+    same(formats.FP4_E2M1.decode(found), numpy.array(elements))
+    same(formats.NVFP4.decode(scales, found, tensor_scale), numpy.array(decoded))
+
+
+def test_nvfp4_at_its_ends() -> None:
+    assert formats.NVFP4.bits == 4.5
+    assert formats.NVFP4.round(numpy.zeros((2, 20))).tolist() == numpy.zeros((2, 20)).tolist()
+    assert formats.NVFP4.round([]).tolist() == []
+    assert formats.NVFP4.encode(numpy.ones((3, 40))).scales.shape == (3, 3)  # the last is short
+    largest = numpy.full(32, 3e38)
+    assert numpy.allclose(formats.NVFP4.round(largest), largest, rtol=1e-6)
+    # A block four orders of magnitude below the largest value has no scale left, and is zero.
+    assert formats.NVFP4.round([1e6] + [0.0] * 15 + [1e-1] * 16)[16:].tolist() == [0.0] * 16
+    for wrong in (math.nan, math.inf, 1e39):
+        with pytest.raises(InputError, match="NVFP4 scales a whole tensor by its largest value"):
+            formats.NVFP4.encode([1.0, wrong])
+    with pytest.raises(InputError, match="NVFP4: tensor_scale must be a number"):
+        formats.NVFP4.decode([1], [1], math.nan)
+
+
+@given(st.lists(st.floats(-1e30, 1e30), min_size=32, max_size=32))
+def test_the_rule_that_rounds_up_saturates_nothing(values: list[float]) -> None:
+    for form in (formats.MXFP4, formats.MXFP8_E4M3, formats.MXFP6_E2M3):
+        down = form.scale.decode(form.encode(values).scales)[0]
+        up = form.scale.decode(form.encode(values, rule="rceil").scales)[0]
+        peak = max(abs(Fraction(value)) for value in values)
+        assert peak <= Fraction(up) * Fraction(form.element.max)
+        assert up in (down, 2 * down)
+        assert up == form.scale.min or peak > Fraction(up) / 2 * Fraction(form.element.max)
+    with pytest.raises(InputError, match="MXFP4: rule must be one of floor, rceil; got 'nearest'"):
+        formats.MXFP4.encode(values, rule="nearest")
+
+
+# --- FP8 as it is trained in ---
+
+
+def test_tiles_of_any_shape() -> None:
+    values = numpy.random.default_rng(seed=4).normal(size=(5, 300))
+    for rows, columns in ((None, None), (1, 128), (2, 128), (128, 128), (5, 1), (None, 7)):
+        tiles = Tiles(formats.FP8_E4M3, rows, columns)
+        found = tiles.round(values)
+        for top in range(0, 5, rows or 5):
+            for left in range(0, 300, columns or 300):
+                at = slice(top, top + (rows or 5)), slice(left, left + (columns or 300))
+                part = values[at].astype("float32")
+                up = numpy.float32(448) / abs(part).max()
+                kept = (part * up).astype(ml_dtypes.float8_e4m3fn).astype("float32")
+                same(found[at], (kept * (numpy.float32(1) / up)).astype(float))
+
+
+def test_a_power_of_two_is_a_scale_of_its_own_byte() -> None:
+    values = numpy.random.default_rng(seed=5).normal(size=(4, 256)) * 1e-3
+    scales = Tiles(formats.FP8_E4M3, 1, 128, power_of_two=True).encode(values).scales
+    assert formats.E8M0.round(scales).tolist() == scales.tolist()
+
+
+def test_delayed_scaling_sees_the_steps_before() -> None:
+    steps = [numpy.full((1, 2), peak) for peak in (2.0, 8.0, 1.0, 1.0, 1.0, 4.0)]
+    found = [tensor[0, 0] for tensor in delayed(steps, formats.FP8_E4M3, history=2)]
+    # A scale of one first; then 8 saturates at 2, and 4 at 1, since 8 is forgotten by then.
+    assert found == pytest.approx([2, 2, 1, 1, 1, 1], rel=0.07)
+    assert found[1] == pytest.approx(2, rel=1e-6)
+    assert found[5] == pytest.approx(1, rel=1e-6)
+
+
+# --- stochastic rounding ---
+
+
+class EvenlySpread(numpy.random.Generator):
+    """In place of random numbers, the middles of as many equal parts of the way from 0 to 1."""
+
+    def __init__(self) -> None:
+        super().__init__(numpy.random.PCG64(0))
+
+    def random(self, size: Any = None, *_: Any, **__: Any) -> Any:  # type: ignore[override]
+        count = math.prod(size)
+        return ((numpy.arange(count) + 0.5) / count).reshape(size)
+
+
+@pytest.mark.parametrize("form", [formats.FP4_E2M1, formats.FP8_E4M3, formats.BF16, formats.INT8])
+@given(st.floats(-5.9, 5.9))
+def test_stochastic_rounding_has_the_probabilities_of_the_distances(
+    form: Float | Integer, value: float
+) -> None:
+    drawn = form.round(numpy.full(10_000, value), random=EvenlySpread())
+    below, above = drawn.min(), drawn.max()
+    gap = form.ulp(value) if isinstance(form, Float) else form.step
+    assert above - below in (0, gap)
+    assert abs(below - value) < gap > abs(above - value)
+    assert abs(drawn.mean() - value) <= gap / 10_000
+
+
+def test_stochastic_rounding_is_right_on_average_and_repeatable() -> None:
+    values = numpy.full(100_000, 0.001 + 1.0)
+    drawn = formats.BF16.round(values, random=numpy.random.default_rng(6))
+    same(drawn, formats.BF16.round(values, random=numpy.random.default_rng(6)))
+    spread = formats.BF16.ulp(1.0) / 2 / math.sqrt(len(values))
+    assert abs(drawn.mean() - values[0]) < 5 * spread
+    assert formats.BF16.round(values).mean() == 1.0  # where the nearest is always the same one
+    gradients = numpy.random.default_rng(7).normal(size=(1, 64))
+    many = numpy.repeat(gradients, 4000, axis=0)
+    for form in (formats.NVFP4, formats.MXFP4):
+        how = {} if form is formats.NVFP4 else {"rule": "rceil"}
+        kept = form.round(many, random=numpy.random.default_rng(8), **how).mean(axis=0)
+        assert abs(kept - gradients[0]).max() < 0.05 < abs(form.round(gradients) - gradients).max()
+    with pytest.raises(InputError, match=r"draws from a generator, numpy\.random\.default_rng"):
+        formats.BF16.round(values, random=6)
+
+
+# --- sums ---
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=60))
+def test_sums_in_exact_fractions(values: list[float]) -> None:
+    form = formats.BF16
+    terms = [form.round(value) for value in values]
+    total = 0.0
+    for term in terms:
+        total = form.round(total + term)
+    assert formats.running_sum(terms, form) == total
+    exact = float(sum(Fraction(term) for term in terms))
+    size = math.fsum(abs(term) for term in terms)
+    unit, count = form.epsilon / 2, len(terms)
+    # The bounds of Higham (1993): of pairs by their depth, of Neumaier's sum by the unit twice.
+    depth = math.ceil(math.log2(count)) if count > 1 else 0
+    assert (
+        abs(formats.pairwise_sum(terms, form) - exact) <= depth * unit / (1 - depth * unit) * size
+    )
+    second = 2 * count**2 * unit**2 * size
+    assert abs(formats.neumaier_sum(terms, form) - exact) <= 2 * unit * abs(exact) + second
+    assert abs(formats.kahan_sum(terms, form) - exact) <= (3 * unit + count * 4 * unit**2) * size
+
+
+def test_sums_along_the_last_axis() -> None:
+    terms = numpy.random.default_rng(9).uniform(size=(3, 4, 100))
+    for add in (formats.running_sum, formats.pairwise_sum, formats.kahan_sum, formats.neumaier_sum):
+        found = add(terms, formats.FP16)
+        assert found.shape == (3, 4)
+        assert found[1, 2] == add(terms[1, 2], formats.FP16)
+    found = formats.tensor_core_sum(terms, promoted_after=64)
+    assert found[1, 2] == formats.tensor_core_sum(terms[1, 2], promoted_after=64)
+    for nothing in ([], 1.0, numpy.zeros((3, 0))):
+        with pytest.raises(InputError, match="a sum needs terms along the last axis"):
+            formats.running_sum(nothing, formats.BF16)
+
+
+def cut_short(value: Fraction, last: Fraction) -> Fraction:
+    return math.trunc(value / last) * last
+
+
+@given(st.lists(st.floats(-448, 448), min_size=1, max_size=100), st.sampled_from([None, 32, 64]))
+def test_a_tensor_core_in_exact_fractions(values: list[float], promoted: int | None) -> None:
+    products = [formats.FP8_E4M3.round(value) ** 2 * (-1) ** (value < 0) for value in values]
+    register, total = Fraction(0), numpy.float32(0)
+    for start in range(0, len(products), 32):
+        group = [Fraction(value) for value in products[start : start + 32]]
+        peak = max(abs(value) for value in group)
+        last = Fraction(2) ** (math.frexp(peak)[1] - 14)
+        register += sum(cut_short(value, last) for value in group)
+        register = cut_short(register, Fraction(2) ** (math.frexp(abs(register))[1] - 14))
+        if promoted and (start + 32) % promoted == 0:
+            total, register = total + numpy.float32(register), Fraction(0)
+    wanted = float(total + numpy.float32(register))
+    assert formats.tensor_core_sum(products, promoted_after=promoted) == wanted
+
+
+# --- the Hadamard transform ---
+
+TRANSFORMER_ENGINE_SIGNS = [1, 1, 1, -1, 1, -1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1]
+
+
+def test_the_hadamard_transform_is_the_matrix() -> None:
+    matrix = numpy.ones((1, 1))
+    for _ in range(4):
+        matrix = numpy.kron([[1, 1], [1, -1]], matrix)
+    values = numpy.random.default_rng(10).normal(size=(3, 48))
+    signs = numpy.array(TRANSFORMER_ENGINE_SIGNS)
+    wanted = (values.reshape(-1, 16) * signs @ matrix / 4).reshape(3, 48)
+    found = formats.hadamard_transform(values, 16, signs)
+    assert numpy.allclose(found, wanted, rtol=1e-13, atol=1e-13)
+    assert numpy.allclose((found**2).sum(), (values**2).sum())
+    back = formats.inverse_hadamard_transform(found, 16, signs)
+    assert numpy.allclose(back, values, rtol=1e-13, atol=1e-13)
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=16, max_size=16))
+def test_the_inverse_is_exact_where_the_sums_are(values: list[int]) -> None:
+    turned = formats.hadamard_transform(values, 16, TRANSFORMER_ENGINE_SIGNS)
+    assert (
+        formats.inverse_hadamard_transform(turned, 16, TRANSFORMER_ENGINE_SIGNS).tolist() == values
+    )
+
+
+def test_a_rotated_product_is_the_product() -> None:
+    left, right = numpy.random.default_rng(11).normal(size=(2, 5, 64))
+    turned = [formats.hadamard_transform(each, 32) for each in (left, right)]
+    assert numpy.allclose(left @ right.T, turned[0] @ turned[1].T)
+
+
+# --- what takes a format takes block formats too ---
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "dtype"),
+    [
+        ("nvfp4", 4.5, "fp4"),
+        ("mxfp4", 4.25, "fp4"),
+        ("mxfp8", 8.25, "fp8"),
+        ("MXINT8", 8.25, "int8"),
+    ],
+)
+def test_block_formats_count_their_scales(name: str, bits: float, dtype: str) -> None:
+    model = models.get("llama-3-8b")
+    assert formats.element_size("weights", name).m_as("bit") == bits
+    assert inference.weight_memory(model, name).m_as("byte") == pytest.approx(
+        8_030_261_248 * bits / 8
+    )
+    assert hardware.dtype_of(name) == dtype
+    b200 = hardware.get("b200")
+    assert b200.peak(name) == b200.peak(dtype)
+
+
+def test_a_device_without_four_bits_refuses_nvfp4_as_it_does_fp4() -> None:
+    h100 = hardware.get("h100")
+    for name in ("fp4", "nvfp4"):
+        with pytest.raises(InputError, match="no dense peak"):
+            h100.peak(name)
+
+
+# --- published trainings in few bits ---
+
+
+def test_published_gaps_name_their_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in formats.training_formats():
+        assert citations.citation(each.source)
+        assert all(citations.citation(record.provenance.source) for record in each.records.values())
+        assert formats.key_of(each.format.split(",")[0]) is not None
+    text = recipes.FILE.read_text(encoding="utf-8")
+    for old, new, message in (
+        ('sense = "below"', 'sense = "over"', "sense must be one of below, about"),
+        ('baseline = "BF16"', 'base = "BF16"', "unknown field base"),
+        ('scales = "one', '# scales = "one', "has no scales"),
+    ):
+        path = tmp_path / "training_formats.toml"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        monkeypatch.setattr(recipes, "FILE", path)
+        recipes.training_formats.cache_clear()
+        with pytest.raises(InputError, match=message):
+            formats.training_formats()
+    recipes.training_formats.cache_clear()
+
+
+# The gaps, typed once more from their sources: DeepSeek-V3's report, section 3.3; arXiv:2509.25149,
+# sections 3 and 5; the account of Nemotron's reports.
+GAPS = {
+    "deepseek-v3": 0.25,
+    "nemotron-h": 0.1,
+    "nvfp4-12b": 1.5,
+    "nvfp4-8b": 1.5,
+    "mxfp4-8b": 2.5,
+    "nemotron-3-ultra": 0.4,
+}
+
+
+def test_published_gaps_against_a_second_typing() -> None:
+    found = {
+        each.key: each.gap.m_as("%")
+        for each in formats.training_formats()
+        if each.records["gap"].published is not None
+    }
+    assert found == GAPS
+
+
 # --- names, shapes, refusals ---
 
 
@@ -571,6 +930,18 @@ def test_codes_come_in_the_narrowest_type() -> None:
         (lambda: formats.FP16.ulp(None), "a number, or a list or array of numbers, is needed"),
         (lambda: formats.INT8.encode([1, math.nan]), "INT8 has no NaN"),
         (lambda: formats.MXFP4.encode(1.0), "MXFP4 encodes blocks, so it needs an array"),
+        (lambda: formats.NVFP4.encode(1.0), "NVFP4 encodes blocks, so it needs an array"),
+        (lambda: Tiles(formats.FP8_E4M3, 0), "Tiles(): rows must be a whole number from 1"),
+        (lambda: Tiles(formats.FP8_E4M3).encode([1.0]), "cut from a matrix; got an array of shape"),
+        (lambda: Tiles(formats.FP8_E4M3).encode([[math.nan]]), "of a tile must be finite"),
+        (lambda: Tiles(formats.FP8_E4M3).encode([[1.0]], largest=0), "largest must be a number"),
+        (lambda: Tiles(formats.FP8_E4M3).decode([1.0], [[1]]), "each tile has one scale; got"),
+        (lambda: list(delayed([], formats.FP8_E4M3, 0)), "delayed(): history must be a whole"),
+        (lambda: formats.hadamard_transform([1.0] * 12, 12), "must be a power of two; got 12"),
+        (lambda: formats.hadamard_transform([1.0] * 12), "blocks of 16 values along the last axis"),
+        (lambda: formats.hadamard_transform([1.0] * 4, 4, [1, 1, 1, 2]), "signs are 4 numbers"),
+        (lambda: formats.tensor_core_sum([1.0], bits=25), "bits must be a whole number from 2 to"),
+        (lambda: formats.tensor_core_sum([1.0], promoted_after=48), "a multiple of its depth, 32"),
         (lambda: formats.MXFP4.decode([1, 1], [1]), "MXFP4 has one scale for each 32 elements"),
     ],
 )

@@ -1,0 +1,66 @@
+"""The Hadamard transform: a rotation that spreads an outlier over its whole block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc.core.arguments import as_array
+from calc.core.errors import InputError, abbreviated
+from calc.formats.coding import check_width, numbers
+
+
+def hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
+    """Blocks of the last axis times the Hadamard matrix H of so many rows, over the root of these.
+
+    H has entries of one and minus one, and rows that are at right angles: H₁ = (1), and H₂ₙ holds
+    Hₙ three times, and -Hₙ in the last quarter. Scaled so, it keeps lengths and dot products, which
+    is why both factors of a product may be rotated and its result stays. With `signs`, ones and
+    minus ones, values are multiplied by these first: chosen at random, they keep a block that is
+    built like a row of H from becoming an outlier itself.
+
+    >>> hadamard_transform([8.0, 0.0, 0.0, 0.0], size=4).tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    """
+    numpy, blocks, flips = _blocks(values, size, signs)
+    return _butterfly(numpy, blocks * flips, size).reshape(numbers(values)[1].shape)
+
+
+def inverse_hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
+    """What `hadamard_transform` with the same size and signs made these values of.
+
+    >>> inverse_hadamard_transform([4.0, 4.0, 4.0, 4.0], size=4).tolist()
+    [8.0, 0.0, 0.0, 0.0]
+    """
+    numpy, blocks, flips = _blocks(values, size, signs)
+    return (_butterfly(numpy, blocks, size) * flips).reshape(numbers(values)[1].shape)
+
+
+def _blocks(values: Any, size: int, signs: Any) -> tuple[Any, Any, Any]:
+    check_width("hadamard_transform(): size", size, 2, 2**20)
+    if size & (size - 1):
+        raise InputError(f"hadamard_transform(): size must be a power of two; got {size}")
+    numpy, given = numbers(values)
+    if not given.ndim or given.shape[-1] % size:
+        raise InputError(
+            f"hadamard_transform() turns blocks of {size} values along the last axis; got an"
+            f" array of shape {tuple(given.shape)}"
+        )
+    flips = numpy.ones(size) if signs is None else as_array("signs", signs)
+    if flips.shape != (size,) or not (numpy.abs(flips) == 1).all():
+        raise InputError(
+            f"hadamard_transform(): signs are {size} numbers, each 1 or -1; got"
+            f" {abbreviated(signs)}"
+        )
+    return numpy, given.reshape(-1, size), flips
+
+
+def _butterfly(numpy: Any, blocks: Any, size: int) -> Any:
+    """Each block times H: sums and differences of halves, again and again, then the root."""
+    count = blocks.shape[0]
+    width = 1
+    while width < size:
+        pairs = blocks.reshape(count, -1, 2, width)
+        high, low = pairs[:, :, 0], pairs[:, :, 1]
+        blocks = numpy.stack([high + low, high - low], axis=2).reshape(count, size)
+        width *= 2
+    return blocks / size**0.5

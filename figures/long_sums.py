@@ -1,0 +1,56 @@
+"""What a long sum of products is wrong by, after so many of them, by how it is added up."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from calc.core.formatting import listed
+from calc.derivations import show
+from calc.derivations.number_formats import LongSums, sums_of_products
+from figures import style
+
+COLOURS = {
+    "BF16": style.ORANGE,
+    "BF16, stochastic": style.GREEN,
+    "14 bits": style.RED,
+    "BF16, Kahan": style.PURPLE,
+    "14 bits, promoted": style.BLUE,
+    "FP32": style.INK,
+}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.8, narrow_height=4.6)
+    axes = figure.subplots()
+    style.log_axis(axes, "x", "Products in the sum")
+    style.log_axis(axes, "y", "Error of the sum", decades=2)
+    found = [sums_of_products(length) for length in LongSums.lengths]
+    for name, colour in COLOURS.items():
+        errors = [each[name].m_as("") for each in found]
+        kept = [
+            (length, error)
+            for length, error in zip(LongSums.lengths, errors, strict=True)
+            if error > 0
+        ]
+        axes.plot(*zip(*kept, strict=True), color=colour, linewidth=1.6)
+        axes.annotate(
+            name,
+            kept[-1],
+            xytext=(7, 4 if name == "14 bits" else -3),
+            textcoords="offset points",
+            color=colour,
+            weight="bold",
+            size=style.SMALL,
+        )
+    axes.set_xlim(LongSums.lengths[0] / 1.3, LongSums.longest * (14 if style.is_narrow() else 6))
+    axes.set_xticks(LongSums.lengths, [str(length) for length in LongSums.lengths])
+    return figure
+
+
+def alt() -> str:
+    found = sums_of_products(LongSums.longest)
+    ends = (f"{show(found[name].to('%'), digits=2)} with {name}" for name in COLOURS)
+    return f"""Lines of the error of a sum against the number of its products, from
+    {LongSums.lengths[0]} to {LongSums.longest}, on logarithmic axes. After the last the error is
+    {listed(ends)}. The lines of BF16 and of {LongSums.bits} bits rise with the length, those of
+    Kahan's sum and of {LongSums.bits} bits that are promoted stay level."""
