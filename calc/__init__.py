@@ -41,6 +41,7 @@ LAW_MODULES = (
     "quantization",
     "sparsity",
     "collectives",
+    "gemms",
     "kernels",
     "transformer",
     "convolution",

@@ -22,6 +22,7 @@ from calc import (
     quantization as quantization,
     sparsity as sparsity,
     collectives as collectives,
+    gemms as gemms,
     kernels as kernels,
     transformer as transformer,
     convolution as convolution,

@@ -23,15 +23,12 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size
+from calc.gemms import TILES
 from calc.hardware import dtype_of
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.models.architecture import Matrix, check_transformer
 
-TILES = (  # of the output, that libraries' kernels give to a processor at once
-    *((256, 128), (128, 256), (128, 192), (192, 128), (128, 128), (64, 256), (256, 64)),
-    *((64, 128), (128, 64), (64, 64)),
-)
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
@@ -50,31 +47,6 @@ NO_BYTES = quantity(0, "byte")
 # Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
 START = quantity(4, "us")  # until the tiles of a product run and its results are out
 SMALLER_TILE = 0.1  # exponent of the rate that smaller tiles lose
-
-
-@law
-def wave_efficiency(
-    m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
-    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
-    tile_rows: Annotated[QuantityLike, "", "a", AT_LEAST_ONE] = 256,
-    tile_columns: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 128,
-) -> Annotated[Quantity, ""]:
-    """Share of a chip's processors that work, on average, while a product's tiles are computed.
-
-    Equation: η = m · n / (⌈⌈m / a⌉ · ⌈n / b⌉ / u⌉ · u · a · b)
-
-    The output of m rows and n columns is cut into tiles of a rows and b columns, and u processors
-    compute a wave of u tiles at a time; what a tile has beyond the output, and a wave beyond the
-    tiles, is lost. Assumes that all tiles take equally long, and that none is cut along k.
-
-    Source: nvidia2023matmul
-
-    >>> print(wave_efficiency(4096, 4096, 132).to("%"), wave_efficiency(4096, 4224, 132).to("%"))
-    96.97% 100%
-    """
-    tiles = ceiling(m / tile_rows) * ceiling(n / tile_columns)
-    return m * n / (ceiling(tiles / units) * units * tile_rows * tile_columns)
 
 
 @law
@@ -97,9 +69,11 @@ def gemm_time(
     Equation: T = g · (max(2·m·n·k / (R · η), k · (m·s_A + n·s_B) / BW) + m·n·s_C / BW) + T_0
 
     R is the best measured rate of large products in the format, BW a measured bandwidth of memory,
-    η the best `wave_efficiency` of the tiles that libraries use on u processors, smaller ones at
-    (a · b / 32768)^0.1 of the rate. Assumes that inputs stream while tiles are computed, and that
-    results are written afterwards. T_0 and the exponent are fitted to published products.
+    η the best share of u processors' time that tiles of `calc.gemms` make use of, the product of
+    `gemms.tile_efficiency` and `gemms.wave_efficiency`, smaller tiles at (a · b / 32768)^0.1 of the
+    rate. Assumes that inputs stream while tiles are computed, that results are written afterwards,
+    and that k is not split. T_0 and the exponent are fitted to published products;
+    `gemms.fastest_time` has nothing fitted.
 
     Source: nvidia2023matmul
 

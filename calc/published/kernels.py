@@ -38,7 +38,11 @@ def _gemm(row: Row) -> Comparison:
     shape = [row.number(name) for name in "mnk"]
     if None in shape or row["groups"] is not None:
         raise UnusableRowError("its shape is not stated, or that of a group of products")
-    machine, dtype, rate = conditions.machine(row), conditions.dtype(row) or "bf16", _rate(row)
+    machine, dtype, rate = (
+        conditions.machine(row),
+        conditions.dtype(row) or "bf16",
+        measured_rate(row),
+    )
     m, n, k = (float(side) for side in shape if side is not None)
     size = kernels.SIZES.get(dtype, kernels.TWO_BYTES)
     work = 2 * m * n * k
@@ -74,12 +78,12 @@ def _attention(row: Row) -> Comparison:
     if "Standard" in str(row["kernel"]) or "sparse" in str(row["kernel"]):
         raise UnusableRowError("it is of a kernel that is not fused, or skips scores")
     others = [
-        _rate(each) / 1e12
+        measured_rate(each) / 1e12
         for each in _others(row, machine)
         if any(name in each.measured for name in RATES) and "Standard" not in str(each["kernel"])
     ]
     lower = 1 / machine.device.peak("bf16").m_as("FLOP/s")
-    return _of_others(row, machine, 1 / _rate(row), lower, others, 1e12)
+    return _of_others(row, machine, 1 / measured_rate(row), lower, others, 1e12)
 
 
 def _of_others(
@@ -101,7 +105,8 @@ def _of_others(
     return Comparison(row, machine.key, "", measured, if_measured(lower, parts))
 
 
-def _rate(row: Row) -> float:
+def measured_rate(row: Row) -> float:
+    """Operations a second that a row gives, in whichever of its fields."""
     for name in RATES:
         if name in row.measured:
             return row.measured[name] * 1e12
@@ -111,7 +116,7 @@ def _rate(row: Row) -> float:
 def _best(row: Row, machine: Machine, dtype: str) -> Quantity:
     """The best rate of the other products in a format."""
     found = [
-        _rate(each)
+        measured_rate(each)
         for each in _others(row, machine)
         if (conditions.dtype(each) or "bf16") == dtype
         and any(name in each.measured for name in RATES)

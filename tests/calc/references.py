@@ -42,6 +42,42 @@ def gemm_time(
     return max(arithmetic, reading) + products * m * n * c / bandwidth + start
 
 
+def time_in_tiles(
+    m: Any,
+    n: Any,
+    k: Any,
+    rate: Any,
+    bandwidth: Any,
+    units: Any,
+    rows: Any,
+    columns: Any,
+    splits: Any,
+    size: Any,
+    output: Any,
+    products: Any,
+    start: Any,
+) -> Any:
+    """The tile's time: whole waves of parts of tiles, or bytes, then the partial sums."""
+    parts = -(-m // rows) * -(-n // columns) * splits * products
+    waves = -(-parts // units)
+    arithmetic = waves * 2 * rows * columns * (k / splits) / (rate / units)
+    moving = products * (m * k * size + k * n * size + m * n * output) / bandwidth
+    sums = 0 if splits == 1 else 8 * splits * products * m * n / bandwidth
+    return max(arithmetic, moving) + sums + start
+
+
+def fastest_time(
+    m: Any, n: Any, k: Any, rate: Any, bandwidth: Any, units: Any, size: Any, *rest: Any
+) -> Any:
+    """The least time of all tiles and of splits into parts of 256 elements or more."""
+    return min(
+        time_in_tiles(m, n, k, rate, bandwidth, units, rows, columns, splits, size, *rest)
+        for rows, columns in (map(int, tile.split("x")) for tile in TILES.split())
+        for splits in (1, 2, 4, 8, 16)
+        if splits == 1 or k >= 256 * splits
+    )
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "roofline.arithmetic_intensity": lambda operations, traffic: operations / traffic,
     "roofline.ridge_point": lambda peak, bandwidth: peak / bandwidth,
@@ -66,9 +102,32 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "roofline.launched_time": lambda kernels, kernel, launch, gap: max(
         kernels * launch, kernels * kernel + kernels * gap
     ),
-    "kernels.wave_efficiency": lambda m, n, units, rows, columns: (
-        m * n / (rows * columns * units * -(-(-(-m // rows) * -(-n // columns)) // units))
+    "gemms.tiles": lambda m, n, rows, columns: -(-m // rows) * -(-n // columns),
+    "gemms.tile_efficiency": lambda m, n, rows, columns: (
+        m * n / (-(-m // rows) * rows * -(-n // columns) * columns)
     ),
+    "gemms.wave_efficiency": lambda tiles, units: tiles / units / -(-tiles // units),
+    "gemms.padded": lambda size, multiple: -(-size // multiple) * multiple,
+    "gemms.aligned_elements": lambda size, alignment: alignment / size,
+    "gemms.resident_blocks": lambda threads, registers, shared, file, capacity, most, blocks: min(
+        file // (4 * registers * threads), capacity // shared, most // threads, blocks // 1
+    ),
+    "gemms.occupancy": lambda blocks, threads, most: blocks * threads / most,
+    "gemms.accumulator_size": lambda rows, columns, size: rows * columns * size,
+    "gemms.staged_memory": lambda stages, step, size, rows, columns: (
+        (rows * step + step * columns) * size * stages
+    ),
+    "gemms.pipeline_efficiency": lambda k, step, stages: (
+        1 - (stages - 1) / (-(-k // step) + stages - 1)
+    ),
+    "gemms.tile_traffic": lambda m, n, k, size, rows, columns: (
+        -(-m // rows) * -(-n // columns) * (rows * k + columns * k) * size
+    ),
+    "gemms.split_k_traffic": lambda m, n, splits, size: (
+        0 if splits == 1 else splits * (2 * m * n * size)
+    ),
+    "gemms.time_in_tiles": time_in_tiles,
+    "gemms.fastest_time": fastest_time,
     "kernels.gemm_time": gemm_time,
     "roofline.gemm_operations": lambda m, n, k: m * n * k * 2,
     "roofline.gemm_traffic": lambda m, n, k, size: m * k * size + k * n * size + m * n * size,

@@ -23,20 +23,6 @@ def total(launched: list[Kernel], what: str, *kinds: str) -> float:
 # --- laws ---
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "units", "share"),
-    [
-        (256, 128, 1, 1.0),  # one tile, one processor
-        (257, 128, 1, 257 / 512),  # a row more takes a second wave
-        (2048, 2112, 132, 2048 * 2112 / (2 * 132 * 256 * 128)),  # 136 tiles: two waves
-        (4096, 4096, 132, 16 * 32 / (4 * 132)),  # 512 tiles in four waves
-        (100, 100, 10, 10_000 / (10 * 256 * 128)),  # most processors idle
-    ],
-)
-def test_wave_efficiency_by_hand(m: int, n: int, units: int, share: float) -> None:
-    assert kernels.wave_efficiency(m, n, units).m_as("") == pytest.approx(share)
-
-
 def test_a_large_product_by_hand() -> None:
     """16384³ on 128 processors: 8192 tiles of 256 × 128 in 64 full waves, bound by arithmetic."""
     time = kernels.gemm_time(16384, 16384, 16384, "800 TFLOP/s", "3 TB/s", 128)

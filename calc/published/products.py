@@ -1,0 +1,213 @@
+"""Published matrix products by shape, and what the laws of `calc.gemms` say of each.
+
+NVIDIA's are rows of `data/measured/gemms.csv`: times in BF16, of SGLang 0.5.10 and therefore of
+cuBLAS, replayed as CUDA graphs with weights that the L2 cache does not hold. Of its table they are
+all products with n and k of 1024, 4096 or 16384, and with one row or from 16 rows on; the smallest
+product of each device, whose time is the `start` of all others, is none of them. Azure's and
+DeepGEMM's are rows of `data/published/kernels.toml`. Rates are the best of a search by others, and
+nothing is fitted to any of these rows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from calc import gemms, kernels, machines
+from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
+from calc.core.records import DATA
+from calc.core.units import Quantity, quantity
+from calc.kernels import SIZES, TWO_BYTES
+from calc.published import conditions
+from calc.published.kernels import measured_rate
+from calc.published.reading import Row, rows
+
+FILE = DATA / "measured" / "gemms.csv"
+SOURCE = "nvidia-aiconfigurator"
+TILE = (256, 128)  # the one tile of "waves of one tile"
+SMALLEST = 32  # columns of the smallest product, whose time is the start
+CHIPS = {  # machines with the chip of one whose start was measured
+    "dgx-a100": "dgx-a100",
+    "dgx-h100": "dgx-h100",
+    "dgx-h200": "dgx-h100",
+    "dgx-b200": "dgx-b200",
+    "gb200-nvl72": "dgx-b200",
+}
+LISTED = {"azure": "cuBLAS by Azure, {}", "deepgemm": "DeepGEMM, {}"}
+WAYS = (
+    "roofline, published",
+    "roofline, measured",
+    "roofline, measured, and start",
+    "waves of one tile",
+    "best tile and split",
+    "two numbers fitted",
+)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Matrix products (m × k) · (k × n) in one kernel, and how long they were measured to take."""
+
+    machine: str
+    m: float
+    n: float
+    k: float
+    time: Quantity
+    dtype: str = "bf16"
+    products: float = 1
+
+    @property
+    def rate(self) -> Quantity:
+        """Its operations by its time."""
+        operations = quantity(2 * self.products * self.m * self.n * self.k, "FLOP")
+        return quantity((operations / self.time).m_as("TFLOP/s"), "TFLOP/s")
+
+
+def sets() -> dict[str, tuple[Product, ...]]:
+    """The published products, by program and chip.
+
+    >>> {name: len(products) for name, products in sets().items()}["cuBLAS by NVIDIA, H100"]
+    540
+    """
+    found = {f"cuBLAS by NVIDIA, {chip(each)}": measured(each) for each in names()}
+    for row in rows("kernel"):
+        written = next((LISTED[name] for name in LISTED if row.source.startswith(name)), None)
+        product = None if written is None or row["kind"] != "gemm" else _listed(row)
+        if written and product:
+            name = written.format(chip(product.machine))
+            name += ", grouped" if row["groups"] else ""
+            found[name] = (*found.get(name, ()), product)
+    return found
+
+
+def chip(machine: str) -> str:
+    """The short name of a machine's device.
+
+    >>> chip("dgx-h100")
+    'H100'
+    """
+    return machines.get(machine).device.key.split("-")[0].upper()
+
+
+def names() -> tuple[str, ...]:
+    """The machines whose products NVIDIA measured.
+
+    >>> names()
+    ('dgx-a100', 'dgx-h100', 'dgx-b200')
+    """
+    return tuple(dict.fromkeys(each.machine for each in _rows()))
+
+
+def measured(machine: str) -> tuple[Product, ...]:
+    """NVIDIA's products of a machine, but for the smallest.
+
+    >>> products = measured("dgx-h100")
+    >>> print(len(products), max(each.rate for each in products))
+    540 824.0 TFLOP/s
+    """
+    return tuple(each for each in _of(machine) if each.n > SMALLEST)
+
+
+def start(machine: str) -> Quantity:
+    """The time of the smallest product, one row by 32 by 32: that of running a product at all.
+
+    >>> print(start("dgx-h100"))
+    2.558 µs
+    """
+    return next(each.time for each in _of(machine) if each.n == SMALLEST)
+
+
+def predictions(product: Product) -> dict[str, Quantity]:
+    """Its time by each of the `WAYS` of predicting it.
+
+    >>> product = measured("dgx-h100")[-1]
+    >>> print(product.time.to("ms"), predictions(product)["best tile and split"].to("ms"))
+    25.1 ms 22.15 ms
+    """
+    machine, shape = machines.get(product.machine), (product.m, product.n, product.k)
+    rate, bandwidth = machine.reached("gemm", product.dtype), machine.memory_reached
+    size = SIZES.get(product.dtype, TWO_BYTES)
+    begin, units = start(CHIPS[product.machine]), machine.processors
+    how = (size, TWO_BYTES, product.products, begin)
+    peak = machine.device.peak(product.dtype)
+    published = _overlapped(product, size, peak, machine.device.memory_bandwidth)
+    reached = _overlapped(product, size, rate, bandwidth)
+    found = (
+        published,
+        reached,
+        reached + begin,
+        gemms.time_in_tiles(*shape, rate, bandwidth, units, *TILE, 1, *how),
+        gemms.fastest_time(*shape, rate, bandwidth, units, *how),
+        kernels.gemm_time(*shape, rate, bandwidth, units, size, size, products=product.products),
+    )
+    return {way: time.to("us") for way, time in zip(WAYS, found, strict=True)}
+
+
+def errors(name: str, way: str) -> tuple[float, ...]:
+    """|predicted / measured − 1| of each product of a set, rising.
+
+    >>> found = errors("cuBLAS by NVIDIA, H100", "best tile and split")
+    >>> print(f"{found[len(found) // 2]:.1%}")
+    10.6%
+    """
+    if way not in WAYS:
+        raise InputError(f"a way of predicting is one of {', '.join(WAYS)}; got {abbreviated(way)}")
+    if name not in (known := _errors()):
+        raise InputError(f"a set is one of {'; '.join(known)}; got {abbreviated(name)}")
+    return tuple(sorted(known[name][way]))
+
+
+@cache
+def _errors() -> dict[str, dict[str, list[float]]]:
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, products in sets().items():
+        found[name] = {way: [] for way in WAYS}
+        for product in products:
+            for way, time in predictions(product).items():
+                found[name][way].append(abs((time / product.time).m_as("") - 1))
+    return found
+
+
+def _overlapped(product: Product, size: Quantity, rate: Quantity, bandwidth: Quantity) -> Quantity:
+    """The roofline's time, each matrix moved once and results in two bytes."""
+    m, n, k = product.m, product.n, product.k
+    operations = quantity(2 * m * n * k, "FLOP") * product.products
+    moved = (k * (m + n) * size + m * n * TWO_BYTES) * product.products
+    longest: Quantity = max((operations / rate).to("s"), (moved / bandwidth).to("s"))
+    return longest
+
+
+def _listed(row: Row) -> Product | None:
+    """A row of kernels.toml, where its shape, its rate and its machine's start are known."""
+    shape = [row.number(side) for side in "mnk"]
+    machine, dtype = conditions.machine(row), conditions.dtype(row) or "bf16"
+    dtype = "bf16" if dtype == "fp16" else dtype  # at the same rate, and measured more often
+    if None in shape or machine.key not in CHIPS or not machine.has_reached("gemm", dtype):
+        return None
+    m, n, k = (side for side in shape if side is not None)
+    products = float(row["groups"] or 1)
+    time = quantity(2 * products * m * n * k / measured_rate(row), "s").to("us")
+    return Product(machine.key, m, n, k, time, dtype, products)
+
+
+def _of(machine: str) -> tuple[Product, ...]:
+    found = tuple(each for each in _rows() if each.machine == machine)
+    if not found:
+        raise InputError(
+            f"products were measured on {', '.join(names())}; got {abbreviated(machine)}"
+        )
+    return found
+
+
+@cache
+def _rows() -> tuple[Product, ...]:
+    return tuple(_products())
+
+
+def _products() -> Iterator[Product]:
+    for row in csv.DictReader(read_text(FILE).splitlines()):
+        m, n, k = (int(row[side]) for side in "mnk")
+        yield Product(row["machine"], m, n, k, quantity(float(row["time_microseconds"]), "us"))

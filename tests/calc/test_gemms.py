@@ -1,0 +1,132 @@
+"""GEMMs: tiles and waves by hand, and predictions held to published products."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+import numpy as np
+import pytest
+
+from calc import InputError, gemms, machines, quantity
+from calc.published import products
+
+RATE, BANDWIDTH = "800 TFLOP/s", "3 TB/s"
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "units", "share"),
+    [
+        (256, 128, 1, 1.0),  # one tile, one processor
+        (257, 128, 1, 257 / 512),  # a row more takes a second wave
+        (2048, 2112, 132, 2048 * 2112 / (2 * 132 * 256 * 128)),  # 136 tiles: two waves
+        (4096, 4096, 132, 16 * 32 / (4 * 132)),  # 512 tiles in four waves
+        (100, 100, 10, 10_000 / (10 * 256 * 128)),  # most processors idle
+    ],
+)
+def test_what_tiles_and_waves_leave(m: int, n: int, units: int, share: float) -> None:
+    waves = gemms.wave_efficiency(gemms.tiles(m, n), units)
+    assert (gemms.tile_efficiency(m, n) * waves).m_as("") == pytest.approx(share)
+
+
+def test_a_tile_is_bound_by_its_registers_or_its_shared_memory() -> None:
+    """FP32 sums of 256 × 128 fill half of an SM's registers, so that only one block fits."""
+    assert gemms.accumulator_size(256, 128).m_as("KiB") == 128
+    assert gemms.resident_blocks(384, 168, "1 byte").m_as("") == 1
+    assert gemms.resident_blocks(128, 64, "60 KiB").m_as("") == 3  # by shared memory
+    assert gemms.resident_blocks(1024, 16, "1 byte").m_as("") == 2  # by threads
+    assert gemms.resident_blocks(1024, 255, "1 byte").m_as("") == 0  # does not start
+
+
+def test_a_row_more_takes_a_wave_more() -> None:
+    """4096 columns are 32 tiles: 1056 rows fill a wave of 132, and 1057 begin the second."""
+    m = np.array([1024, 1056, 1057, 1280])
+    times = gemms.time_in_tiles(m, 4096, 4096, RATE, BANDWIDTH, 132, 256, 128).m_as("us")
+    one = 132 * 2 * 256 * 128 * 4096 / 800e12 * 1e6
+    assert times == pytest.approx([one, 2 * one, 2 * one, 2 * one])  # 128 tiles, then 160
+
+
+def test_splitting_k_fills_a_chip_that_few_tiles_leave_idle() -> None:
+    """64 × 1024 by 16384: eight tiles of 64 × 128 keep 8 of 132 SMs busy, 16 parts nearly all."""
+    shape = (64, 1024, 16384, RATE, BANDWIDTH, 132, 64, 128)
+    whole, split = (gemms.time_in_tiles(*shape, parts).m_as("us") for parts in (1, 16))
+    assert whole == pytest.approx(132 * 2 * 64 * 128 * 16384 / 800e12 * 1e6)
+    sums = 2 * 16 * 64 * 1024 * 4 / 3e12 * 1e6
+    moved = 2 * (64 * 16384 + 16384 * 1024 + 64 * 1024) / 3e12 * 1e6
+    assert split == pytest.approx(max(whole / 16, moved) + sums)
+
+
+def test_no_part_of_k_is_shorter_than_a_pipeline() -> None:
+    times = [gemms.fastest_time(1, 64, k, RATE, "1 PB/s", 132).m_as("us") for k in (256, 511, 512)]
+    one = 2 * 64 * 64 * 256 / (800e12 / 132) * 1e6
+    assert times[0] == pytest.approx(one)
+    assert times[1] == pytest.approx(one * 511 / 256)
+    assert times[2] == pytest.approx(one, rel=1e-3)  # in two parts
+
+
+def test_experts_fill_waves_together() -> None:
+    """Eight products of one tile each take one wave of eight processors, not eight waves."""
+    alone = gemms.time_in_tiles(256, 128, 4096, RATE, "1 PB/s", 8)
+    together = gemms.time_in_tiles(256, 128, 4096, RATE, "1 PB/s", 8, products=8)
+    assert together.m_as("s") == pytest.approx(alone.m_as("s"))
+
+
+# --- published products ---
+
+
+def tenth_worst(name: str, way: str) -> float:
+    found = products.errors(name, way)
+    return found[math.ceil(0.9 * len(found)) - 1]
+
+
+def test_the_rows_are_those_that_the_rule_says() -> None:
+    for machine in products.names():
+        shapes = {(each.m, each.n, each.k) for each in products.measured(machine)}
+        assert len(shapes) == len(products.measured(machine)) == 9 * 60
+        assert {n for _, n, _ in shapes} == {k for _, _, k in shapes} == {1024, 4096, 16384}
+        assert all(m == 1 or m >= 16 for m, _, _ in shapes)
+
+
+def test_no_product_is_faster_than_its_roofline() -> None:
+    for name, found in products.sets().items():
+        for each in found:
+            bound = products.predictions(each)["roofline, published"]
+            assert each.time > 0.995 * bound, f"{name}: {each}"
+
+
+@pytest.mark.parametrize("chip", ["A100", "H100", "B200"])
+def test_tiles_and_splits_predict_better_than_the_roofline(chip: str) -> None:
+    name = f"cuBLAS by NVIDIA, {chip}"
+    roofline, best = "roofline, published", "best tile and split"
+    assert median(products.errors(name, best)) < 0.6 * median(products.errors(name, roofline))
+    assert tenth_worst(name, best) < tenth_worst(name, roofline)
+
+
+@pytest.mark.parametrize("chip", ["A100", "H100", "B200"])
+def test_one_tile_for_all_shapes_predicts_worse_than_no_tiles(chip: str) -> None:
+    """Libraries choose the tile by the shape: the waves of a fixed one are not what is measured."""
+    name = f"cuBLAS by NVIDIA, {chip}"
+    assert tenth_worst(name, "waves of one tile") > 2
+    assert tenth_worst(name, "roofline, published") < 1
+
+
+def test_what_is_not_known_is_told() -> None:
+    with pytest.raises(InputError, match="measured on dgx-a100, dgx-h100, dgx-b200; got 'tpu'"):
+        products.measured("tpu")
+    with pytest.raises(InputError, match="a way of predicting is one of"):
+        products.errors("cuBLAS by NVIDIA, H100", "a guess")
+    with pytest.raises(InputError, match="a set is one of"):
+        products.errors("cuBLAS", "best tile and split")
+
+
+def test_a_machine_whose_units_are_known_needs_no_number() -> None:
+    machine = machines.get("dgx-h100")
+    time = gemms.fastest_time(
+        4096,
+        4096,
+        4096,
+        machine.reached("gemm", "bf16"),
+        machine.memory_reached,
+        machine.processors,
+    )
+    assert quantity("170 us") < time < quantity("190 us")
