@@ -27,7 +27,7 @@ GEFORCE = {"tf32": 256, "fp16": 512, "bf16": 512, "fp8": 1024, "int8": 2048}
 BLACKWELL = {"tf32": 4096, "fp16": 8192, "bf16": 8192} | dict.fromkeys(
     ("fp8", "fp6", "int8"), 16384
 )
-# Thor's tensor cores do what no other Blackwell's do: 65 536 sparse FP4 operations of an SM a cycle.
+# Thor's tensor cores do what no other Blackwell's do: 65 536 sparse FP4 operations a cycle and SM.
 BLACKWELL_FULL = {"fp16": 8192, "bf16": 8192, "fp8": 16384, "int8": 16384, "fp4": 32768}
 
 
@@ -99,6 +99,10 @@ PEAKS = {
     "tpu-8i": {"bf16": 1101, "fp8": 8 * 1101, "fp4": 10.1e3},
     "gaudi2": rates(2, 1.65, {"bf16": 2 * 256**2, "fp8": 4 * 256**2}),
     "groq-lpu": {"int8": 4 * 188, "fp16": 750 / 4},
+    "apple-m1": rates(8, 1.278, {"fp32": 256}),
+    "apple-m1-max": rates(32, 1.296, {"fp32": 256}),
+    "apple-m2": {"fp32": 3.579},
+    "apple-m4-max": rates(40, 1.38, {"fp32": 256}),
     "xeon-6980p": rates(128, 2, {"fp16": 1024, "bf16": 1024, "int8": 2048}),
     "epyc-9755": rates(128, 2.7, {"fp64": 32, "fp32": 64}),
     "rubin": {"tf32": 2e3, "fp16": 4e3, "bf16": 4e3, "int8": 2.5e3, "fp4": 2 * 17.5e3}
@@ -137,9 +141,6 @@ VECTOR_PEAKS = {
     "arc-pro-b60": rates(20, 2.4, {"fp32": 256}),
     "inferentia2": {"fp32": 2 * 2.3},
     "trainium3": {"fp32": 8 * 1.2},
-    "apple-m1": rates(8, 1.278, {"fp32": 256}),
-    "apple-m1-max": rates(32, 1.296, {"fp32": 256}),
-    "apple-m2": {"fp32": 3.579},
     "rubin": {"fp32": 130},
     "mi455x": {"fp32": 315},
 }
@@ -423,6 +424,7 @@ SPECIAL = {
 }
 # Lanes to the host times 10⁹ transfers a second of each, in GB/s after coding.
 HOST_LINKS = {
+    "rtx-4090": 16 * 16 / 8 * 128 / 130,
     **dict.fromkeys(("rtx-5090", "rtx-pro-6000"), 16 * 32 / 8 * 128 / 130),
     "arc-b580": 8 * 16 / 8 * 128 / 130,
     "arc-pro-b60": 8 * 32 / 8 * 128 / 130,
