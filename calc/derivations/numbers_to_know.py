@@ -279,12 +279,17 @@ class AnchorBandwidths:
     hbm_per_nvlink = (hbm3 / nvlink).to("")
 
     rows = (
+        ("HBM3e of a B200", hardware.get("b200").memory_bandwidth),
         ("HBM3 of an H100", hbm3),
+        ("NVLink 5, each way", constants.get("bandwidth_nvlink_5")),
         ("NVLink 4, each way", nvlink),
+        ("PCIe Gen6 x16, each way", constants.get("bandwidth_pcie6_x16")),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
+        ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
         ("DRAM of a host, two channels of DDR4-3200", host_dram),
         (f"InfiniBand NDR ({show(infiniband_bits)}), each way", infiniband),
+        ("NVMe SSD, Gen5, reading in sequence", constants.get("bandwidth_nvme_gen5")),
         ("NVMe SSD, Gen4, reading in sequence", nvme_gen4),
         ("NVMe SSD, Gen3, reading in sequence", nvme_gen3),
     )
