@@ -102,6 +102,8 @@ class _Group:
             ]
             rates = [dtype and device.peak(dtype) for dtype in dtypes]
             bandwidth = device.memory_bandwidth
+            if not any(rates):  # of a device whose rates nobody publishes
+                continue
             peaks = [rate and _number(rate, "TFLOP/s", rate) for rate in rates]
             ridges = [
                 rate and _number(rate / bandwidth, "FLOP/byte", rate, bandwidth) for rate in rates

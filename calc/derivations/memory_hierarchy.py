@@ -432,7 +432,7 @@ class EnergyBudget:
             (name, *done.get(name, (None, None)), power, (power / cls.tdp).to("%"))
             for name, power in cls.parts
         ]
-        return [*rows, ("Design power", None, None, cls.tdp, quantity("100%"))]
+        return [*rows, ("Design power", None, None, cls.tdp, None)]
 
 
 class ProductOfLargeTiles:
