@@ -2,7 +2,8 @@
 
 Peaks are dense rates of the matrix units, or of the vector units where a device has no others;
 sparse peaks and vector peaks are asked for by name. A data type that a device does not have is an
-error that lists those it has, never another type's rate.
+error that lists those it has, never another type's rate, and says whether it is not supported or
+not published. Devices that are announced are no part of `names`.
 """
 
 # mypy: disable-error-code="operator, return-value, no-any-return"
@@ -43,7 +44,10 @@ FIELDS = {
     "memory_capacity": "memory capacity",
     "on_chip_memory": "on-chip memory",
     "link_bandwidth": "link bandwidth, each way",
+    "host_link": "bandwidth to the host, each way",
     "units": "units that work side by side",
+    "clock": "clock of these units, at most",
+    "special_functions": "rate of special functions, such as exponentials",
     "tdp": "thermal design power",
 }
 PEAKS = {
@@ -56,7 +60,10 @@ UNITS = {  # what each is measured in: the data file's own unit may be any of th
     "memory_capacity": "byte",
     "on_chip_memory": "byte",
     "link_bandwidth": "byte/s",
+    "host_link": "byte/s",
     "units": "",
+    "clock": "1/s",
+    "special_functions": "FLOP/s",
     "tdp": "W",
     "peak": "FLOP/s",
     "sparse_peak": "FLOP/s",
@@ -67,8 +74,11 @@ DTYPES = {  # what a device may have a rate for, and the operations that it is c
     **dict.fromkeys(("int32", "int16", "int8", "int4"), "OP"),
 }
 DATA_FILE = DATA / "accelerators.toml"
-MAY_BE_LEFT_OUT = ("link_bandwidth", "units")  # of a device without links; of one not taken apart
+# Of a device without links; of one that is not taken apart; of one whose host stands in a machine.
+MAY_BE_LEFT_OUT = ("link_bandwidth", "units", "clock", "special_functions", "host_link")
+ONE_WAY = ("link_bandwidth", "host_link")
 INHERITED = ("kind", "source", "checked")
+ANNOUNCED = "announced"  # the kind of a device that nobody can have yet
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
 RIDGE_POINTS = (0.05, 1e5)
 
@@ -104,6 +114,10 @@ class Accelerator:
     records: dict[str, Record] = field(repr=False)
     peaks: dict[str, dict[str, Record]] = field(repr=False)
     measurement: dict[str, Any] = field(repr=False)
+    unsupported: tuple[str, ...] = ()
+    """Data types that its matrix units do not have, where the data say so."""
+    announced: bool = False
+    """Whether nobody can have it yet: what its vendor tells of it may still change."""
 
     @property
     def memory_bandwidth(self) -> Quantity:
@@ -133,6 +147,29 @@ class Accelerator:
         132
         """
         return self._read("units")
+
+    @property
+    def clock(self) -> Quantity:
+        """Clock of its units, at most: that of the matrix units where they have one of their own.
+
+        >>> print(get("h100").clock.to("GHz"))
+        1.83 GHz
+        """
+        return self._read("clock")
+
+    @property
+    def special_functions(self) -> Quantity:
+        """Rate of special functions: the exponentials of a softmax, which bound attention.
+
+        >>> print(get("h100").special_functions)
+        3.9 TFLOP/s
+        """
+        return self._read("special_functions")
+
+    @property
+    def host_link(self) -> Quantity:
+        """Bandwidth to the host, each way, of a device that stands in no machine of the data."""
+        return self._read("host_link")
 
     @property
     def tdp(self) -> Quantity:
@@ -209,7 +246,8 @@ class Accelerator:
 
     def _read(self, name: str) -> Quantity:
         if name not in self.records:
-            raise InputError(f"{self.name} has no {FIELDS[name]}")
+            why = "no links to other devices" if name == "link_bandwidth" else "none in its data"
+            raise InputError(f"{self.name} has no {FIELDS[name]}: it has {why}")
         return self.records[name].quantity
 
     def _rate(self, table: str, dtype: str) -> Quantity:
@@ -217,7 +255,12 @@ class Accelerator:
         if (key := dtype_of(dtype)) not in rates:
             has = f"it has {', '.join(rates).upper()}" if rates else "it has none"
             asked = key.upper() if key in DTYPES else abbreviated(dtype)
-            raise InputError(f"{self.name} has no {PEAKS[table]} for {asked}; {has}")
+            why = ""
+            if key in self.unsupported and table == "peak":
+                why = f", and its matrix units do not support {asked}"
+            elif key in DTYPES:
+                why = f", and no rate of {asked} is published in its sources"
+            raise InputError(f"{self.name} has no {PEAKS[table]} for {asked}; {has}{why}")
         return rates[key].quantity
 
 
@@ -245,7 +288,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         or not isinstance(table.get("year"), int)
     ):
         raise InputError(f"{path}: {key} must be a table with a name and a year")
-    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS, "measurement"]
+    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS, "unsupported", "measurement"]
     check_fields(f"{path}: {key}", table, known)
     if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
         raise InputError(
@@ -263,7 +306,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         check_positive(f"{path}: {place}", found, UNITS[name])
         if name == "units" and found.published is not None and found.published.magnitude % 1:
             raise InputError(f"{path}: {place} must be a whole number; got {found.published}")
-        if name == "link_bandwidth":
+        if name in ONE_WAY:
             check_each_way(f"{path}: {place}", value)
         return found
 
@@ -307,9 +350,22 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         },
         peaks={name: rates(name, title) for name, title in PEAKS.items()},
         measurement=measurement,
+        unsupported=_unsupported(key, table, path),
+        announced=table.get("kind") == ANNOUNCED,
     )
     _check_ridge_points(device, path)
     return device
+
+
+def _unsupported(key: str, table: dict[str, Any], path: Path | str) -> tuple[str, ...]:
+    found = table.get("unsupported", [])
+    without = [dtype for dtype in DTYPES if dtype not in table.get("peak", {})]
+    if not isinstance(found, list) or any(dtype not in without for dtype in found):
+        raise InputError(
+            f"{path}: {key}.unsupported must list data types without a peak, of"
+            f" {', '.join(without)}; got {abbreviated(found)}"
+        )
+    return tuple(dtype for dtype in without if dtype in found)
 
 
 def _check_ridge_points(device: Accelerator, path: Path | str) -> None:
@@ -346,6 +402,9 @@ def dtype_of(name: str) -> str:
     return getattr(form, "element", form).key.partition("-")[0]
 
 
+_ANNOUNCED = re.compile(rf'^kind = "{ANNOUNCED}"$', re.MULTILINE)  # of the table, not of a field
+
+
 @cache
 def _tables() -> dict[str, Any]:
     return read_tables(DATA_FILE)
@@ -359,12 +418,21 @@ def _texts() -> dict[str, str]:
 
 
 def names() -> tuple[str, ...]:
-    """The keys of all accelerators.
+    """The keys of all accelerators that can be had: what a comparison of devices runs over.
 
-    >>> "h100" in names()
+    >>> "h100" in names(), "rubin" in names()
+    (True, False)
+    """
+    return tuple(key for key, text in _texts().items() if not _ANNOUNCED.search(text))
+
+
+def announced() -> tuple[str, ...]:
+    """The keys of those that are announced and cannot be had yet; `get` knows them, too.
+
+    >>> "rubin" in announced()
     True
     """
-    return tuple(_texts())
+    return tuple(key for key, text in _texts().items() if _ANNOUNCED.search(text))
 
 
 def get(key: Path | str) -> Accelerator:
@@ -434,5 +502,5 @@ __getattr__ = as_attributes(get)
 
 
 def __dir__() -> list[str]:
-    spelled = [name.upper().replace("-", "_") for name in names()]
+    spelled = [name.upper().replace("-", "_") for name in (*names(), *announced())]
     return [*public_names(sys.modules[__name__]), *spelled]

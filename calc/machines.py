@@ -149,7 +149,7 @@ class Machine:
 
     def publishes(self, name: str) -> bool:
         """Whether a field such as "ports" has a value."""
-        record = self.records.get(name) if isinstance(name, str) else None
+        record = self._record(name) if isinstance(name, str) else None
         return record is not None and record.published is not None
 
     def reached(self, kind: str, name: str) -> Quantity:
@@ -229,9 +229,14 @@ class Machine:
         return html_table([f"{self.name}: {self.domain} × {self.device.name}"], rows)
 
     def _read(self, name: str) -> Quantity:
-        if name not in self.records:
+        if (record := self._record(name)) is None:
             raise InputError(f"{self.name} has no {FIELDS[name]} in its data")
-        return self.records[name].quantity
+        return record.quantity
+
+    def _record(self, name: str) -> Record | None:
+        """What the machine's data have; of a card that stands alone, its own link to the host."""
+        alone = self.device.records.get(name) if name == "host_link" else None
+        return self.records.get(name, alone)
 
 
 def device_of(given: Device | Machine) -> Device:

@@ -54,12 +54,12 @@ def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
     slowest = min(device.memory_bandwidth.m_as("GB/s") for device in devices)
     axes.set_xlim(min(35, 0.8 * slowest), 3e4)
-    axes.set_ylim(0, 760)
     points = {
         device: _mark(axes, device, dtype, MARKS.get(device.key, "D"))
         for device in devices
         if (dtype := _format(device))
     }
+    axes.set_ylim(0, max(760, *(1.05 * ridge for _, ridge in points.values())))
     _names(figure, axes, points)
     return figure
 

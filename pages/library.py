@@ -16,7 +16,7 @@ import calc
 from calc.core import law
 from calc.core.law import ARGUMENTS, POSITIVE, Range
 from calc.core.meanings import meaning
-from pages import ROOT, generated
+from pages import ROOT, devices, generated
 from pages.equations import tex
 
 RANGES = {name: each for name, each in vars(law).items() if isinstance(each, Range)}
@@ -62,6 +62,8 @@ def pages() -> dict[str, str]:
         parts = [_prose(module)]
         for member in public_members(module):
             parts += _member(name, member)
+        if name == "hardware":
+            parts += devices.parts()
         texts[name] = _page(f"calc.{name} {{#{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
     return {f"library/{name}.qmd": text for name, text in texts.items()}

@@ -27,7 +27,7 @@ def _completion(options: argparse.Namespace) -> Answer:
         import shtab
     except ImportError:
         raise MissingExtraError("calc completion", "shtab", "completion") from None
-    names = {"device": hardware.names(), "model": models.names()}
+    names = {"device": (*hardware.names(), *hardware.announced()), "model": models.names()}
     names |= {"weights": formats.names(), "kv": formats.names(), "dtype": tuple(hardware.DTYPES)}
     names["name"] = tuple(name for kind in KINDS for name, _ in things(kind))
     parser, commands = command_parser()

@@ -47,7 +47,9 @@ TITLES = (
     | runs.TITLES
     | software.TITLES
     | {each: each.upper() for each in hardware.DTYPES}
+    | {"unsupported": "not supported by its matrix units", "links": "links to other devices"}
 )
+NOT_YET = "announced, and not to be had yet:"
 WORD = re.compile(r"[^\W_]+")
 WEIGHTS = {"name": 4.0, "title": 3.0, "note": 1.0}  # of a word that is found there
 BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
@@ -57,7 +59,8 @@ MOST_FOUND = 20  # lines; JSON and CSV have all
 def things(kind: str) -> Iterator[tuple[str, Any]]:
     """All of a kind, by their names."""
     if kind in DATA:
-        yield from ((name, DATA[kind].get(name)) for name in DATA[kind].names())
+        names = (*DATA[kind].names(), *(hardware.announced() if kind == "devices" else ()))
+        yield from ((name, DATA[kind].get(name)) for name in names)
     else:
         yield from (calc.laws() if kind == "laws" else functions()).items()
 
@@ -84,6 +87,8 @@ def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
         return told | {"title": (inspect.getdoc(thing) or "").split("\n")[0]}
     if isinstance(thing, training.Recipe):
         return told | {"title": f"{thing.bytes_per_parameter}: {thing.breakdown}"}
+    if kind == "devices" and thing.announced:
+        return told | {"title": f"{thing.name}, announced", "announced": True}
     return told | {"title": f"{'training of ' if kind == 'runs' else ''}{thing.name}"}
 
 
@@ -101,16 +106,23 @@ def _list(options: argparse.Namespace) -> Answer:
     lists = {kind: [entry(kind, *each) for each in things(kind)] for kind in kinds}
 
     def lines() -> list[str]:
-        texts = {
-            kind: columns([(row["name"], _line(row)) for row in rows])
-            for kind, rows in lists.items()
-        }
+        texts = {kind: _listed(rows) for kind, rows in lists.items()}
         if options.what:
             return texts[options.what]
         parts = [[f"{kind}:", *(f"  {line}" for line in text)] for kind, text in texts.items()]
         return "\n\n".join("\n".join(part) for part in parts).split("\n")
 
     return Answer({"rows": [row for rows in lists.values() for row in rows]}, lines)
+
+
+def _listed(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A line for each thing; what is announced stands below the others, under a heading."""
+    told = [(row["name"], str(_line(row)), "announced" in row) for row in rows]
+    there, announced = (
+        columns([(name, line) for name, line, is_announced in told if is_announced is wanted])
+        for wanted in (False, True)
+    )
+    return [*there, "", NOT_YET, *announced] if announced else there
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
@@ -178,6 +190,8 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 def _show(options: argparse.Namespace) -> Answer:
     name = options.name.removeprefix("calc.")
+    if hardware.is_file(name):
+        return _shown(*_of_own_file(name))
     found = next(
         (_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None), None
     )
@@ -198,12 +212,16 @@ def _show(options: argparse.Namespace) -> Answer:
 
 def _found(kind: str, name: str) -> Any:
     """The thing of that name, which its kind may spell otherwise."""
-    if hardware.is_file(name):
-        machine = machines.get(name)
-        own = {"machines": machine} if machine.source else {"devices": machine.device}
-        return own.get(kind)
     key = DATA[kind].key_of(name)
     return None if key is None else DATA[kind].get(key)
+
+
+def _of_own_file(name: str) -> tuple[str, Any]:
+    """The machine of one's own that a file holds, or its device, which is a machine of one."""
+    machine = machines.get(name)
+    if machine.domain > 1 or machine.all_records():
+        return "machines", machine
+    return "devices", machine.device
 
 
 def _advice(name: str) -> str:
@@ -247,7 +265,11 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     if kind == "constants":
         return {"quantity": thing}
     if kind == "devices":
-        facts: dict[str, Any] = thing.records
+        facts: dict[str, Any] = dict(thing.records)
+        if "link_bandwidth" not in facts:
+            facts["links"] = "none"
+        if thing.unsupported:
+            facts["unsupported"] = ", ".join(thing.unsupported).upper()
         rates = {name: each for name, each in thing.peaks.items() if each}
         known = thing.publishes("memory_bandwidth")
         ridges = {each: thing.ridge_point(each) for each in thing.dtypes} if known else {}

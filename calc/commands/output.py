@@ -146,8 +146,9 @@ def table(facts: Mapping[str, Any], titles: Mapping[str, str] | None = None) -> 
 def _words(value: Any) -> str:
     if not isinstance(value, Record):
         return f"{value:.7g}" if isinstance(value, float) else str(value)
-    estimate = " (estimate)" if value.provenance.kind == "estimate" else ""
-    return f"{value.published}{estimate}" if value.published is not None else "unpublished"
+    kind = value.provenance.kind
+    mark = f" ({kind})" if kind in ("estimate", "announced") else ""
+    return f"{value.published}{mark}" if value.published is not None else "unpublished"
 
 
 def origins(facts: Mapping[str, Any]) -> list[Provenance]:

@@ -24,7 +24,7 @@ from calc.core.parsing import read_float
 from calc.core.provenance import Provenance
 from calc.core.units import Quantity, quantity
 
-KINDS = ("definition", "datasheet", "measured", "estimate", "unpublished")
+KINDS = ("definition", "datasheet", "announced", "measured", "estimate", "unpublished")
 FIELDS = {  # and what each must be
     "title": "text that says what it is",
     "value": "a number",

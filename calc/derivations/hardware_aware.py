@@ -333,7 +333,13 @@ class EnergyPerToken:
 class Envelope:
     """From a phone to a rack: what the registry's devices span."""
 
-    devices = tuple(hardware.get(key) for key in hardware.names())
+    # Of those that have a memory beside the chip.
+    devices = tuple(
+        each
+        for each in map(hardware.get, hardware.names())
+        if each.publishes("memory_capacity")
+        and not (each.publishes("on_chip_memory") and each.on_chip_memory == each.memory_capacity)
+    )
     bandwidths = tuple(
         each.memory_bandwidth for each in devices if each.publishes("memory_bandwidth")
     )

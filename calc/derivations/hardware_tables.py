@@ -14,8 +14,14 @@ from calc.derivations.quoting import Quoted, approximately, show
 from calc.hardware import Accelerator
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
-CLOUD = ("tpu", "trainium", "gaudi")
-EDGE = ("jetson", "phone", "snapdragon", "apple", "xeon", "ryzen")
+CLOUD = ("tpu", "trainium", "inferentia", "gaudi", "cerebras", "groq")
+EDGE = ("jetson", "phone", "snapdragon", "apple", "xeon", "epyc", "ryzen")
+# What a reader of these tables seldom meets, or what has no rates: the library's page has all.
+IN_THE_LIBRARY_ALONE = (
+    *("a100-40gb", "gh200", "a10g", "mi250x", "mi350x", "arc-pro-b60"),
+    *("inferentia2", "gaudi2", "cerebras-wse-3", "groq-lpu"),
+    *("apple-m1", "apple-m1-max", "apple-m2", "apple-m5", "snapdragon-8-gen-3"),
+)
 MEMORY_FIELDS = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")
 
 
@@ -23,7 +29,7 @@ def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
     """Names by key, without vendor or module, and with the memory only where two differ by it."""
     left_out = (
         r"^(NVIDIA|AMD|Google|AWS|Intel|Apple|Qualcomm)|,.*|\(.*\)|"
-        r"Instinct|Jetson|GeForce|Grace Hopper|Blackwell Server Edition|SXM\d?|Platinum|"
+        r"Instinct|Jetson|GeForce| T5000|Grace Hopper|Blackwell Server Edition|SXM\d?|Platinum|"
         r"Neural Engine|Hexagon NPU"
     )
     names = {each.key: " ".join(re.sub(left_out, "", each.name).split()) for each in devices}
@@ -43,6 +49,13 @@ def _number(value: Quantity, unit: str, *inputs: Quantity) -> float | Quoted:
     magnitude: float = value.m_as(unit)
     kinds = {each.provenance.kind for each in inputs if each.provenance}
     return approximately(quantity(magnitude, "")) if "estimate" in kinds else magnitude
+
+
+def _vector_rate(device: Accelerator) -> float | Quoted | None:
+    """What the vector units do in FP32; where there are no others, that is the peak before it."""
+    record = device.peaks["vector_peak"].get("fp32")
+    rate = None if record is None else record.published
+    return None if rate is None else _number(rate, "TFLOP/s", rate)
 
 
 def _per_watt(device: Accelerator) -> tuple[Any, ...]:
@@ -68,6 +81,7 @@ class _Group:
         columns = self._columns()
         self.names = short_names(self.devices)
         self.header = ["Device", *columns]
+        self.peak_header = [*self.header, "FP32, vector"]
         self.memory_rows = [
             (
                 self.names[device.key],
@@ -88,11 +102,13 @@ class _Group:
             ]
             rates = [dtype and device.peak(dtype) for dtype in dtypes]
             bandwidth = device.memory_bandwidth
+            if not any(rates):  # of a device whose rates nobody publishes
+                continue
             peaks = [rate and _number(rate, "TFLOP/s", rate) for rate in rates]
             ridges = [
                 rate and _number(rate / bandwidth, "FLOP/byte", rate, bandwidth) for rate in rates
             ]
-            self.peak_rows.append((self.names[device.key], *peaks))
+            self.peak_rows.append((self.names[device.key], *peaks, _vector_rate(device)))
             self.ridge_rows.append((self.names[device.key], *ridges))
 
     def _columns(self) -> dict[str, tuple[str, ...]]:
@@ -108,14 +124,31 @@ class _Group:
 
 
 class AcceleratorTables:
-    """Every device of the registry stands in one of three groups of tables."""
+    """Devices that readers meet stand in three groups of tables, what is announced in a fourth."""
 
-    _devices = tuple(hardware.get(key) for key in hardware.names())
+    _devices = tuple(
+        hardware.get(key) for key in hardware.names() if key not in IN_THE_LIBRARY_ALONE
+    )
+    devices = len(hardware.names())
 
     header = ("Device", "Year", "Capacity", "Bandwidth", "On chip", "Links", "Power")
     gpus = _Group([device for device in _devices if not device.key.startswith(CLOUD + EDGE)])
     cloud = _Group([device for device in _devices if device.key.startswith(CLOUD)])
     edge = _Group([device for device in _devices if device.key.startswith(EDGE)])
+    announced_header = ("Device", "Capacity", "Bandwidth", "Links", "BF16, dense", "FP8", "FP4")
+    announced = tuple(
+        (
+            device.name,
+            device.memory_capacity,
+            device.memory_bandwidth,
+            device.link_bandwidth if device.publishes("link_bandwidth") else None,
+            *(
+                device.peak(dtype) if dtype in device.dtypes else None
+                for dtype in ("bf16", "fp8", "fp4")
+            ),
+        )
+        for device in map(hardware.get, hardware.announced())
+    )
 
 
 class AdvertisedAgainstServed:

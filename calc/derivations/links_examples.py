@@ -5,7 +5,7 @@ from __future__ import annotations
 from calc import constants, curves, hardware, links, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
-from calc.derivations.quoting import show
+from calc.derivations.quoting import Quoted, approximately, between, show
 
 
 class LongLink:
@@ -71,6 +71,58 @@ class FourLinks:
         ("PCIe Gen5 x16", pcie_latency, pcie, pcie_half),
         ("InfiniBand NDR", infiniband_latency, infiniband, infiniband_half),
         ("The long link", LongLink.latency, LongLink.bandwidth_bytes, LongLink.half_size),
+    )
+
+
+class LinksOfToday:
+    """From a chip beside it to another rack, a device sees bandwidths an order apart."""
+
+    nvlink_least = constants.get("latency_nccl_step_nvlink")
+    nvlink_most = constants.get("latency_nccl_step_nvlink_large")
+    pcie_least = constants.get("latency_nccl_step_pcie")
+    pcie_most = constants.get("latency_nccl_step_pcie_large")
+    network_least = constants.get("latency_nccl_step_network")
+    network_most = constants.get("latency_nccl_step_network_large")
+    peer_idle = constants.get("latency_p2p_pcie_gen5")
+    peer_loaded = constants.get("latency_p2p_pcie_gen5_loaded")
+    nvlink_5 = constants.get("bandwidth_nvlink_5")
+    cxl_latency = constants.get("latency_cxl_memory")
+    beside_cxl = constants.get("latency_dram_beside_cxl")
+    switch_port = constants.get("latency_quantum2_port")
+    round_trip = constants.get("latency_rdma_round_trip")
+
+    infiniband_xdr = constants.get("bandwidth_infiniband_xdr").to("GB/s")
+    nvlink_per_xdr = nvlink_5 / infiniband_xdr
+    cxl_per_dram = cxl_latency / beside_cxl
+    nvlink_step = Quoted(f"≈ {between(nvlink_least, nvlink_most)}")
+    pcie_step = Quoted(f"≈ {between(pcie_least, pcie_most)}")
+    network_step = Quoted(f"≈ {between(network_least, network_most)}")
+    c2c_bit = constants.get("energy_nvlink_bit")
+    pcie_bit = constants.get("energy_pcie5_bit")
+    rows = (
+        ("NVLink 3", constants.get("bandwidth_nvlink_3"), nvlink_step),
+        ("NVLink 4", constants.get("bandwidth_nvlink_4"), nvlink_step),
+        ("NVLink 5", nvlink_5, nvlink_step),
+        ("NVLink 6, announced", constants.get("bandwidth_nvlink_6"), None),
+        ("NVLink-C2C", constants.get("bandwidth_nvlink_c2c"), None),
+        (
+            "Infinity Fabric of an MI355X, to one peer",
+            constants.get("bandwidth_infinity_fabric_mi355x"),
+            None,
+        ),
+        (
+            "ICI of a TPU v5p, to one neighbour",
+            constants.get("bandwidth_ici_link_v5p"),
+            approximately(constants.get("latency_ici_hop")),
+        ),
+        ("PCIe Gen4 x16", constants.get("bandwidth_pcie4_x16"), pcie_step),
+        ("PCIe Gen5 x16", AnchorBandwidths.pcie_coded, pcie_step),
+        ("PCIe Gen6 x16", constants.get("bandwidth_pcie6_x16"), None),
+        ("CXL 2.0 x16", constants.get("bandwidth_cxl_x16"), cxl_latency),
+        ("InfiniBand NDR", AnchorBandwidths.infiniband, network_step),
+        ("InfiniBand XDR", infiniband_xdr, network_step),
+        ("Ethernet, 400 Gbit/s", constants.get("bandwidth_ethernet_400").to("GB/s"), network_step),
+        ("Ethernet, 800 Gbit/s", constants.get("bandwidth_ethernet_800").to("GB/s"), network_step),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log10
 from typing import Any, NamedTuple
 
-from calc import constants, hardware, memory, queueing, roofline, training
+from calc import constants, energy, hardware, machines, memory, queueing, roofline, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
 from calc.derivations.quoting import Quoted, approximately, between, show
@@ -303,6 +303,149 @@ class Tiles:
             cls.row("what the ridge asks for", cls.ridge_side, cls.ridge_side),
             cls.row("all SMs", cls.device_side, cls.device_side),
         ]
+
+
+class MemoriesOfToday:
+    """Where the wires are short a bit is cheap, and no memory answers in less than 100 ns."""
+
+    ddr5 = constants.get("bandwidth_ddr5_6400_channel")
+    hbm2e_low = constants.get("latency_memory_h100_pcie")
+    hbm2e_high = constants.get("latency_memory_a100")
+    lpddr5x_idle = constants.get("latency_dram_gb10_idle")
+    lpddr5x_loaded = constants.get("latency_dram_gb10_loaded")
+    gddr7_pins = 512  # of an RTX 5090
+    gddr6_bit = constants.get("energy_gddr6_bit")
+    gddr7_bit = constants.get("energy_gddr7_bit")
+    hbm2e_bit = constants.get("energy_hbm2e_bit")
+    hbm3e_bit = constants.get("energy_hbm3e_bit")
+    hbm3e_stack = constants.get("bandwidth_hbm3e_stack")
+
+    gddr7 = (gddr7_pins * constants.get("bandwidth_gddr7_pin")).to("GB/s")
+    loaded_per_idle = lpddr5x_loaded / lpddr5x_idle
+    hbm3e_power = (hbm3e_stack * hbm3e_bit).to("W")
+    rows = (
+        (
+            "DDR5-6400, a channel",
+            ddr5,
+            between(
+                constants.get("latency_dram_epyc_nps1"), constants.get("latency_dram_epyc_nps0")
+            ),
+            None,
+        ),
+        ("MRDIMM-8800, a channel", constants.get("bandwidth_mrdimm_8800_channel"), None, None),
+        (
+            "LPDDR5X, of a GB10",
+            constants.get("bandwidth_lpddr5x_gb10"),
+            between(lpddr5x_idle, lpddr5x_loaded),
+            None,
+        ),
+        (
+            "GDDR6, of an L40 or L40S",
+            hardware.get("l40s").memory_bandwidth,
+            constants.get("latency_memory_l40"),
+            gddr6_bit,
+        ),
+        ("GDDR7, of an RTX 5090", gddr7, None, gddr7_bit),
+        (
+            "HBM2e, a stack",
+            constants.get("bandwidth_hbm2e_stack"),
+            between(hbm2e_low, hbm2e_high),
+            hbm2e_bit,
+        ),
+        ("HBM3, a stack", constants.get("bandwidth_hbm3_stack"), None, None),
+        ("HBM3e, a stack", hbm3e_stack, None, hbm3e_bit),
+        ("HBM4, a stack", constants.get("bandwidth_hbm4_stack"), None, None),
+        (
+            "Memory behind CXL, sixteen lanes",
+            constants.get("bandwidth_cxl_x16"),
+            constants.get("latency_cxl_memory"),
+            None,
+        ),
+        ("SSD on PCIe Gen4", AnchorBandwidths.nvme_gen4, AnchorLatencies.ssd, None),
+        ("SSD on PCIe Gen5", constants.get("bandwidth_nvme_gen5"), None, None),
+    )
+
+
+class EnergyBudget:
+    """What the parts of a matrix product take, at the rate that an A100 reached, is its power."""
+
+    a100 = hardware.get("a100")
+    rate = machines.get("dgx-a100").reached("gemm", "bf16")
+    rows_of_product = 1024  # Bekman's best shape
+    columns_of_product = 10240
+    depth = 5120
+    warp_side = 64  # of CUTLASS, for a tile of 128 by 256
+    element_size = quantity("2 byte")
+    pair = quantity("2 FLOP")  # a multiplication and an addition
+    multiply = constants.get("energy_7nm_bf16_multiply")
+    add = constants.get("energy_7nm_fp32_add")
+    l1_bit = constants.get("energy_a100_l1_bit")
+    l2_bit = constants.get("energy_a100_l2_bit")
+    hbm_bit = constants.get("energy_a100_hbm_bit")
+    idle = constants.get("power_idle_a100")
+    tdp = a100.tdp
+
+    operation = ((multiply + add) / pair).to("pJ/FLOP")
+    operations = (pair * rows_of_product * columns_of_product * depth).to("GFLOP")
+    time = (operations / rate).to("µs")
+    warp_intensity = memory.result_tile_intensity(warp_side, warp_side, element_size)
+    sm_intensity = memory.result_tile_intensity(Tiles.rows_of_sm, Tiles.columns_of_sm, element_size)
+    l1_traffic = (operations / warp_intensity).to("GB")
+    l2_traffic = (operations / sm_intensity).to("GB")
+    hbm_traffic = (
+        (
+            rows_of_product * depth
+            + depth * columns_of_product
+            + rows_of_product * columns_of_product
+        )
+        * element_size
+    ).to("MB")
+    arithmetic = (energy.arithmetic_energy(operations, operation) / time).to("W")
+    near = (energy.movement_energy(l1_traffic, l1_bit) / time).to("W")
+    across = (energy.movement_energy(l2_traffic, l2_bit) / time).to("W")
+    far = (energy.movement_energy(hbm_traffic, hbm_bit) / time).to("W")
+    explained = arithmetic + near + across + far + idle
+    unexplained = tdp - explained
+    unexplained_share = (unexplained / tdp).to("%")
+    arithmetic_share = (arithmetic / tdp).to("%")
+    movement_share = ((near + across + far) / tdp).to("%")
+    each_operation = (tdp / rate).to("pJ/FLOP")
+    parts = (
+        ("Multiply and add", arithmetic),
+        ("Shared memory", near),
+        ("L2 cache", across),
+        ("HBM", far),
+        ("Doing nothing", idle),
+        ("Unexplained", unexplained),
+    )
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Each part: what moves or is done, what each bit or operation takes, and its power."""
+        done = {
+            "Multiply and add": (cls.rate, cls.operation),
+            "Shared memory": ((cls.l1_traffic / cls.time).to("TB/s"), cls.l1_bit),
+            "L2 cache": ((cls.l2_traffic / cls.time).to("TB/s"), cls.l2_bit),
+            "HBM": ((cls.hbm_traffic / cls.time).to("GB/s"), cls.hbm_bit),
+        }
+        rows = [
+            (name, *done.get(name, (None, None)), power, (power / cls.tdp).to("%"))
+            for name, power in cls.parts
+        ]
+        return [*rows, ("Design power", None, None, cls.tdp, None)]
+
+
+class ProductOfLargeTiles:
+    """Problem 5: tiles twice as wide halve what crosses the chip: a seventh of the power."""
+
+    wider = 2
+
+    sm_intensity = memory.result_tile_intensity(
+        wider * Tiles.rows_of_sm, wider * Tiles.columns_of_sm, EnergyBudget.element_size
+    )
+    across = (EnergyBudget.across * EnergyBudget.sm_intensity / sm_intensity).to("W")
+    saved = EnergyBudget.across - across
+    saved_share = (saved / EnergyBudget.tdp).to("%")
 
 
 class StalledWarp:

@@ -254,6 +254,31 @@ class AnchorLatencies:
     )
 
 
+class MeasuredLatencies:
+    """Of one program on several devices: memory waits are alike, and twenty times those of L1."""
+
+    a100_l1 = constants.get("latency_l1_a100")
+    a100_memory = constants.get("latency_memory_a100")
+    h100_l1 = constants.get("latency_l1_h100_pcie")
+    h100_l2 = constants.get("latency_l2_h100_pcie")
+    h100_memory = constants.get("latency_memory_h100_pcie")
+
+    h100_memory_per_l1 = h100_memory / h100_l1
+    rows = (
+        ("V100, HBM2", None, None, constants.get("latency_memory_v100")),
+        (
+            "A100 80 GB, HBM2e",
+            a100_l1,
+            between(constants.get("latency_l2_near_a100"), constants.get("latency_l2_far_a100")),
+            a100_memory,
+        ),
+        ("H100 PCIe, HBM2e", h100_l1, h100_l2, h100_memory),
+        ("B200, HBM3e", constants.get("latency_l1_b200"), constants.get("latency_l2_b200"), None),
+        ("MI210, HBM2e", None, None, constants.get("latency_memory_mi210")),
+        ("L40, GDDR6", None, None, constants.get("latency_memory_l40")),
+    )
+
+
 class AnchorBandwidths:
     """Bandwidth falls by an order of magnitude when data leaves a package, a board, a box."""
 
@@ -279,12 +304,17 @@ class AnchorBandwidths:
     hbm_per_nvlink = (hbm3 / nvlink).to("")
 
     rows = (
+        ("HBM3e of a B200", hardware.get("b200").memory_bandwidth),
         ("HBM3 of an H100", hbm3),
+        ("NVLink 5, each way", constants.get("bandwidth_nvlink_5")),
         ("NVLink 4, each way", nvlink),
+        ("PCIe Gen6 x16, each way", constants.get("bandwidth_pcie6_x16")),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
+        ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
         ("DRAM of a host, two channels of DDR4-3200", host_dram),
         (f"InfiniBand NDR ({show(infiniband_bits)}), each way", infiniband),
+        ("NVMe SSD, Gen5, reading in sequence", constants.get("bandwidth_nvme_gen5")),
         ("NVMe SSD, Gen4, reading in sequence", nvme_gen4),
         ("NVMe SSD, Gen3, reading in sequence", nvme_gen3),
     )

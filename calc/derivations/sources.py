@@ -22,6 +22,7 @@ CONSTANTS = constants.load(CONSTANTS_FILE)
 MEANINGS = {
     "definition": "Exact, by a standard or by counting.",
     "datasheet": "Stated by the maker, measured or not.",
+    "announced": "Stated by the maker of what cannot be had yet.",
     "measured": "Found by somebody who says how.",
     "estimate": "Scaled from its source, as told last. Tables mark it with ≈.",
     "unpublished": "Looked for, and not found.",
@@ -178,7 +179,7 @@ class DeviceSources:
     """Every field of every device, by vendor."""
 
     header = ("Device", "Source")
-    devices = tuple(hardware.get(key) for key in hardware.names())
+    devices = tuple(hardware.get(key) for key in (*hardware.names(), *hardware.announced()))
     records = tuple(chain.from_iterable(device.all_records() for device in devices))
     rows = _device_rows_by_vendor(devices)
     estimates = _told_why("estimate", records)

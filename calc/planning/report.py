@@ -212,6 +212,11 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
     measured = any(each.kind == "measured" for each in origins)
+    if device.announced:
+        yield (
+            f"{device.name} is announced and cannot be had yet: what follows from its rates may"
+            " change with them."
+        )
     yield (
         f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
         f" with weights in {formats.printed(plan.weights)} and keys and values in"

@@ -66,6 +66,48 @@ def test_show_a_device(capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 W (estimate)" in run(capsys, "show", "phone-npu")
 
 
+def test_what_is_announced_stands_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    there, announced = run(capsys, "list", "devices").split(
+        "\n\nannounced, and not to be had yet:\n"
+    )
+    assert all(f"\n{key} " in f"\n{announced}" for key in hardware.announced())
+    assert not any(f"\n{key} " in f"\n{there}" for key in hardware.announced())
+    assert "22 TB/s (announced)" in run(capsys, "show", "rubin")
+    told = "is announced and cannot be had yet"
+    plan = ("--prompt", "100", "--generated", "10")
+    assert told in run(capsys, "plan", "llama-3-8b", "rubin", *plan)
+    assert told not in run(capsys, "plan", "llama-3-8b", "h100", *plan)
+
+
+def test_what_is_not_supported_is_told_from_what_is_not_published(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = " ".join(run(capsys, "show", "a10g").split())
+    assert "not supported by its matrix units FP8, FP6, FP4" in shown
+    assert "links to other devices none" in shown
+    assert "dense peak, BF16 unpublished" in shown
+
+
+OWN_MACHINE = """
+[two-cards]
+name = "My two cards"
+device = "rtx-4090"
+domain = 2
+fabric = "pcie"
+kind = "datasheet"
+checked = 2026-11-01
+bandwidth = { value = 32, unit = "GB/s", direction = "each way", source = "me" }
+"""
+
+
+def test_show_a_machine_of_ones_own_whose_source_is_of_its_records(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "b.toml"
+    path.write_text(OWN_MACHINE, encoding="utf-8")
+    assert run(capsys, "show", str(path)).startswith("My two cards\ndevice ")
+
+
 def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     shown = run(capsys, "show", "Gemma_2_27B")
     assert shown.startswith("Gemma 2 27B (2024)\nlayers ")

@@ -160,7 +160,7 @@ def test_a_model_and_the_run_that_trained_it(capsys: pytest.CaptureFixture[str])
 def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     everything = {
         *(("constant", name) for name in constants.names()),
-        *(("device", name) for name in hardware.names()),
+        *(("device", name) for name in (*hardware.names(), *hardware.announced())),
         *(("machine", name) for name in machines.names()),
         *(("software", name) for name in software.names()),
         *(("model", name) for name in models.names()),
@@ -193,9 +193,10 @@ def test_csv_goes_to_a_file_of_that_kind_alone(
     path = tmp_path / "devices.csv"
     text = printed(capsys, f"list devices --csv {path}")
     assert text.startswith("h100 ")
-    assert [row["name"] for row in csv.DictReader(path.read_text().splitlines())] == list(
-        hardware.names()
-    )
+    assert [row["name"] for row in csv.DictReader(path.read_text().splitlines())] == [
+        *hardware.names(),
+        *hardware.announced(),
+    ]
     assert "--csv needs a name that ends in .csv; got 'devices'" in refused(
         capsys, "list --csv devices"
     )

@@ -13,6 +13,7 @@ from calc import hardware
 from calc.core.units import Quantity
 
 ROUNDING = 0.03
+EVERY = (*hardware.names(), *hardware.announced())
 GPU = 1e-3  # cores × GHz × operations, in TFLOP/s
 HOPPER = {"tf32": 2048, "fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192}
 AMPERE = {"fp64": 128, "tf32": 1024, "fp16": 2048, "bf16": 2048, "int8": 4096, "int4": 8192}
@@ -26,6 +27,8 @@ GEFORCE = {"tf32": 256, "fp16": 512, "bf16": 512, "fp8": 1024, "int8": 2048}
 BLACKWELL = {"tf32": 4096, "fp16": 8192, "bf16": 8192} | dict.fromkeys(
     ("fp8", "fp6", "int8"), 16384
 )
+# Thor's tensor cores do what no other Blackwell's do: 65 536 sparse FP4 operations a cycle and SM.
+BLACKWELL_FULL = {"fp16": 8192, "bf16": 8192, "fp8": 16384, "int8": 16384, "fp4": 32768}
 
 
 def rates(cores: int, clock: float, operations: dict[str, int]) -> dict[str, float]:
@@ -82,6 +85,30 @@ PEAKS = {
     "phone-npu": {"int8": 2 * 17},  # twice the chip before it
     "xeon-8480": rates(56, 2, {"bf16": 1024, "int8": 2048}),
     "ryzen-7840u": rates(8, 3.3, {"fp64": 16, "fp32": 32}),
+    "jetson-thor": rates(20, 1.57, BLACKWELL_FULL),
+    "mi350x": rates(256, 2.2, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192})
+    | rates(256, 2.2, {"fp6": 16384, "fp4": 16384}),
+    "arc-b580": rates(20, 2.67, {"fp16": 2048, "bf16": 2048, "int8": 4096, "int4": 8192}),
+    "arc-pro-b60": rates(20, 2.4, {"bf16": 2048, "int8": 4096}),
+    "inferentia2": {"int8": 2 * 190, "fp32": 190 / 4}
+    | dict.fromkeys(("fp16", "bf16", "tf32", "fp8"), 4 * 47.5),
+    # Typed a second time, as what no part is published of.
+    "trainium3": {"fp32": 183, "fp8": 2517, "fp4": 2517}
+    | dict.fromkeys(("bf16", "fp16", "tf32"), 671),
+    "tpu-8t": {"bf16": 996.1, "int8": 996.1, "fp8": 6 * 996.1, "int4": 12 * 996.1, "fp4": 12.6e3},
+    "tpu-8i": {"bf16": 1101, "fp8": 8 * 1101, "fp4": 10.1e3},
+    "gaudi2": rates(2, 1.65, {"bf16": 2 * 256**2, "fp8": 4 * 256**2}),
+    "groq-lpu": {"int8": 4 * 188, "fp16": 750 / 4},
+    "apple-m1": rates(8, 1.278, {"fp32": 256}),
+    "apple-m1-max": rates(32, 1.296, {"fp32": 256}),
+    "apple-m2": {"fp32": 3.579},
+    "apple-m4-max": rates(40, 1.38, {"fp32": 256}),
+    "xeon-6980p": rates(128, 2, {"fp16": 1024, "bf16": 1024, "int8": 2048}),
+    "epyc-9755": rates(128, 2.7, {"fp64": 32, "fp32": 64}),
+    "rubin": {"tf32": 2e3, "fp16": 4e3, "bf16": 4e3, "int8": 2.5e3, "fp4": 2 * 17.5e3}
+    | dict.fromkeys(("fp8", "fp6"), 17.5e3),
+    "mi455x": {"fp16": 5e3, "bf16": 5e3, "int8": 5e3, "fp4": 40.3e3 / 2}
+    | dict.fromkeys(("fp8", "fp6"), 20.1e3 / 2),
 }
 VECTOR_PEAKS = {
     "h100": rates(132, 1.98, {"fp64": 128, "fp32": 256, "fp16": 512, "bf16": 512}),
@@ -108,6 +135,14 @@ VECTOR_PEAKS = {
     "mi325x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
     "gaudi3": rates(64, 1.75, {"bf16": 256}),
     "xeon-8480": rates(56, 2, {"fp64": 32, "fp32": 64}),
+    "rtx-pro-6000": rates(188, 2.43, {"fp32": 256}),
+    "mi350x": rates(256, 2.2, {"fp32": 256}),
+    "arc-b580": rates(20, 2.67, {"fp32": 256}),
+    "arc-pro-b60": rates(20, 2.4, {"fp32": 256}),
+    "inferentia2": {"fp32": 2 * 2.3},
+    "trainium3": {"fp32": 8 * 1.2},
+    "rubin": {"fp32": 130},
+    "mi455x": {"fp32": 315},
 }
 # Pins, and 10⁹ transfers a second on each.
 BUSES = {
@@ -147,6 +182,30 @@ BUSES = {
     "snapdragon-8-gen-3": (64, 2 * 4.8),
     "xeon-8480": (8 * 64, 4.8),
     "ryzen-7840u": (2 * 64, 7.5),
+    "a10g": (384, 12.5),
+    "jetson-thor": (256, 8.533),
+    "mi350x": (8 * 1024, 8),
+    "arc-b580": (192, 19),
+    "arc-pro-b60": (192, 19),
+    "inferentia2": (8, 820 * 2**30 / 1e9),  # printed in GiB/s
+    "trainium3": (8, 1.7 * 2900),  # 1.7 times a Trainium2's
+    "tpu-8t": (8, 6500),
+    "tpu-8i": (8, 8600),
+    "gaudi2": (6 * 1024, 3.2),
+    "cerebras-wse-3": (8, 21e6),
+    "groq-lpu": (8, 80e3),
+    "snapdragon-8-elite": (64, 2 * 5.3),
+    "apple-m1": (128, 4.266),
+    "apple-m1-max": (8, 6 * 66.67),  # six times an M1's
+    "apple-m2": (128, 6.4),
+    "apple-m3-ultra": (8, 819),
+    "apple-m5": (8, 153),
+    "apple-m5-max": (8, 614),
+    "xeon-6980p": (12 * 64, 8.8),
+    "epyc-9755": (12 * 64, 6),
+    "rubin": (8, 22e3),
+    "rubin-cpx": (8, 2e3),
+    "mi455x": (8, 23.3e3),
 }
 # Stacks or chips of so many GiB, or what a driver reports.
 CAPACITIES = {
@@ -186,6 +245,28 @@ CAPACITIES = {
     "snapdragon-8-gen-3": 24,
     "xeon-8480": 16 * 256,
     "ryzen-7840u": 4 * 64,
+    "a10g": 12 * 2,
+    "jetson-thor": 128,
+    "mi350x": 8 * 36,
+    "arc-b580": 6 * 2,
+    "arc-pro-b60": 25769803776 / 2**30,
+    "inferentia2": 32,
+    "trainium3": 96 * 1.5,  # of a Trainium2
+    "tpu-8t": 231e9 / 2**30,
+    "tpu-8i": 309e9 / 2**30,
+    "gaudi2": 6 * 16e9 / 2**30,
+    "cerebras-wse-3": 44e9 / 2**30,
+    "groq-lpu": 230e6 / 2**30,
+    "snapdragon-8-elite": 24,
+    "apple-m1": 16,
+    "apple-m1-max": 64,
+    "apple-m2": 24,
+    "apple-m3-ultra": 512,
+    "apple-m5": 32,
+    "apple-m5-max": 128,
+    "rubin": 288e9 / 2**30,
+    "rubin-cpx": 128e9 / 2**30,
+    "mi455x": 432e9 / 2**30,
 }
 # Bytes, as a program is told, or by the parts.
 CACHES = {
@@ -222,6 +303,19 @@ CACHES = {
     "gaudi3": 4 * 24 * 2**20,
     "xeon-8480": 107520 * 1024,
     "ryzen-7840u": 8 * 2 * 2**20,
+    "jetson-thor": 32 * 2**20,
+    "mi350x": 128 * 2 * 2**20,
+    "arc-b580": 18874368,
+    "arc-pro-b60": 18874368,
+    "trainium3": 8 * 32 * 2**20,
+    "tpu-8t": 128 * 2**20,
+    "tpu-8i": 2 * 192 * 2**20,
+    "gaudi2": 48 * 2**20,
+    "cerebras-wse-3": 44e9,
+    "groq-lpu": 230e6,
+    "xeon-6980p": 3 * 168 * 2**20,
+    "epyc-9755": 16 * 32 * 2**20,
+    "mi455x": 192e6,
 }
 # Links, and what each carries one way in GB/s.
 LINKS = {
@@ -247,6 +341,13 @@ LINKS = {
     "mi325x": (7, 64),
     "trainium2": (4, 160),
     "gaudi3": (24, 200 / 8),
+    "mi350x": (7, 76.5),
+    "inferentia2": (2, 48 * 2**30 / 1e9),
+    "trainium3": (2, 640),
+    "tpu-8t": (1, 19.2e3 / 8 / 2),
+    "gaudi2": (24, 100 / 8),
+    "rubin": (36, 50),
+    "mi455x": (1, 3600 / 2),
 }
 # Cores over those of a unit, units over the dies, or what a program is told.
 UNITS = {
@@ -272,6 +373,62 @@ UNITS = {
     "apple-m4-max": 40,
     "xeon-8480": 56,
     "ryzen-7840u": 8,
+    "jetson-thor": 2560 / 128,
+    "mi350x": 8 * 32,
+    **dict.fromkeys(("arc-b580", "arc-pro-b60"), 2560 / 128),
+    "apple-m1": 8,
+    "apple-m1-max": 32,
+    "apple-m3-ultra": 2 * 40,
+    "apple-m5": 10,
+    "apple-m5-max": 40,
+    "xeon-6980p": 128,
+    "epyc-9755": 16 * 8,
+}
+# GHz, typed a second time, or what a rate of the datasheet makes of cores and operations.
+CLOCKS = {
+    **dict.fromkeys(("h100", "h200"), 989.4e3 / 132 / 4096),
+    "h100-pcie": 756.5e3 / 114 / 4096,
+    **dict.fromkeys(("a100", "a100-40gb"), 312e3 / 108 / 2048),
+    "v100": 125e3 / 80 / 1024,
+    "t4": 65e3 / 40 / 1024,
+    "l40s": 733e3 / 2 / 142 / 1024,
+    "jetson-thor": 1.570,
+    "b200": 75e3 / 148 / 256,
+    "gb200": 80e3 / 152 / 256,
+    "b300": 75e3 / 148 / 256,
+    "gb300": 80e3 / 152 / 256,
+    "rtx-4090": 82.58e3 / 128 / 256,
+    "rtx-5090": 104.8e3 / 170 / 256,
+    "rtx-pro-6000": 467.8e3 / 188 / 1024,
+    **dict.fromkeys(("mi300x", "mi325x"), 1307.4e3 / 304 / 2048),
+    "mi355x": 157.3e3 / 256 / 256,
+    "mi350x": 144.2e3 / 256 / 256,
+    "mi250x": 383e3 / 220 / 1024,
+    "mi455x": 2.400,
+    "arc-b580": 13.67e3 / 20 / 256,
+    "tpu-v4": 275e3 / 8 / 32768,
+    "tpu-v5p": 459e3 / 8 / 32768,
+    "gaudi2": 432e3 / 2 / 131072,
+    "gaudi3": 1677e3 / 8 / 131072,
+    "xeon-8480": 2.0,
+    "xeon-6980p": 2.0,
+    "epyc-9755": 2.7,
+    "ryzen-7840u": 3.3,
+}
+# TFLOP/s: lanes of the special units times a clock, or typed a second time.
+SPECIAL = {
+    **dict.fromkeys(("h100", "h200"), 132 * 16 * 1.83e-3),
+    "a100": 108 * 16 * 1.41e-3,
+    **dict.fromkeys(("b200", "gb200"), 5.0),
+    **dict.fromkeys(("b300", "gb300"), 10.7),
+}
+# Lanes to the host times 10⁹ transfers a second of each, in GB/s after coding.
+HOST_LINKS = {
+    "rtx-4090": 16 * 16 / 8 * 128 / 130,
+    **dict.fromkeys(("rtx-5090", "rtx-pro-6000"), 16 * 32 / 8 * 128 / 130),
+    "arc-b580": 8 * 16 / 8 * 128 / 130,
+    "arc-pro-b60": 8 * 32 / 8 * 128 / 130,
+    "rubin": 1800 / 2,
 }
 # Typed a second time; no part gives a power limit.
 WATTS = {
@@ -297,13 +454,22 @@ WATTS = {
     **dict.fromkeys(("h100-pcie", "l40s", "xeon-8480"), 350),
     **dict.fromkeys(("phone-npu", "snapdragon-8-gen-3"), 4),
     **dict.fromkeys(("b200", "mi325x"), 1000),
+    "jetson-thor": 130,
+    "mi350x": 1000,
+    "arc-b580": 190,
+    "arc-pro-b60": 200,
+    "gaudi2": 600,
+    "cerebras-wse-3": 23e3,
+    "groq-lpu": 300,
+    "snapdragon-8-elite": 4,
+    **dict.fromkeys(("xeon-6980p", "epyc-9755"), 500),
 }
 
 
 def fields() -> dict[tuple[str, str], Quantity]:
     """Every published field of every device, but sparse peaks: those are twice the dense ones."""
     found = {}
-    for key in hardware.names():
+    for key in EVERY:
         device = hardware.get(key)
         for name, record in device.records.items():
             if record.provenance.kind != "unpublished":
@@ -325,6 +491,9 @@ def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
         ("on_chip_memory", CACHES, "byte"),
         ("link_bandwidth", links, "GB/s"),
         ("units", UNITS, ""),
+        ("clock", CLOCKS, "GHz"),
+        ("special_functions", SPECIAL, "TFLOP/s"),
+        ("host_link", HOST_LINKS, "GB/s"),
         ("tdp", WATTS, "W"),
     ]
     found = {(key, name): (value, unit) for name, of, unit in whole for key, value in of.items()}
@@ -343,7 +512,7 @@ def test_every_field_has_its_parts() -> None:
     )
 
 
-@pytest.mark.parametrize("key", hardware.names())
+@pytest.mark.parametrize("key", EVERY)
 def test_the_parts_make_the_device(key: str) -> None:
     parts = by_parts()
     missing = [name for device, name in fields() if device == key and (key, name) not in parts]

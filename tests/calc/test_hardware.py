@@ -121,6 +121,29 @@ def test_what_is_not_there() -> None:
         hardware.get("phone-npu").link_bandwidth  # noqa: B018
 
 
+def test_not_supported_is_told_from_not_published() -> None:
+    with pytest.raises(InputError, match=r"INT8, and its matrix units do not support FP4$"):
+        hardware.H100.peak("fp4")
+    with pytest.raises(InputError, match=r"INT8, and no rate of INT4 is published in its sources$"):
+        hardware.H100.peak("int4")
+    with pytest.raises(InputError, match=r"each way: it has no links to other devices$"):
+        hardware.get("t4").link_bandwidth  # noqa: B018
+    for key in (*hardware.names(), *hardware.announced()):
+        device = hardware.get(key)
+        assert not set(device.unsupported) & set(device.peaks["peak"])
+
+
+def test_what_is_announced_is_in_no_comparison() -> None:
+    assert {"rubin", "rubin-cpx", "mi455x"} == set(hardware.announced())
+    assert not set(hardware.announced()) & set(hardware.names())
+    assert all(hardware.get(key).announced for key in hardware.announced())
+    assert not any(hardware.get(key).announced for key in hardware.names())
+    for key in hardware.announced():
+        kinds = {each.provenance.kind for each in hardware.get(key).all_records()}
+        assert kinds <= {"announced", "unpublished"}
+    assert len(hardware.names()) >= 45
+
+
 def test_a_good_device(load: Callable[[str], dict[str, hardware.Accelerator]]) -> None:
     device = load(GOOD)["made-up"]
     assert device.ridge_point("fp16") == quantity("50 FLOP/byte")
@@ -193,6 +216,9 @@ def test_the_file_says_which_data_types_are_known() -> None:
         ("fp16 = { value = 100, unit", "fp16 = 100 #", "made-up.peak.fp16 must be a table"),
         ("[made-up.peak]\n", "peak = 3\n[made-up.vector_peak]\n", "must be a table of data types"),
         ('source = "williams2009roofline"\n', "", "made-up.memory_bandwidth has no source"),
+        ("year = 2024", 'year = 2024\nunsupported = ["fp12"]', "without a peak, of fp64, fp32, t"),
+        ("year = 2024", 'year = 2024\nunsupported = ["fp16"]', "without a peak, of fp64, fp32, t"),
+        ("year = 2024", 'year = 2024\nunsupported = "fp8"', "unsupported must list data types"),
     ],
 )
 def test_a_mistake_is_named(

@@ -155,7 +155,7 @@ def test_a_source_that_is_not_there_is_told_with_who_names_it(
 
 
 def every_record() -> list[Record]:
-    devices = [hardware.get(key) for key in hardware.names()]
+    devices = [hardware.get(key) for key in (*hardware.names(), *hardware.announced())]
     return [
         *constants.load(DATA / "constants.toml").values(),
         *(record for device in devices for record in device.all_records()),
