@@ -39,6 +39,7 @@ LAW_MODULES = (
     "memory",
     "links",
     "quantization",
+    "calibration",
     "sparsity",
     "collectives",
     "gemms",

@@ -20,6 +20,7 @@ from calc import (
     memory as memory,
     links as links,
     quantization as quantization,
+    calibration as calibration,
     sparsity as sparsity,
     collectives as collectives,
     gemms as gemms,

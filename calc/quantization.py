@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from calc.core.arguments import as_array, number
+from calc.core.arguments import as_array, check_finite, number
 from calc.core.elementwise import floor, log10
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
@@ -198,6 +198,16 @@ class Scheme:
         """Half a step: how far off a value within the range can be."""
         bound: Floats = rounding_error_bound(self.scale).magnitude
         return bound
+
+    def columns(self, shape: tuple[int, int]) -> list[Scheme]:
+        """The scheme of each column of a matrix of this shape, a scale for each row."""
+        import numpy
+
+        parts = [numpy.broadcast_to(each, shape).T for each in self._spread(shape)]
+        return [
+            replace(self, scale=scale, zero_point=zero, offset=offset, axis=0, group_size=None)
+            for scale, zero, offset in zip(*parts, strict=True)
+        ]
 
     def shrunk(self, fraction: float) -> Scheme:
         """The scheme of a range that is shrunk towards zero; what is then outside is clipped."""
@@ -487,11 +497,7 @@ def _groups(values: Floats, axis: int | None, group_size: int) -> Floats:
 def _checked(data: ArrayLike) -> Floats:
     """The data as an array of floats."""
     values = _array(as_float_or_array(data), "data")
-    if not values.size:
-        raise InputError("data must hold at least one number; got none")
-    finite = abs(values) < math.inf
-    if not finite.all():
-        raise InputError(f"data must be finite; got {values[~finite].flat[0]}")
+    check_finite("data", values)
     return values
 
 

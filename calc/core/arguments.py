@@ -76,6 +76,15 @@ def as_array(name: str, given: Any) -> Any:
         ) from None
 
 
+def check_finite(name: str, values: Any) -> None:
+    """An array holds numbers, and each is finite."""
+    if not values.size:
+        raise InputError(f"{name} must hold at least one number; got none")
+    finite = abs(values) < math.inf
+    if not finite.all():
+        raise InputError(f"{name} must be finite; got {values[~finite].flat[0]}")
+
+
 def memory(name: str, given: QuantityLike) -> Quantity:
     """An amount of memory, positive and finite, in whole bytes: a part of one holds nothing.
 

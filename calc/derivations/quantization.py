@@ -16,7 +16,7 @@ from calc import formats, hardware, quantization, roofline, training
 from calc.core.units import Quantity, quantity
 
 
-def _normal(count: int, stride: int = 1) -> Any:
+def normal(count: int, stride: int = 1) -> Any:
     normal = NormalDist()
     ranks = [(index * stride % count + 0.5) / count for index in range(count)]
     return numpy.array([normal.inv_cdf(rank) for rank in ranks])
@@ -55,7 +55,7 @@ class Rounding:
     bits = 8
     largest_code = 127
 
-    weights = _normal(count)
+    weights = normal(count)
     largest = quantity(float(weights.max()), "")
     span = 2 * largest
     symmetric = quantization.symmetric(weights, bits)
@@ -132,7 +132,7 @@ class OutlierChannel:
     bits = Rounding.bits
 
     magnitudes = numpy.where(numpy.arange(channels) == 0, float(outlier), 1.0)
-    weights = magnitudes[:, None] * _normal(per_channel, stride=97)
+    weights = magnitudes[:, None] * normal(per_channel, stride=97)
     others = weights[1:]
     one_scale = quantization.symmetric(weights, bits).round_trip(weights)
     own_scales = quantization.symmetric(weights, bits, axis=0).round_trip(weights)
@@ -237,7 +237,7 @@ class IntegerProduct:
 
 def _sqnr_of_groups(size: int) -> Quantity:
     """What 4 bits leave of a shuffled bell, with a scale for each group of this size."""
-    weights = _normal(Rounding.count, stride=1571)
+    weights = normal(Rounding.count, stride=1571)
     scheme = quantization.symmetric(weights, 4, group_size=size)
     return quantity(quantization.sqnr(weights, scheme.round_trip(weights)), "")
 
@@ -279,7 +279,7 @@ class Groups:
 
 def _what_is_left(round_trip: Callable[[Any], Any]) -> tuple[Quantity, Quantity]:
     """SQNR of a shuffled bell, and of the ordinary channels of the matrix with a wide one."""
-    bell, matrix = _normal(Rounding.count, stride=1571), OutlierChannel.weights
+    bell, matrix = normal(Rounding.count, stride=1571), OutlierChannel.weights
     return (
         quantity(quantization.sqnr(bell, round_trip(bell)), ""),
         quantity(quantization.sqnr(matrix[1:], round_trip(matrix)[1:]), ""),

@@ -313,6 +313,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "quantization.products_without_overflow": lambda largest, other, bits: (
         (2 ** (bits - 1) - 1) / largest // other
     ),
+    "calibration.error_left_by_compensation": lambda rho: (1 - rho) * (1 + rho),
+    "calibration.smoothing_scale": lambda x, w, strength: x**strength * w**strength / w,
     "sparsity.dense_storage": lambda elements, size: elements * size,
     "sparsity.csr_storage": lambda nonzeros, rows, size, index, pointer: (
         nonzeros * size + nonzeros * index + rows * pointer + pointer

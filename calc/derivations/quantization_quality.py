@@ -1,0 +1,219 @@
+"""What the chapter "Quantisation" quotes of methods, and of models that others quantised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from calc import (
+    calibration,
+    hardware,
+    inference,
+    models,
+    quantization,
+    roofline,
+    training,
+    transformer,
+)
+from calc.core.records import DATA, read_toml
+from calc.core.units import Quantity, quantity
+from calc.derivations.quantization import Groups, Rounding, normal
+
+
+class Scales:
+    """The drawing of a product: the scale of an inner index stands inside the sum."""
+
+    tokens = 4
+    channels = 6
+    outputs = 5
+    token, channel, output = 1, 2, 3
+
+
+class TwoWeights:
+    """Of two weights with correlated inputs the second makes up for the rounding of the first."""
+
+    weight = quantity("0.4")
+    correlation = quantity("0.8")
+
+    moved = weight + correlation * weight
+    error = weight - numpy.rint(weight.magnitude)
+    error_after = weight - numpy.rint(moved.magnitude)
+    of_nearest = 2 * error**2 + 2 * correlation * error**2
+    of_compensated = error**2 + error_after**2 + 2 * correlation * error * error_after
+    gain = of_nearest / of_compensated
+    left = calibration.error_left_by_compensation(correlation)
+
+
+class BellNoise:
+    """What bits and groups leave of a bell: decibels, and the noise that they stand for."""
+
+    bits = (8, 6, 4, 3, 2)
+    group = Groups.group
+    small_group = Groups.small_group
+
+    @staticmethod
+    def sqnr(bits: int, group: int | None = None) -> Quantity:
+        """SQNR of a shuffled bell, with a scale for each group or one for all."""
+        weights = normal(Rounding.count, stride=1571)
+        scheme = quantization.symmetric(weights, bits, group_size=group)
+        return quantity(quantization.sqnr(weights, scheme.round_trip(weights)), "")
+
+    @staticmethod
+    def noise(sqnr: Quantity) -> Quantity:
+        """The power of the error as a share of that of the signal."""
+        return quantity(10 ** (-sqnr.magnitude / 10), "").to("%")
+
+    @classmethod
+    def row(cls, bits: int) -> tuple[Any, ...]:
+        """Bits, SQNR with one scale, in groups and in small groups, and the noise in groups."""
+        one, groups, small = (cls.sqnr(bits, each) for each in (None, cls.group, cls.small_group))
+        return bits, one, groups, small, cls.noise(groups)
+
+
+class FourBits:
+    """The usual four bits: about nineteen decibels, of which a rule makes a prediction."""
+
+    sqnr = BellNoise.sqnr(4, Groups.group)
+    noise = BellNoise.noise(sqnr)
+    one_bit_less = (
+        (quantization.symmetric_step(1, 3) / quantization.symmetric_step(1, 4)) ** 2
+    ).to("")
+
+
+class PublishedQuality:
+    """What quantisation cost models that others quantised, beside the SQNR of a bell."""
+
+    rows: tuple[dict[str, Any], ...] = tuple(
+        read_toml(DATA / "quantization_quality.toml")["quality"]
+    )
+
+    @classmethod
+    def perplexity(cls) -> list[tuple[Any, ...]]:
+        """The rows of perplexity, of which less is better."""
+        return [
+            (
+                f"{row['model']}, {row['method']}",
+                _bits(row),
+                row["before"],
+                row["after"],
+                _cost(row),
+                _bell(row),
+                _source(row),
+            )
+            for row in cls.rows
+            if row["measure"] == "perplexity"
+        ]
+
+    @classmethod
+    def tasks(cls) -> list[tuple[Any, ...]]:
+        """The rows of scores, of which more is better."""
+        return [
+            (
+                f"{row['model']}, {row['method']}",
+                _bits(row),
+                row["measure"],
+                row["before"],
+                row["after"],
+                _source(row),
+            )
+            for row in cls.rows
+            if row["measure"] != "perplexity"
+        ]
+
+    @classmethod
+    def find(cls, model: str, method: str, weights: int, group: int | None = None) -> Any:
+        """The one row of this model, method, bits and group."""
+        [row] = [
+            row
+            for row in cls.rows
+            if (row["model"], row["method"], row["weights"], row.get("group"))
+            == (model, method, weights, group)
+            and "activations" not in row
+        ]
+        return row
+
+
+def _cost(row: dict[str, Any]) -> Quantity:
+    """By how much perplexity rose, as a share of what it was."""
+    return quantity(row["after"] / row["before"] - 1, "").to("%")
+
+
+def _bits(row: dict[str, Any]) -> str:
+    """Bits of weights, activations and cache, and the group."""
+    group = f", groups of {row['group']}" if "group" in row else ""
+    return f"{row['weights']}/{row.get('activations', 16)}/{row.get('cache', 16)}{group}"
+
+
+def _bell(row: dict[str, Any]) -> Quantity | None:
+    """SQNR of a bell after the same bits and groups, where these are plain integers."""
+    if row["weights"] == 16 or "format" in row:
+        return None
+    return BellNoise.sqnr(row["weights"], row.get("group"))
+
+
+def _source(row: dict[str, Any]) -> str:
+    """The citation, and whether the source itself or an account of it was read."""
+    return f"@{row['source']}" + (", in an account" if "account" in row["read"] else "")
+
+
+class SameDecibels:
+    """One number of bits, three costs: the method and the size of the model decide."""
+
+    bits = 4
+    few_bits = 3
+    group = Groups.group
+
+    nearest = _cost(PublishedQuality.find("Llama 2 7B", "round to nearest", bits, group))
+    awq = _cost(PublishedQuality.find("Llama 2 7B", "AWQ", bits, group))
+    nearest_in_three = _cost(
+        PublishedQuality.find("Llama 2 7B", "round to nearest", few_bits, group)
+    )
+    # A small rise of perplexity is the rise of the loss, in nats a token.
+    rise = quantity(
+        float(numpy.log1p(nearest_in_three.m_as("")) / numpy.log1p(nearest.m_as(""))), ""
+    )
+    per_channel = _cost(PublishedQuality.find("LLaMA 7B", "round to nearest", few_bits))
+
+
+class WhichLimit:
+    """The batch decides: 4-bit weights help as far as memory limits, 8-bit arithmetic beyond."""
+
+    h100 = hardware.get("h100")
+    bandwidth = h100.memory_bandwidth
+    fp16_peak = h100.peak("fp16")
+    int8_peak = h100.peak("int8")
+    int4 = quantization.bytes_per_parameter("4 bit/param", Groups.group)
+    int8 = quantity("1 byte/param")
+    work = quantity("2 FLOP/param")
+
+    int4_ridge = roofline.ridge_point(fp16_peak, bandwidth) * int4 / work
+    int8_ridge = roofline.ridge_point(int8_peak, bandwidth) * int8 / work
+    crossover = roofline.ridge_point(fp16_peak, bandwidth) * int8 / work
+
+
+class Decorrelated:
+    """Problem: what compensation can win at most, from the correlation of two inputs."""
+
+    correlation = quantity("0.9")
+
+    left = calibration.error_left_by_compensation(correlation)
+    decibels = quantity(float(-10 * numpy.log10(left.magnitude)), "")
+    bits = decibels / quantity(float(20 * numpy.log10(2)), "")
+
+
+class CacheOrWeights:
+    """Problem: at a long context and a large batch the cache is the larger part."""
+
+    model = models.get("llama-3-70b")
+    requests = 32
+    context = quantity("8192 token")
+    parameters = quantity("70B param")
+    int4 = Groups.bits_of_group
+
+    weights = training.model_memory(parameters, int4).to("GB")
+    each = transformer.kv_cache_per_token(model).to("KiB/token")
+    cache = inference.kv_cache_memory(requests, context, each).to("GB")
+    cache_fp8 = cache / 2
+    rough_weights = (parameters * quantity("0.5 byte/param")).to("GB")
+    rough_cache = (quantity(1e6 / 3, "byte/token") * quantity("250000 token")).to("GB")
