@@ -92,7 +92,9 @@ def from_config(path: str | Path) -> Transformer:
     window = _window(path, config, counts["context"])
     windowed = _windowed_layers(path, family, config) if window else None
     if windowed:
-        counts |= {"window": window, "windowed_layers": windowed}
+        full = counts["layers"] - windowed
+        counts["window"] = window
+        counts["attention"] = (f"{windowed} window", *([f"{full} full"] if full else []))
     tied = _flag(path, config, "tie_word_embeddings", family in ("gemma", "gemma2"))
     return from_shape(
         **counts,

@@ -360,7 +360,7 @@ def test_windows_of_a_config(
     if layers is None:
         assert model.window is None
     else:
-        assert (model.window, model.windowed_layers) == (4096, layers)
+        assert (model.window, model.layers_with("window")) == (4096, layers)
 
 
 def test_a_window_of_unknown_layers_is_told_and_not_counted(
@@ -401,18 +401,31 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
         ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
         ({"kv_heads": 5}, "mine: its 5 heads of keys and values must divide its 32 query heads"),
-        ({"window": 4096}, "mine: windowed_layers is missing; window cannot be without it"),
-        ({"window": 4096, "windowed_layers": 33}, "mine: a window cannot be in 33 layers of 32"),
+        ({"window": 4096}, 'mine: window is given, and no layer is "window"$'),
+        (
+            {"attention": ("window",)},
+            'mine: window is missing; "window" layers cannot be without it',
+        ),
+        ({"attention": ("33 full",)}, "mine: attention lists 33 layers, and there are 32$"),
+        ({"attention": ("x full",)}, "mine: attention must name a kind, or how many and a kind"),
+        ({"attention": ("0 full",)}, "mine: attention must name a kind, or how many and a kind"),
+        ({"attention": ("half",)}, "mine: attention must be one of full, window, .*; got 'half'"),
+        ({"attention": "full"}, "mine: attention"),
+        ({"feed_forward": ("sparse",)}, "mine: feed_forward must be one of dense, experts, none"),
+        ({"attention": ("none",)}, "mine: no layer attends to tokens, so that there is no cache"),
+        ({"chunk": 64}, 'mine: chunk is given, and no layer is "linear"$'),
+        ({"qk_norm": "each"}, "mine: qk_norm must be one of head, all heads; got 'each'"),
+        ({"gates": ("router",)}, "mine: gates must be one of attention, shared experts; got"),
         ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),
-        ({"depth": 3}, "mine: there is no depth; .*there are key, name, year, gated, "),
+        ({"depth": 3}, "mine: there is no depth; .*there are key, name, year, attent"),
         ({"expert": 3}, "mine: there is no expert; did you mean experts"),
         ({"layers": 10**30}, "mine: layers must be a whole number from 1 to 1e9; got 10000000"),
         ({"vocabulary": None}, "mine: vocabulary is missing; a model without patch_inputs cannot"),
-        ({"feed_forward_width": None}, "mine: feed_forward_width is missing; a model with layers"),
-        ({"experts": 8}, "mine: active_experts is missing; experts cannot be without it"),
-        ({"experts": 8, "active_experts": 2}, "mine: expert_width is missing; experts cannot"),
-        ({"shared_experts": 1}, "mine: experts is missing; shared_experts cannot be without it"),
-        ({"kv_latent": 512}, "mine: query_latent is missing; kv_latent cannot be without it"),
+        ({"feed_forward_width": None}, 'mine: feed_forward_width is missing; "dense" layers'),
+        ({"experts": 8}, 'mine: active_experts is missing; "experts" layers cannot be'),
+        ({"experts": 8, "active_experts": 2}, 'mine: expert_width is missing; "experts" layers'),
+        ({"shared_experts": 1}, 'mine: shared_experts is given, and no layer is "experts"$'),
+        ({"kv_latent": 512}, 'mine: kv_latent is given, and no layer is "latent"$'),
         ({"output": "classes"}, 'mine: classes is missing; output="classes" cannot be without it'),
     ],
 )

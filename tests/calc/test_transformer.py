@@ -14,7 +14,7 @@ from calc import InputError, convolution, models, quantity, runs, training, tran
 
 TRANSFORMERS = [models.get(name) for name in models.names() if name != "resnet-50"]
 WRITERS = [model for model in TRANSFORMERS if model.output in ("own", "tied")]
-FULL = [model for model in TRANSFORMERS if model.windowed_layers != model.layers]
+FULL = [model for model in TRANSFORMERS if model.layers_with("window") != model.layers]
 every_transformer = pytest.mark.parametrize("model", TRANSFORMERS, ids=lambda model: model.key)
 every_writer = pytest.mark.parametrize("model", WRITERS, ids=lambda model: model.key)
 GPT3 = models.get("gpt-3-175b")
@@ -199,6 +199,7 @@ def test_experts_used_against_a_draw() -> None:
 
 def windowed(layers: int, window: int) -> models.Transformer:
     """A small model, with that window in so many of its ten layers."""
+    kinds = {"full": 10 - layers, "window": layers}
     return models.from_shape(
         10,
         64,
@@ -207,8 +208,8 @@ def windowed(layers: int, window: int) -> models.Transformer:
         feed_forward_width=128,
         vocabulary=1000,
         context=1000,
+        attention=tuple(f"{count} {kind}" for kind, count in kinds.items() if count),
         window=window,
-        windowed_layers=layers,
     )
 
 
