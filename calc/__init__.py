@@ -42,6 +42,7 @@ LAW_MODULES = (
     "sparsity",
     "collectives",
     "kernels",
+    "attention",
     "transformer",
     "convolution",
     "parallelism",

@@ -8,11 +8,10 @@ The laws take numbers, and so do for any model; `calc.transformer` puts them tog
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
-from calc.core.elementwise import where
-from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.elementwise import divide_or_infinity, maximum
+from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
 from calc.formats import ELEMENT_SIZE
 
@@ -288,13 +287,13 @@ def latent_crossover(
     latent: Annotated[QuantityLike, "", "r"],
     key_width: Annotated[QuantityLike, "", "d_k"],
     value_width: Annotated[QuantityLike, "", "d_v"],
-) -> Annotated[Quantity, ""]:
+) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Queries from which on it takes fewer operations to expand latents than to absorb matrices.
 
     Equation: n = c · r · (d_k + d_v) / (c · (2 · r − d_k − d_v) + r · (d_k + d_v))
 
     For a long context it is r · (d_k + d_v) / (2 · r − d_k − d_v), whatever the number of heads.
-    Narrower ones may never be worth it: infinite then.
+    Latents that are narrower than a head's mean key and value stay as they are: infinite.
 
     Source: deepseek2024v2
 
@@ -303,5 +302,4 @@ def latent_crossover(
     """
     made = latent * (key_width + value_width)
     saved = context * (2 * latent - key_width - value_width) + made
-    ever = saved > 0
-    return where(ever, context * made / where(ever, saved, 1.0), math.inf)
+    return divide_or_infinity(context * made, maximum(saved, 0 * saved))

@@ -31,6 +31,13 @@ ROUNDED_TO = {
     "kimi-k2": 100e9,
     "nemotron-4-15b": 0.2e9,
     "nemotron-4-340b": 10e9,
+    "deepseek-v3-2": 2e9,
+    "glm-4-5-air": 12e3,  # the count leaves out 5 760 biases of its routers
+    "granite-4-h-tiny": 1e9,
+    "nemotron-h-8b": 1e9,
+    "nemotron-h-56b": 1e9,
+    "nemotron-nano-12b-v2": 1e9,
+    "jamba-v0-1": 1e9,
 }
 # The names under which these models are known are totals too, rounded to their last digit. A
 # Llama 2 70B has 69 billion, so the last digit of its name is the 7. Mixtral's 8x7B is none: the
@@ -60,6 +67,45 @@ NAMES = {
     "gemma-2-27b": (27e9, 1e9),
     "bert-large": (340e6, 10e6),
     "resnet-50": (25.6e6, 0.1e6),
+    "qwen-3-next-80b-a3b": (80e9, 1e9),
+    "minimax-m2": (230e9, 5e9),
+    "granite-4-h-small": (32e9, 1e9),
+    "granite-4-h-micro": (3e9, 1e9),
+    "nemotron-nano-9b-v2": (9e9, 1e9),
+    "bert-base": (110e6, 10e6),
+    "modernbert-base": (149e6, 1e6),
+}
+# Layers of each kind, as the models' authors print them or list them, none of it counted here.
+LAYERS = {
+    "mistral-7b": {"window": 32},
+    "gemma-2-2b": {"window": 13, "full": 13},
+    "gemma-2-9b": {"window": 21, "full": 21},
+    "gemma-2-27b": {"window": 23, "full": 23},
+    "gemma-3-1b": {"window": 22, "full": 4},
+    "gemma-3-4b": {"window": 29, "full": 5},
+    "gemma-3-12b": {"window": 40, "full": 8},
+    "gemma-3-27b": {"window": 52, "full": 10},
+    "gpt-oss-20b": {"window": 12, "full": 12},
+    "gpt-oss-120b": {"window": 18, "full": 18},
+    "llama-4-scout": {"window": 36, "full": 12, "experts": 48},
+    "llama-4-maverick": {"window": 36, "full": 12, "experts": 24, "dense": 24},
+    "deepseek-v3": {"latent": 61, "dense": 3, "experts": 58},
+    "deepseek-v3-2": {"sparse": 61, "dense": 3, "experts": 58},
+    "kimi-k2": {"latent": 61, "dense": 1, "experts": 60},
+    "kimi-k2-5": {"latent": 61, "dense": 1, "experts": 60},
+    "glm-4-5": {"full": 92, "dense": 3, "experts": 89},
+    "glm-4-5-air": {"full": 46, "dense": 1, "experts": 45},
+    "qwen-3-next-80b-a3b": {"linear": 36, "full": 12, "experts": 48},
+    "granite-4-h-micro": {"state": 36, "full": 4, "dense": 40},
+    "granite-4-h-tiny": {"state": 36, "full": 4, "experts": 40},
+    "granite-4-h-small": {"state": 36, "full": 4, "experts": 40},
+    "nemotron-h-8b": {"state": 24, "full": 4, "dense": 24},
+    "nemotron-h-56b": {"state": 54, "full": 10, "dense": 54},
+    "nemotron-nano-9b-v2": {"state": 27, "full": 4, "dense": 25},
+    "nemotron-nano-12b-v2": {"state": 28, "full": 6, "dense": 28},
+    "nemotron-3-nano-30b-a3b": {"state": 23, "full": 6, "experts": 23},
+    "jamba-v0-1": {"state": 28, "full": 4, "experts": 16, "dense": 16},
+    "modernbert-base": {"window": 14, "full": 8},
 }
 
 
@@ -79,21 +125,35 @@ def test_parameters_round_to_the_name(name: str) -> None:
     assert abs(models.get(name).parameters.m_as("param") - printed) <= step / 2
 
 
+@pytest.mark.parametrize("model", [models.get(name) for name in TRANSFORMERS], ids=TRANSFORMERS)
+def test_layers_are_of_the_published_kinds(model: models.Transformer) -> None:
+    kinds = LAYERS.get(model.key, {"full": int(model.layers.magnitude)})
+    assert {kind: model.layers_with(kind) for kind in kinds} == kinds
+
+
 def test_published_active_parameters() -> None:
-    """The embedding is in those of gpt-oss, once: 5.1 and 3.6 billion of its model card. Qwen3 and
-    Llama 4 say theirs in whole billions, Kimi K2 says 32.
+    """The embedding is in those of gpt-oss, once: 5.1 and 3.6 billion of its model card. Others say
+    theirs in whole billions, Kimi K2 says 32. Of some they are whole without the tables alone.
     """
-    for name, printed, step in (
-        ("gpt-oss-120b", 5.1, 0.1),
-        ("gpt-oss-20b", 3.6, 0.1),
-        ("qwen-3-235b-a22b", 22, 1),
-        ("llama-4-scout", 17, 1),
-        ("llama-4-maverick", 17, 1),
-        ("kimi-k2", 32, 2),
+    tables = "embedding", "output"
+    for name, left_out, printed, step in (
+        ("gpt-oss-120b", ("embedding",), 5.1, 0.1),
+        ("gpt-oss-20b", ("embedding",), 3.6, 0.1),
+        ("qwen-3-235b-a22b", (), 22, 1),
+        ("llama-4-scout", (), 17, 1),
+        ("llama-4-maverick", (), 17, 1),
+        ("kimi-k2", (), 32, 2),
+        ("granite-4-h-small", (), 9, 1),
+        ("jamba-v0-1", (), 12, 1),
+        ("glm-4-5", tables, 32, 1),
+        ("minimax-m2", tables, 10, 1),
+        ("nemotron-3-nano-30b-a3b", tables, 3, 1),
+        ("qwen-3-next-80b-a3b", tables, 3, 1),
     ):
         model = models.get(name)
-        active = model.active_parameters - (model.parts["embedding"] if "oss" in name else 0)
-        assert abs(active.m_as("param") / 1e9 - printed) < step / 2, name
+        active = model.active_parameters.m_as("param")
+        active -= sum(model.parts[part].m_as("param") for part in left_out)
+        assert abs(active / 1e9 - printed) < step / 2, name
 
 
 def test_published_parts() -> None:
