@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import transformer
+from calc import attention, transformer
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.elementwise import ceiling, maximum
 from calc.core.errors import InputError, abbreviated
@@ -408,6 +408,11 @@ class Slice:
         read = sequences * held.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
         work = 2 * sequences * seen * attended / self.slices
+        if sparse := model.layers_with("sparse"):
+            scored = attention.index_flops(
+                tokens, sparse, model.index_heads or ONE, model.index_head_width or ONE
+            )
+            work += sequences * scored.m_as("FLOP/token") / model.caching_layers / self.slices
         yield Kernel(
             "attention to caches",
             "cache",

@@ -289,7 +289,10 @@ def _not_full(model: Transformer) -> Iterator[str]:
     if count := model.layers_with("window"):
         yield f"{count} {layers} look back on {model.window} tokens and keep no more"
     if count := model.layers_with("sparse"):
-        yield f"{count} {layers} score all tokens and attend to the best {model.index_topk}"
+        yield (
+            f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
+            " counted in the format of all products"
+        )
     if count := model.layers_with(*RECURRENT):
         held = transformer.state_memory(model).to("MiB")
         yield f"{count} {layers} keep a state in place of tokens, {held:.4g} for each sequence"

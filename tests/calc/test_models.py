@@ -14,7 +14,7 @@ import pytest
 from calc import InputError, Quantity, models, plan, quantity, source, transformer
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
-from calc.models import data
+from calc.models import data, families
 
 TRANSFORMERS = [name for name in models.names() if name != "resnet-50"]
 
@@ -300,7 +300,7 @@ def read(tmp_path: Path) -> Callable[[Any], models.Transformer]:
     def read(given: Any) -> models.Transformer:
         path = tmp_path / "config.json"
         path.write_text(given if isinstance(given, str) else json.dumps(given), encoding="utf-8")
-        return models.from_config(path)
+        return models.load(path)
 
     return read
 
@@ -311,6 +311,46 @@ def test_a_config_gives_the_counted_parameters(
 ) -> None:
     given, counted = CONFIGS[name]
     assert read(given).parameters.m_as("param") == counted
+
+
+# Configurations of released models, from the sources of their tables in models.toml, by their keys
+# there; what changes no count is left out.
+RELEASED = json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("key", RELEASED)
+def test_a_released_config_gives_the_model(
+    key: str, read: Callable[[Any], models.Transformer]
+) -> None:
+    """Its parameters, its operations and its caches are those of our own table."""
+    found, ours = read(RELEASED[key]), models.get(key)
+    assert found.parts == ours.parts
+    assert found.active_parameters == ours.active_parameters
+    longest = int(min(ours.context, found.context).magnitude)
+    for length in (100, longest):
+        assert transformer.causal_flops(found, length) == transformer.causal_flops(ours, length)
+        assert transformer.kv_cache(found, length) == transformer.kv_cache(ours, length)
+        assert transformer.cache_read(found, length) == transformer.cache_read(ours, length)
+
+
+def test_a_config_of_each_family_is_held() -> None:
+    """But of gemma, which stands among the counted ones, and of names for the same family."""
+    held = {config["model_type"] for config in RELEASED.values()}
+    assert {*families.FAMILIES} - held == {"gemma", "llama4_text"}
+
+
+def test_what_a_config_has_and_is_not_counted_is_noted(
+    read: Callable[[Any], models.Transformer],
+) -> None:
+    notes = read(RELEASED["deepseek-v3"]).notes
+    assert any("(num_nextn_predict_layers) is not counted" in each for each in notes)
+    assert any("quantization_config ('fp8') is not counted" in each for each in notes)
+    assert "(vision_config) is not counted" in read(RELEASED["gemma-3-27b"]).notes[0]
+    strange = read(LLAMA | {"lora_everywhere": 3, "rope_theta": 5e5, "sinks": False})
+    assert strange.notes == (
+        "lora_everywhere in its configuration are unknown here, and not counted",
+    )
+    assert read(LLAMA | {"rope_theta": 5e5}).notes == ()
 
 
 def test_a_llama_without_groups(read: Callable[[Any], models.Transformer]) -> None:
@@ -360,8 +400,24 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
         (LLAMA | {"tie_word_embeddings": "false"}, "tie_word_embeddings must be true or false; g"),
         (LLAMA | {"attention_bias": "no"}, "attention_bias must be true or false; got 'no'"),
         (LLAMA | {"mlp_bias": 1}, "mlp_bias must be true or false; got 1"),
-        (LLAMA | {"quantization_config": {"bits": 4}}, "quantization_config is not read"),
         (LLAMA | {"kv_lora_rank": 512}, "kv_lora_rank is not read, and would change the answer"),
+        (LLAMA | {"text_config": 3}, "text_config must be an object; got 3"),
+        (
+            RELEASED["jamba-v0-1"] | {"mamba_proj_bias": True},
+            "mamba_proj_bias is read where it is f",
+        ),
+        (
+            RELEASED["deepseek-v3"] | {"topk_method": "greedy"},
+            'is read where it is "noaux_tc", and',
+        ),
+        (
+            RELEASED["nemotron-h-56b"] | {"hybrid_override_pattern": "M-"},
+            r"hybrid_override_pattern must list \* or - or E or M for each of its 118 layers",
+        ),
+        (
+            {k: v for k, v in RELEASED["nemotron-h-56b"].items() if "pattern" not in k},
+            "a configuration of nemotron_h must have hybrid_override_pattern$",
+        ),
         (
             config("mistral", "2 64 4 2 128 1000 512", sliding_window=4, layer_types=["linear"]),
             r"layer_types must list full_attention or sliding_attention for each of its 2 layers",
@@ -381,15 +437,15 @@ def test_a_config_that_cannot_be_read(
 
 def test_a_config_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        models.from_config(tmp_path / "config.json")
+        models.load(tmp_path / "config.json")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        models.from_config(tmp_path)
+        models.load(tmp_path)
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(InputError, match="is not UTF-8 text"):
-        models.from_config(tmp_path / "config.json")
+        models.load(tmp_path / "config.json")
     for wrong in (3, None, [], "a\0b", "\udcff", "x" * 5000):
         with pytest.raises(InputError, match=r"needs a path|cannot be read|no such file"):
-            models.from_config(wrong)  # type: ignore[arg-type]
+            models.load(wrong)  # type: ignore[arg-type]
 
 
 MISTRAL, QWEN = CONFIGS["mistral 7B"][0], CONFIGS["qwen2 7B"][0]
