@@ -23,6 +23,7 @@ from calc import (
     sparsity as sparsity,
     collectives as collectives,
     kernels as kernels,
+    attention as attention,
     transformer as transformer,
     convolution as convolution,
     parallelism as parallelism,
