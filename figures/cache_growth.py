@@ -12,6 +12,7 @@ from calc.derivations import show
 from calc.derivations.partial_attention import CacheGrowth
 from figures import style
 
+LIFTS = (0, 4, 0, 0, -4)  # of labels that would touch, in points
 COLOURS = (style.INK, style.BLUE, style.ORANGE, style.GREEN, style.PURPLE)
 
 
@@ -21,8 +22,10 @@ def draw() -> Figure:
     style.log_axis(axes, "x", "Context (tokens)")
     style.log_axis(axes, "y", "Kept of a sequence (MiB)")
     axes.set_xlim(CacheGrowth.shortest, CacheGrowth.longest)
-    for key, colour in zip(CacheGrowth.keys, COLOURS, strict=True):
-        _model(axes, models.get(key), colour)
+    for key, colour, lift in zip(CacheGrowth.keys, COLOURS, LIFTS, strict=True):
+        _model(axes, models.get(key), colour, lift)
+    if style.is_narrow():
+        axes.legend(loc="upper left", frameon=False, fontsize=style.SMALL)
     return figure
 
 
@@ -38,15 +41,17 @@ def alt() -> str:
     states begin level and rise late."""
 
 
-def _model(axes: Axes, model: models.Transformer, colour: str) -> None:
+def _model(axes: Axes, model: models.Transformer, colour: str, lift: float) -> None:
     context = numpy.geomspace(CacheGrowth.shortest, CacheGrowth.longest, 200)
     kept = CacheGrowth.at(model, context).m_as("MiB")
-    axes.plot(context, kept, color=colour, linewidth=1.8)
     name = model.name.removesuffix(" 80B-A3B")
+    axes.plot(context, kept, color=colour, linewidth=1.8, label=name)
+    if style.is_narrow():
+        return
     axes.annotate(
         name,
         (context[-1], kept[-1]),
-        xytext=(5, 0),
+        xytext=(5, lift),
         textcoords="offset points",
         va="center",
         color=colour,

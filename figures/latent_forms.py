@@ -33,10 +33,10 @@ def alt() -> str:
 
 
 def _expanded(axes: Axes) -> None:
-    _frame(axes, "Expanded: for prefill", TwoForms.expanded)
+    _frame(axes, "Expanded", TwoForms.expanded)
     _box(axes, (2.2, 0.6), "latents c, all positions", style.ORANGE, wide=4.2)
-    _box(axes, (0.9, 2.1), "W_K", style.BLUE, wide=1.3)
-    _box(axes, (3.5, 2.1), "W_V", style.BLUE, wide=1.3)
+    _box(axes, (0.9, 2.1), "$W_K$", style.BLUE, wide=1.3)
+    _box(axes, (3.5, 2.1), "$W_V$", style.BLUE, wide=1.3)
     _box(axes, (0.9, 3.6), "keys", style.RED, wide=1.6)
     _box(axes, (3.5, 3.6), "values", style.RED, wide=1.6)
     _box(axes, (0.9, 5.1), "scores  q · k", style.INK)
@@ -56,12 +56,12 @@ def _expanded(axes: Axes) -> None:
 
 
 def _absorbed(axes: Axes) -> None:
-    _frame(axes, "Absorbed: for decode", TwoForms.absorbed)
+    _frame(axes, "Absorbed", TwoForms.absorbed)
     _box(axes, (2.2, 0.6), "latents c, all positions", style.ORANGE, wide=4.2)
     _box(axes, (0.9, 3.6), "scores  q′ · c", style.INK)
     _box(axes, (3.5, 3.6), "mixture  Σ p c", style.INK)
-    _box(axes, (0.9, 5.1), "W_Kᵀ", style.BLUE, wide=1.3)
-    _box(axes, (3.5, 5.1), "W_V", style.BLUE, wide=1.3)
+    _box(axes, (0.9, 5.1), r"$W_K^\top$", style.BLUE, wide=1.3)
+    _box(axes, (3.5, 5.1), "$W_V$", style.BLUE, wide=1.3)
     _box(axes, (0.9, 6.6), "query q", style.GREEN, wide=1.6)
     _box(axes, (3.5, 6.6), "result", style.INK, wide=1.6)
     for start, end in (
@@ -80,7 +80,9 @@ def _frame(axes: Axes, title: str, intensity: Quantity) -> None:
     axes.set_xlim(-0.4, 4.8)
     axes.set_ylim(-0.4, 7.2)
     axes.axis("off")
-    axes.set_title(f"{title}, {show(intensity, digits=3)}", size=style.SMALL, weight="bold")
+    axes.set_title(
+        f"{title}: a decode has {show(intensity, digits=3)}", size=style.SMALL, weight="bold"
+    )
 
 
 def _box(axes: Axes, at: Place, text: str, colour: str, wide: float = WIDE) -> None:
