@@ -44,6 +44,7 @@ LAW_MODULES = (
     "collectives",
     "gemms",
     "kernels",
+    "attention",
     "transformer",
     "convolution",
     "parallelism",

@@ -25,6 +25,7 @@ from calc import (
     collectives as collectives,
     gemms as gemms,
     kernels as kernels,
+    attention as attention,
     transformer as transformer,
     convolution as convolution,
     parallelism as parallelism,

@@ -205,7 +205,7 @@ def serving_pass(
     )
     parts = Parts(launched, machine, program)
     vector = (writing + reading) * 2 * model.width.m_as("")  # of all tokens, two bytes a number
-    sums = 2 * model.layers.m_as("")
+    sums: float = model.blocks
     if replicas > 1 and experts > 1 and model.active_experts is not None:
         routed = sum(each.layers for each in model.matrices if each.part == "router")
         copies = model.active_experts.m_as("") / slices
@@ -215,7 +215,7 @@ def serving_pass(
     if shared_caches and writing:
         attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
         among = max(1, slices // model.cache_heads)
-        times, held = 2 * model.layers.m_as(""), writing * attended / slices
+        times, held = 2 * model.caching_layers, writing * attended / slices
         parts.add_messages("caches", times, "all_to_all", held, among)
     best = parts.total
     parts.add_host(writing)
@@ -270,7 +270,8 @@ def training_step(
         parts["bubble"] = compute * ((pipeline - 1) / (virtual_stages * microbatches))
     vectors = tokens * 2 * model.width.m_as("")
     layers = model.layers.m_as("") / pipeline * microbatches
-    parts.add_messages("tensor", 4 * layers, "all_reduce", vectors, tensor)
+    blocks = model.blocks / pipeline * microbatches
+    parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, tensor)
     if "tensor" in parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens

@@ -77,6 +77,7 @@ def sequences_that_fit(
     weights: Annotated[QuantityLike, "byte", "W"],
     context: Annotated[QuantityLike, "token", "c", AT_LEAST_ONE],
     kv_per_token: Annotated[QuantityLike, "byte/token", "m"],
+    state: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE] = "0 byte",
 ) -> Annotated[Quantity, ""]:
     """Whole sequences whose keys and values fit into memory beside the weights.
 
@@ -90,7 +91,7 @@ def sequences_that_fit(
     59
     """
     left = memory - weights
-    return floor(maximum(left, 0 * left) / (context * kv_per_token))
+    return floor(maximum(left, 0 * left) / (context * kv_per_token + state))
 
 
 @law
@@ -266,7 +267,8 @@ def decode(
     Equation: T_lower = max(D / BW, B · F / R_peak), T_upper = D / BW + B · F / R_peak
 
     D = W + B · c · m is what it reads: the weights W once, and of each of B sequences c tokens of m
-    bytes in the cache; of layers with a window no more than that. F are the operations of a token.
+    bytes in the cache, by `calc.transformer.decode_bytes`: of layers with a window no more than
+    that, and states twice. F are the operations of a token.
     BW and R_peak are those of all devices together, as published. No program beats T_lower;
     T_upper overlaps nothing, and real programs, at lower rates and with messages, are slower still:
     `expected` says by how much. `dtype` is what products are computed in, whatever weights are
@@ -283,10 +285,9 @@ def decode(
     6.789 ms 14.47 ms 7.581 ms
     """
     work = _operations(transformer.decode_matmuls(model, context, sequences))
-    per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
-    weights = weights_read(model, sequences, weight_size)
-    kept = transformer.kept_context(model, context) * A_TOKEN
-    traffic = decode_traffic(weights, sequences, kept, per_token)
+    size = formats.element_size("kv_size", kv_size)
+    caches = transformer.decode_bytes(model, context, size) * transformer.batch_tokens(1, sequences)
+    traffic = weights_read(model, sequences, weight_size) + caches
     step = _pass(model, device, devices, dtype, _tokens(sequences), work, traffic)
     tokens = {"writing": sequences, "context": context}
     return _expecting(step, model, device, devices, dtype, weight_size, kv_size, tokens)
@@ -327,6 +328,7 @@ def prefill(
     per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
     weights = weights_read(model, tokens, weight_size)
     traffic = decode_traffic(weights, sequences, _tokens(length), per_token)
+    traffic = traffic + transformer.state_memory(model) * transformer.batch_tokens(1, sequences)
     step = _pass(model, device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
     asked = {"reading": tokens, "prompt": length}
     return _expecting(step, model, device, devices, dtype, weight_size, kv_size, asked)
@@ -342,10 +344,10 @@ def largest_batch(
 ) -> Annotated[Quantity, ""]:
     """Sequences that fit at their full context; a model that does not fit at all is refused.
 
-    Equation: B = ⌊(N · M − W) / (c · m)⌋
+    Equation: B = ⌊(N · M − W) / (c · m + S)⌋
 
-    N devices have the memory M each; weights W and caches of c tokens, m bytes each, share it. Of a
-    layer with a window no more than that is kept.
+    N devices have the memory M each; weights W, caches of c tokens, m bytes each, and states S
+    share it. Of a layer with a window no more than that is kept.
 
     >>> from calc import hardware, models
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
@@ -361,6 +363,7 @@ def largest_batch(
         weights,
         kept,
         transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size)),
+        transformer.state_memory(model),
     )
     if not found.ndim and found.magnitude < 1:
         raise InputError(
@@ -424,7 +427,7 @@ def _pass(
     if isinstance(device, Machine) and max(device.domain, largest(count)) > 1:
         vectors = tokens.m_as("token") * model.width * TWO_BYTES
         sums = collectives.least_time("all_reduce", vectors, count, device)
-        parts = parts | {"links": 2 * model.layers * sums}
+        parts = parts | {"links": model.blocks * sums}
     return replace(step, parts=parts, tokens=tokens)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import transformer
+from calc import attention, transformer
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.elementwise import ceiling, maximum
 from calc.core.errors import InputError, abbreviated
@@ -27,7 +27,7 @@ from calc.gemms import TILES
 from calc.hardware import dtype_of
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.models.architecture import Matrix, check_transformer
+from calc.models.architecture import RECURRENT, Matrix, check_transformer
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -217,7 +217,7 @@ def step(
     kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
     if writing:
         shared = truth("shared_caches", shared_caches)
-        kernels.append(part.caches(writing, context, kv_size, shared))
+        kernels += part.caches(writing, context, kv_size, shared)
     if reading:
         kernels.append(part.prompts(reading, prompt))
     return kernels
@@ -296,7 +296,6 @@ class Slice:
         self.slices = whole_number("slices", slices)
         self.experts = whole_number("experts", experts)
         weight_size = element_size("weight_size", weight_size)
-        self.layers = int(model.layers.magnitude)
         self.sizes = (SIZES.get(dtype_of(dtype), TWO_BYTES), weight_size, TWO_BYTES)
 
     def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
@@ -324,7 +323,7 @@ class Slice:
         if first.part == "router":  # which every device has whole
             slices = 1.0
         # The second matrix of a block is cut by its rows, so that results are added up.
-        by_rows = first.name == "attention output" or first.name.endswith("down")
+        by_rows = first.name.endswith((" output", "down"))
         k = first.inputs / slices if by_rows else first.inputs
         n = columns if by_rows else columns / slices
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
@@ -344,13 +343,14 @@ class Slice:
 
     def passes(self, tokens: float) -> Iterator[Kernel]:
         """The passes over vectors between products, fused as compilers and engines fuse them."""
-        model, layers = self.model, self.layers
+        model = self.model
         vectors = tokens * TWO_BYTES
         width = int(model.width.magnitude)
         heads = int(model.heads.magnitude) + int(model.kv_heads.magnitude)
         rotated = heads * int(model.head_width.magnitude) / self.slices
-        yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vectors)
-        yield Kernel("rotation", "memory", layers, traffic=2 * rotated * vectors)
+        attending = model.caching_layers
+        yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
+        yield Kernel("rotation", "memory", attending, traffic=2 * rotated * vectors)
         for up in (each for each in model.matrices if each.name.endswith("up")):
             if up.part == "feed-forward":
                 hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
@@ -361,7 +361,7 @@ class Slice:
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.sizes[0] < TWO_BYTES:  # inputs of products are rounded first, with their scales
             rounded = tokens * (TWO_BYTES + self.sizes[0])
-            yield Kernel("rounding", "memory", 2 * layers, traffic=width * rounded)
+            yield Kernel("rounding", "memory", model.blocks, traffic=width * rounded)
 
     def sampling(self, outputs: float) -> Kernel:
         """The passes over logits: their softmax, in four bytes each, there and back."""
@@ -370,28 +370,39 @@ class Slice:
             "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
         )
 
-    def caches(self, sequences: float, context: float, kv_size: Quantity, shared: bool) -> Kernel:
-        """Attention of written tokens to the caches of their sequences, which are all read."""
+    def caches(
+        self, sequences: float, context: float, kv_size: Quantity, shared: bool
+    ) -> Iterator[Kernel]:
+        """Attention of written tokens to caches, and states that they change."""
         model, tokens = self.model, max(context, 1.0)
         made_for = reaching(model, context)
-        held = transformer.kv_cache(made_for, tokens, kv_size)
-        kept = transformer.kept_context(made_for, tokens).magnitude
+        held = transformer.cache_read(made_for, tokens, kv_size)
+        seen = transformer.attended_context(made_for, tokens).magnitude
         parts = self.slices if shared else min(self.slices, model.cache_heads)
-        read = sequences * held.m_as("byte") / self.layers / parts
+        read = sequences * held.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
-        work = 2 * sequences * kept * attended / self.slices
-        return Kernel(
+        work = 2 * sequences * seen * attended / self.slices
+        if sparse := model.layers_with("sparse"):
+            scored = attention.index_flops(
+                tokens, sparse, model.index_heads or ONE, model.index_head_width or ONE
+            )
+            work += sequences * scored.m_as("FLOP/token") / model.caching_layers / self.slices
+        yield Kernel(
             "attention to caches",
             "cache",
-            self.layers,
+            model.caching_layers,
             operations=quantity(work, "FLOP"),
             traffic=quantity(read, "byte"),
         )
+        if layers := model.layers_with(*RECURRENT):
+            moved = 2 * transformer.state_memory(model) / layers / self.slices
+            yield Kernel("states", "memory", layers, traffic=sequences * moved)
 
     def prompts(self, tokens: float, length: float) -> Kernel:
         """Causal attention within prompts of this length, windows counted."""
         model = reaching(self.model, length)
         projections = transformer.projection_flops(model.multiplied_parameters)
         each = transformer.causal_flops(model, max(length, 1.0)) - projections
-        work = tokens * each.m_as("FLOP/token") / self.layers / self.slices
-        return Kernel("attention", "attention", self.layers, operations=quantity(work, "FLOP"))
+        layers = model.caching_layers
+        work = tokens * each.m_as("FLOP/token") / layers / self.slices
+        return Kernel("attention", "attention", layers, operations=quantity(work, "FLOP"))

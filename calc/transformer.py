@@ -3,7 +3,8 @@
 The laws take numbers, and so do for any model; what takes a model of `calc.models` puts them
 together from its architecture. Matrix products are counted alone: norms, activations, softmax and
 rotary positions add under one percent of the operations in a large model. Layers that look back
-through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more.
+through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more; what other layers than
+those of full attention do is in the laws of `calc.attention`.
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
@@ -11,11 +12,11 @@ through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import constants, formats, roofline
+from calc import attention, constants, formats, roofline
 from calc.core.arguments import one_of
 from calc.core.elementwise import largest, maximum, minimum
 from calc.core.errors import InputError
@@ -26,6 +27,7 @@ from calc.models import Transformer
 from calc.models.architecture import check_transformer
 
 RECOMPUTATIONS = ("none", "selective", "full")
+LONGEST = 10**9  # positions, more than any model reads
 
 
 @law
@@ -420,8 +422,9 @@ def prefill_matmuls(
     """The matrix products that read so many sequences of one length, in the order of a layer.
 
     Scores are counted in full, as a product without a mask is; the output for the last token alone.
-    Queries that share keys and values are rows of one product. Layers with a window have products
-    of their own, one for each stretch of that many tokens, which look at as many.
+    Queries that share keys and values are rows of one product. Layers with a window, or that select
+    positions, have products of their own, one for each stretch of as many tokens, which look at as
+    many. States are read in chunks, where the model has a `chunk`.
 
     >>> from calc import models
     >>> for each in prefill_matmuls(models.get("llama-3-8b"), 1000)[:5]:
@@ -438,14 +441,15 @@ def prefill_matmuls(
     groups = _int(model.kv_heads)
     rows, count = length * _int(model.heads) / groups, sequences * groups
     keys, values = _int(model.key_width), _int(model.head_value_width)
-    scores = []
+    scores = [*_index_scores(model, length, length, sequences)]
     for name, seen, layers in _attentions(model, length):
         block, blocks = rows * seen / length, count * length / seen
         scores += [
             Matmul(f"{name}scores", block, seen, keys, blocks, layers),
             Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
         ]
-    return tuple(_in_order(model, tokens, sequences, scores))
+    states = [*_read_states(model, tokens, length)]
+    return tuple(_in_order(model, tokens, sequences, scores, states))
 
 
 def decode_matmuls(
@@ -473,25 +477,29 @@ def decode_matmuls(
     rows, count = (heads, sequences) if latent else (heads / groups, sequences * groups)
     keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
     values = latent or _int(model.head_value_width)
-    scores = []
+    scores = [*_index_scores(model, 1, context, sequences)]
     for name, seen, layers in _attentions(model, context):
         scores += [
             Matmul(f"{name}scores", rows, seen, keys, count, layers),
             Matmul(f"{name}weighted values", rows, values, seen, count, layers),
         ]
-    return tuple(_in_order(model, sequences, sequences, scores, stored_latents=bool(latent)))
+    states = [*_states(model, sequences)]
+    stored = bool(latent)
+    return tuple(_in_order(model, sequences, sequences, scores, states, stored_latents=stored))
 
 
 def forward_flops(
     model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
 ) -> Annotated[Quantity, "FLOP/token"]:
-    """Operations of a token's forward pass, in training; attention over its context included.
+    """Operations of a token's forward pass, token by token; attention over its context included.
 
     Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
 
     P_mul are the parameters that a token is multiplied by, in l layers with h heads whose keys and
     values are d_k and d_v wide. Without a context c attention is left out, which makes the usual
-    2 · P, if P counts matrices. With windows c is that of `kept_context`.
+    2 · P, if P counts matrices. Layers with a window look at no more than that, and those that
+    select positions at no more than these, after `calc.attention.index_flops`; states take
+    `calc.attention.recurrence_flops`, whatever the context.
 
     Source: chowdhery2023palm
 
@@ -501,7 +509,9 @@ def forward_flops(
     15.01 GFLOP/token 17.16 GFLOP/token
     """
     _check(model, context)
-    return _with_attention(model, kept_context(model, context))
+    return _with_attention(
+        model, context, lambda limit: windowed_context(context, limit, 1), _states(model, 1)
+    )
 
 
 def causal_flops(
@@ -512,7 +522,8 @@ def causal_flops(
     Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
 
     Symbols are those of `forward_flops`; c is `causal_context` in layers that look at all, and
-    `causal_window` in those with a window.
+    `causal_window` in those that look at no more than a window or a selection. States are read in
+    chunks, where the model has a `chunk`.
 
     Source: chowdhery2023palm
 
@@ -523,11 +534,12 @@ def causal_flops(
     57.15 GFLOP/token
     """
     _check(model, length)
-    context = causal_context(length)
-    if model.window is not None:
-        share = model.windowed_layers / model.layers
-        context = (1 - share) * context + share * causal_window(length, model.window)
-    return _with_attention(model, context)
+    return _with_attention(
+        model,
+        causal_context(length),
+        lambda limit: causal_window(length, limit),
+        _read_states(model, 1, batch_tokens(length).magnitude),
+    )
 
 
 def backward_flops(
@@ -551,7 +563,8 @@ def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
 
     Symbols are those of `forward_flops`. It may be longer than what the model can read. Under a
     causal mask a sequence reaches it on average when it is twice as long. Beyond a window only the
-    layers without one go on; a model that has none of these may never get there.
+    layers without one go on; a model that has none of these may never get there. States count among
+    the projections.
 
     Source: chowdhery2023palm
 
@@ -560,30 +573,34 @@ def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
     28628
     """
     _check(model)
-    crossover = attention_crossover(
-        forward_flops(model), model.layers, model.heads, model.key_width, model.head_value_width
-    )
-    if model.window is None or crossover <= model.window:
-        return crossover
-    full = model.layers - model.windowed_layers
-    if not full:
+    fixed = forward_flops(model)
+    longest = model.with_context(LONGEST)
+    if model.reach is None:
+        return (fixed / (forward_flops(longest, 1) - fixed)).to("")
+    bend = forward_flops(longest, model.reach) - fixed
+    if bend >= fixed:
+        return (model.reach * fixed / bend).to("")
+    beyond = forward_flops(longest, model.reach + 1) - fixed - bend
+    if beyond.magnitude <= 1e-9 * bend.magnitude:
         raise InputError(
-            f"{model.name} looks back on {model.window} tokens in every layer, and its attention"
-            f" would take as many operations as its projections at {crossover}: there is no such"
-            " context"
+            f"{model.name} looks back on {model.reach} tokens in every layer, and its attention"
+            f" would take as many operations as its projections at"
+            f" {(model.reach * fixed / bend).to('')}: there is no such context"
         )
-    return (model.layers * crossover - model.windowed_layers * model.window) / full
+    return (model.reach + (fixed - bend) / beyond).to("")
 
 
 def kv_cache_per_token(
     model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
 ) -> Annotated[Quantity, "byte/token"]:
-    """Memory of a token's keys and values, or of what latent attention makes them from.
+    """Memory that each token adds: its keys and values, or what latent attention makes them from.
 
     Equation: m = l · g · (d_k + d_v) · s
 
     In each of l layers g heads have a key and a value of their own, d_k and d_v wide, in elements
-    of s bytes. Latent attention keeps a vector in their place: `latent_bytes_per_token`.
+    of s bytes. Latent attention keeps a vector in their place, `latent_bytes_per_token`, and where
+    it selects positions the keys for that too, `calc.attention.index_bytes_per_token`. Layers with
+    a state add nothing.
 
     Source: ainslie2023gqa
 
@@ -594,12 +611,8 @@ def kv_cache_per_token(
     34 KiB/token
     """
     _check(model)
-    if model.kv_latent is not None:
-        return latent_bytes_per_token(
-            model.layers, model.kv_latent, _int(model.rotary_width), element_size
-        )
-    return kv_bytes_per_token(
-        model.layers, model.kv_heads, model.key_width, model.head_value_width, element_size
+    return _cached(model, model.layers_with("full", "window"), element_size) + _latents(
+        model, element_size
     )
 
 
@@ -633,12 +646,12 @@ def attended_per_token(
 def kept_context(
     model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE]
 ) -> Annotated[Quantity, ""]:
-    """Positions of a context that a layer of a model looks at and keeps, the average of its layers.
+    """Positions of a context that a layer with a cache keeps, the average of these layers.
 
     Equation: n = (1 − s) · c + s · min(c, w)
 
-    A share s of its layers has a window of w positions, by `windowed_context`. Without one it is
-    the context c.
+    A share s of the layers with a cache has a window of w positions, by `windowed_context`. Without
+    one it is the context c.
 
     >>> from calc import models
     >>> print(kept_context(models.get("gemma-2-27b"), 8192))
@@ -647,7 +660,30 @@ def kept_context(
     _check(model, context)
     if model.window is None:
         return quantity(context)
-    return windowed_context(context, model.window, model.windowed_layers / model.layers)
+    share = model.layers_with("window") / model.caching_layers
+    return windowed_context(context, model.window, share)
+
+
+def attended_context(
+    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+) -> Annotated[Quantity, ""]:
+    """Positions that a token attends to in a layer with a cache, the average of these layers.
+
+    Equation: n = (l_all · c + l_w · min(c, w)) / (l_all + l_w)
+
+    Layers look at all c positions, or at no more than w of them: those of a window, or those that
+    they select.
+
+    >>> from calc import models
+    >>> print(attended_context(models.get("gpt-oss-120b"), 131072))
+    65600
+    """
+    _check(model, context)
+    seen = quantity(0)
+    for _, limit, layers in _limits(model):
+        each = windowed_context(context, limit, 1) if limit else quantity(context)
+        seen = seen + each * layers
+    return seen / model.caching_layers
 
 
 def kv_cache(
@@ -655,11 +691,12 @@ def kv_cache(
     context: Annotated[QuantityLike, "", NON_NEGATIVE],
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
-    """Memory of the keys and values of a sequence with that context.
+    """Memory of a sequence with that context: keys and values, and states.
 
-    Equation: M = n · m
+    Equation: M = n · m + M_state
 
-    n positions are kept, by `kept_context`, and each takes m bytes, by `kv_cache_per_token`.
+    n positions are kept, by `kept_context`, and each takes m bytes, by `kv_cache_per_token`;
+    M_state is `state_memory`, whatever the context.
 
     Source: gemma2024gemma2
 
@@ -669,7 +706,80 @@ def kv_cache(
     """
     each = kv_cache_per_token(model, element_size)
     memory: Quantity = each * kept_context(model, context) * quantity("1 token")
-    return memory.to("byte")
+    return memory.to("byte") + state_memory(model)
+
+
+def state_memory(model: Transformer) -> Annotated[Quantity, "byte"]:
+    """Memory of a sequence's states, at any length: matrices in FP32, and inputs of convolutions.
+
+    Equation: M = l · (h · d_k · d_v · s + n · (k − 1) · s_conv)
+
+    By `calc.attention.state_memory` and `convolution_memory`, in layers of linear attention and
+    state spaces; zero in a model without them.
+
+    Source: dao2024mamba2
+
+    >>> from calc import models
+    >>> print(state_memory(models.get("llama-3-8b")))
+    0 byte
+    """
+    _check(model)
+    memory = quantity("0 byte")
+    for kind, layers, heads, keys, values in _recurrences(model):
+        memory = memory + attention.state_memory(layers, heads, keys, values)
+        channels, kernel = model.convolved(kind), _int(model.convolution)
+        memory = memory + attention.convolution_memory(layers, channels, kernel)
+    return memory
+
+
+def cache_read(
+    model: Transformer,
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes of a sequence's cache that its next token reads, states left out.
+
+    Equation: D = n · m
+
+    All that is kept, by `kv_cache`, but for layers that select positions: these read the keys of
+    all by which they choose, and the latents of those chosen.
+
+    Source: pope2023efficiently
+
+    >>> from calc import models
+    >>> print(cache_read(models.get("llama-3-8b"), 8192))
+    1.074 GB
+    """
+    _check(model, context)
+    whole: Quantity = (
+        kv_cache_per_token(model, element_size) * kept_context(model, context) * quantity("1 token")
+    )
+    if not (layers := model.layers_with("sparse")):
+        return whole.to("byte")
+    skipped = quantity(context) - windowed_context(context, _int(model.index_topk), 1)
+    latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+    each = latent_bytes_per_token(layers, latent, rotary, element_size)
+    return (whole - each * skipped * quantity("1 token")).to("byte")
+
+
+def decode_bytes(
+    model: Transformer,
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a sequence's next token moves besides weights: its cache, its states twice.
+
+    Equation: D = D_cache + 2 · M_state
+
+    The cache is read, by `cache_read`; states, by `state_memory`, are read and written.
+
+    Source: pope2023efficiently
+
+    >>> from calc import models
+    >>> print(decode_bytes(models.get("llama-3-8b"), 8192))
+    1.074 GB
+    """
+    return cache_read(model, context, element_size) + 2 * state_memory(model)
 
 
 def activation_memory(
@@ -708,17 +818,16 @@ def activation_memory(
         return (
             tokens * model.layers * model.width * formats.element_size("element_size", element_size)
         )
+    blocks = model.blocks / _int(model.layers)  # two, where a layer is not one of them alone
+    norms = blocks if model.norms is None else model.norms
     kept = layer_activations(
-        model.width,
-        *_kept_widths(model),
-        element_size,
-        mask_size,
-        2 if model.norms is None else model.norms,
+        model.width, *_kept_widths(model), element_size, mask_size, norms + blocks - 2
     )
-    if recomputation == "none":
-        looked_at = kept_context(model, context)
-        kept = kept + score_activations(looked_at, model.heads, element_size, mask_size)
     total: Quantity = tokens * model.layers * kept
+    if recomputation == "none":
+        for _, seen, layers in _attentions(model, batch_tokens(context).magnitude):
+            scores = score_activations(seen, model.heads, element_size, mask_size)
+            total = total + tokens * layers * scores
     return total
 
 
@@ -738,20 +847,116 @@ def _int(count: Quantity | None) -> int:
     return 0 if count is None else int(count.magnitude)
 
 
-def _with_attention(model: Transformer, context: QuantityLike) -> Quantity:
-    total: Quantity = projection_flops(model.multiplied_parameters) + attention_flops(
-        context, model.layers, model.heads, model.key_width, model.head_value_width
-    )
+def _with_attention(
+    model: Transformer,
+    context: QuantityLike,
+    limited: Callable[[QuantityLike], Quantity],
+    states: Iterator[Matmul],
+) -> Quantity:
+    """Projections, attention over what each kind of layer looks at, and a token in the states."""
+    total: Quantity = projection_flops(model.multiplied_parameters)
+    for each in states:
+        total = total + each.operations / quantity("1 token")
+    widths = model.heads, model.key_width, model.head_value_width
+    for _, limit, layers in _limits(model):
+        seen = limited(limit) if limit else quantity(context)
+        total = total + attention_flops(seen, layers, *widths)
+    if layers := model.layers_with("sparse"):
+        heads, width = _int(model.index_heads), _int(model.index_head_width)
+        total = total + attention.index_flops(context, layers, heads, width)
     return total
+
+
+def _limits(model: Transformer) -> Iterator[tuple[str, int, int]]:
+    """What names of scores begin with, the most positions that are looked at, and the layers.
+
+    The most is 0 where it is the context itself.
+    """
+    for name, limit, kinds in (
+        ("", None, ("full", "latent")),
+        ("windowed ", model.window, ("window",)),
+        ("selected ", model.index_topk, ("sparse",)),
+    ):
+        if layers := model.layers_with(*kinds):
+            yield name, _int(limit), layers
+
+
+def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]:
+    """Kinds with a state: their layers, and a state's heads, rows and columns."""
+    if layers := model.layers_with("linear"):
+        widths = _int(model.linear_key_width), _int(model.linear_value_width)
+        yield "linear", layers, _int(model.linear_value_heads), *widths
+    if layers := model.layers_with("state"):
+        widths = _int(model.state_width), _int(model.state_head_width)
+        yield "state", layers, _int(model.state_heads), *widths
+
+
+def _states(model: Transformer, tokens: Any) -> Iterator[Matmul]:
+    """The products that take so many tokens one by one through their states."""
+    for kind, layers, heads, keys, values in _recurrences(model):
+        count = tokens * heads
+        if kind == "linear":
+            yield Matmul("state recalled", 1, values, keys, count, layers)
+        yield Matmul("state written", keys, values, 1, count, layers)
+        yield Matmul("state read", 1, values, keys, count, layers)
+
+
+def _read_states(model: Transformer, tokens: Any, length: Any) -> Iterator[Matmul]:
+    """The products that take the tokens of prompts through states, in chunks if there are any."""
+    if model.chunk is None:
+        return _states(model, tokens)
+    return _chunks(model, tokens, minimum(length, float(_int(model.chunk))))
+
+
+def _chunks(model: Transformer, tokens: Any, chunk: Any) -> Iterator[Matmul]:
+    """The products that take so many tokens through their states in chunks of so many."""
+    for kind, layers, heads, keys, values in _recurrences(model):
+        chunks = tokens / chunk
+        count = chunks * heads
+        shared = count if kind == "linear" else chunks * _int(model.state_groups)
+        if kind == "linear":
+            yield Matmul("chunk keys on keys", chunk, chunk, keys, count, layers)
+            yield Matmul("chunk keys corrected", chunk, keys, chunk, count, layers)
+            yield Matmul("chunk values corrected", chunk, values, chunk, count, layers)
+            yield Matmul("state recalled", chunk, values, keys, count, layers)
+        yield Matmul("chunk scores", chunk, chunk, keys, shared, layers)
+        yield Matmul("chunk weighted values", chunk, values, chunk, count, layers)
+        yield Matmul("state written", keys, values, chunk, count, layers)
+        yield Matmul("state read", chunk, values, keys, count, layers)
+
+
+def _cached(model: Transformer, layers: int, element_size: QuantityLike) -> Quantity:
+    """Of the keys and values of a token in so many layers."""
+    if not layers:
+        return quantity("0 byte/token")
+    return kv_bytes_per_token(
+        layers, model.kv_heads, model.key_width, model.head_value_width, element_size
+    )
+
+
+def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
+    """Of the latents of a token, and of the keys by which it is selected."""
+    found = quantity("0 byte/token")
+    if layers := model.layers_with("latent", "sparse"):
+        latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+        found = latent_bytes_per_token(layers, latent, rotary, element_size)
+    if layers := model.layers_with("sparse"):
+        found = found + attention.index_bytes_per_token(layers, _int(model.index_head_width))
+    return found
 
 
 def _attentions(model: Transformer, context: Any) -> Iterator[tuple[str, Any, int]]:
     """What the names of the scores begin with, the positions looked at, and the layers that do."""
-    windowed = _int(model.windowed_layers)
-    if windowed < _int(model.layers):
-        yield "", context, _int(model.layers) - windowed
-    if windowed:
-        yield "windowed ", minimum(context, _int(model.window)), windowed
+    for name, limit, layers in _limits(model):
+        yield name, minimum(context, float(limit)) if limit else context, layers
+
+
+def _index_scores(model: Transformer, rows: Any, context: Any, sequences: Any) -> Iterator[Matmul]:
+    """The products by which tokens choose what to attend to."""
+    if layers := model.layers_with("sparse"):
+        width = _int(model.index_head_width)
+        queries = rows * _int(model.index_heads)
+        yield Matmul("index scores", queries, context, width, sequences, layers)
 
 
 def _in_order(
@@ -759,13 +964,16 @@ def _in_order(
     tokens: Any,
     sequences: Any,
     scores: list[Matmul],
+    states: list[Matmul],
     stored_latents: bool = False,
 ) -> Iterator[Matmul]:
-    """The products with each matrix, those of the scores before the attention's output."""
+    """The products with each matrix, those of the scores and states before their outputs."""
     heads = _int(model.heads)
     for part, name, inputs, outputs, layers, copies, used, _ in model.matrices:
         if name == "attention output":
             yield from scores
+        if name in ("linear output", "state output"):
+            yield from states
         rows = sequences if part == "output" else tokens
         if used < copies:
             count = experts_used(copies, used / copies, rows).magnitude
@@ -784,7 +992,7 @@ def _kept_widths(model: Transformer) -> tuple[float, float]:
     kept = {"attention": 0, "feed-forward": 0}
     for part, name, inputs, outputs, layers, _, used, _ in model.matrices:
         if part in kept:
-            last = name.endswith("down" if part == "feed-forward" else "attention output")
+            last = name.endswith("down" if part == "feed-forward" else "output")
             kept[part] += (inputs if last else outputs) * used * layers
     layers = _int(model.layers)
     return kept["attention"] / layers, kept["feed-forward"] / layers

@@ -43,7 +43,7 @@ def _plan(options: argparse.Namespace) -> Answer:
     asked |= _grid({name: asked.pop(name) for name in COUNTS if asked[name] is not None})
     model = asked.pop("model")
     if model.endswith(".json"):
-        model = models.from_config(Path(model))
+        model = models.load(Path(model))
     elif "," in model:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"

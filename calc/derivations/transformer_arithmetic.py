@@ -216,7 +216,7 @@ class Caches:
     ratio = (transformer.kv_cache_per_token(models.get("gpt-3-175b")) / deepseek).to("")
     whole = transformer.kv_cache(models.get("llama-3-405b"), 131072).to("GiB")
     gemma = models.get("gemma-2-27b")
-    windowed = gemma.windowed_layers
+    windowed = gemma.layers_with("window")
     layers = gemma.layers
     window = gemma.window
     gemma_whole = transformer.kv_cache(gemma, gemma.context).to("GiB")

@@ -1,6 +1,6 @@
 """Architectures of published models: `calc.models.LLAMA_3_8B.width`, parameters part by part.
 
-Each number carries its source. `from_config` reads those of a model that is not here from its
+Each number carries its source. `load` reads those of a model that is not here from its
 Hugging Face `config.json`.
 """
 
@@ -8,20 +8,11 @@ from __future__ import annotations
 
 from calc.core.records import as_attributes
 from calc.models.architecture import Matrix, Transformer, from_shape
-from calc.models.config import from_config
 from calc.models.data import get, key_of as key_of, names, transformer as transformer
+from calc.models.families import load
 from calc.models.resnet import Convolution, ResNet
 
-__all__ = [
-    "Convolution",
-    "Matrix",
-    "ResNet",
-    "Transformer",
-    "from_config",
-    "from_shape",
-    "get",
-    "names",
-]
+__all__ = ["Convolution", "Matrix", "ResNet", "Transformer", "from_shape", "get", "load", "names"]
 
 
 __getattr__ = as_attributes(get)

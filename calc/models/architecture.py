@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
+from itertools import chain, cycle, islice, repeat
 from typing import Any, NamedTuple, Self
 
 from calc.core.arguments import as_list, one_of
@@ -13,19 +16,37 @@ from calc.core.units import Quantity, QuantityLike, quantity
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
 LARGEST = {"": 1e9, "param": 1e15}  # counts beyond any model: only slips of the keyboard lead there
-NEEDED = {  # what a model of one part has too
-    "experts": ("active_experts", "expert_width"),
-    "active_experts": ("experts",),
-    "expert_width": ("experts",),
+NONE = "none"
+LATENT = ("query_latent", "kv_latent", "rotary_width", "value_width")
+ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer of the kind has
+    "full": (),
+    "window": ("window",),
+    "latent": LATENT,
+    "sparse": (*LATENT, "index_heads", "index_head_width", "index_topk"),
+    "linear": (
+        *("linear_key_heads", "linear_value_heads", "linear_key_width", "linear_value_width"),
+        "convolution",
+    ),
+    "state": ("state_heads", "state_head_width", "state_width", "state_groups", "convolution"),
+    NONE: (),
+}
+CACHING = ("full", "window", "latent", "sparse")  # kinds that keep something of each token
+RECURRENT = ("linear", "state")  # kinds that keep a state in place of the tokens
+FEED_FORWARDS = {
+    "dense": ("feed_forward_width",),
+    "experts": ("experts", "active_experts", "expert_width"),
+    NONE: (),
+}
+OPTIONAL = {  # numbers that only some layers of a kind have
     "shared_experts": ("experts",),
-    "dense_layers": ("experts",),
-    "kv_latent": ("query_latent", "rotary_width"),
-    "query_latent": ("kv_latent",),
-    "window": ("windowed_layers",),
-    "windowed_layers": ("window",),
+    "shared_expert_width": ("experts",),
+    "time_step_rank": ("state",),
+    "chunk": RECURRENT,
 }
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
-OUTPUTS = ("own", "tied", "pooler", "classes")
+OUTPUTS = ("own", "tied", "pooler", "classes", "none")
+QK_NORMS = ("head", "all heads")
+GATES = ("attention", "shared experts")
 
 
 class Matrix(NamedTuple):
@@ -55,6 +76,7 @@ class Transformer:
 
     Its numbers have the names of `calc/data/models.toml`, whose first comment explains them:
     layers, width, heads, kv_heads, head_width, vocabulary, context and so on, whole numbers all.
+    `attention` and `feed_forward` name the kinds of its layers in a pattern that repeats down them.
     What a model does not have, such as experts or positions that are learned, is None. `notes` are
     what a reader of its numbers must know.
     """
@@ -68,7 +90,11 @@ class Transformer:
     kv_heads: Quantity
     head_width: Quantity
     context: Quantity
+    attention: tuple[str, ...] = ("full",)
+    feed_forward: tuple[str, ...] = ()
+    """Kinds of feed-forward network; left out, those of experts where there are any, or dense."""
     gated: bool = True
+    gates: tuple[str, ...] = ()
     norm: str = "rms"
     biases: tuple[str, ...] = ()
     output: str = "own"
@@ -79,18 +105,31 @@ class Transformer:
     positions: Quantity | None = None
     other_embeddings: Quantity | None = None
     norms: Quantity | None = None
-    head_norms: Quantity | None = None
+    qk_norm: str | None = None
     experts: Quantity | None = None
     active_experts: Quantity | None = None
     shared_experts: Quantity | None = None
     expert_width: Quantity | None = None
-    dense_layers: Quantity | None = None
+    shared_expert_width: Quantity | None = None
     query_latent: Quantity | None = None
     kv_latent: Quantity | None = None
     rotary_width: Quantity | None = None
     value_width: Quantity | None = None
     window: Quantity | None = None
-    windowed_layers: Quantity | None = None
+    index_heads: Quantity | None = None
+    index_head_width: Quantity | None = None
+    index_topk: Quantity | None = None
+    linear_key_heads: Quantity | None = None
+    linear_value_heads: Quantity | None = None
+    linear_key_width: Quantity | None = None
+    linear_value_width: Quantity | None = None
+    state_heads: Quantity | None = None
+    state_head_width: Quantity | None = None
+    state_width: Quantity | None = None
+    state_groups: Quantity | None = None
+    time_step_rank: Quantity | None = None
+    convolution: Quantity | None = None
+    chunk: Quantity | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
     notes: tuple[str, ...] = ()
@@ -103,10 +142,16 @@ class Transformer:
                 unit, least = "param" if field.name == "total" else "", int(needed)
                 count = _count(self.name, field.name, value, unit, least)
                 object.__setattr__(self, field.name, count)
+        if not self.feed_forward:
+            made = ("experts",) if self._has("experts") else ("dense",)
+            object.__setattr__(self, "feed_forward", made)
         one_of(f"{self.name}: norm", self.norm, NORMS)
         one_of(f"{self.name}: output", self.output, OUTPUTS)
-        for bias in as_list(f"{self.name}: biases", self.biases):
-            one_of(f"{self.name}: biases", bias, BIASES)
+        if self.qk_norm is not None:
+            one_of(f"{self.name}: qk_norm", self.qk_norm, QK_NORMS)
+        for name, known in (("biases", BIASES), ("gates", GATES)):
+            for each in as_list(f"{self.name}: {name}", getattr(self, name)):
+                one_of(f"{self.name}: {name}", each, known)
         self._check_whole()
         heads, kv_heads = self._count("heads"), self._count("kv_heads")
         if heads % kv_heads:
@@ -119,24 +164,82 @@ class Transformer:
                 f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
                 f" of {self._count('experts')}"
             )
-        if self._count("windowed_layers") > self._count("layers"):
-            raise InputError(
-                f"{self.name}: a window cannot be in {self._count('windowed_layers')} layers"
-                f" of {self._count('layers')}"
-            )
 
     def _check_whole(self) -> None:
-        """Refuse a model that lacks a part, which would count too few parameters."""
-        needed = {each: name for name in NEEDED if self._has(name) for each in NEEDED[name]}
+        """Refuse a model that lacks a part, or has one that no layer uses: counts were wrong."""
+        kinds = ATTENTIONS | FEED_FORWARDS
+        needed = {part: f'"{kind}" layers' for kind in self._layers for part in kinds[kind]}
         if not self._has("patch_inputs"):
             needed["vocabulary"] = "a model without patch_inputs"
         if self.output == "classes":
             needed["classes"] = 'output="classes"'
-        if self._count("layers") > self._expert_layers:
-            needed["feed_forward_width"] = "a model with layers that have no experts"
         for part, whole in needed.items():
             if not self._has(part):
                 raise InputError(f"{self.name}: {part} is missing; {whole} cannot be without it")
+        for kind, parts in kinds.items():
+            for part in parts:
+                if self._has(part) and part not in needed:
+                    raise InputError(f'{self.name}: {part} is given, and no layer is "{kind}"')
+        for part, users in OPTIONAL.items():
+            if self._has(part) and not self.layers_with(*users):
+                raise InputError(f'{self.name}: {part} is given, and no layer is "{users[0]}"')
+        if not self.caching_layers:
+            raise InputError(
+                f"{self.name}: no layer attends to tokens, so that there is no cache to count:"
+                f" attention must name {', '.join(CACHING[:-1])} or {CACHING[-1]} too"
+            )
+
+    @cached_property
+    def _layers(self) -> Counter[str]:
+        """How many layers have each kind of attention and of feed-forward network."""
+        return Counter(
+            kind
+            for name, known in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
+            for kind in self._down_the_layers(name, known)
+        )
+
+    def _down_the_layers(self, name: str, known: Any) -> list[str]:
+        """The kind of each layer, of a pattern of kinds and of runs of one, as in "5 window"."""
+        stated = f"{self.name}: {name}"
+        runs = []
+        for each in as_list(stated, getattr(self, name)):
+            times, _, kind = str(each).rpartition(" ")
+            if times and not (times.isdecimal() and int(times)):
+                raise InputError(
+                    f'{stated} must name a kind, or how many and a kind, as in "3 full"; got'
+                    f" {abbreviated(each)}"
+                )
+            one_of(stated, kind, known)
+            runs.append(repeat(kind, int(times or 1)))
+        pattern, layers = list(chain.from_iterable(runs)), self._count("layers")
+        if len(pattern) > layers:
+            raise InputError(f"{stated} lists {len(pattern)} layers, and there are {layers}")
+        return list(islice(cycle(pattern), layers))
+
+    def layers_with(self, *kinds: str) -> int:
+        """How many layers have one of these kinds of attention or of feed-forward network.
+
+        >>> from calc import models
+        >>> gemma = models.get("gemma-3-27b")
+        >>> gemma.layers_with("window"), gemma.layers_with("full")
+        (52, 10)
+        """
+        return sum(self._layers[kind] for kind in kinds)
+
+    @property
+    def caching_layers(self) -> int:
+        """Layers that keep something of each token."""
+        return self.layers_with(*CACHING)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that add to the stream: attentions and feed-forward networks of all layers."""
+        return 2 * self._count("layers") - self.layers_with(NONE)
+
+    @property
+    def reach(self) -> Quantity | None:
+        """Positions beyond which some layer looks at no more: its window, or those it selects."""
+        return self.window if self.window is not None else self.index_topk
 
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
@@ -180,6 +283,8 @@ class Transformer:
         if self.patch_inputs is not None:
             patch = Matrix("embedding", "patches", self._count("patch_inputs"), width, 1, bias=True)
             matrices = [patch, *matrices]
+        if self.output == "none":
+            return tuple(matrices)
         rows = {"pooler": width, "classes": self._count("classes")}
         outputs = rows.get(self.output, self._count("vocabulary"))
         name = self.output if self.output in rows else "vocabulary"
@@ -208,12 +313,10 @@ class Transformer:
         width = self._count("width")
         vectors = (self._count(each) for each in ("vocabulary", "positions", "other_embeddings"))
         counts["embedding"] += width * sum(vectors)
-        layers, norms = self._count("layers"), self._count("norms") or 2
-        within = self._count("query_latent") + self._count("kv_latent")
-        within += self._count("head_norms") * self._count("head_width")
-        counts["norms"] = NORMS[self.norm] * ((norms * layers + 1) * width + layers * within)
-        if "sinks" in self.biases:
-            counts["attention"] += layers * self._count("heads")
+        norms = self._count("norms") * self._count("layers") or self.blocks
+        counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
+        counts["norms"] += 2 * self._count("index_head_width") * self.layers_with("sparse")
+        counts["attention"] += self._vectors()
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
     @property
@@ -254,63 +357,129 @@ class Transformer:
         )
         return quantity(used, "param")
 
-    @property
-    def _expert_layers(self) -> int:
+    def _inner_norms(self) -> int:
+        """Numbers in normalisations inside of the attentions."""
+        head = self._count("head_width")
+        normed = {None: 0, "head": 2, "all heads": self._count("heads") + self._count("kv_heads")}
+        latents = self._count("query_latent") + self._count("kv_latent")
+        inner, rank = self.state_inner, self._count("time_step_rank")
+        state = rank + 2 * self._count("state_width") if rank else inner
         return (
-            self._count("layers") - self._count("dense_layers") if self.experts is not None else 0
+            self.layers_with("full", "window") * normed[self.qk_norm] * head
+            + self.layers_with("latent", "sparse") * latents
+            + self.layers_with("linear") * self._count("linear_value_width")
+            + self.layers_with("state") * state
         )
 
-    def _attention(self) -> list[Matrix]:
-        layers, width, heads = self._count("layers"), self._count("width"), self._count("heads")
-        head, value = self._count("head_width"), int(self.head_value_width.magnitude)
-        out = Matrix(
-            "attention",
-            "attention output",
-            heads * value,
-            width,
-            layers,
-            bias="attention output" in self.biases,
+    def _vectors(self) -> int:
+        """Numbers of the attentions that stand in no matrix: sinks, convolutions, decays."""
+        sinks = self._count("heads") if "sinks" in self.biases else 0
+        kernel, heads = self._count("convolution"), self._count("state_heads")
+        inner, rank = self.state_inner, self._count("time_step_rank")
+        decays = inner * (self._count("state_width") + 1) if rank else 3 * heads
+        linear = self.convolved("linear") * kernel + 2 * self._count("linear_value_heads")
+        return (
+            self.layers_with("full", "window") * sinks
+            + self.layers_with("linear") * linear
+            + self.layers_with("state") * (self.convolved("state") * (kernel + 1) + decays)
         )
-        if self.kv_latent is None:
-            kv, bias = self._count("kv_heads") * head, "qkv" in self.biases
-            return [
-                Matrix("attention", "query", width, heads * head, layers, bias=bias),
-                Matrix("attention", "key", width, kv, layers, bias=bias),
-                Matrix("attention", "value", width, kv, layers, bias=bias),
-                out,
-            ]
+
+    @property
+    def state_inner(self) -> int:
+        """Channels of a state-space layer, those of all its heads."""
+        return self._count("state_heads") * self._count("state_head_width")
+
+    def convolved(self, kind: str) -> int:
+        """Channels of the short convolution of a layer of this kind, "linear" or "state"."""
+        if kind == "linear":
+            keys = self._count("linear_key_heads") * self._count("linear_key_width")
+            return 2 * keys + self._count("linear_value_heads") * self._count("linear_value_width")
+        if self.time_step_rank is not None:  # Mamba's first version convolves before it selects
+            return self.state_inner
+        return self.state_inner + 2 * self._count("state_groups") * self._count("state_width")
+
+    def _attention(self) -> list[Matrix]:
+        return [*self._of_heads(), *self._of_latents(), *self._linear(), *self._state()]
+
+    def _of_heads(self) -> list[Matrix]:
+        layers, width, heads = self.layers_with("full", "window"), self._count("width"), self.heads
+        if not layers:
+            return []
+        queries = int(heads.magnitude) * self._count("head_width")
+        keys, bias = self._count("kv_heads") * self._count("head_width"), "qkv" in self.biases
+        with_gate = 2 if "attention" in self.gates else 1
+        last = "attention output" in self.biases
+        return [
+            Matrix("attention", "query", width, with_gate * queries, layers, bias=bias),
+            Matrix("attention", "key", width, keys, layers, bias=bias),
+            Matrix("attention", "value", width, keys, layers, bias=bias),
+            Matrix("attention", "attention output", queries, width, layers, bias=last),
+        ]
+
+    def _of_latents(self) -> list[Matrix]:
+        layers, sparse = self.layers_with("latent", "sparse"), self.layers_with("sparse")
+        if not layers:
+            return []
+        width, heads, head = self._count("width"), self._count("heads"), self._count("head_width")
         query, latent = self._count("query_latent"), self._count("kv_latent")
-        rotary = self._count("rotary_width")
+        rotary, value = self._count("rotary_width"), self._count("value_width")
+        index, index_heads = self._count("index_head_width"), self._count("index_heads")
+        indexer = [
+            Matrix("attention", "index query", query, index_heads * index, sparse),
+            Matrix("attention", "index key", width, index, sparse),
+            Matrix("attention", "index weights", width, index_heads, sparse),
+        ]
+        last = "attention output" in self.biases
         return [
             Matrix("attention", "query down", width, query, layers),
             Matrix("attention", "query up", query, heads * (head + rotary), layers),
             Matrix("attention", "key and value down", width, latent + rotary, layers),
             Matrix("attention", "key up", latent, heads * head, layers),
             Matrix("attention", "value up", latent, heads * value, layers),
+            *(indexer if sparse else []),
+            Matrix("attention", "attention output", heads * value, width, layers, bias=last),
+        ]
+
+    def _linear(self) -> list[Matrix]:
+        layers, width = self.layers_with("linear"), self._count("width")
+        if not layers:
+            return []
+        heads = self._count("linear_value_heads")
+        values = heads * self._count("linear_value_width")
+        # Queries, keys, values and a gate as wide as these; a decay and a rate for each head.
+        made = self.convolved("linear") + values + 2 * heads
+        return [
+            Matrix("attention", "linear input", width, made, layers),
+            Matrix("attention", "linear output", values, width, layers),
+        ]
+
+    def _state(self) -> list[Matrix]:
+        layers, width, inner = self.layers_with("state"), self._count("width"), self.state_inner
+        if not layers:
+            return []
+        out = Matrix("attention", "state output", inner, width, layers)
+        rank = self._count("time_step_rank")
+        if not rank:  # values, gates, the vectors that write and read the state, a step for a head
+            made = inner + self.convolved("state") + self._count("state_heads")
+            return [Matrix("attention", "state input", width, made, layers), out]
+        chosen = rank + 2 * self._count("state_width")
+        return [
+            Matrix("attention", "state input", width, 2 * inner, layers),
+            Matrix("attention", "state selection", inner, chosen, layers),
+            Matrix("attention", "time step", rank, inner, layers, bias=True),
             out,
         ]
 
     def _feed_forward(self) -> list[Matrix]:
-        width, expert_layers = self._count("width"), self._expert_layers
-        dense_layers = self._count("layers") - expert_layers
+        width, routed = self._count("width"), self.layers_with("experts")
+        shared = self._count("shared_experts")
         matrices = []
         names = ("gate", "up", "down") if self.gated else ("up", "down")
+        narrow = self._count("expert_width")
         for prefix, hidden, layers, copies, used in (
-            ("", self._count("feed_forward_width"), dense_layers, 1, 1),
-            (
-                "shared ",
-                self._count("expert_width"),
-                expert_layers,
-                self._count("shared_experts"),
-                0,
-            ),
-            (
-                "expert ",
-                self._count("expert_width"),
-                expert_layers,
-                self._count("experts"),
-                self._count("active_experts"),
-            ),
+            ("", self._count("feed_forward_width"), self.layers_with("dense"), 1, 1),
+            ("shared ", self._count("shared_expert_width") or narrow, routed, shared, shared),
+            ("expert ", narrow, routed, self._count("experts"), self._count("active_experts")),
         ):
             if layers and copies:
                 matrices += [
@@ -320,14 +489,16 @@ class Transformer:
                         *((hidden, width) if name == "down" else (width, hidden)),
                         layers,
                         copies,
-                        used or copies,
+                        used,
                         "feed-forward" in self.biases,
                     )
                     for name in names
                 ]
-        if expert_layers:
+        if routed:
             experts, bias = self._count("experts"), "router" in self.biases
-            matrices.append(Matrix("router", "router", width, experts, expert_layers, bias=bias))
+            matrices.append(Matrix("router", "router", width, experts, routed, bias=bias))
+            if "shared experts" in self.gates:
+                matrices.append(Matrix("router", "gate of shared experts", width, 1, routed))
         return matrices
 
     def _count(self, name: str) -> int:

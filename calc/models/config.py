@@ -1,4 +1,4 @@
-"""A model from its Hugging Face `config.json`."""
+"""A Hugging Face `config.json`, of which each number is read once, checked and accounted for."""
 
 from __future__ import annotations
 
@@ -10,98 +10,141 @@ from typing import Any
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
-from calc.models.architecture import BIASES, Transformer, from_shape
 
-COUNTS = {
-    "layers": "num_hidden_layers",
-    "width": "hidden_size",
-    "heads": "num_attention_heads",
-    "kv_heads": "num_key_value_heads",
-    "vocabulary": "vocab_size",
-    "context": "max_position_embeddings",
+# What changes no count: names, tokens, training, positions that are computed, activations, caches.
+HARMLESS = """
+_name_or_path architectures auto_map dtype torch_dtype transformers_version model_type ignore_index
+bos_token_id eos_token_id pad_token_id cls_token_id sep_token_id media_placeholder_token_id
+id2label label2id initializer_range initializer_cutoff_factor rescale_prenorm_residual
+residual_in_fp32 attention_dropout hidden_dropout hidden_dropout_prob attention_probs_dropout_prob
+embedding_dropout embd_pdrop resid_pdrop mlp_dropout classifier_dropout pretraining_tp seq_aux
+router_aux_loss_coef router_jitter_noise output_router_logits aux_loss_alpha ep_size
+rms_norm_eps norm_eps layer_norm_eps layer_norm_epsilon hidden_act hidden_activation
+classifier_activation decoder_bias classifier_bias classifier_pooling reference_compile
+mlp_hidden_act mamba_hidden_act swiglu_limit embedding_multiplier logits_scaling
+residual_multiplier attention_multiplier query_pre_attn_scalar attn_logit_softcapping
+final_logit_softcapping rope_theta rope_scaling rope_parameters rope_local_base_freq
+original_max_position_embeddings initial_context_length partial_rotary_factor rotary_dim
+global_rope_theta local_rope_theta position_embedding_type cache_implementation
+use_cache num_logits_to_keep use_mamba_kernels mamba_ssm_cache_dtype mamba_ssm_dtype
+time_step_min time_step_max time_step_floor time_step_limit time_step_rank expand
+norm_topk_prob routed_scaling_factor scoring_func n_group topk_group gradient_checkpointing
+length_penalty max_length min_length num_beams num_beam_groups num_return_sequences
+repetition_penalty return_dict temperature top_k top_p typical_p use_unified_vision_chunk
+video_placeholder use_qk_norm
+"""
+# What changes parameters, or what is kept, where the family does not read it.
+CHANGING = """
+block_configs cross_attention_layers num_kv_shared_layers moe_latent_size compress_ratios
+kv_lora_rank q_lora_rank n_routed_experts n_shared_experts num_experts num_local_experts
+moe_intermediate_size shared_expert_intermediate_size shared_intermediate_size index_topk
+attention_chunk_size hybrid_override_pattern linear_num_value_heads ssm_state_size mamba_d_state
+"""
+NOT_COUNTED = {  # what comes on top of the text that is read
+    "vision_config": "the encoder of images that it describes",
+    "audio_config": "the encoder of sound that it describes",
+    "num_nextn_predict_layers": "the module that predicts further tokens",
+    "use_mtp": "the module that predicts further tokens",
 }
-DENSE = COUNTS | {"feed_forward_width": "intermediate_size"}
-WITH_HEAD_WIDTH = DENSE | {"head_width": "head_dim"}
-EXPERTS = COUNTS | {
-    "expert_width": "intermediate_size",
-    "experts": "num_local_experts",
-    "active_experts": "num_experts_per_tok",
-}
-NOT_READ = {  # what changes parameters or their size, and what to do about it
-    "quantization_config": 'take it out, and give the format of the weights, weights="int4"',
-    **dict.fromkeys(
-        (
-            *("kv_lora_rank", "q_lora_rank", "n_routed_experts", "n_shared_experts"),
-            *("moe_intermediate_size", "shared_expert_intermediate_size", "block_configs"),
-            *("vision_config", "text_config", "cross_attention_layers", "num_kv_shared_layers"),
-        ),
-        "describe the model by models.from_shape",
-    ),
-}
-KINDS = {"full_attention", "sliding_attention"}
-FAMILIES = {  # what a configuration of each family must give, by our names
-    "llama": DENSE,
-    "mistral": DENSE,
-    "qwen2": DENSE,
-    "gemma": WITH_HEAD_WIDTH,
-    "gemma2": WITH_HEAD_WIDTH,
-    "mixtral": EXPERTS,
-}
+NESTED = "text_config"  # of models that read images too
 
 
-def from_config(path: str | Path) -> Transformer:
-    """The model that a Hugging Face `config.json` describes.
+class Config:
+    """The numbers of a configuration, by name, and which of them were asked for."""
 
-    Reads the families llama, mistral, qwen2, gemma, gemma2 and mixtral. Its numbers have no source
-    but the file. What would change them and is not read is refused by name; a window of attention
-    is counted where its layers are known, and the model's `notes` say where they are not.
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self._values = _read(path)
+        self._asked: set[str] = set()
+        text = self._values.get(NESTED)
+        if text is not None:
+            if not isinstance(text, dict):
+                raise self.error(f"{NESTED} must be an object; got {abbreviated(text)}")
+            outer = {name: value for name, value in self._values.items() if name != NESTED}
+            self._values = outer | text
 
-    >>> import json
-    >>> from tempfile import TemporaryDirectory
-    >>> config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
-    ...           "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
-    ...           "intermediate_size": 14336, "max_position_embeddings": 8192}
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "config.json"
-    ...     _ = path.write_text(json.dumps(config))
-    ...     model = from_config(path)
-    >>> print(model.parameters)
-    8.030B param
-    """
-    config = _read(path)
-    family = config.get("model_type")
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise InputError(
-            f"{path}: its model_type must be one of {', '.join(FAMILIES)};"
-            f" got {abbreviated(family)}"
-        )
-    if family == "llama" and "num_attention_heads" in config:  # the first ones have no groups
-        config.setdefault("num_key_value_heads", config["num_attention_heads"])
-    if missing := [name for name in FAMILIES[family].values() if config.get(name) is None]:
-        raise InputError(f"{path}: a configuration of {family} must have {', '.join(missing)}")
-    for name, hint in NOT_READ.items():
-        if config.get(name):
-            raise InputError(f"{path}: {name} is not read, and would change the answer: {hint}")
-    counts = {
-        ours: _count(path, config, theirs)
-        for ours, theirs in (FAMILIES[family] | {"head_width": "head_dim"}).items()
-        if config.get(theirs) is not None
-    }
-    if family == "gemma2":
-        counts["norms"] = 4
-    window = _window(path, config, counts["context"])
-    windowed = _windowed_layers(path, family, config) if window else None
-    if windowed:
-        counts |= {"window": window, "windowed_layers": windowed}
-    tied = _flag(path, config, "tie_word_embeddings", family in ("gemma", "gemma2"))
-    return from_shape(
-        **counts,
-        key=Path(path).stem,
-        name=str(path),
-        biases=tuple(_biases(path, family, config)),
-        output="tied" if tied else "own",
-        notes=tuple(_notes(window, windowed)),
-    )
+    def error(self, said: str) -> InputError:
+        return InputError(f"{self.path}: {said}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of that name, or the default where it is not there or null."""
+        self._asked.add(name)
+        value = self._values.get(name)
+        return default if value is None else value
+
+    def count(self, name: str, default: int | None = None, least: int = 1) -> int:
+        """A whole number."""
+        count = self.get(name, default)
+        if type(count) is not int or count < least:
+            above = least - 1
+            raise self.error(
+                f"{name} must be a whole number above {above}; got {abbreviated(count)}"
+            )
+        return count
+
+    def counts(self, names: dict[str, str]) -> dict[str, int]:
+        """Whole numbers that must be there, under our names."""
+        family = self._values.get("model_type")
+        if missing := [name for name in names.values() if self._values.get(name) is None]:
+            raise self.error(f"a configuration of {family} must have {', '.join(missing)}")
+        return {ours: self.count(theirs) for ours, theirs in names.items()}
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """True or false."""
+        value = self.get(name, default)
+        if not isinstance(value, bool):
+            raise self.error(f"{name} must be true or false; got {abbreviated(value)}")
+        return value
+
+    def must_be(self, name: str, only: Any) -> None:
+        """Refuse a number that is read, and changes the answer in ways that are not."""
+        value = self.get(name, only)
+        if value != only:
+            raise self.error(
+                f"{name} is read where it is {json.dumps(only)}, and would change the answer; got"
+                f" {abbreviated(value)}"
+            )
+
+    def kinds(self, name: str, ours: dict[str, str]) -> list[str] | None:
+        """The kind of each layer, by our names, where they are listed."""
+        given, layers = self.get(name), self.count("num_hidden_layers")
+        if given is None:
+            return None
+        listed = list(given) if isinstance(given, (list, str)) else []
+        if len(listed) != layers or not {*map(str, listed)} <= {*ours}:
+            raise self.error(
+                f"{name} must list {' or '.join(sorted(ours))} for each of its {layers} layers; got"
+                f" {abbreviated(given)}"
+            )
+        return [ours[each] for each in listed]
+
+    def notes(self) -> Iterator[str]:
+        """What is there and is not counted; what would change the answer is refused."""
+        left = {
+            name: value
+            for name, value in self._values.items()
+            if name not in self._asked
+            and name not in HARMLESS.split()
+            and value not in (None, False, 0, "", [], {})
+        }
+        for name in left:
+            if name in CHANGING.split():
+                raise self.error(
+                    f"{name} is not read, and would change the answer: describe the model by"
+                    " models.from_shape"
+                )
+        for name, what in NOT_COUNTED.items():
+            if left.pop(name, None):
+                yield f"{what} ({name}) is not counted"
+        if (quantized := left.pop("quantization_config", None)) is not None:
+            method = quantized.get("quant_method") if isinstance(quantized, dict) else quantized
+            yield (
+                f"its quantization_config ({abbreviated(method)}) is not counted: the format of the"
+                ' weights is what the caller says, as in weights="fp8"'
+            )
+        if left:
+            named = ", ".join(sorted(left))
+            yield f"{named} in its configuration are unknown here, and not counted"
 
 
 def _read(path: str | Path) -> dict[str, Any]:
@@ -127,62 +170,3 @@ def _once_each(path: str | Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"{path}: {twice[0]} is there {names.count(twice[0])} times")
     return dict(pairs)
-
-
-def _flag(path: str | Path, config: dict[str, Any], name: str, default: bool) -> bool:
-    value = config.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"{path}: {name} must be true or false; got {abbreviated(value)}")
-    return default if value is None else value
-
-
-def _window(path: str | Path, config: dict[str, Any], context: int) -> int:
-    """The positions of a window that is in use and shorter than the context; 0 without one."""
-    used = _flag(path, config, "use_sliding_window", config["model_type"] != "qwen2")
-    if config.get("sliding_window") is None or not used:
-        return 0
-    window = _count(path, config, "sliding_window")
-    return window if window < context else 0
-
-
-def _windowed_layers(path: str | Path, family: str, config: dict[str, Any]) -> int | None:
-    """How many layers have the window: as they are listed, or as the family places it."""
-    layers = config["num_hidden_layers"]
-    kinds = config.get("layer_types")
-    if kinds is not None:
-        if not isinstance(kinds, list) or len(kinds) != layers or {*map(str, kinds)} - KINDS:
-            raise InputError(
-                f"{path}: layer_types must list {' or '.join(sorted(KINDS))} for each of its"
-                f" {layers} layers; got {abbreviated(kinds)}"
-            )
-        return kinds.count("sliding_attention")
-    if family == "qwen2":
-        first = config.get("max_window_layers")
-        return None if first is None else max(layers - _count(path, config, "max_window_layers"), 0)
-    return {"mistral": layers, "mixtral": layers, "gemma2": (layers + 1) // 2}.get(family)
-
-
-def _notes(window: int, windowed: int | None) -> Iterator[str]:
-    if window and windowed is None:
-        yield (
-            f"its sliding_window of {window} tokens is not counted, and every layer looks at the"
-            " whole context"
-        )
-
-
-def _count(path: str | Path, config: dict[str, Any], name: str) -> int:
-    count = config[name]
-    if type(count) is not int or count < 1:
-        raise InputError(f"{path}: {name} must be a whole number above 0; got {abbreviated(count)}")
-    return count
-
-
-def _biases(path: str | Path, family: str, config: dict[str, Any]) -> Iterator[str]:
-    qkv, attention_output, feed_forward, *_ = BIASES
-    attention = _flag(path, config, "attention_bias", False)
-    if family == "qwen2" or attention:
-        yield qkv
-    if attention:
-        yield attention_output
-    if _flag(path, config, "mlp_bias", False):
-        yield feed_forward

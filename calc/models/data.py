@@ -15,7 +15,10 @@ from calc.models.resnet import ResNet
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
 UNITS = {"total": "param", "work": "FLOP"}  # of numbers that are no counts
-PLAIN = ("name", "year", "gated", "norm", "biases", "output", "blocks")  # without a source each
+PLAIN = (  # without a source each
+    *("name", "year", "attention", "feed_forward", "gated", "gates", "norm", "qk_norm", "biases"),
+    *("output", "blocks"),
+)
 
 
 def names() -> tuple[str, ...]:

@@ -59,8 +59,8 @@ def copies(setup: Setup) -> Any:
 
 
 def cache_memory(setup: Setup) -> Quantity:
-    """The keys and values of the batch at full length, on all devices together, each once."""
-    memory: Quantity = setup.cache_per_token * _kept(setup) * setup.batch
+    """The caches of the batch at full length, on all devices together, each once."""
+    memory: Quantity = _cache(setup) * setup.batch
     return memory.to("byte")
 
 
@@ -71,6 +71,7 @@ def most_sequences(setup: Setup, held: Any = 1.0) -> Quantity:
         setup.model_memory,
         _kept(setup),
         setup.cache_per_token * held,
+        transformer.state_memory(setup.model),
     )
     return most
 
@@ -116,6 +117,10 @@ def check_devices(setup: Setup) -> None:
                 f" {heads:g} of queries and {groups:g} of keys and values: take"
                 f" {', '.join(map(str, others))} or {last}"
             )
+
+
+def _cache(setup: Setup) -> Quantity:
+    return transformer.kv_cache(setup.model, setup.context, setup.kv_size)
 
 
 def _kept(setup: Setup) -> Quantity:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calc import formats
+from calc import formats, transformer
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
+from calc.models import Transformer
+from calc.models.architecture import RECURRENT
 from calc.planning.capacity import copies
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array
@@ -283,8 +285,19 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
     yield from (f"{model.name}: {note}." for note in model.notes)
-    if model.window is not None:
+    yield from (f"{model.name}: {each}." for each in _not_full(model))
+
+
+def _not_full(model: Transformer) -> Iterator[str]:
+    """What layers do that do not attend to the whole context."""
+    layers = f"of its {model.layers} layers"
+    if count := model.layers_with("window"):
+        yield f"{count} {layers} look back on {model.window} tokens and keep no more"
+    if count := model.layers_with("sparse"):
         yield (
-            f"{model.name}: {model.windowed_layers} of its {model.layers} layers look back on"
-            f" {model.window} tokens and keep no more."
+            f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
+            " counted in the format of all products"
         )
+    if count := model.layers_with(*RECURRENT):
+        held = transformer.state_memory(model).to("MiB")
+        yield f"{count} {layers} keep a state in place of tokens, {held:.4g} for each sequence"

@@ -42,12 +42,13 @@ def _decode(setup: Setup, held: Any) -> StepTime:
     """The same with each cache held so many times.
 
     Each part of the time grows linearly with the context: at its mean is the mean of all. A window
-    that fills on the way bends this line, and the answer is the mean of what lies on both sides.
+    or a selection that fills on the way bends this line, and the answer is the mean of what lies on
+    both sides.
     """
-    one, window = quantity(1, ""), setup.model.window
-    if window is None:
+    one, reach = quantity(1, ""), setup.model.reach
+    if reach is None:
         return _pass(setup, inference.decode, setup.prompt + setup.generated / 2, one, held)
-    full = minimum(maximum(window, setup.prompt), setup.context)
+    full = minimum(maximum(reach, setup.prompt), setup.context)
     before = _pass(setup, inference.decode, (setup.prompt + full) / 2, one, held)
     after = _pass(setup, inference.decode, (full + setup.context) / 2, one, held)
     share = (full - setup.prompt) / setup.generated
@@ -67,18 +68,23 @@ def _pass(
     """One pass on the machine, or on devices in the ring that is given."""
     model, devices, batch = setup.model, setup.devices, setup.batch
     place = setup.machine if setup.link is None else setup.device
-    kv_size = setup.kv_size * held
-    step = run(model, place, length, batch, devices, setup.dtype, setup.weight_size, kv_size)
+    size = setup.kv_size
+    step = run(model, place, length, batch, devices, setup.dtype, setup.weight_size, size)
     parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
+    if largest(again := held - 1) > 0:  # devices that hold a copy of a cache read it too
+        copied = transformer.cache_read(model, length, size) * batch * again
+        bandwidth = setup.device.memory_bandwidth * devices
+        parts["memory bandwidth"] = parts["memory bandwidth"] + (copied / bandwidth).to("s")
     if setup.link is not None:
         vectors = batch * tokens_each * model.width * TWO_BYTES
         sums = collectives.ring_all_reduce(vectors, devices, setup.link, "0 s")
-        parts["links"] = 2 * model.layers * sums
+        parts["links"] = model.blocks * sums
     elif "links" in step.parts:
         parts["links"] = step.parts["links"]
     if "links" in parts and run is inference.decode:
         among = copies(setup) / held
-        parts["links"] = parts["links"] + model.layers * _exchange(setup, quantity(among, ""))
+        exchange = _exchange(setup, quantity(among, ""))
+        parts["links"] = parts["links"] + model.caching_layers * exchange
     return replace(step, parts=parts)
 
 

@@ -16,6 +16,13 @@ Exact = Fraction
 TILES = "256x128 128x256 128x192 192x128 128x128 64x256 256x64 64x128 128x64 64x64"
 
 
+def latent_crossover(context: Any, latent: Any, keys: Any, values: Any) -> Any:
+    """What a query adds to either form is its slope; expanding begins with all of the context."""
+    made = latent * (keys + values)
+    slope = 2 * latent * context + made - (keys + values) * context
+    return context * made / slope if slope > 0 else math.inf
+
+
 def gemm_time(
     m: Any,
     n: Any,
@@ -414,6 +421,59 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "collectives.scaling_efficiency": lambda compute, talk, overlap, behind: (
         compute / (compute + talk - sorted([behind * overlap * compute, talk * overlap])[0])
     ),
+    "attention.state_memory": lambda layers, heads, keys, values, size: (
+        size * values * keys * heads * layers
+    ),
+    "attention.convolution_memory": lambda layers, channels, kernel, size: (
+        kernel * channels * layers * size - channels * layers * size
+    ),
+    "attention.recurrence_flops": lambda layers, heads, keys, values, products: (
+        products * (2 * keys * values) * heads * layers
+    ),
+    # A multiply and an add in each product, over a read and a write of each number.
+    "attention.recurrence_intensity": lambda products, size: 2 * products / (2 * size),
+    # Scores for each group, values for each head, then writing and reading each head's state.
+    "attention.chunked_state_flops": lambda chunk, layers, heads, groups, state, head: (
+        2 * chunk * state * groups * layers
+        + 2 * chunk * head * heads * layers
+        + 2 * (2 * state * head) * heads * layers
+    ),
+    # Keys on keys, keys corrected, scores; values corrected, weighted; the state thrice.
+    "attention.chunked_delta_flops": lambda chunk, layers, heads, keys, values: (
+        layers * heads * (3 * 2 * chunk * keys + 2 * 2 * chunk * values + 3 * 2 * keys * values)
+    ),
+    "attention.index_flops": lambda context, layers, heads, width: (
+        heads * (2 * width) * context * layers
+    ),
+    "attention.index_bytes_per_token": lambda layers, width, size: size * width * layers,
+    # Scores over latents with positions, sums of latents; all of it once, and queries and results.
+    "attention.latent_intensity": lambda queries, context, heads, latent, rotary, size: (
+        (2 * (latent + rotary) + 2 * latent)
+        * heads
+        * queries
+        * context
+        / (size * (latent + rotary) * context + size * queries * heads * (2 * latent + rotary))
+    ),
+    "attention.absorbed_flops": lambda queries, context, heads, latent, rotary, keys, values: (
+        queries
+        * heads
+        * (
+            2 * context * (latent + rotary)
+            + 2 * context * latent
+            + 2 * latent * keys
+            + 2 * latent * values
+        )
+    ),
+    "attention.expanded_flops": lambda queries, context, heads, latent, rotary, keys, values: (
+        heads
+        * (
+            2 * queries * context * (keys + rotary)
+            + 2 * queries * context * values
+            + 2 * context * latent * keys
+            + 2 * context * latent * values
+        )
+    ),
+    "attention.latent_crossover": latent_crossover,
     "transformer.projection_flops": lambda parameters, work: parameters * work,
     # A score for each position and head, d_k terms long, and a sum of values, d_v wide.
     "transformer.attention_flops": lambda context, layers, heads, keys, values: (

@@ -476,6 +476,7 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
         "queueing.waiting_time",
         "queueing.batch_waiting_time",
         "queueing.waiting_tail",
+        "attention.latent_crossover",
     }
 
 

@@ -14,7 +14,7 @@ import pytest
 from calc import InputError, Quantity, models, plan, quantity, source, transformer
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
-from calc.models import data
+from calc.models import data, families
 
 TRANSFORMERS = [name for name in models.names() if name != "resnet-50"]
 
@@ -31,6 +31,13 @@ ROUNDED_TO = {
     "kimi-k2": 100e9,
     "nemotron-4-15b": 0.2e9,
     "nemotron-4-340b": 10e9,
+    "deepseek-v3-2": 2e9,
+    "glm-4-5-air": 12e3,  # the count leaves out 5 760 biases of its routers
+    "granite-4-h-tiny": 1e9,
+    "nemotron-h-8b": 1e9,
+    "nemotron-h-56b": 1e9,
+    "nemotron-nano-12b-v2": 1e9,
+    "jamba-v0-1": 1e9,
 }
 # The names under which these models are known are totals too, rounded to their last digit. A
 # Llama 2 70B has 69 billion, so the last digit of its name is the 7. Mixtral's 8x7B is none: the
@@ -60,6 +67,45 @@ NAMES = {
     "gemma-2-27b": (27e9, 1e9),
     "bert-large": (340e6, 10e6),
     "resnet-50": (25.6e6, 0.1e6),
+    "qwen-3-next-80b-a3b": (80e9, 1e9),
+    "minimax-m2": (230e9, 5e9),
+    "granite-4-h-small": (32e9, 1e9),
+    "granite-4-h-micro": (3e9, 1e9),
+    "nemotron-nano-9b-v2": (9e9, 1e9),
+    "bert-base": (110e6, 10e6),
+    "modernbert-base": (149e6, 1e6),
+}
+# Layers of each kind, as the models' authors print them or list them, none of it counted here.
+LAYERS = {
+    "mistral-7b": {"window": 32},
+    "gemma-2-2b": {"window": 13, "full": 13},
+    "gemma-2-9b": {"window": 21, "full": 21},
+    "gemma-2-27b": {"window": 23, "full": 23},
+    "gemma-3-1b": {"window": 22, "full": 4},
+    "gemma-3-4b": {"window": 29, "full": 5},
+    "gemma-3-12b": {"window": 40, "full": 8},
+    "gemma-3-27b": {"window": 52, "full": 10},
+    "gpt-oss-20b": {"window": 12, "full": 12},
+    "gpt-oss-120b": {"window": 18, "full": 18},
+    "llama-4-scout": {"window": 36, "full": 12, "experts": 48},
+    "llama-4-maverick": {"window": 36, "full": 12, "experts": 24, "dense": 24},
+    "deepseek-v3": {"latent": 61, "dense": 3, "experts": 58},
+    "deepseek-v3-2": {"sparse": 61, "dense": 3, "experts": 58},
+    "kimi-k2": {"latent": 61, "dense": 1, "experts": 60},
+    "kimi-k2-5": {"latent": 61, "dense": 1, "experts": 60},
+    "glm-4-5": {"full": 92, "dense": 3, "experts": 89},
+    "glm-4-5-air": {"full": 46, "dense": 1, "experts": 45},
+    "qwen-3-next-80b-a3b": {"linear": 36, "full": 12, "experts": 48},
+    "granite-4-h-micro": {"state": 36, "full": 4, "dense": 40},
+    "granite-4-h-tiny": {"state": 36, "full": 4, "experts": 40},
+    "granite-4-h-small": {"state": 36, "full": 4, "experts": 40},
+    "nemotron-h-8b": {"state": 24, "full": 4, "dense": 24},
+    "nemotron-h-56b": {"state": 54, "full": 10, "dense": 54},
+    "nemotron-nano-9b-v2": {"state": 27, "full": 4, "dense": 25},
+    "nemotron-nano-12b-v2": {"state": 28, "full": 6, "dense": 28},
+    "nemotron-3-nano-30b-a3b": {"state": 23, "full": 6, "experts": 23},
+    "jamba-v0-1": {"state": 28, "full": 4, "experts": 16, "dense": 16},
+    "modernbert-base": {"window": 14, "full": 8},
 }
 
 
@@ -79,21 +125,35 @@ def test_parameters_round_to_the_name(name: str) -> None:
     assert abs(models.get(name).parameters.m_as("param") - printed) <= step / 2
 
 
+@pytest.mark.parametrize("model", [models.get(name) for name in TRANSFORMERS], ids=TRANSFORMERS)
+def test_layers_are_of_the_published_kinds(model: models.Transformer) -> None:
+    kinds = LAYERS.get(model.key, {"full": int(model.layers.magnitude)})
+    assert {kind: model.layers_with(kind) for kind in kinds} == kinds
+
+
 def test_published_active_parameters() -> None:
-    """The embedding is in those of gpt-oss, once: 5.1 and 3.6 billion of its model card. Qwen3 and
-    Llama 4 say theirs in whole billions, Kimi K2 says 32.
+    """The embedding is in those of gpt-oss, once: 5.1 and 3.6 billion of its model card. Others say
+    theirs in whole billions, Kimi K2 says 32. Of some they are whole without the tables alone.
     """
-    for name, printed, step in (
-        ("gpt-oss-120b", 5.1, 0.1),
-        ("gpt-oss-20b", 3.6, 0.1),
-        ("qwen-3-235b-a22b", 22, 1),
-        ("llama-4-scout", 17, 1),
-        ("llama-4-maverick", 17, 1),
-        ("kimi-k2", 32, 2),
+    tables = "embedding", "output"
+    for name, left_out, printed, step in (
+        ("gpt-oss-120b", ("embedding",), 5.1, 0.1),
+        ("gpt-oss-20b", ("embedding",), 3.6, 0.1),
+        ("qwen-3-235b-a22b", (), 22, 1),
+        ("llama-4-scout", (), 17, 1),
+        ("llama-4-maverick", (), 17, 1),
+        ("kimi-k2", (), 32, 2),
+        ("granite-4-h-small", (), 9, 1),
+        ("jamba-v0-1", (), 12, 1),
+        ("glm-4-5", tables, 32, 1),
+        ("minimax-m2", tables, 10, 1),
+        ("nemotron-3-nano-30b-a3b", tables, 3, 1),
+        ("qwen-3-next-80b-a3b", tables, 3, 1),
     ):
         model = models.get(name)
-        active = model.active_parameters - (model.parts["embedding"] if "oss" in name else 0)
-        assert abs(active.m_as("param") / 1e9 - printed) < step / 2, name
+        active = model.active_parameters.m_as("param")
+        active -= sum(model.parts[part].m_as("param") for part in left_out)
+        assert abs(active / 1e9 - printed) < step / 2, name
 
 
 def test_published_parts() -> None:
@@ -240,7 +300,7 @@ def read(tmp_path: Path) -> Callable[[Any], models.Transformer]:
     def read(given: Any) -> models.Transformer:
         path = tmp_path / "config.json"
         path.write_text(given if isinstance(given, str) else json.dumps(given), encoding="utf-8")
-        return models.from_config(path)
+        return models.load(path)
 
     return read
 
@@ -251,6 +311,46 @@ def test_a_config_gives_the_counted_parameters(
 ) -> None:
     given, counted = CONFIGS[name]
     assert read(given).parameters.m_as("param") == counted
+
+
+# Configurations of released models, from the sources of their tables in models.toml, by their keys
+# there; what changes no count is left out.
+RELEASED = json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("key", RELEASED)
+def test_a_released_config_gives_the_model(
+    key: str, read: Callable[[Any], models.Transformer]
+) -> None:
+    """Its parameters, its operations and its caches are those of our own table."""
+    found, ours = read(RELEASED[key]), models.get(key)
+    assert found.parts == ours.parts
+    assert found.active_parameters == ours.active_parameters
+    longest = int(min(ours.context, found.context).magnitude)
+    for length in (100, longest):
+        assert transformer.causal_flops(found, length) == transformer.causal_flops(ours, length)
+        assert transformer.kv_cache(found, length) == transformer.kv_cache(ours, length)
+        assert transformer.cache_read(found, length) == transformer.cache_read(ours, length)
+
+
+def test_a_config_of_each_family_is_held() -> None:
+    """But of gemma, which stands among the counted ones, and of names for the same family."""
+    held = {config["model_type"] for config in RELEASED.values()}
+    assert {*families.FAMILIES} - held == {"gemma", "llama4_text"}
+
+
+def test_what_a_config_has_and_is_not_counted_is_noted(
+    read: Callable[[Any], models.Transformer],
+) -> None:
+    notes = read(RELEASED["deepseek-v3"]).notes
+    assert any("(num_nextn_predict_layers) is not counted" in each for each in notes)
+    assert any("quantization_config ('fp8') is not counted" in each for each in notes)
+    assert "(vision_config) is not counted" in read(RELEASED["gemma-3-27b"]).notes[0]
+    strange = read(LLAMA | {"lora_everywhere": 3, "rope_theta": 5e5, "sinks": False})
+    assert strange.notes == (
+        "lora_everywhere in its configuration are unknown here, and not counted",
+    )
+    assert read(LLAMA | {"rope_theta": 5e5}).notes == ()
 
 
 def test_a_llama_without_groups(read: Callable[[Any], models.Transformer]) -> None:
@@ -300,8 +400,24 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
         (LLAMA | {"tie_word_embeddings": "false"}, "tie_word_embeddings must be true or false; g"),
         (LLAMA | {"attention_bias": "no"}, "attention_bias must be true or false; got 'no'"),
         (LLAMA | {"mlp_bias": 1}, "mlp_bias must be true or false; got 1"),
-        (LLAMA | {"quantization_config": {"bits": 4}}, "quantization_config is not read"),
         (LLAMA | {"kv_lora_rank": 512}, "kv_lora_rank is not read, and would change the answer"),
+        (LLAMA | {"text_config": 3}, "text_config must be an object; got 3"),
+        (
+            RELEASED["jamba-v0-1"] | {"mamba_proj_bias": True},
+            "mamba_proj_bias is read where it is f",
+        ),
+        (
+            RELEASED["deepseek-v3"] | {"topk_method": "greedy"},
+            'is read where it is "noaux_tc", and',
+        ),
+        (
+            RELEASED["nemotron-h-56b"] | {"hybrid_override_pattern": "M-"},
+            r"hybrid_override_pattern must list \* or - or E or M for each of its 118 layers",
+        ),
+        (
+            {k: v for k, v in RELEASED["nemotron-h-56b"].items() if "pattern" not in k},
+            "a configuration of nemotron_h must have hybrid_override_pattern$",
+        ),
         (
             config("mistral", "2 64 4 2 128 1000 512", sliding_window=4, layer_types=["linear"]),
             r"layer_types must list full_attention or sliding_attention for each of its 2 layers",
@@ -321,15 +437,15 @@ def test_a_config_that_cannot_be_read(
 
 def test_a_config_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        models.from_config(tmp_path / "config.json")
+        models.load(tmp_path / "config.json")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        models.from_config(tmp_path)
+        models.load(tmp_path)
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(InputError, match="is not UTF-8 text"):
-        models.from_config(tmp_path / "config.json")
+        models.load(tmp_path / "config.json")
     for wrong in (3, None, [], "a\0b", "\udcff", "x" * 5000):
         with pytest.raises(InputError, match=r"needs a path|cannot be read|no such file"):
-            models.from_config(wrong)  # type: ignore[arg-type]
+            models.load(wrong)  # type: ignore[arg-type]
 
 
 MISTRAL, QWEN = CONFIGS["mistral 7B"][0], CONFIGS["qwen2 7B"][0]
@@ -360,7 +476,7 @@ def test_windows_of_a_config(
     if layers is None:
         assert model.window is None
     else:
-        assert (model.window, model.windowed_layers) == (4096, layers)
+        assert (model.window, model.layers_with("window")) == (4096, layers)
 
 
 def test_a_window_of_unknown_layers_is_told_and_not_counted(
@@ -401,18 +517,31 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"layers": [1, 2]}, r"mine: layers must be a whole number from 1; got \[1, 2\]"),
         ({"layers": "3 GB"}, "mine: layers must be a whole number from 1; got '3 GB'"),
         ({"kv_heads": 5}, "mine: its 5 heads of keys and values must divide its 32 query heads"),
-        ({"window": 4096}, "mine: windowed_layers is missing; window cannot be without it"),
-        ({"window": 4096, "windowed_layers": 33}, "mine: a window cannot be in 33 layers of 32"),
+        ({"window": 4096}, 'mine: window is given, and no layer is "window"$'),
+        (
+            {"attention": ("window",)},
+            'mine: window is missing; "window" layers cannot be without it',
+        ),
+        ({"attention": ("33 full",)}, "mine: attention lists 33 layers, and there are 32$"),
+        ({"attention": ("x full",)}, "mine: attention must name a kind, or how many and a kind"),
+        ({"attention": ("0 full",)}, "mine: attention must name a kind, or how many and a kind"),
+        ({"attention": ("half",)}, "mine: attention must be one of full, window, .*; got 'half'"),
+        ({"attention": "full"}, "mine: attention"),
+        ({"feed_forward": ("sparse",)}, "mine: feed_forward must be one of dense, experts, none"),
+        ({"attention": ("none",)}, "mine: no layer attends to tokens, so that there is no cache"),
+        ({"chunk": 64}, 'mine: chunk is given, and no layer is "linear"$'),
+        ({"qk_norm": "each"}, "mine: qk_norm must be one of head, all heads; got 'each'"),
+        ({"gates": ("router",)}, "mine: gates must be one of attention, shared experts; got"),
         ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),
-        ({"depth": 3}, "mine: there is no depth; .*there are key, name, year, gated, "),
+        ({"depth": 3}, "mine: there is no depth; .*there are key, name, year, attent"),
         ({"expert": 3}, "mine: there is no expert; did you mean experts"),
         ({"layers": 10**30}, "mine: layers must be a whole number from 1 to 1e9; got 10000000"),
         ({"vocabulary": None}, "mine: vocabulary is missing; a model without patch_inputs cannot"),
-        ({"feed_forward_width": None}, "mine: feed_forward_width is missing; a model with layers"),
-        ({"experts": 8}, "mine: active_experts is missing; experts cannot be without it"),
-        ({"experts": 8, "active_experts": 2}, "mine: expert_width is missing; experts cannot"),
-        ({"shared_experts": 1}, "mine: experts is missing; shared_experts cannot be without it"),
-        ({"kv_latent": 512}, "mine: query_latent is missing; kv_latent cannot be without it"),
+        ({"feed_forward_width": None}, 'mine: feed_forward_width is missing; "dense" layers'),
+        ({"experts": 8}, 'mine: active_experts is missing; "experts" layers cannot be'),
+        ({"experts": 8, "active_experts": 2}, 'mine: expert_width is missing; "experts" layers'),
+        ({"shared_experts": 1}, 'mine: shared_experts is given, and no layer is "experts"$'),
+        ({"kv_latent": 512}, 'mine: kv_latent is given, and no layer is "latent"$'),
         ({"output": "classes"}, 'mine: classes is missing; output="classes" cannot be without it'),
     ],
 )

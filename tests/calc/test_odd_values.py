@@ -84,7 +84,7 @@ def test_the_battery_covers_the_library() -> None:
         ("quantization.symmetric", {"percentile": "word"}),
         ("quantization.integer_matmul", {"left": "ragged"}),
         ("runs.get", {"key": "empty list"}),
-        ("models.from_config", {"path": "zero"}),
+        ("models.load", {"path": "zero"}),
         ("hardware.load", {"path": "surrogate"}),
         ("simulation.plan_batches", {"batch_sizes": "ragged"}),
         ("simulation.plan_batches", {"budgets": "quantity"}),

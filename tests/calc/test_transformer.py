@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, convolution, models, quantity, runs, training, transformer
+from calc import InputError, attention, convolution, models, quantity, runs, training, transformer
 
 TRANSFORMERS = [models.get(name) for name in models.names() if name != "resnet-50"]
 WRITERS = [model for model in TRANSFORMERS if model.output in ("own", "tied")]
-FULL = [model for model in TRANSFORMERS if model.windowed_layers != model.layers]
+FULL = [model for model in TRANSFORMERS if model.layers_with("window") != model.layers]
 every_transformer = pytest.mark.parametrize("model", TRANSFORMERS, ids=lambda model: model.key)
 every_writer = pytest.mark.parametrize("model", WRITERS, ids=lambda model: model.key)
 GPT3 = models.get("gpt-3-175b")
@@ -95,13 +95,37 @@ def test_attention_overhead_is_that_of_training() -> None:
 def test_operations_are_those_of_the_matrix_products(model: models.Transformer) -> None:
     """In training each token has an output; a prefill has one for each sequence."""
     length = int(model.context.magnitude)
-    products = transformer.prefill_matmuls(model, length)
-    *rest, output = products
-    work = sum(each.operations for each in rest).m_as("FLOP")
-    if model.output in ("own", "tied"):
-        work += output.operations.m_as("FLOP") * length
-    expected = transformer.forward_flops(model, length).m_as("FLOP/token") * length
+    work = 0.0
+    for each in transformer.prefill_matmuls(model, length):
+        once = each.name in ("pooler", "classes")
+        times = 0 if once else length if each.name == "vocabulary" else 1
+        work += each.operations.m_as("FLOP") * times
+    states = in_chunks(model) - one_by_one(model)
+    forward = transformer.forward_flops(model, length).m_as("FLOP/token")
+    expected = (forward + states) * length
     assert work == pytest.approx(expected, rel=1e-9)
+
+
+def one_by_one(model: models.Transformer) -> float:
+    """Operations of a token in the states of a model, by their laws."""
+    linear = attention.recurrence_flops(1, 32, 128, 128, products=3)
+    work = model.layers_with("linear") * linear
+    if layers := model.layers_with("state"):
+        sizes = model.state_heads, model.state_width, model.state_head_width
+        work = work + attention.recurrence_flops(layers, *sizes)
+    return float(work.m_as("FLOP/token"))
+
+
+def in_chunks(model: models.Transformer) -> float:
+    """The same where a prompt is read in chunks."""
+    if model.chunk is None:
+        return one_by_one(model)
+    linear = attention.chunked_delta_flops(64, 1, 32, 128, 128)
+    work = model.layers_with("linear") * linear
+    if layers := model.layers_with("state"):
+        sizes = model.state_heads, model.state_groups, model.state_width, model.state_head_width
+        work = work + attention.chunked_state_flops(model.chunk, layers, *sizes)
+    return float(work.m_as("FLOP/token"))
 
 
 @every_writer
@@ -199,6 +223,7 @@ def test_experts_used_against_a_draw() -> None:
 
 def windowed(layers: int, window: int) -> models.Transformer:
     """A small model, with that window in so many of its ten layers."""
+    kinds = {"full": 10 - layers, "window": layers}
     return models.from_shape(
         10,
         64,
@@ -207,8 +232,8 @@ def windowed(layers: int, window: int) -> models.Transformer:
         feed_forward_width=128,
         vocabulary=1000,
         context=1000,
+        attention=tuple(f"{count} {kind}" for kind, count in kinds.items() if count),
         window=window,
-        windowed_layers=layers,
     )
 
 

@@ -1,0 +1,305 @@
+"""Attention that is not full: states in place of a cache, selected tokens, latents in two forms.
+
+The laws take numbers, and so do for any model; `calc.transformer` puts them together for a model of
+`calc.models`. Products are counted alone: decays, gates, norms and softmax are left out.
+"""
+
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from calc.core.elementwise import divide_or_infinity, maximum
+from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike
+from calc.formats import ELEMENT_SIZE
+
+
+@law
+def state_memory(
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of a sequence in linear attention or a state space: a matrix a head, at any length.
+
+    Equation: M = l · h · d_k · d_v · s
+
+    A state space's d_k is the width of its state, and d_v that of a head. Kernels hold states in
+    FP32, since each token changes them by little.
+
+    Source: dao2024mamba2
+
+    >>> print(state_memory(36, 32, 128, 128).to("MiB"))
+    72 MiB
+    """
+    return layers * heads * key_width * value_width * element_size
+
+
+@law
+def convolution_memory(
+    layers: Annotated[QuantityLike, "", "l"],
+    channels: Annotated[QuantityLike, "", "n"],
+    kernel: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of a sequence in short convolutions: the last inputs of each channel.
+
+    Equation: M = l · n · (k − 1) · s
+
+    Source: gu2023mamba
+
+    >>> print(convolution_memory(36, 8192, 4).to("MiB"))
+    1.688 MiB
+    """
+    return layers * channels * (kernel - 1) * element_size
+
+
+@law
+def recurrence_flops(
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    products: Annotated[QuantityLike, "", "p", AT_LEAST_ONE] = 2,
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token in linear attention or a state space, whatever came before it.
+
+    Equation: F = 2 · p · l · h · d_k · d_v
+
+    Each of p products passes over the state once. Two write a value into it and read it with a
+    query; the delta rule has a third, which reads what the state holds for the key before it is
+    corrected.
+
+    Source: yang2024gated
+
+    >>> print(recurrence_flops(36, 32, 128, 128, products=3))
+    113.2 MFLOP/token
+    """
+    return _per_term * products * layers * heads * key_width * value_width
+
+
+@law
+def recurrence_intensity(
+    products: Annotated[QuantityLike, "", "p", AT_LEAST_ONE] = 2,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "1 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations for each byte of a state that one token is written with.
+
+    Equation: I = p / s
+
+    The state is read and written once, and each of p products works on all of it with a multiply
+    and an add. No batch raises it: each sequence has a state of its own.
+
+    Source: dao2024mamba2
+
+    >>> print(recurrence_intensity(products=3))
+    0.75 FLOP/byte
+    """
+    return _per_term * products / element_size
+
+
+@law
+def chunked_state_flops(
+    chunk: Annotated[QuantityLike, "", "Q", AT_LEAST_ONE],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    groups: Annotated[QuantityLike, "", "g"],
+    state_width: Annotated[QuantityLike, "", "d_k"],
+    head_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token of a prompt in a state space that is read in chunks, by products.
+
+    Equation: F = 2 · l · (Q · (g · d_k + h · d_v) + 2 · h · d_k · d_v)
+
+    Within a chunk of Q tokens it is attention, whose scores g groups of heads share; between chunks
+    each token writes to the state and reads it. Assumes products without a mask.
+
+    Source: dao2024mamba2
+
+    >>> print(chunked_state_flops(256, 36, 128, 1, 128, 64))
+    304.3 MFLOP/token
+    """
+    within = chunk * (groups * state_width + heads * head_width)
+    return _per_term * layers * (within + 2 * heads * state_width * head_width)
+
+
+@law
+def chunked_delta_flops(
+    chunk: Annotated[QuantityLike, "", "Q", AT_LEAST_ONE],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token of a prompt under the delta rule that is read in chunks, by products.
+
+    Equation: F = 2 · l · h · (Q · (3 · d_k + 2 · d_v) + 3 · d_k · d_v)
+
+    Within a chunk of Q tokens keys meet keys and queries, and a triangle made of the first corrects
+    keys and values; the state is read twice and written once. Inverting the triangle is left out.
+
+    Source: yang2024gated
+
+    >>> print(chunked_delta_flops(64, 36, 32, 128, 128))
+    207.6 MFLOP/token
+    """
+    within = chunk * (3 * key_width + 2 * value_width)
+    return _per_term * layers * heads * (within + 3 * key_width * value_width)
+
+
+@law
+def index_flops(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h_i"],
+    width: Annotated[QuantityLike, "", "d_i"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token that scores all positions of its context, to attend to the best.
+
+    Equation: F = 2 · c · l · h_i · d_i
+
+    Each of h_i queries meets a key of d_i numbers, which all of them share. Attention itself then
+    looks at a fixed number of positions, by `calc.transformer.attention_flops`.
+
+    Source: deepseek2025v32
+
+    >>> print(index_flops(100_000, 61, 64, 128))
+    99.94 GFLOP/token
+    """
+    return _per_term * context * layers * heads * width
+
+
+@law
+def index_bytes_per_token(
+    layers: Annotated[QuantityLike, "", "l"],
+    width: Annotated[QuantityLike, "", "d_i"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "8.25 bit",
+    _per_token: Annotated[QuantityLike, "1/token"] = 1,
+) -> Annotated[Quantity, "byte/token"]:
+    """Memory of a token's keys by which later tokens select it, one in every layer.
+
+    Equation: m = l · d_i · s
+
+    They are kept in FP8 with a scale of four bytes for every 128.
+
+    Source: deepseek2025v32
+
+    >>> print(index_bytes_per_token(61, 128))
+    8052 byte/token
+    """
+    return _per_token * layers * width * element_size
+
+
+@law
+def latent_intensity(
+    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
+    heads: Annotated[QuantityLike, "", "h"],
+    latent: Annotated[QuantityLike, "", "r"],
+    rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations for each byte of latent attention that works on what it has stored.
+
+    Equation: I = 2 · n · h · c · (2 · r + d_r) / (s · (c · (r + d_r) + n · h · (2 · r + d_r)))
+
+    Queries of n tokens in h heads meet c latents, which serve as keys and as values and are read
+    once for all. Assumes one fused kernel, and no mask.
+
+    Source: deepseek2024v2
+
+    >>> print(latent_intensity(1, 8192, 128, 512, 64))
+    234.8 FLOP/byte
+    """
+    rows, widths = heads * queries, 2 * latent + rotary_width
+    moved = context * (latent + rotary_width) + rows * widths
+    return _per_term * rows * context * widths / (element_size * moved)
+
+
+@law
+def absorbed_flops(
+    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    heads: Annotated[QuantityLike, "", "h"],
+    latent: Annotated[QuantityLike, "", "r"],
+    rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP"]:
+    """Operations of latent attention in a layer where queries are brought to the latents.
+
+    Equation: F = 2 · n · h · (c · (2 · r + d_r) + r · (d_k + d_v))
+
+    The matrices that would make keys and values are applied to n queries and their results, and c
+    latents stay as they are stored. d_k is the key's width without its rotary part.
+
+    Source: deepseek2024v2
+
+    >>> print(absorbed_flops(1, 8192, 128, 512, 64, 128, 128))
+    2.315 GFLOP
+    """
+    each = context * (2 * latent + rotary_width) + latent * (key_width + value_width)
+    return _per_term * queries * heads * each
+
+
+@law
+def expanded_flops(
+    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    heads: Annotated[QuantityLike, "", "h"],
+    latent: Annotated[QuantityLike, "", "r"],
+    rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP"]:
+    """Operations of latent attention in a layer where latents are made into keys and values.
+
+    Equation: F = 2 · h · c · (n · (d_k + d_r + d_v) + r · (d_k + d_v))
+
+    Each of c latents is expanded once for all n queries. d_k is the key's width without its rotary
+    part.
+
+    Source: deepseek2024v2
+
+    >>> print(expanded_flops(1, 8192, 128, 512, 64, 128, 128))
+    275.5 GFLOP
+    """
+    made = latent * (key_width + value_width)
+    each = queries * (key_width + rotary_width + value_width) + made
+    return _per_term * heads * context * each
+
+
+@law
+def latent_crossover(
+    context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
+    latent: Annotated[QuantityLike, "", "r"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
+    """Queries from which on it takes fewer operations to expand latents than to absorb matrices.
+
+    Equation: n = c · r · (d_k + d_v) / (c · (2 · r − d_k − d_v) + r · (d_k + d_v))
+
+    For a long context it is r · (d_k + d_v) / (2 · r − d_k − d_v), whatever the number of heads.
+    Latents that are narrower than a head's mean key and value stay as they are: infinite.
+
+    Source: deepseek2024v2
+
+    >>> print(latent_crossover(100_000, 512, 128, 128))
+    170.4
+    """
+    made = latent * (key_width + value_width)
+    saved = context * (2 * latent - key_width - value_width) + made
+    return divide_or_infinity(context * made, maximum(saved, 0 * saved))
