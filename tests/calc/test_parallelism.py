@@ -10,6 +10,7 @@ from calc import (
     InputError,
     collectives,
     hardware,
+    layouts,
     machines,
     models,
     parallelism,
@@ -18,7 +19,7 @@ from calc import (
     roofline,
     runs,
 )
-from calc.parallelism import Layout, Link, memory_per_device, training_step
+from calc.layouts import Layout, Link, memory_per_device, training_step
 
 LLAMA = models.get("llama-3-70b")
 LAYOUT = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
@@ -29,7 +30,7 @@ NVLINK, NETWORK = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
 def test_the_example_of_zero(stage: int, memory: float) -> None:
     """7.5 billion parameters on 64 devices [Rajbhandari et al. 2020, figure 1]."""
     layout = Layout(data=64, sharding=stage)
-    shards = [64 if layout.shards(part) else 1 for part in parallelism.PARTS]
+    shards = [64 if layout.shards(part) else 1 for part in layouts.PARTS]
     found = parallelism.state_memory(
         7.5e9, *("2 byte/param", "2 byte/param", "12 byte/param"), *shards
     )
