@@ -45,6 +45,7 @@ LAW_MODULES = (
     "transformer",
     "convolution",
     "parallelism",
+    "layouts",
     "inference",
     "cost",
 )
@@ -58,7 +59,6 @@ SUBMODULES = (
     "formats",
     *LAW_MODULES,
     "expectation",
-    "layouts",
     "planning",
     "published",
     "simulation",

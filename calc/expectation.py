@@ -297,7 +297,7 @@ def training_step(
         kept = transformer.kept_context(kernels.reaching(model, length), length).m_as("")
         held = each * kept * sequences
         parts.add_messages("context", 3 * layers, "all_gather", held, contexts * tensor)
-        parts.hidden += min(parts["context"], parts["attention"])
+        parts.hidden = parts.hidden + min(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         sent = vectors / tensor * model.active_experts.m_as("")
         parts.add_messages("experts", 4 * layers, "all_to_all", sent, experts)

@@ -136,7 +136,8 @@ class Layout:
             " divide nor are a multiple of",
         )
         yield (
-            (stages - 1) * ceiling(layers / stages) < layers,
+            # The first stage may hold the embedding alone, and the last the output.
+            (stages - 1) * ceiling(layers / stages) < layers + 2,
             f"{model.name} has {layers} layers, too few for {{pipeline}} stages with"
             " {stages_per_device} thin ones each: one would be left without layers",
         )

@@ -112,7 +112,7 @@ def all_cuts(job: Job) -> list[Cuts]:
     columns = numpy.array(list(_layouts(job)), dtype=numpy.int64).reshape(-1, 9)
     names = ("data", *FREE)
     *chosen, sequences = columns.T
-    numbers = dict(zip(names, chosen, strict=True))
+    numbers: dict[str, Any] = dict(zip(names, chosen, strict=True))
     each = job.sequences // numbers["data"]
     layout = Layout(**numbers, microbatches=each // sequences) if columns.size else None
     if layout is None or not (legal := layout.legal(job.model)).any():
@@ -233,3 +233,8 @@ def check_fixed(given: Any) -> dict[str, int]:
 def tokens_of(job: Job) -> Quantity:
     """Tokens of a step."""
     return quantity(1, "token") * transformer.batch_tokens(job.length, job.sequences)
+
+
+def operations_of(job: Job) -> Quantity:
+    """Operations of a step, forward and backward."""
+    return 3 * transformer.causal_flops(job.model, job.length) * tokens_of(job)

@@ -1,8 +1,11 @@
 """`plan_training`: the best layout of a training run, and what the run takes, in one call."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +34,7 @@ SHOWN = 10
 TRIED = 16
 """Layouts of which the measured rates are asked, the best by published rates, each cut once."""
 MOST_DEVICES = 2**20
+COUNTED = r"\d[\d.]*[KMBT]"  # 15T
 REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
 
@@ -223,10 +227,15 @@ class TrainingPlan:
         return training_report.rows(self)
 
     def table(self) -> str:
-        """The plan as lines of text.
+        r"""The plan as lines of text, with the best layouts below it.
 
-        >>> print(plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
-        ...                     length=8192, devices=64))
+        >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
+        ...                       length=8192, devices=64, layout={"context": 1, "pipeline": 1})
+        >>> print("\n".join(found.table().splitlines()[:4]))
+        Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
+        256 sequences of 8192 tokens a step, 100B token in all
+        layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
+                               perfect overlap  no overlap  expected   what binds
         """
         from calc.planning import training_report
 
@@ -374,7 +383,8 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
         if len(chosen) == TRIED:
             break
     found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen.values()]
-    best = sorted(found, key=lambda each: each.time.m_as("s"))
+    # A bound is not to be compared with what is expected: what was not measured comes last.
+    best = sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
     return TrainingPlan(
         job,
         candidates=tuple(best),
@@ -406,30 +416,37 @@ def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
 def _fewest(job: Job, given: dict[str, Any], deadline: Quantity) -> TrainingPlan:
     """The fewest devices that are done in time."""
     shortest: TrainingPlan | None = None
+    steps = given["tokens"] / search.tokens_of(job)
+    work = steps * search.operations_of(job) / job.machine.device.peak(job.dtype)
     for count in _counts(job):
-        plan = _tried(job, given, count)
+        plan = _tried(job, given, count) if work / count <= deadline or count == 1 else None
         if plan is None:
             continue
         if plan.duration <= deadline:
             return plan
-        if shortest is None or plan.duration < shortest.duration:
-            shortest = plan
+        if shortest is not None and plan.duration >= shortest.duration:
+            break  # more devices would wait for one another
+        shortest = plan
     told = (
         "no number of devices fits it"
         if shortest is None
-        else f"the shortest is {shortest.duration} on {shortest.devices} devices"
+        else f"the shortest is {shortest.duration} on {_devices(shortest)}"
     )
     raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
 
 
 def _most(job: Job, given: dict[str, Any], budget: Quantity) -> TrainingPlan:
-    """The most devices, and so the shortest run, that the budget pays."""
+    """The devices with which the run is shortest, of those that the budget pays."""
     paid: TrainingPlan | None = None
     cheapest: TrainingPlan | None = None
+    last = quantity(math.inf, "s")
     for count in _counts(job):
         plan = _tried(job, given, count)
         if plan is None or plan.cost is None:
             continue
+        if plan.duration >= last:
+            break  # more devices would wait for one another
+        last = plan.duration
         if cheapest is None or cheapest.cost is None or plan.cost < cheapest.cost:
             cheapest = plan
         if plan.cost <= budget:
@@ -438,10 +455,14 @@ def _most(job: Job, given: dict[str, Any], budget: Quantity) -> TrainingPlan:
         told = (
             "no number of devices fits it"
             if cheapest is None
-            else f"the cheapest costs {cheapest.cost} on {cheapest.devices} devices"
+            else f"the cheapest costs {cheapest.cost} on {_devices(cheapest)}"
         )
         raise InputError(f"no run of {job.model.name} keeps the budget of {budget}: {told}")
     return paid
+
+
+def _devices(plan: TrainingPlan) -> str:
+    return "1 device" if plan.devices == 1 else f"{plan.devices} devices"
 
 
 def _whole(name: str, given: QuantityLike) -> int:
@@ -453,6 +474,8 @@ def _whole(name: str, given: QuantityLike) -> int:
 
 
 def _amount(name: str, given: Any, unit: str, example: str) -> Quantity:
+    if unit == "token" and isinstance(given, str) and re.fullmatch(COUNTED, given):
+        given = f"{given} token"
     amount = quantity(given)
     if amount.unitless and unit == "token":
         amount = amount * quantity(1, "token")

@@ -138,8 +138,8 @@ def assumptions(plan: TrainingPlan) -> Iterator[str]:
     device = job.machine.device
     yield (
         f"Products are computed in {dtype_of(job.dtype).upper()} at {device.peak(job.dtype)};"
-        f" states take {job.recipe}, and {job.usable:.0%} of {device.memory_capacity} may be filled, the"
-        " rest being left to buffers and fragments."
+        f" states take {job.recipe}, and {job.usable:.0%} of {device.memory_capacity} may be"
+        " filled, the rest being left to buffers and fragments."
     )
     yield (
         "Slices (TP) fill the machine's domains first, then parts of sequences (CP), experts (EP),"
