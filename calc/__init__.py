@@ -8,10 +8,10 @@
 
 Data: `constants`, `hardware`, `machines`, `software`, `curves`, `models`, `runs` and `formats`.
 Laws: a module for each subject, from `roofline` to `cost`; `expectation` makes times of measured
-rates, and `plan` of `planning` puts all together. `simulation` tries models on hardware that one
-does not have, `codesign` fits code and training to the hardware that one has, `measure` finds the
-roofs of one's own machine, `published` holds predictions to what others measured, and `derivations`
-is what the book quotes. Each is imported when it is first used.
+rates, `layouts` cuts a training run, and `plan` of `planning` puts all together. `simulation` tries
+models on hardware that one does not have, `codesign` fits code and training to the hardware that
+one has, `measure` finds the roofs of one's own machine, `published` holds predictions to what
+others measured, and `derivations` is what the book quotes. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ sys.modules[__name__].__class__ = Package
 
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
 # `python -m pages` writes from it.
-__all__ = ["InputError", "Quantity", "laws", "plan", "quantity", "source"]
+__all__ = ["InputError", "Quantity", "laws", "plan", "plan_training", "quantity", "source"]
 
 LAW_MODULES = (
     "hardware",
@@ -48,6 +48,7 @@ LAW_MODULES = (
     "transformer",
     "convolution",
     "parallelism",
+    "layouts",
     "inference",
     "cost",
 )
@@ -72,6 +73,7 @@ _HOMES = {
     "InputError": "core.errors",
     "Quantity": "core.units",
     "plan": "planning",
+    "plan_training": "planning",
     "quantity": "core.units",
     "source": "core.records",
 }

@@ -29,6 +29,7 @@ from calc import (
     transformer as transformer,
     convolution as convolution,
     parallelism as parallelism,
+    layouts as layouts,
     inference as inference,
     cost as cost,
     expectation as expectation,
@@ -42,6 +43,7 @@ from calc import (
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
 from calc.planning.serving import plan as plan
+from calc.planning.training import plan_training as plan_training
 from calc.core.records import source as source
 
 __all__: list[str]

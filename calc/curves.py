@@ -243,7 +243,7 @@ def predicted(
             " calc/data/measured/collectives.csv has no curve of it, nor one of a machine like it,"
             " so nothing is expected of it"
         )
-    most = max(each.devices for each in _stored() if _kind(each.operation) == _kind(operation))
+    most = _most_measured(operation)
     if span == "across" and devices > FARTHEST * most:
         raise NotMeasured(
             f"{operation} of {devices} devices was not measured: the largest such collective in"
@@ -254,6 +254,19 @@ def predicted(
     ranked = sorted(known, key=distances.__getitem__)
     alike = [each for each in ranked if distances[each] == distances[ranked[0]]]
     return [_joined(each, ranked, operation, size, devices, machine) for each in alike]
+
+
+def farthest(operation: str) -> int:
+    """The most devices of which anything is said of a collective across domains.
+
+    >>> farthest("all_gather")
+    800
+    """
+    return FARTHEST * _most_measured(operation)
+
+
+def _most_measured(operation: str) -> int:
+    return max(each.devices for each in _stored() if _kind(each.operation) == _kind(operation))
 
 
 def _joined(

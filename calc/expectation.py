@@ -9,12 +9,13 @@ time: each kernel has one shape. A rate that was not measured is an error that n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from calc import collectives, kernels, machines, transformer
+from calc import collectives, curves, kernels, machines, transformer
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
 from calc.kernels import Kernel
@@ -89,16 +90,31 @@ class Parts(dict[str, Quantity]):
         self._told[part] = (*self._told.get(part, ()), told)
 
     def add_messages(
-        self, part: str, count: float, operation: str, size: float, devices: int
+        self,
+        part: str,
+        count: float,
+        operation: str,
+        size: float,
+        devices: int,
+        beyond: bool = False,
     ) -> None:
-        """So many collectives of so many bytes; one device alone sends nothing."""
+        """So many collectives of so many bytes; one device alone sends nothing.
+
+        Those of large messages may go `beyond` the devices that measurements reach: there they take
+        as long as among these, since bandwidth no longer falls and latency is a small part.
+        """
         if devices == 1:
             return
         machine, sent = self._machine, quantity(size, "byte")
-        found = collectives.time(operation, sent, devices, machine)
+        among, reach = devices, curves.farthest(operation)
+        if beyond and devices > max(reach, machine.domain):
+            among = reach // machine.domain * machine.domain
+        found = collectives.time(operation, sent, among, machine)
         used = dict.fromkeys(curve.machine for curve in found.measured)
         others = [key for key in used if key != machine.key]
         like = f" as on {', '.join(machines.get(each).name for each in others)}" if others else ""
+        if among < devices:
+            like += f" as among {among} devices, not {devices}"
         sources = tuple(dict.fromkeys(curve.source for curve in found.measured))
         told = f"{found.needed} {MESSAGES[operation]} of {sent}{like}"
         self.add(part, count * found.needed, Origin(told, sources))
@@ -238,6 +254,7 @@ def training_step(
     optimizer_shards: int = 1,
     contexts: int = 1,
     experts: int = 1,
+    sharers: int | None = None,
     virtual_stages: int = 1,
     recomputed: float = 0.0,
     frozen: bool = False,
@@ -248,9 +265,9 @@ def training_step(
 
     `data` copies (DP) have `tensor` slices (TP) and `pipeline` stages (PP) each, with so many
     `virtual_stages` of a device; sequences are cut for `contexts` devices (CP), and experts shared
-    out to `experts` (EP). Slices do four sums a layer and microbatch. Copies gather their weights
-    and reduce their gradients so often in a step, and the optimizer's states are in so many shards.
-    Of the forward pass `recomputed` runs twice.
+    out to `experts` (EP). Slices do two sums a block and microbatch. What devices of DP and CP
+    hold alike is gathered and reduced so often in a step among all of them, or among `sharers`, and
+    the optimizer's states are in so many shards. Of the forward pass `recomputed` runs twice.
 
     >>> from calc import machines, models
     >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
@@ -263,28 +280,57 @@ def training_step(
         model, length, sequences / contexts, tensor, dtype, recomputed, experts, frozen
     )
     parts = Parts(step, machine, program)
+    stages = pipeline * virtual_stages
+    fullest = virtual_stages * math.ceil(model.layers.m_as("") / stages) / model.layers.m_as("")
     for kind, time in parts.items():
-        parts[kind] = time * (microbatches / pipeline)
+        parts[kind] = time * (microbatches * fullest)
     compute = parts.total
     if pipeline > 1:
         parts["bubble"] = compute * ((pipeline - 1) / (virtual_stages * microbatches))
     vectors = tokens * 2 * model.width.m_as("")
-    layers = model.layers.m_as("") / pipeline * microbatches
-    blocks = model.blocks / pipeline * microbatches
+    layers = model.layers.m_as("") * fullest * microbatches
+    blocks = model.blocks * fullest * microbatches
     parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, tensor)
     if "tensor" in parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
+    if contexts > 1:  # a ring of keys and values, whose steps pass behind those of attention
+        each = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
+        kept = transformer.kept_context(kernels.reaching(model, length), length).m_as("")
+        held = each * kept * sequences
+        parts.add_messages("context", 3 * layers, "all_gather", held, contexts * tensor)
+        parts.hidden = parts.hidden + min(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         sent = vectors / tensor * model.active_experts.m_as("")
-        parts.add_messages("experts", 4 * layers, "all_to_all", sent, experts)
-    parameters = model.parameters.m_as("param") / (tensor * pipeline)
-    if data > 1:
-        # All slices send at once, each through its own port: as one message of all of them.
-        state, members = 2 * parameters * tensor, data * tensor
-        parts.add_messages("data", gathers, "all_gather", state, members)
-        parts.add_messages("data", reductions, "reduce_scatter", state, members)
+        routed = layers * model.layers_with("experts") / model.layers.m_as("")
+        parts.add_messages("experts", 4 * routed, "all_to_all", sent, experts)
+    alike = data * contexts  # devices that hold the same, but for experts
+    sharing = alike if sharers is None else sharers
+    updated = 0.0
+    for held, apart in _states(model, experts):
+        state, members = 2 * held / pipeline, max(1, alike // apart)
+        shared = max(1, sharing // apart)
+        if members > 1:
+            # All slices send at once, each through its own port: as one message of all of them.
+            together = tensor * min(apart, alike)
+            parts.add_messages("data", gathers, "all_gather", state, shared * together, beyond=True)
+            parts.add_messages(
+                "data", reductions, "reduce_scatter", state, shared * together, beyond=True
+            )
+            if shared < members:  # groups of hybrid sharding add up what each has reduced
+                parts.add_messages("data", 1, "all_reduce", state, members * together, beyond=True)
+        slices = max(tensor * min(apart, alike), apart)
+        updated += held / (pipeline * slices * max(1, optimizer_shards // apart))
+    if "data" in parts:
         parts.hidden += min(parts["data"], program.hides_data * compute)
-    updated = quantity(STATE_TRAFFIC * parameters / optimizer_shards, "byte")
-    parts["optimizer"] = (updated / machine.memory_reached).to("s")
+    parts["optimizer"] = (quantity(STATE_TRAFFIC * updated, "byte") / machine.memory_reached).to(
+        "s"
+    )
     parts.add_rates_not_sustained(parts.total, model.experts is not None)
     return parts
+
+
+def _states(model: Transformer, experts: int) -> list[tuple[float, int]]:
+    """Parameters that devices hold alike, and those of experts, which so many share out."""
+    inside = float(sum(each.parameters for each in model.matrices if each.used < each.copies))
+    outside = model.parameters.m_as("param") - inside
+    return [(outside, 1), (inside, experts)] if inside else [(outside, 1)]

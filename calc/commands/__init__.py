@@ -36,6 +36,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
     "eval": ("roofline", "evaluate an expression with units"),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
+    "plan-training": (
+        "plan_training",
+        "the best layout of a training run, what it takes, and why others lose",
+    ),
     "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
     "sweep": (
         "simulate",
@@ -57,7 +61,8 @@ class CommandParser(argparse.ArgumentParser):
         """The options of a command, from the module of its group."""
         if self.group is not None:
             group, self.group = import_module(f"calc.commands.{self.group}"), None
-            getattr(group, f"add_{self.prog.split()[-1]}")(self)
+            command = self.prog.split()[-1].replace("-", "_")
+            getattr(group, f"add_{command}")(self)
 
     def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
         self.add_options()

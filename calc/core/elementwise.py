@@ -154,7 +154,9 @@ def smallest(value: Any) -> float:
 def largest(value: Any) -> float:
     """The largest number of a quantity, or of an array; of none, minus infinity."""
     magnitude = getattr(value, "magnitude", value)
-    return float(magnitude.max(initial=-math.inf) if _is_array(magnitude) else magnitude)
+    return float(
+        magnitude.astype(float).max(initial=-math.inf) if _is_array(magnitude) else magnitude
+    )
 
 
 def _is_array(value: Any) -> bool:

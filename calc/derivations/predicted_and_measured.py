@@ -237,6 +237,7 @@ class PartsOfTraining:
             "attention": ("attention", *rate("attention", "forward")),
             "memory": ("passes over vectors", *BANDWIDTH),
             "bubble": ("the bubble of PP", "", "@sec-bubble"),
+            "context": ("keys and values of CP", *curve("all_gather")),
             "data": (
                 "gradients and weights of DP",
                 *curve("all_gather", "reduce_scatter", span="across"),

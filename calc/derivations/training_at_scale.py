@@ -9,6 +9,7 @@ from calc import (
     collectives,
     constants,
     hardware,
+    layouts,
     machines,
     models,
     parallelism,
@@ -20,7 +21,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.quoting import show
-from calc.parallelism import DeviceMemory, Layout, Link
+from calc.layouts import DeviceMemory, Layout, Link
 from calc.roofline import StepTime
 
 LLAMA = models.get("llama-3-70b")
@@ -32,7 +33,7 @@ def _unbroken(text: str) -> str:
 
 def _held(way: tuple[str, Layout, str], length: int) -> DeviceMemory:
     _, layout, recomputation = way
-    return parallelism.memory_per_device(LLAMA, layout, length, 1, recomputation)
+    return layouts.memory_per_device(LLAMA, layout, length, 1, recomputation)
 
 
 class ShardedStates:
@@ -99,7 +100,7 @@ class Cuts:
     @classmethod
     def step(cls, layout: Layout, recomputation: str = "selective", sequences: int = 1) -> StepTime:
         """A step of the batch; slices that do not fit a node leave it through all of its ports."""
-        return parallelism.training_step(
+        return layouts.training_step(
             cls.model,
             layout,
             cls.length,
@@ -125,7 +126,7 @@ class Cuts:
     @classmethod
     def fits(cls, tensor: int) -> bool:
         """Whether a device holds its slice."""
-        held = parallelism.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
+        held = layouts.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
         return bool(held.total <= cls.h100.memory_capacity)
 
 
@@ -505,8 +506,8 @@ class LayoutFor256:
 
     sliced = Cuts.step(sliced_layout)
     sharded = Cuts.step(sharded_layout, "full")
-    sliced_memory = parallelism.memory_per_device(Cuts.model, sliced_layout, Cuts.length).total
-    sharded_memory = parallelism.memory_per_device(
+    sliced_memory = layouts.memory_per_device(Cuts.model, sliced_layout, Cuts.length).total
+    sharded_memory = layouts.memory_per_device(
         Cuts.model, sharded_layout, Cuts.length, 1, "full"
     ).total
     sliced_upper = sliced.upper
@@ -519,7 +520,7 @@ class LayoutFor256:
 
     whole_layout = Layout(data=devices, sharding=3)
     whole = Cuts.step(whole_layout, "full", sequences // devices)
-    whole_memory = parallelism.memory_per_device(
+    whole_memory = layouts.memory_per_device(
         Cuts.model, whole_layout, Cuts.length, sequences // devices, "full"
     ).total
     whole_upper = whole.upper

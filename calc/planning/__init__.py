@@ -9,5 +9,6 @@ kinds, plan for each.
 from calc.planning.capacity import device_counts
 from calc.planning.estimate import Bounds
 from calc.planning.serving import Plan, plan
+from calc.planning.training import TrainingPlan, plan_training
 
-__all__ = ["Bounds", "Plan", "device_counts", "plan"]
+__all__ = ["Bounds", "Plan", "TrainingPlan", "device_counts", "plan", "plan_training"]

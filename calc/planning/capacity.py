@@ -11,9 +11,9 @@ from calc import inference, machines, transformer
 from calc.core.elementwise import largest, maximum, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
+from calc.layouts import Layout
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
-from calc.parallelism import Layout
 from calc.planning.setup import A_TOKEN, Setup
 
 S = TypeVar("S", bound=Setup)

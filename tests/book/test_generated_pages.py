@@ -42,8 +42,8 @@ NOT_REPEATABLE = {
 NUMBERED_IN_CHAPTERS = [
     "inference.decode",
     "inference.prefill",
-    "parallelism.memory_per_device",
-    "parallelism.training_step",
+    "layouts.memory_per_device",
+    "layouts.training_step",
     "quantization.affine",
     "quantization.asymmetric",
     "quantization.integer_matmul",

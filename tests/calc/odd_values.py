@@ -17,7 +17,7 @@ import numpy
 import pint
 
 import calc
-from calc import formats, hardware, models, parallelism, quantity, simulation
+from calc import formats, hardware, layouts, models, quantity, simulation
 from calc.core.law import Range
 
 foreign = pint.UnitRegistry(cache_folder=None)
@@ -119,9 +119,9 @@ USUAL: dict[str, Any] = {
     "model": models.get("llama-3-8b"),
     "device": hardware.H100,
     "hardware": hardware.H100,
-    "layout": parallelism.Layout(),
-    "inner": parallelism.Link("450 GB/s"),
-    "outer": parallelism.Link("50 GB/s"),
+    "layout": layouts.Layout(),
+    "inner": layouts.Link("450 GB/s"),
+    "outer": layouts.Link("50 GB/s"),
     "recipe": "adam-mixed",
     "levers": [(0.5, 2)],
     "data": [1.0, 2.0],
@@ -175,7 +175,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     found |= {"quantity": calc.quantity, "source": calc.source}
     found |= {f"simulation.{name}": getattr(simulation, name) for name in SIMULATION}
     found["models.with_context"] = models.get("llama-3-8b").with_context
-    found["parallelism.parameters"] = parallelism.Layout().parameters
+    found["layouts.parameters"] = layouts.Layout().parameters
     for form in (formats.FP16, formats.BF16, formats.INT8, formats.E8M0, formats.MXFP4):
         for method in ("encode", "decode", "round", "ulp", "round_fp32"):
             if hasattr(form, method):

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import calc
 import figures
-from calc import hardware, inference, models, parallelism
+from calc import hardware, inference, layouts, models
 from calc.core.records import DATA
 from calc.measure.kernels import product
 from tests.calc.references import REFERENCES
@@ -68,7 +68,7 @@ def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 FUNCTIONS = dict(functions_of_devices())
-LINK = parallelism.Link("10 GB/s")
+LINK = layouts.Link("10 GB/s")
 GIVEN = {  # an argument of each name, where it has no default
     "model": models.get("llama-3-8b"),
     "context": 128,
@@ -77,7 +77,7 @@ GIVEN = {  # an argument of each name, where it has no default
     "generated": 16,
     "tokens": 128,
     "sequences": 1,
-    "layout": parallelism.Layout(),
+    "layout": layouts.Layout(),
     "inner": LINK,
     "outer": LINK,
     "kernel": product("product", "fp32", 32, 32, 32),
@@ -116,7 +116,7 @@ def test_they_are_found() -> None:
     """Names that would be missed if the search went wrong."""
     assert {
         *(f"calc.inference.{each}" for each in ("prefill", "decode", "largest_batch", "frontier")),
-        "calc.parallelism.training_step",
+        "calc.layouts.training_step",
         "calc.measure.validation.predicted_time",
         "calc.measure.picture.roofline_lines",
         *(

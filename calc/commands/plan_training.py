@@ -1,0 +1,88 @@
+"""Laying out a training run: `calc plan-training`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from calc import models
+from calc.commands.options import add_options, chosen, split_at_commas
+from calc.commands.output import Answer, answers
+from calc.core.errors import InputError
+from calc.planning import plan_training
+from calc.planning.setup import machine_of
+
+
+def add_plan_training(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", help="a name that `calc list` prints, such as llama-3-405b, or a config.json"
+    )
+    parser.add_argument(
+        "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
+    )
+    add_options(parser, plan_training)
+    answers(parser, _plan_training, table=True)
+
+
+def _plan_training(options: argparse.Namespace) -> Answer:
+    asked: dict[str, Any] = chosen(options, plan_training)
+    model = asked.pop("model")
+    if model.endswith(".json"):
+        model = models.load(Path(model))
+    if asked["layout"] is not None:
+        asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
+    for name in ("sequences", "devices"):
+        if asked[name] is not None:
+            asked[name] = _count(name, str(asked[name]))
+    plan = plan_training(model, machine_of(options.device), **asked)
+    facts = {
+        "rows": plan.rows(),
+        "devices": plan.devices,
+        "steps": plan.steps,
+        "memory": plan.memory,
+        "step": {
+            "lower": plan.step.lower,
+            "upper": plan.step.upper,
+            "expected": plan.step.expected,
+            "parts": plan.step.parts,
+        },
+        "mfu": plan.mfu,
+        "expected_mfu": plan.expected_mfu,
+        "goodput": plan.goodput,
+        "duration": plan.duration,
+        "device_time": plan.device_time,
+        "cost": plan.cost,
+        "energy": plan.energy,
+        "carbon": plan.carbon,
+        "checkpoint": plan.checkpoint,
+        "checkpoint_interval": plan.checkpoint_interval,
+        "searched": plan.searched,
+        "fitting": plan.fitting,
+        "assumptions": plan.assumptions,
+        "why_not_others": plan.why_not_others,
+    }
+    titles = {"why_not_others": "Why not another layout", "assumptions": "Assumed"}
+
+    def lines() -> list[str]:
+        told = plan.table().split("\n")
+        for name, title in titles.items():
+            told += ["", f"{title}:", *(f"- {each}" for each in getattr(plan, name))]
+        return told
+
+    return Answer(facts, lines)
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdigit():
+        raise InputError(f"{name} must be a whole number, as in 1024; got {text!r}")
+    return int(text)
+
+
+def _degree(text: str) -> tuple[str, int]:
+    name, equals, degree = text.partition("=")
+    if not equals or not degree.strip().isdigit():
+        raise InputError(
+            f"layout needs degrees by their names, as in tensor=8,pipeline=16; got {text!r}"
+        )
+    return name.strip(), int(degree)

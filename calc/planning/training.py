@@ -1,0 +1,487 @@
+"""`plan_training`: the best layout of a training run, and what the run takes, in one call."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from calc import constants, cost, models, runs, software as programs, training, transformer
+from calc.core.arguments import number, one_of, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns, html_table
+from calc.core.law import AT_LEAST_ONE
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator
+from calc.layouts import DeviceMemory, Layout
+from calc.machines import Machine
+from calc.models import Transformer
+from calc.planning import search
+from calc.planning.estimate import Bounds
+from calc.planning.search import Cuts, Job
+from calc.planning.setup import machine_of
+from calc.roofline import StepTime
+
+RECOMPUTATIONS = transformer.RECOMPUTATIONS
+SHOWN = 10
+"""Layouts of a plan's table."""
+TRIED = 16
+"""Layouts of which the measured rates are asked, the best by published rates, each cut once."""
+MOST_DEVICES = 2**20
+COUNTED = r"\d[\d.]*[KMBT]"  # 15T
+REFERENCE = "llama-3-1-405b"
+"""The run whose failures and storage are taken where none are given."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One layout that fits: its memory, and the time of its step."""
+
+    cuts: Cuts
+    memory: DeviceMemory
+    step: StepTime
+
+    @property
+    def layout(self) -> Layout:
+        """Its copies, slices, stages and so on."""
+        return self.cuts.layout
+
+    @property
+    def sequences(self) -> int:
+        """Sequences of a microbatch."""
+        return int(self.cuts.sequences)
+
+    @property
+    def recomputation(self) -> str:
+        """What is computed twice."""
+        return self.cuts.recomputation
+
+    @cached_property
+    def time(self) -> Quantity:
+        """What a step is expected to take; its upper bound where rates were not measured."""
+        expected = self.step.expected
+        return self.step.upper if expected is None else expected
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingPlan:
+    """A run, its best layout, and what it takes; `print` shows it.
+
+    `step` has the three answers for a step: `lower`, with all parts at once at published rates,
+    `upper`, with none, and `expected`, at measured rates. `candidates` are the best layouts, one
+    for each way to cut, the one that is taken first.
+    """
+
+    job: Job
+    tokens: Quantity
+    candidates: tuple[Candidate, ...]
+    searched: int
+    """Legal layouts."""
+    fitting: int
+    """Those of them that fit."""
+    price: Quantity | None
+    device_time_between_failures: Quantity
+    storage_bandwidth: Quantity
+    restart_time: Quantity
+    pue: Quantity
+    carbon_intensity: Quantity
+
+    @property
+    def best(self) -> Candidate:
+        """The layout that is taken."""
+        return self.candidates[0]
+
+    @property
+    def layout(self) -> Layout:
+        """Its copies, slices, stages and so on."""
+        return self.best.layout
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """What the fullest device holds."""
+        return self.best.memory
+
+    @property
+    def step(self) -> StepTime:
+        """The time of a step, part by part."""
+        return self.best.step
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+        return self.job.devices
+
+    @property
+    def steps(self) -> float:
+        """Steps of the run."""
+        return float(math.ceil((self.tokens / search.tokens_of(self.job)).m_as("")))
+
+    @property
+    def mfu(self) -> Bounds:
+        """Utilisation of the peak by the model's operations, at published rates."""
+        return Bounds(*self.step.mfu)
+
+    @property
+    def expected_mfu(self) -> Quantity | None:
+        """The same as it is expected."""
+        expected = self.step.expected
+        if expected is None:
+            return None
+        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, expected)
+
+    @property
+    def checkpoint(self) -> Quantity:
+        """Bytes of a checkpoint: weights, and the states of the optimizer."""
+        parts = training.recipe(self.job.recipe).parts
+        kept = sum(
+            (size for part, size in parts.items() if part != "gradient"), start=0 * parts["weight"]
+        )
+        return training.model_memory(self.job.model.parameters, kept)
+
+    @property
+    def checkpoint_interval(self) -> Quantity:
+        """Time between checkpoints that loses least."""
+        return training.checkpoint_interval(self._checkpoint_time, self._between_failures)
+
+    @property
+    def goodput(self) -> Quantity:
+        """Share of the time that goes into work which lasts."""
+        return training.goodput(
+            self.checkpoint_interval,
+            self._checkpoint_time,
+            self.restart_time,
+            self._between_failures,
+        )
+
+    @property
+    def time(self) -> Bounds:
+        """Time of all steps at published rates, without failures."""
+        return Bounds(self.steps * self.step.lower, self.steps * self.step.upper)
+
+    @property
+    def duration(self) -> Quantity:
+        """Time of the run as it is planned: expected steps, failures and checkpoints included."""
+        return (self.steps * self.best.time / self.goodput).to("day")
+
+    @property
+    def device_time(self) -> Quantity:
+        """The same of all devices together."""
+        return (self.duration * self.devices).to("h")
+
+    @property
+    def cost(self) -> Quantity | None:
+        """Price of the run; None where no price was given."""
+        if self.price is None:
+            return None
+        return cost.run_cost(self.devices, self.duration, self.price)
+
+    @property
+    def energy(self) -> Quantity | None:
+        """Energy of the run with the cooling of the building; None where no power is published."""
+        machine = self.job.machine
+        if machine.publishes("power"):
+            each = machine.power / machine.domain
+        elif machine.device.publishes("tdp"):
+            each = machine.device.tdp
+        else:
+            return None
+        return (self.devices * each * self.duration * self.pue).to("MWh")
+
+    @property
+    def carbon(self) -> Quantity | None:
+        """Emissions of its electricity."""
+        return None if self.energy is None else cost.carbon(self.energy, self.carbon_intensity)
+
+    @property
+    def _between_failures(self) -> Quantity:
+        return training.time_between_failures(self.device_time_between_failures, self.devices)
+
+    @property
+    def _checkpoint_time(self) -> Quantity:
+        return (self.checkpoint / (self.storage_bandwidth * self.devices)).to("s")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers stand on, a sentence each."""
+        from calc.planning import training_report
+
+        return tuple(training_report.assumptions(self))
+
+    @property
+    def why_not_others(self) -> tuple[str, ...]:
+        """Why the other layouts lose, a sentence each."""
+        from calc.planning import training_report
+
+        return tuple(training_report.why_not_others(self))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The best layouts, a row each, with plain keys."""
+        from calc.planning import training_report
+
+        return training_report.rows(self)
+
+    def table(self) -> str:
+        r"""The plan as lines of text, with the best layouts below it.
+
+        >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
+        ...                       length=8192, devices=64, layout={"context": 1, "pipeline": 1})
+        >>> print("\n".join(found.table().splitlines()[:4]))
+        Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
+        256 sequences of 8192 tokens a step, 100B token in all
+        layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
+                               perfect overlap  no overlap  expected   what binds
+        """
+        from calc.planning import training_report
+
+        above, rows = training_report.table(self)
+        below = training_report.candidates(self)
+        return "\n".join([*above, *columns(rows), "", *columns(below)])
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        from calc.planning import training_report
+
+        return html_table(*training_report.table(self))
+
+    def __repr__(self) -> str:
+        return f"<{self.job.model.name} trained on {self.devices} {self.job.machine.device.name}>"
+
+
+def plan_training(
+    model: Transformer | str,
+    hardware: Machine | Accelerator | Path | str,
+    *,
+    tokens: Annotated[QuantityLike, "token"],
+    sequences: int,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    devices: int | None = None,
+    deadline: Annotated[QuantityLike | None, "s"] = None,
+    budget: Annotated[QuantityLike | None, "USD"] = None,
+    price: Annotated[QuantityLike | None, "USD/s"] = None,
+    layout: Mapping[str, int] | None = None,
+    recomputation: str | None = None,
+    recipe: str = "adam-mixed",
+    dtype: str = "bf16",
+    software: str | None = None,
+    usable: float = 0.9,
+    device_time_between_failures: Annotated[QuantityLike | None, "s"] = None,
+    storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None,
+    restart_time: Annotated[QuantityLike, "s"] = "10 min",
+) -> TrainingPlan:
+    """The best of all layouts that train a model on a machine, and what the run takes.
+
+    Every legal layout is looked at: DP, stages of ZeRO and hybrid sharding, TP, PP with thin
+    stages, CP, EP, microbatches and recomputation. Those that fit are ordered by their bounds, and
+    the best of these by what measured rates say of them.
+
+    - `tokens`: of the whole run, "15T" or "15e12 token"
+    - `sequences`: of a step, on all devices together
+    - `length`: tokens of a sequence
+    - `devices`: how many train; or else a deadline or a budget, and the fewest or the most are
+      taken that keep it
+    - `deadline`: the longest that the run may take, "30 day"
+    - `budget`: the most that it may cost, "2e6 USD"
+    - `price`: of a device, "3 USD/hour"; without it, no cost
+    - `layout`: degrees that are fixed, {"tensor": 8, "pipeline": 16}
+    - `recomputation`: none, selective or full; the best of them where it is left out
+    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`
+    - `dtype`: what products are computed in
+    - `software`: whose own time the expectation counts: "megatron"; none where it is left out
+    - `usable`: share of a device's memory for states and activations
+    - `device_time_between_failures`: mean time between failures of one device, with its share of
+      all that stops a run; that of Llama 3 405B where it is left out
+    - `storage_bandwidth`: to which checkpoints are written, of each device; as there
+    - `restart_time`: from a failure to the next step
+
+    >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256, length=8192,
+    ...                       devices=64)
+    >>> print(found.layout.tensor, found.layout.pipeline, found.best.recomputation)
+    1 1 selective
+    """
+    asked = models.transformer(model)
+    machine = machine_of(hardware)
+    if (devices is None) + (deadline is None) + (budget is None) != 2:
+        raise InputError(
+            "plan_training() takes one of devices, deadline and budget; got"
+            f" devices={devices}, deadline={deadline}, budget={budget}"
+        )
+    wanted = (recomputation,) if recomputation is not None else RECOMPUTATIONS
+    for each in wanted:
+        one_of("plan_training(): recomputation", each, RECOMPUTATIONS)
+    job = Job(
+        asked,
+        machine,
+        1 if devices is None else whole_number("devices", devices),
+        _whole("length", length),
+        whole_number("sequences", sequences),
+        wanted,
+        training.recipe(recipe).name,
+        dtype,
+        number("usable", usable, above=0.0),
+        None if software is None else programs.get(software).key,
+        search.check_fixed(layout),
+    )
+    if job.usable > 1:
+        raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
+    transformer.forward_flops(asked, job.length)  # refuses what is longer than the model reads
+    paid = None if price is None else _amount("price", price, "USD/s", "3 USD/hour")
+    run = runs.get(REFERENCE)
+    fails = device_time_between_failures or run.observed_time * run.devices / run.interruptions
+    written = storage_bandwidth or run.storage_bandwidth / run.devices
+    given = {
+        "tokens": _amount("tokens", tokens, "token", "15e12 token"),
+        "price": paid,
+        "device_time_between_failures": _amount(
+            "device_time_between_failures", fails, "s", "5 year"
+        ),
+        "storage_bandwidth": _amount("storage_bandwidth", written, "byte/s", "100 MB/s"),
+        "restart_time": _amount("restart_time", restart_time, "s", "10 min"),
+        "pue": constants.get("pue_average"),
+        "carbon_intensity": constants.get("carbon_intensity_world"),
+    }
+    if devices is not None:
+        return _planned(job, given)
+    if deadline is not None:
+        return _fewest(job, given, _amount("deadline", deadline, "s", "30 day"))
+    if paid is None:
+        raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
+    return _most(job, given, _amount("budget", budget, "USD", "2e6 USD"))
+
+
+def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
+    import numpy
+
+    alternatives = search.all_cuts(job)
+    room = job.room.m_as("byte")
+    fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
+    fitting = [cuts for cuts in fits if cuts.count]
+    if not fitting:
+        least = min((cuts.held.min(), cuts) for cuts in alternatives)[0]
+        raise InputError(
+            f"no layout of {job.model.name} fits on {job.devices} {job.machine.device.name}: the"
+            f" fullest device needs {quantity(float(least), 'byte').to('GB')} at least, and"
+            f" {job.room.to('GB')} of its {job.machine.device.memory_capacity.to('GB')} may be"
+            " filled: take more devices, shorter sequences, or another recipe"
+        )
+    times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
+    owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
+    places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
+    chosen: dict[tuple[Any, ...], Cuts] = {}
+    for at in numpy.argsort(times, kind="stable"):
+        cuts = fitting[owners[at]].one(int(places[at]))
+        layout = cuts.layout
+        cut = layout.tensor, layout.pipeline, layout.context, layout.experts
+        chosen.setdefault(cut, cuts)
+        if len(chosen) == TRIED:
+            break
+    found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen.values()]
+    # A bound is not to be compared with what is expected: what was not measured comes last.
+    best = sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
+    return TrainingPlan(
+        job,
+        candidates=tuple(best),
+        searched=sum(cuts.count for cuts in alternatives),
+        fitting=sum(cuts.count for cuts in fitting),
+        **given,
+    )
+
+
+def _counts(job: Job) -> list[int]:
+    """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
+    domain = job.machine.domain
+    inside = [2**each for each in range(domain.bit_length()) if 2**each < domain]
+    most = MOST_DEVICES if job.machine.publishes("ports") else domain
+    beyond, count = [], domain
+    while count <= most:
+        beyond.append(count)
+        count *= 2
+    return [*inside, *beyond]
+
+
+def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
+    try:
+        return _planned(replace(job, devices=count), given)
+    except InputError:
+        return None
+
+
+def _fewest(job: Job, given: dict[str, Any], deadline: Quantity) -> TrainingPlan:
+    """The fewest devices that are done in time."""
+    shortest: TrainingPlan | None = None
+    steps = given["tokens"] / search.tokens_of(job)
+    work = steps * search.operations_of(job) / job.machine.device.peak(job.dtype)
+    for count in _counts(job):
+        plan = _tried(job, given, count) if work / count <= deadline or count == 1 else None
+        if plan is None:
+            continue
+        if plan.duration <= deadline:
+            return plan
+        if shortest is not None and plan.duration >= shortest.duration:
+            break  # more devices would wait for one another
+        shortest = plan
+    told = (
+        "no number of devices fits it"
+        if shortest is None
+        else f"the shortest is {shortest.duration} on {_devices(shortest)}"
+    )
+    raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
+
+
+def _most(job: Job, given: dict[str, Any], budget: Quantity) -> TrainingPlan:
+    """The devices with which the run is shortest, of those that the budget pays."""
+    paid: TrainingPlan | None = None
+    cheapest: TrainingPlan | None = None
+    last = quantity(math.inf, "s")
+    for count in _counts(job):
+        plan = _tried(job, given, count)
+        if plan is None or plan.cost is None:
+            continue
+        if plan.duration >= last:
+            break  # more devices would wait for one another
+        last = plan.duration
+        if cheapest is None or cheapest.cost is None or plan.cost < cheapest.cost:
+            cheapest = plan
+        if plan.cost <= budget:
+            paid = plan
+    if paid is None:
+        told = (
+            "no number of devices fits it"
+            if cheapest is None
+            else f"the cheapest costs {cheapest.cost} on {_devices(cheapest)}"
+        )
+        raise InputError(f"no run of {job.model.name} keeps the budget of {budget}: {told}")
+    return paid
+
+
+def _devices(plan: TrainingPlan) -> str:
+    return "1 device" if plan.devices == 1 else f"{plan.devices} devices"
+
+
+def _whole(name: str, given: QuantityLike) -> int:
+    count = quantity(given)
+    if count.ndim or not count.unitless:
+        raise InputError(f"{name} must be a whole number of tokens; got {abbreviated(given)}")
+    value = count.m_as("")
+    return whole_number(name, int(value) if value == value // 1 else value)
+
+
+def _amount(name: str, given: Any, unit: str, example: str) -> Quantity:
+    if unit == "token" and isinstance(given, str) and re.fullmatch(COUNTED, given):
+        given = f"{given} token"
+    amount = quantity(given)
+    if amount.unitless and unit == "token":
+        amount = amount * quantity(1, "token")
+    if not amount.is_compatible_with(unit) or amount.ndim or not 0 < amount.m_as(unit) < math.inf:
+        raise InputError(
+            f'{name} must be one positive quantity in {unit} or the like, as in "{example}"; got'
+            f" {abbreviated(given)}"
+        )
+    return amount

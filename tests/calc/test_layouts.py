@@ -1,0 +1,411 @@
+"""Layouts of a training run: what devices hold, how long a step takes, and cuts that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from calc import (
+    InputError,
+    hardware,
+    layouts,
+    machines,
+    models,
+    parallelism,
+    published,
+    quantity,
+    roofline,
+    runs,
+)
+from calc.layouts import Layout, Link, memory_per_device, training_step
+from calc.published import conditions
+from calc.published.prediction import UnusableRowError
+
+LLAMA = models.get("llama-3-70b")
+LAYOUT = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
+NVLINK, NETWORK = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
+
+
+@pytest.mark.parametrize(("stage", "memory"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.9)])
+def test_the_example_of_zero(stage: int, memory: float) -> None:
+    """7.5 billion parameters on 64 devices [Rajbhandari et al. 2020, figure 1]."""
+    layout = Layout(data=64, sharding=stage)
+    shards = [64 if layout.shards(part) else 1 for part in layouts.PARTS]
+    found = parallelism.state_memory(
+        7.5e9, *("2 byte/param", "2 byte/param", "12 byte/param"), *shards
+    )
+    assert found.m_as("GB") == pytest.approx(memory, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("stage", "held"), [(0, 16), (1, 4 + 12 / 8), (2, 2 + 14 / 8), (3, 16 / 8)]
+)
+def test_states_of_a_model(stage: int, held: float) -> None:
+    memory = memory_per_device(LLAMA, Layout(data=8, sharding=stage), 4096)
+    states = memory.weights + memory.gradients + memory.optimizer
+    assert states.m_as("byte") == pytest.approx(held * LLAMA.parameters.m_as("param"))
+    assert memory.total == states + memory.activations
+
+
+def test_stages_hold_all_of_the_model_and_no_less() -> None:
+    """Summed over the stages: the ends hold embedding and output, the rest their layers."""
+    parts = {name: each.m_as("param") for name, each in LLAMA.parts.items()}
+    inner = sum(parts.values()) - parts["embedding"] - parts["output"]
+    found = Layout(pipeline=4).parameters(LLAMA).m_as("param")
+    assert found == pytest.approx(inner / 4 + max(parts["embedding"], parts["output"]))
+    gemma = models.get("gemma-2-27b")  # its ends hold the same matrix
+    tied = {name: each.m_as("param") for name, each in gemma.parts.items()}
+    whole = gemma.parameters.m_as("param")
+    assert Layout(pipeline=2).parameters(gemma).m_as("param") == pytest.approx(
+        (whole - tied["embedding"]) / 2 + tied["embedding"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("sharding", "hold", "passes", "gradient_bytes"),
+    [
+        (1, False, 1 + 1, 2),
+        (2, False, 1 + 4, 2 / 8),
+        (2, True, 1 + 1, 2),
+        (3, False, 8 + 4, 2 / 8),
+        (3, True, 8 + 1, 2),
+    ],
+)
+def test_gradients_are_sharded_and_sent_often_or_held_and_sent_once(
+    sharding: int, hold: bool, passes: int, gradient_bytes: float
+) -> None:
+    """With communication in each of four microbatches, or without [Zhao et al. 2023, 3.3.4]."""
+    layout = Layout(data=8, microbatches=4, sharding=sharding, hold_gradients=hold)
+    memory = memory_per_device(LLAMA, layout, 8192)
+    parameters = LLAMA.parameters.m_as("param")
+    assert memory.gradients.m_as("byte") == pytest.approx(gradient_bytes * parameters)
+    sent = step(layout, outer=Link("50 GB/s")).parts["data"] * quantity("50 GB/s")
+    assert sent.m_as("byte") == pytest.approx(passes * 7 / 8 * 2 * parameters)
+
+
+def step(
+    layout: Layout = LAYOUT, inner: Link = NVLINK, outer: Link = NETWORK, **more: object
+) -> roofline.StepTime:
+    given = {"length": 8192, "sequences": 1, "efficiency": 0.7, "device": hardware.H100} | more
+    return training_step(LLAMA, layout, inner=inner, outer=outer, **given)  # type: ignore[arg-type]
+
+
+def test_one_device_computes_and_nothing_else() -> None:
+    alone = step(Layout(), efficiency=1)
+    assert alone.lower == alone.upper == alone.parts["compute"]
+    assert alone.bound == "compute"
+    # Attention is recomputed, so a little less than the peak is progress.
+    assert 0.9 < alone.mfu[0].magnitude < 1
+    assert step(Layout(), efficiency=1, recomputation="none").mfu[0].magnitude == pytest.approx(1)
+    full = step(Layout(), efficiency=1, recomputation="full").mfu[0]
+    assert parallelism.hfu(full, 1).magnitude == pytest.approx(1)
+
+
+@given(
+    data=st.integers(1, 512),
+    tensor=st.sampled_from([1, 2, 4, 8]),
+    pipeline=st.sampled_from([1, 2, 4, 8, 16]),
+    microbatches=st.integers(1, 64),
+    sharding=st.integers(0, 3),
+    faster=st.floats(1, 100),
+)
+def test_bounds_and_monotony(
+    data: int, tensor: int, pipeline: int, microbatches: int, sharding: int, faster: float
+) -> None:
+    layout = Layout(data, tensor, pipeline, microbatches, sharding)
+    slow = step(layout)
+    assert slow.lower <= slow.upper <= 4 * slow.lower * (1 + 1e-12)
+    assert slow.lower == max(slow.parts.values()) == slow.parts[slow.bound]
+    assert slow.mfu[0] <= slow.mfu[1] <= quantity(0.7 * (1 + 1e-12), "")
+    fast = step(
+        layout,
+        Link(quantity(450 * faster, "GB/s"), "2 us"),
+        Link(quantity(50 * faster, "GB/s"), "10 us"),
+    )
+    assert fast.lower <= slow.lower * (1 + 1e-12)
+    assert fast.upper <= slow.upper * (1 + 1e-12)
+
+
+def on_dgx(layout: Layout, key: str = "dgx-h100", **more: object) -> dict[str, float]:
+    given = {"length": 8192, "sequences": 1, "efficiency": 0.7} | more
+    found = training_step(LLAMA, layout, device=machines.get(key), **given)  # type: ignore[arg-type]
+    return {name: part.m_as("s") for name, part in found.parts.items()}
+
+
+def test_a_step_is_expected_as_a_published_run_was() -> None:
+    """Llama 2 70B in NeMo on 16 H100s: 1816 tokens a second of each, as NVIDIA measured."""
+    (row,) = (each for each in published.rows("training") if each.id == "nemo-24.07-15")
+    assert row["parallelism"] == "TP4 PP4"
+    given = {"length": 4096, "sequences": 1, "device": machines.DGX_H100, "software": "megatron"}
+    layout = Layout(tensor=4, pipeline=4, microbatches=32, sharding=1)
+    found = training_step("llama-2-70b", layout, **given, dtype="fp8")  # type: ignore[arg-type]
+    assert found.expected is not None
+    each = 32 * 4096 / 16 / found.expected.m_as("s")
+    assert each == pytest.approx(row.measured["tokens_per_s_per_gpu"], rel=0.25)
+    (comparison,) = published.compare([row])
+    assert comparison.prediction is not None
+    assert 1 / each == pytest.approx(comparison.prediction.expected)
+    assert found.expected_parts.share("bubble").m_as("") == pytest.approx(
+        3 / 32 * sum(found.expected_parts.share(kind) for kind in ("gemm", "memory", "attention"))
+    )
+    several = training_step("llama-2-70b", layout, quantity([512, 4096], ""), 1, given["device"])  # type: ignore[arg-type]
+    assert several.expected is None
+    alone = training_step("llama-2-70b", layout, 4096, 1, hardware.H100, NVLINK, NETWORK)
+    assert "a device alone has no measured rates" in alone.not_expected
+
+
+def test_a_step_on_a_machine_by_hand() -> None:
+    """A server of 8, NVLink with sums in its switch, and a port of 50 GB/s for each device."""
+    vectors = 8192 * 8192 * 2
+    found = on_dgx(LAYOUT)
+    assert found["compute"] == step(LAYOUT).parts["compute"].m_as("s")
+    assert found["tensor"] == pytest.approx(20 * 32 * 4 * vectors / 450e9)
+    assert found["pipeline"] == pytest.approx(32 * vectors / 8 / 50e9)
+    state = 2 * LAYOUT.parameters(LLAMA).m_as("param")
+    assert found["data"] == pytest.approx(2 * 15 / 16 * state / 50e9)
+
+
+def test_all_ports_of_a_server_carry_what_leaves_it() -> None:
+    state = 2 * LLAMA.parameters.m_as("param")
+    # Shards of 64 devices leave each server once, by eight ports of 50 GB/s.
+    shards = on_dgx(Layout(data=64, microbatches=2, sharding=3))
+    assert shards["data"] == pytest.approx((4 + 2) * 7 / 8 * state / 400e9)
+    # Two slices leave room for four copies in a server; 64 copies are 16 servers.
+    halves = on_dgx(Layout(data=64, tensor=2, sharding=1))
+    assert halves["data"] == pytest.approx(2 * 15 / 16 * state / 2 / 200e9)
+    # Sixteen slices are two servers, and their sum crosses with an eighth of the array a port.
+    vectors = 8192 * 8192 * 2
+    assert on_dgx(Layout(tensor=16))["tensor"] == pytest.approx(320 * vectors / 8 / 50e9)
+    # A pipeline inside one server passes on over NVLink.
+    stages = on_dgx(Layout(pipeline=8, microbatches=4))
+    assert stages["pipeline"] == pytest.approx(4 * vectors / 450e9)
+
+
+def test_on_a_machine_without_sums_slices_make_rings() -> None:
+    """Servers of 8 A100s, 300 GB/s each way: what a ring between them takes, without latency."""
+    on_machine = on_dgx(Layout(tensor=8), "dgx-a100")
+    ring = step(Layout(tensor=8), inner=Link("300 GB/s")).parts["tensor"]
+    assert on_machine["tensor"] == pytest.approx(ring.m_as("s"))
+
+
+def test_lengths_on_a_machine_may_be_an_array() -> None:
+    layout = Layout(data=2, tensor=8, pipeline=2)
+    both = on_dgx(layout, length=quantity([1024, 8192], ""))
+    alone = on_dgx(layout, length=1024)
+    assert {name: part[0] for name, part in both.items() if name != "data"} == pytest.approx(
+        {name: part for name, part in alone.items() if name != "data"}
+    )
+
+
+def test_a_machine_and_links_are_one_too_many() -> None:
+    with pytest.raises(InputError, match="NVIDIA DGX H100 has links of its own: leave inner and"):
+        training_step(LLAMA, Layout(), 8192, 1, machines.get("dgx-h100"), NVLINK, NETWORK)
+    with pytest.raises(InputError, match=r"H100 SXM5 80 GB alone has no links: give inner and out"):
+        training_step(LLAMA, Layout(), 8192, 1, hardware.H100)
+
+
+def test_lengths_may_be_an_array() -> None:
+    found = step(length=quantity([1024, 8192], ""))
+    for row, length in enumerate((1024, 8192)):
+        alone = step(length=length)
+        assert found.lower[row].magnitude == pytest.approx(alone.lower.magnitude)
+        assert found.upper[row].magnitude == pytest.approx(alone.upper.magnitude)
+        assert found.bound[row] == alone.bound
+    memory = memory_per_device(LLAMA, Layout(tensor=8), quantity([1024, 8192], ""))
+    assert memory.total.shape == (2,)
+    with pytest.raises(InputError, match=r"an NVIDIA H100.* has 80"):
+        memory.check(hardware.H100)
+
+
+def test_the_step_of_llama_3_405b_is_within_its_bounds() -> None:
+    """16 384 GPUs, TP 8, PP 16, DP 128, 16 million tokens a step: MFU 41 % [Llama team 2024].
+
+    Its 126 layers do not divide by 16; here they are cut into 14. It runs several slices of the
+    model on a device, which shortens the bubble, so its matrix products may do with less than here.
+    """
+    layout = Layout(data=128, tensor=8, pipeline=14, microbatches=16, sharding=2)
+    model, device = models.get("llama-3-405b"), hardware.H100
+    reported = runs.get("llama-3-1-405b").mfu
+    ideal = training_step(model, layout, 8192, 1, device, NVLINK, NETWORK)
+    assert ideal.tokens.m_as("token") == 128 * 16 * 8192
+    assert reported < ideal.mfu[1]
+    usual = training_step(model, layout, 8192, 1, device, NVLINK, NETWORK, efficiency=0.7)
+    assert usual.mfu[0] < reported
+
+
+@pytest.mark.parametrize(
+    ("layout", "sentence"),
+    [
+        ({"tensor": 3}, "Llama 3 70B has 64 heads, which 3 slices do not divide"),
+        ({"pipeline": 78}, "has 80 layers, too few for 78 stages with 1 thin ones each"),
+        ({"stages_per_device": 2}, "an interleaved schedule needs several stages"),
+        (
+            {"pipeline": 4, "stages_per_device": 2, "microbatches": 6},
+            "needs microbatches in multiples of its stages; got 6 for pipeline=4",
+        ),
+        ({"experts": 2}, "Llama 3 70B has no experts, which 2 devices cannot share out"),
+        ({"data": 8, "sharing": 3}, "sharing=3 must divide data × context, 8"),
+        ({"data": 0}, "a layout's data must be a whole number from 1; got 0"),
+        ({"microbatches": 2.5}, "microbatches must be a whole number from 1; got 2.5"),
+        ({"sharding": 4}, "sharding must be a stage from 0 to 3; got 4"),
+    ],
+)
+def test_a_layout_that_cannot_be(layout: dict[str, int], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Layout(**layout).parameters(LLAMA)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(
+        InputError, match=r"a transformer of calc.models is needed here; got ResNet"
+    ):
+        Layout().check(models.get("resnet-50"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="reads at most 8192 tokens; got a context of 9000"):
+        memory_per_device(LLAMA, Layout(), 9000)
+    with pytest.raises(InputError, match=r"length must be at least 1.*got 0"):
+        step(length=0)
+    with pytest.raises(InputError, match="recomputation must be one of none, selective, full"):
+        step(recomputation="some")
+    with pytest.raises(InputError, match=r"a device needs 1313 GB and an NVIDIA H100"):
+        memory_per_device(LLAMA, Layout(), 8192).check(hardware.H100)
+    with pytest.raises(InputError, match=r"here; got 'h100': write hardware\.get\('h100'\)"):
+        memory_per_device(LLAMA, Layout(), 8192).check("h100")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"here; got 'h100': write hardware\.get\('h100'\)"):
+        step(device="h100")
+
+
+def test_the_memory_of_a_device_is_readable() -> None:
+    lines = str(memory_per_device(LLAMA, LAYOUT, 8192)).splitlines()
+    assert [line.split()[0] for line in lines] == [
+        *("weights", "gradients", "optimizer", "activations", "total")
+    ]
+    assert "Quantity" not in "".join(lines)
+
+
+@pytest.mark.parametrize("stages", [3, 7, 16, 80])
+def test_the_fullest_stage_has_the_layers_that_do_not_divide(stages: int) -> None:
+    layout = Layout(pipeline=stages, microbatches=stages)
+    layers = -(-80 // stages)
+    assert layout.layers_of_a_stage(LLAMA) == layers
+    compute = step(layout).parts["compute"] / step(Layout(microbatches=stages)).parts["compute"]
+    bubble = 1 + (stages - 1) / stages
+    assert compute.m_as("") == pytest.approx(bubble * layers / 80)
+
+
+def test_thin_stages_shorten_the_bubble_and_hold_more() -> None:
+    thick = Layout(pipeline=8, microbatches=16)
+    thin = replace(thick, stages_per_device=5)
+    assert step(thick).parts["compute"] / step(thin).parts["compute"] == pytest.approx(
+        (1 + 7 / 16) / (1 + 7 / 80)
+    )
+    held = [memory_per_device(LLAMA, each, 8192).activations for each in (thick, thin)]
+    assert (held[1] / held[0]).m_as("") == pytest.approx(1 + 7 / (8 * 5))
+
+
+def test_parts_of_a_sequence_share_its_activations_and_gather_its_keys() -> None:
+    whole, parted = Layout(data=8, microbatches=2), Layout(data=2, context=4, microbatches=8)
+    held = [memory_per_device(LLAMA, each, 8192).activations for each in (whole, parted)]
+    assert (held[0] / held[1]).m_as("") == pytest.approx(4)
+    found = on_dgx(parted)
+    cached = 8192 * 2 * 8 * 128 * 2  # bytes of a layer's keys and values
+    assert found["context"] == pytest.approx(80 * 8 * 3 * 3 / 4 * cached / 450e9)
+    assert "context" not in on_dgx(whole)
+
+
+def test_experts_are_shared_out() -> None:
+    model = models.get("mixtral-8x7b")
+    inside = sum(each.parameters for each in model.matrices if each.name.startswith("expert "))
+    outside = model.parameters.m_as("param") - inside
+    layout = Layout(data=16, experts=8, sharding=1)
+    assert layout.parameters(model).m_as("param") == pytest.approx(outside + inside / 8)
+    held = memory_per_device(model, layout, 4096)
+    assert held.optimizer.m_as("byte") == pytest.approx(12 * (outside / 16 + inside / 8 / 2))
+    found = training_step(model, layout, 4096, 1, machines.get("dgx-h100"))
+    sent = 4096 * 2 * 4096 * 2  # two experts a token, two bytes a number
+    assert found.parts["experts"].m_as("s") == pytest.approx(32 * 4 * 7 / 8 * sent / 450e9)
+    state = 2 * outside * 2 / 8 * 1 / 50e9 / 2 + 2 * inside / 8 * 2 * 1 / 2 / 50e9
+    assert found.parts["data"].m_as("s") >= state
+
+
+def test_hybrid_sharding_is_between_a_domain_and_all() -> None:
+    alone, all_of_them = Layout(data=64, sharding=3), Layout(data=64, sharding=3, sharing=64)
+    assert on_dgx(alone) == on_dgx(all_of_them)
+    hybrid = Layout(data=64, sharding=3, sharing=8)
+    assert memory_per_device(LLAMA, hybrid, 8192).weights == 8 * (
+        memory_per_device(LLAMA, alone, 8192).weights
+    )
+    weights = 2 * LLAMA.parameters.m_as("param")
+    inside = 3 * 7 / 8 * weights / 450e9
+    across = 2 * 7 / 8 * weights / 8 / 50e9
+    assert on_dgx(hybrid)["data"] == pytest.approx(inside + across)
+
+
+def test_a_microbatch_of_few_tokens_waits_for_its_weights() -> None:
+    many, few = (
+        on_dgx(Layout(microbatches=count), length=length, efficiency=1)["compute"]
+        for count, length in ((1, 8192), (512, 16))
+    )
+    read = 3 * 2 * LLAMA.multiplied_parameters.m_as("param") / 3.35e12
+    assert many > read
+    assert few == pytest.approx(512 * read)
+
+
+def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
+    model = models.get("mixtral-8x7b")
+    rows = [
+        (16, 2, 4, 8, 1, 1, 1, 1, 16),
+        (16, 1, 8, 8, 3, 1, 4, 1, 16),
+        (4, 4, 4, 8, 3, 2, 8, 2, 8),
+        (32, 1, 1, 2, 0, 2, 2, 1, 64),
+        (4, 8, 3, 9, 2, 1, 1, 3, 4),
+    ]
+    names = "data tensor pipeline microbatches sharding context experts stages_per_device sharing"
+    columns = dict(zip(names.split(), np.array(rows).T, strict=True))
+    together = Layout(**columns)
+    dgx = machines.get("dgx-h100")
+    assert together.legal(model).all()
+    step_ = training_step(model, together, 4096, 1, dgx)
+    memory = memory_per_device(model, together, 4096)
+    assert (
+        step_.not_expected == "an expectation is made of one point; ask for the one that is meant"
+    )
+    for place, row in enumerate(rows):
+        layout = Layout(**dict(zip(names.split(), row, strict=True)))
+        alone = training_step(model, layout, 4096, 1, dgx)
+        for name, part in step_.parts.items():
+            expected = alone.parts.get(name, quantity(0, "s"))
+            assert part.m_as("s")[place] == pytest.approx(expected.m_as("s")), (name, row)
+        assert memory.total.m_as("byte")[place] == pytest.approx(
+            memory_per_device(model, layout, 4096).total.m_as("byte")
+        )
+    with pytest.raises(InputError, match="heads"):
+        Layout(tensor=np.array([1, 7])).check(model)
+
+
+def test_published_layouts_are_legal() -> None:
+    """Rows that state TP or PP: their models can be cut like this."""
+    seen = legal = 0
+    for row in published.rows("training"):
+        try:
+            model, degrees = conditions.model(row), conditions.layout(row)
+            devices = conditions.devices(row)
+        except UnusableRowError:
+            continue
+        cut = {
+            name: degrees.get(short, 1)
+            for name, short in (("tensor", "TP"), ("pipeline", "PP"), ("context", "CP"))
+        }
+        slices = cut["tensor"] * cut["pipeline"] * cut["context"]
+        if not {"TP", "PP"} & {*degrees} or devices % slices:
+            continue
+        thin = degrees.get("VP", 1) if cut["pipeline"] > 1 else 1
+        layout = Layout(
+            data=devices // slices, **cut, microbatches=cut["pipeline"], stages_per_device=thin
+        )
+        seen += 1
+        legal += bool(layout.legal(model))
+    assert seen > 100
+    assert legal == seen

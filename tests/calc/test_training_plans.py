@@ -1,0 +1,197 @@
+"""Plans of training runs: the search against single layouts, limits, published runs, bad input."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+import calc
+from calc import InputError, layouts, machines, models, plan_training, quantity, runs
+from calc.commands import main
+from calc.layouts import Layout
+from calc.planning import TrainingPlan
+
+GPT = models.from_shape(
+    12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"
+)
+DGX = machines.get("dgx-h100")
+
+
+def small(**more: object) -> TrainingPlan:
+    given = {"tokens": "1e9 token", "sequences": 32, "length": 2048, "devices": 8} | more
+    return plan_training(GPT, DGX, **given)  # type: ignore[arg-type]
+
+
+def test_the_search_looks_at_every_layout() -> None:
+    """Written out one by one, without thin stages, for the time that none overlap."""
+    plan = small(recomputation="none", layout={"stages_per_device": 1})
+    room, least = 0.9 * DGX.device.memory_capacity, []
+    for tensor, pipeline, context, stage in product(
+        (1, 2, 4, 8), (1, 2, 4, 8), (1, 2, 4, 8), range(4)
+    ):
+        data = 8 // (tensor * pipeline * context)
+        if data * tensor * pipeline * context != 8:
+            continue
+        for sequences in (1, 2, 4, 8, 16, 32):
+            if 32 % (data * sequences):
+                continue
+            layout = Layout(
+                data, tensor, pipeline, 32 // (data * sequences), stage, context=context
+            )
+            if not layout.legal(GPT):
+                continue
+            memory = layouts.memory_per_device(GPT, layout, 2048, sequences, "none")
+            if memory.total <= room:
+                step = layouts.training_step(
+                    GPT, layout, 2048, sequences, DGX, recomputation="none"
+                )
+                least.append(step.upper.m_as("s"))
+    assert plan.fitting >= len(least)
+    found = min(each.step.upper.m_as("s") for each in plan.candidates)
+    assert found == pytest.approx(min(least))
+
+
+def test_the_best_is_the_shortest_of_the_expected() -> None:
+    plan = small()
+    times = [each.time.m_as("s") for each in plan.candidates]
+    assert times == sorted(times)
+    assert plan.step.expected is not None
+    assert plan.step.lower <= plan.step.upper
+    assert plan.duration.m_as("s") == pytest.approx(plan.steps * times[0] / plan.goodput.m_as(""))
+    assert plan.memory.total <= 0.9 * DGX.device.memory_capacity
+    assert plan.steps == -(-(10**9) // (32 * 2048))
+    assert plan.expected_mfu is not None
+    assert plan.expected_mfu < plan.mfu.upper
+
+
+def test_fixed_degrees_are_kept() -> None:
+    plan = small(layout={"tensor": 2, "pipeline": 2})
+    assert {(each.layout.tensor, each.layout.pipeline) for each in plan.candidates} == {(2, 2)}
+    assert plan.fitting < small().fitting
+
+
+def test_a_deadline_takes_the_fewest_devices() -> None:
+    found = small(devices=None, deadline=1.01 * small().duration)
+    assert found.devices <= 8
+    assert small(devices=found.devices // 2).duration > 1.01 * small().duration
+    with pytest.raises(
+        InputError, match=r"keeps the deadline of 1 s: the shortest is .* on \d+ dev"
+    ):
+        small(devices=None, deadline="1 s")
+
+
+def test_a_budget_takes_the_devices_of_the_shortest_run_that_it_pays() -> None:
+    paid = small(devices=None, budget="2.3 USD", price="2 USD/hour")
+    assert paid.cost is not None
+    assert paid.cost <= quantity("2.3 USD")
+    more = small(devices=2 * paid.devices, price="2 USD/hour")
+    assert more.cost is not None
+    assert more.cost > quantity("2.3 USD")
+    with pytest.raises(
+        InputError, match=r"keeps the budget of 0.01 USD: the cheapest costs .* on 1 "
+    ):
+        small(devices=None, budget="0.01 USD", price="2 USD/hour")
+
+
+def test_the_run_of_llama_3() -> None:
+    """16 384 GPUs, 54 days of which are published: 38 to 43 % of the peak, TP8 and PP16.
+
+    Grattafiori et al. 2024, table 4: DP128 TP8 PP16 with 16 sequences of 8 192 tokens a copy.
+    """
+    asked = {"tokens": "15.6e12 token", "sequences": 2048, "length": 8192, "devices": 16384}
+    plan = plan_training("llama-3-405b", DGX, **asked, software="megatron")  # type: ignore[arg-type]
+    published = plan_training(
+        "llama-3-405b",
+        DGX,
+        **asked,  # type: ignore[arg-type]
+        software="megatron",
+        layout={"tensor": 8, "pipeline": 16, "context": 1},
+    )
+    assert published.layout.data == 128
+    assert plan.best.time <= published.best.time
+    run = runs.get("llama-3-1-405b")
+    assert published.expected_mfu is not None
+    measured = run.mfu_with_attention if "mfu_with_attention" in run.records else run.mfu
+    assert published.expected_mfu.m_as("") == pytest.approx(measured.m_as(""), rel=0.25)
+    assert published.mfu.upper > measured  # no program beats the bound
+    assert published.device_time.m_as("h") == pytest.approx(run.device_time.m_as("h"), rel=0.35)
+
+
+def test_what_is_printed() -> None:
+    plan = small()
+    text = str(plan)
+    assert "memory of the fullest" in text
+    assert len(text.splitlines()) > 20
+    assert "a small GPT trained on 8" in repr(plan)
+    assert plan._repr_html_().startswith("<")
+    assert "legal layouts need more" in plan.why_not_others[0]
+    assert all(sentence.endswith(".") for sentence in (*plan.assumptions, *plan.why_not_others))
+    rows = plan.rows()
+    assert rows[0]["layout"]
+    assert rows[0]["expected"] <= rows[-1]["expected"]
+
+
+def test_no_layout_is_found_in_a_sentence() -> None:
+    with pytest.raises(
+        InputError, match=r"no layout of Llama 3 70B fits on 2 .* needs .* at least"
+    ):
+        plan_training("llama-3-70b", DGX, tokens="1e9 token", sequences=8, length=8192, devices=2)
+    with pytest.raises(
+        InputError, match="no layout cuts a small GPT and 32 sequences for 11 devices"
+    ):
+        small(devices=11)
+    with pytest.raises(InputError, match="with tensor 3"):
+        small(layout={"tensor": 3})
+    with pytest.raises(InputError, match=r"for 16 devices of .*L4"):
+        plan_training(GPT, "l4", tokens="1e9 token", sequences=32, length=2048, devices=16)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"devices": None}, "takes one of devices, deadline and budget"),
+        ({"deadline": "1 day"}, "takes one of devices, deadline and budget"),
+        ({"devices": None, "budget": "1 USD"}, "a budget needs the price of a device"),
+        ({"tokens": "1 GB"}, "tokens must be one positive quantity in token"),
+        ({"tokens": float("nan")}, "tokens must be one positive quantity in token"),
+        ({"sequences": 1.5}, "sequences must be a whole number from 1; got 1.5"),
+        ({"length": 4096}, "reads at most 2048 tokens"),
+        ({"length": 100.5}, "length must be a whole number"),
+        ({"usable": 2}, "usable is a share of a device's memory"),
+        ({"usable": 0}, "usable must be a number above 0"),
+        ({"layout": {"slices": 2}}, "layout fixes some of tensor, pipeline"),
+        ({"layout": {"tensor": 0}}, "a layout's tensor must be a whole number from 1; got 0"),
+        ({"layout": "tensor=2"}, "layout fixes some of tensor"),
+        ({"recomputation": "some"}, "recomputation must be one of none, selective, full"),
+        ({"recipe": "sgd"}, "no recipe 'sgd'"),
+        ({"dtype": "fp3"}, "fp3"),
+        ({"price": "2 USD"}, "price must be one positive quantity in USD/s"),
+        ({"software": "photoshop"}, "photoshop"),
+        ({"restart_time": "-1 s"}, "restart_time must be one positive quantity"),
+    ],
+)
+def test_bad_input(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        small(**given)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan-training", "llama-3-8b", "dgx-h100", "--tokens", "10B", "--sequences", "64"]
+    asked += ["--length", "1024", "--devices", "8"]
+    assert main(asked) == 0
+    assert "Why not another layout" in capsys.readouterr().out
+    assert main([*asked, "--json", "--layout", "tensor=2"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["rows"][0]["tensor"] == 2
+    assert facts["duration"]["unit"] == "day"
+    assert main([*asked, "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("layout,data,tensor")
+    for wrong, sentence in (
+        (["--layout", "tensor"], "layout needs degrees by their names"),
+        (["--devices", "many"], "devices must be a whole number"),
+    ):
+        assert main([*asked, *wrong]) == 1
+        assert sentence in capsys.readouterr().err
+    assert calc.plan_training is plan_training
