@@ -35,6 +35,7 @@ LAW_MODULES = (
     "scaling",
     "queueing",
     "training",
+    "finetuning",
     "energy",
     "memory",
     "links",

@@ -16,6 +16,7 @@ from calc import (
     scaling as scaling,
     queueing as queueing,
     training as training,
+    finetuning as finetuning,
     energy as energy,
     memory as memory,
     links as links,

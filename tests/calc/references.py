@@ -188,6 +188,17 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         else failures
     ),
     "training.time_between_failures": lambda each, devices: 1 / (devices / each),
+    "finetuning.adapter_parameters": lambda inputs, outputs, rank: rank * inputs + rank * outputs,
+    "finetuning.factored_variance": lambda rows, columns, size: rows * size + columns * size,
+    "finetuning.frozen_training_flops": lambda frozen, adapters, tokens, around, work: (
+        around * frozen * tokens + work * adapters * tokens
+    ),
+    "finetuning.loss_memory": lambda tokens, vocabulary, parts, size: (
+        tokens * vocabulary * size + tokens * vocabulary * 8 / parts
+    ),
+    "finetuning.context_that_fits": lambda capacity, held, per_token: max(
+        (capacity - held) // per_token, 0
+    ),
     "training.goodput": lambda interval, checkpoint, restart, failures: _goodput(
         *(Decimal(float(each)) for each in (interval, checkpoint, restart, failures))
     ),
