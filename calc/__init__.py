@@ -47,6 +47,7 @@ LAW_MODULES = (
     "convolution",
     "parallelism",
     "inference",
+    "rollouts",
     "cost",
 )
 SUBMODULES = (

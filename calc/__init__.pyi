@@ -28,6 +28,7 @@ from calc import (
     convolution as convolution,
     parallelism as parallelism,
     inference as inference,
+    rollouts as rollouts,
     cost as cost,
     expectation as expectation,
     planning as planning,

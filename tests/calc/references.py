@@ -188,6 +188,12 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         else failures
     ),
     "training.time_between_failures": lambda each, devices: 1 / (devices / each),
+    "rollouts.informative_share": lambda success, group: (
+        1 - success**group - (1 - success) ** group
+    ),
+    "rollouts.weight_update_time": lambda weights, bandwidth, slices: weights / slices / bandwidth,
+    "rollouts.staleness": lambda in_flight, batch: in_flight / batch,
+    "rollouts.generating_share": lambda generation, training: 1 / (1 + training / generation),
     "finetuning.adapter_parameters": lambda inputs, outputs, rank: rank * inputs + rank * outputs,
     "finetuning.factored_variance": lambda rows, columns, size: rows * size + columns * size,
     "finetuning.frozen_training_flops": lambda frozen, adapters, tokens, around, work: (
