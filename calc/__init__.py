@@ -36,6 +36,7 @@ LAW_MODULES = (
     "queueing",
     "training",
     "finetuning",
+    "failures",
     "energy",
     "memory",
     "links",

@@ -17,6 +17,7 @@ from calc import (
     queueing as queueing,
     training as training,
     finetuning as finetuning,
+    failures as failures,
     energy as energy,
     memory as memory,
     links as links,

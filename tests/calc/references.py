@@ -194,6 +194,19 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "rollouts.weight_update_time": lambda weights, bandwidth, slices: weights / slices / bandwidth,
     "rollouts.staleness": lambda in_flight, batch: in_flight / batch,
     "rollouts.generating_share": lambda generation, training: 1 / (1 + training / generation),
+    "failures.time_between_interruptions": lambda device, devices, shared, group: (
+        1 / (devices / device + devices / group / shared)
+    ),
+    "failures.silent_corruptions": lambda devices, time, between: devices * time / between,
+    "failures.lost_to_corruption": lambda between, detection, restart: (
+        (detection + restart) / (between + detection + restart)
+    ),
+    "failures.goodput_of_spares": lambda devices, spares, goodput: (
+        goodput * devices / (devices + spares)
+    ),
+    "failures.checkpoint_bandwidth": lambda size, interval, share: size / interval / share,
+    "failures.storage_kept": lambda size, reach, interval: size * reach / interval + size,
+    "failures.loading_bandwidth": lambda rate, size: rate * size,
     "finetuning.adapter_parameters": lambda inputs, outputs, rank: rank * inputs + rank * outputs,
     "finetuning.factored_variance": lambda rows, columns, size: rows * size + columns * size,
     "finetuning.frozen_training_flops": lambda frozen, adapters, tokens, around, work: (
