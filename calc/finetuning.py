@@ -8,6 +8,7 @@ The laws take numbers. `states`, `memory` and `longest_context` put them togethe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
@@ -392,15 +393,18 @@ def longest_context(
     4863
     """
     model = models.transformer(model)
-    capacity = _machine(device).device.memory_capacity - quantity(reserve)
-    low, high = 0, int(model.context.magnitude)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if memory(model, method, rank, middle, **options).total <= capacity:
-            low = middle
-        else:
-            high = middle - 1
-    return quantity(low, "")
+    room = (_machine(device).device.memory_capacity - quantity(reserve)).m_as("byte")
+
+    def beyond(context: int) -> float:
+        held = memory(model, method, rank, context, **options).total
+        return float(held.m_as("byte")) - room
+
+    longest = int(model.context.magnitude)
+    while longest > 0 and (excess := beyond(longest)) > 0:
+        # Memory grows ever faster with the context, so that this never goes below the longest.
+        last_token = excess - beyond(longest - 1) if longest > 1 else excess
+        longest -= max(1, math.ceil(excess / last_token))
+    return quantity(max(longest, 0), "")
 
 
 def step(

@@ -23,7 +23,7 @@ from calc.hardware import Accelerator
 from calc.machines import Machine
 from calc.models import Transformer
 
-GRID = 32  # parts of a generation in which batch and context are taken as constant
+GRID = 16  # parts of a generation in which batch and context are taken as constant
 HALVINGS = 200
 
 
@@ -225,7 +225,7 @@ class RolloutStep:
         return rate
 
 
-def generation_time(
+def writing_times(
     model: Transformer | str,
     machine: Machine | Accelerator | str,
     lengths: Lengths,
@@ -233,34 +233,45 @@ def generation_time(
     devices: int = 1,
     prompt: float = 200,
     measured: bool = True,
-) -> tuple[Quantity, Quantity]:
-    """How long an engine of so many devices writes its answers, and one of equal lengths would.
+) -> tuple[list[float], list[float]]:
+    """How many tokens long an engine's answers are, and the seconds after which they are.
 
-    Equation: T = Σ T_step(B(t), c + t)
+    Equation: T(n) = Σ T_step(B(t), c + t), t < n
 
-    The sum is over the tokens t of the longest answer; B(t) answers are still being written, each
-    with its prompt of c tokens, and T_step is the time of a pass of `inference.decode`: what is
-    expected by measured rates, or else the lower bound. Prompts are read at once, and take little.
+    B(t) answers are still being written, each with its prompt of c tokens, and T_step is the time
+    of a pass of `inference.decode`: what is expected by measured rates, or else the lower bound.
+    Prompts are read at once, and take little.
 
     Source: pope2023efficiently
 
-    >>> long, even = generation_time("llama-3-8b", "dgx-h100", Lengths(1000, 4096), 64)
-    >>> print(long.to("s"), even.to("s"))
-    24.55 s 7.512 s
+    >>> tokens, seconds = writing_times("llama-3-8b", "dgx-h100", Lengths(1000, 4096), 64)
+    >>> round(tokens[-1]), round(seconds[-1], 1)
+    (3926, 24.6)
     """
     model, found = models.transformer(model), _machine(machine)
-    count = whole_number("generation_time(): answers", answers)
-    longest = lengths.longest(count)
+    count = whole_number("writing_times(): answers", answers)
+    each = lengths.longest(count) / GRID
+    tokens, seconds = [0.0], [0.0]
+    for part in range(GRID):
+        middle = (part + 0.5) * each
+        writing = count * lengths.unfinished(middle)
+        taken = _pass(model, found, writing, prompt + middle, devices, measured)
+        tokens.append(tokens[-1] + each)
+        seconds.append(seconds[-1] + each * taken)
+    return tokens, seconds
 
-    def time(writing: float, context: float) -> Quantity:
-        step = inference.decode(model, found, round(context), max(1, round(writing)), devices)
-        return (step.expected if measured else None) or step.lower
 
-    each = longest / GRID
-    places = [(part + 0.5) * each for part in range(GRID)]
-    parts = [time(count * lengths.unfinished(at), prompt + at) * each for at in places]
-    even = time(count, prompt + lengths.average / 2) * lengths.average
-    return sum(parts, quantity(0, "s")).to("s"), even.to("s")
+def _pass(
+    model: Transformer,
+    machine: Machine,
+    writing: float,
+    context: float,
+    devices: int,
+    measured: bool,
+) -> float:
+    """Seconds of the pass that writes a token of each answer."""
+    step = inference.decode(model, machine, round(context), max(1, round(writing)), devices)
+    return float(((step.expected if measured else None) or step.lower).m_as("s"))
 
 
 def step(
@@ -290,7 +301,7 @@ def step(
 
     >>> found = step("qwen-3-30b-a3b", "dgx-h100", Lengths(3203, 4096), 2048, 32, 2)
     >>> print(found.total, found.generating, found.tail)
-    100.3 s 71.82% 19.49%
+    100.3 s 71.82% 19.48%
     """
     model, found = models.transformer(model), _machine(machine)
     count = whole_number("step(): answers", answers)
@@ -298,14 +309,16 @@ def step(
     if devices % whole_number("step(): engine", engine):
         raise InputError(f"{devices} devices make no whole engines of {engine}")
     share = max(1, round(count * engine / devices))
-    long, even = generation_time(model, found, lengths, share, engine, prompt, measured)
+    _, written = writing_times(model, found, lengths, share, engine, prompt, measured)
+    middle = prompt + lengths.average / 2
+    even = lengths.average * _pass(model, found, share, middle, engine, measured)
     tokens = quantity(count * (lengths.average + prompt), "token")
     forward = transformer.causal_flops(model, round(lengths.average + prompt)) * tokens
     rate = found.device.peak("bf16") * devices * quantity(mfu)
     weights = inference.weight_memory(model, "2 byte")
     return RolloutStep(
-        long,
-        even,
+        quantity(written[-1], "s"),
+        quantity(even, "s"),
         (forward * scored / rate).to("s"),
         (forward * (4 if recomputed else 3) / rate).to("s"),
         weight_update_time(weights, update_bandwidth),

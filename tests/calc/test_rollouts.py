@@ -43,14 +43,14 @@ def test_one_answer_is_of_the_average_length() -> None:
 
 
 def test_equal_lengths_leave_no_tail() -> None:
-    long, even = rollouts.generation_time("llama-3-8b", "dgx-h100", Lengths(4090, 4096), 8)
-    assert (long / even).m_as("") == pytest.approx(1, abs=0.02)
+    found = rollouts.step("llama-3-8b", "dgx-h100", Lengths(4090, 4096), 8, 1)
+    assert found.tail.m_as("") == pytest.approx(0, abs=0.02)
 
 
 def test_bounds_of_steps_hold_and_expectations_are_too_short() -> None:
     errors = []
     for each in published.steps():
-        assert each.predicted(measured=False).total < each.time, each.id
+        assert each.bound.total < each.time, each.id
         errors.append(each.error.m_as(""))
     assert len(errors) == 10
     assert max(errors) < 0  # what engines and trainers do beside kernels is not counted
