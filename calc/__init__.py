@@ -35,6 +35,8 @@ LAW_MODULES = (
     "scaling",
     "queueing",
     "training",
+    "finetuning",
+    "failures",
     "energy",
     "memory",
     "links",
@@ -50,6 +52,7 @@ LAW_MODULES = (
     "parallelism",
     "layouts",
     "inference",
+    "rollouts",
     "cost",
 )
 SUBMODULES = (

@@ -485,6 +485,31 @@ RECIPES = {
         "momentum": "size_momentum_fp32",
         "variance": "size_variance_fp32",
     },
+    "adam-mixed-fp32-gradients": {
+        "weight": "size_weight_fp16",
+        "gradient": "size_gradient_fp32",
+        "master weight": "size_master_weight_fp32",
+        "momentum": "size_momentum_fp32",
+        "variance": "size_variance_fp32",
+    },
+    "adam-bf16": {
+        "weight": "size_weight_fp16",
+        "gradient": "size_gradient_fp16",
+        "momentum": "size_momentum_bf16",
+        "variance": "size_variance_bf16",
+    },
+    "adam-8bit": {
+        "weight": "size_weight_fp16",
+        "gradient": "size_gradient_fp16",
+        "momentum": "size_momentum_int8",
+        "variance": "size_variance_int8",
+    },
+    "momentum-mixed": {  # gradient descent with momentum, and Lion
+        "weight": "size_weight_fp16",
+        "gradient": "size_gradient_fp16",
+        "master weight": "size_master_weight_fp32",
+        "momentum": "size_momentum_fp32",
+    },
     "inference-fp16": {"weight": "size_weight_fp16"},
     "inference-int8": {"weight": "size_weight_int8"},
 }

@@ -254,6 +254,36 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         else failures
     ),
     "training.time_between_failures": lambda each, devices: 1 / (devices / each),
+    "rollouts.informative_share": lambda success, group: (
+        1 - success**group - (1 - success) ** group
+    ),
+    "rollouts.weight_update_time": lambda weights, bandwidth, slices: weights / slices / bandwidth,
+    "rollouts.staleness": lambda in_flight, batch: in_flight / batch,
+    "rollouts.generating_share": lambda generation, training: 1 / (1 + training / generation),
+    "failures.time_between_interruptions": lambda device, devices, shared, group: (
+        1 / (devices / device + devices / group / shared)
+    ),
+    "failures.silent_corruptions": lambda devices, time, between: devices * time / between,
+    "failures.lost_to_corruption": lambda between, detection, restart: (
+        (detection + restart) / (between + detection + restart)
+    ),
+    "failures.goodput_of_spares": lambda devices, spares, goodput: (
+        goodput * devices / (devices + spares)
+    ),
+    "failures.checkpoint_bandwidth": lambda size, interval, share: size / interval / share,
+    "failures.storage_kept": lambda size, reach, interval: size * reach / interval + size,
+    "failures.loading_bandwidth": lambda rate, size: rate * size,
+    "finetuning.adapter_parameters": lambda inputs, outputs, rank: rank * inputs + rank * outputs,
+    "finetuning.factored_variance": lambda rows, columns, size: rows * size + columns * size,
+    "finetuning.frozen_training_flops": lambda frozen, adapters, tokens, around, work: (
+        around * frozen * tokens + work * adapters * tokens
+    ),
+    "finetuning.loss_memory": lambda tokens, vocabulary, parts, size: (
+        tokens * vocabulary * size + tokens * vocabulary * 8 / parts
+    ),
+    "finetuning.context_that_fits": lambda capacity, held, per_token: max(
+        (capacity - held) // per_token, 0
+    ),
     "training.goodput": lambda interval, checkpoint, restart, failures: _goodput(
         *(Decimal(float(each)) for each in (interval, checkpoint, restart, failures))
     ),

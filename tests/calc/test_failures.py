@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import minimize_scalar
 
-from calc import quantity, runs, training
+from calc import InputError, failures, quantity, runs, training
 
 # Size, operations and tokens of models that are best for them [Hoffmann et al. 2022, table 3]; all
 # rows as four accounts of the paper print them.
@@ -122,3 +122,51 @@ def test_llama_3_lost_little_time_to_a_failure() -> None:
     effective = run.effective_time
     assert training.goodput(interval, "10 s", "10 min", between) > effective
     assert training.goodput(interval, "10 s", "30 min", between) < effective
+
+
+def test_the_slowest_of_many_as_simulated() -> None:
+    draw = np.random.default_rng(20261122)
+    for devices in (1, 8, 512):
+        worst = draw.normal(1.0, 0.05, (4000, devices)).max(axis=1)
+        found = failures.slowest("1 s", "50 ms", devices).m_as("s")
+        assert found == pytest.approx(worst.mean(), abs=4 * worst.std() / 4000**0.5)
+    assert failures.slowest("1 s", "50 ms", 1).m_as("s") == pytest.approx(1, abs=1e-9)
+
+
+def test_spares_as_simulated() -> None:
+    draw = np.random.default_rng(20261122)
+    mean = 16384 * 3 / (6 * 365.2425)
+    under_repair = draw.poisson(mean, 400_000)
+    spares = failures.spares_needed(16384, "6 year", "3 day")
+    assert (under_repair > spares).mean() < 0.01 < (under_repair > spares - 1).mean()
+
+
+def test_what_a_group_shares_adds_its_failures() -> None:
+    alone = training.time_between_failures("6 year", 1024)
+    never = failures.time_between_interruptions("6 year", 1024, "1e12 year", 64)
+    assert never.m_as("h") == pytest.approx(alone.m_as("h"), rel=1e-9)
+    draw = np.random.default_rng(20261122)  # first of 1024 devices and of 16 groups
+    first = np.minimum(
+        draw.exponential(6, (3000, 1024)).min(axis=1), draw.exponential(2, (3000, 16)).min(axis=1)
+    )
+    found = failures.time_between_interruptions("6 year", 1024, "2 year", 64).m_as("year")
+    assert found == pytest.approx(first.mean(), rel=0.08)
+
+
+def test_rates_of_two_fleets_agree_within_a_factor_of_two() -> None:
+    """All interruptions of 16 384 H100s, and the failed GPUs of 504 B200s [lablup2026detection]."""
+    run = runs.get("llama-3-1-405b")
+    of_an_h100 = (run.observed_time / run.interruptions * run.devices).m_as("year")
+    of_a_b200 = 504 * 55 / 10 / 365.2425
+    assert 0.5 < of_a_b200 / of_an_h100 < 2
+
+
+def test_mistakes_of_failures_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        failures.spares_needed(8, "1 year", "1 day", 1.5)
+    with pytest.raises(InputError, match="more than can be spared"):
+        failures.spares_needed(10**9, "1 s", "1 year")
+    with pytest.raises(InputError, match="whole number from 1"):
+        failures.slowest("1 s", "1 ms", 0)
+    with pytest.raises(InputError, match="must be a number"):
+        failures.slowest("1 s", "-1 ms", 4)

@@ -1,0 +1,367 @@
+"""What the chapter "Fine-tuning and reinforcement learning" quotes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from calc import cost, finetuning, hardware, links, models, rollouts, training
+from calc.core.units import Quantity, quantity
+from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
+from calc.rollouts import Lengths
+
+SMALL = models.get("llama-3-1-8b")
+LARGE = models.get("llama-3-1-70b")
+NAMES = {  # of published rows
+    "torchtune-packed": "all weights, not compiled",
+    "torchtune-compiled": "all weights, compiled",
+    "torchtune-chunked-loss": "… loss in chunks",
+    "torchtune-recomputed": "… layers recomputed",
+    "torchtune-fused-optimizer": "… gradients fused",
+    "torchtune-offloaded": "… activations on the host",
+    "torchtune-8bit": "… 8-bit Adam",
+    "torchtune-lora": "LoRA, rank 64",
+    "torchtune-qlora": "QLoRA, rank 64",
+    "peft-lora-32": "PEFT: LoRA, rank 32",
+    "peft-lora-64": "PEFT: LoRA, rank 64",
+    "peft-full": "PEFT: all weights",
+    "dgx-h100": "H100",
+    "gb200-nvl72": "GB200",
+    "glm-4-5-air": "GLM-4.5-Air",
+    "qwen3-235b": "Qwen3 235B-A22B",
+    "deepseek-v3-1-16": "DeepSeek-V3.1",
+    "kimi-k2-16": "Kimi K2",
+    "deepseek-v3-1-256": "DeepSeek-V3.1",
+    "kimi-k2-256": "Kimi K2",
+}
+CARDS = ("rtx-4090", "l40s", "h100")  # of 24, 48 and 80 GiB
+
+
+def _sum(parts: dict[str, Quantity]) -> Quantity:
+    return sum(parts.values(), quantity(0, "byte")).to("GB")
+
+
+class BytesByRecipe:
+    """Recipes differ by a factor of three in what they keep of a parameter, adapters by more."""
+
+    small = SMALL
+    large = LARGE
+    rank = 16
+    cards = tuple(hardware.get(card).memory_capacity for card in CARDS)
+    # What a recipe is called here, in calc, and what it keeps.
+    recipes = (
+        ("FP32 gradients", "adam-mixed-fp32-gradients"),
+        ("Mixed, Adam", "adam-mixed"),
+        ("Mixed, Muon", "muon-mixed"),
+        ("Mixed, momentum or Lion", "momentum-mixed"),
+        ("Mixed, Adafactor", "adafactor-mixed"),
+        ("BF16, Adam", "adam-bf16"),
+        ("BF16, 8-bit Adam", "adam-8bit"),
+    )
+
+    mixed = _sum(finetuning.states(small, "adam-mixed"))
+    mixed_large = _sum(finetuning.states(large, "adam-mixed"))
+    eight_bit = training.recipe("adam-8bit").bytes_per_parameter
+    muon = (_sum(finetuning.states(small, "muon-mixed")) / small.parameters).to("byte/param")
+    adafactor = (_sum(finetuning.states(small, "adafactor-mixed")) / small.parameters).to(
+        "byte/param"
+    )
+
+    @classmethod
+    def kept(cls, model: models.Transformer) -> list[tuple[str, dict[str, Quantity]]]:
+        """Each recipe, and adapters, with the parts of what they keep of a model."""
+        found = [(name, finetuning.states(model, recipe)) for name, recipe in cls.recipes]
+        for name, method in (("LoRA", "lora"), ("QLoRA", "qlora")):
+            held = finetuning.memory(model, method, cls.rank)
+            around = held.adapters + held.gradients + held.optimizer
+            found.append((name, {"weight": held.weights, "adapters": around}))
+        return found
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """A recipe: bytes for each parameter and in all, of the small and the large model."""
+        rows = []
+        large = dict(cls.kept(cls.large))
+        for name, parts in cls.kept(cls.small):
+            total = _sum(parts)
+            each = (total / cls.small.parameters).to("byte/param")
+            rows.append((name, each.magnitude, total, _sum(large[name])))
+        return rows
+
+
+class Adapters:
+    """Adapters are half a percent of the parameters, and what they need besides is frozen."""
+
+    small = SMALL
+    rank = 16
+    peft_rank = 32
+    block = 64  # of NF4: codes with a scale, and scales with one of their own
+    scales = 256
+
+    count = finetuning.adapters(small, rank)
+    share = (count / small.parameters).to("%")
+    peft = finetuning.adapters("llama-3-2-3b", peft_rank, ["query", "value"])
+    nf4 = finetuning.nf4_size().to("bit/param")
+    frozen = finetuning.memory(small, "lora", rank).weights.to("GB")
+    quantized = finetuning.memory(small, "qlora", rank).weights.to("GB")
+    large_quantized = finetuning.memory(LARGE, "qlora", rank).weights.to("GB")
+
+
+class DoesItFit:
+    """One card of 48 GB tunes 70B; one of 24 GB does when the host holds the weights."""
+
+    rank = 16
+    context = 2048
+    small_card, middle_card, _ = (hardware.get(card).memory_capacity for card in CARDS)
+    link = quantity("25 GB/s")
+    card = "rtx-4090"
+    ways = (
+        ("8B, LoRA", SMALL, "lora", ()),
+        ("8B, QLoRA", SMALL, "qlora", ()),
+        ("70B, QLoRA", LARGE, "qlora", ()),
+        ("… optimiser and activations on the host", LARGE, "qlora", ("optimizer", "activations")),
+        ("… weights too", LARGE, "qlora", finetuning.HOST),
+    )
+
+    held = finetuning.memory(LARGE, "qlora", rank, context)
+    total = held.total.to("GB")
+    logits = held.loss.to("GB")
+    fused = finetuning.memory(LARGE, "qlora", rank, context, loss="fused").total.to("GB")
+    streamed = finetuning.layers_memory(LARGE, "qlora").to("GB")
+    stream = links.transfer_time(2 * streamed, link).to("s")
+    compute = finetuning.step(LARGE, card, "qlora", rank, context).lower.to("s")
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """A way, and the longest sequence on each card, with whole and with fused losses."""
+        rows = []
+        for name, model, method, host in cls.ways:
+            cells = []
+            for card in CARDS:
+                longest = [
+                    int(
+                        finetuning.longest_context(
+                            model, card, method, cls.rank, loss=loss, host=host
+                        ).magnitude
+                    )
+                    for loss in ("whole", "fused")
+                ]
+                cells.append(" / ".join(_thousands(each) for each in longest))
+            rows.append((name, *cells))
+        return rows
+
+
+def _thousands(tokens: int) -> str:
+    """Tokens in thousands, as lengths of contexts are said."""
+    if tokens == 0:
+        return "–"
+    return f"{tokens / 1000:.1f}k" if tokens < 10000 else f"{tokens / 1000:.0f}k"
+
+
+class MeasuredTuning:
+    """Peaks and rates of others, beside what the laws say."""
+
+    runs = measured_tuning.runs()
+    compiled = tuple(
+        run for run in runs if run.software == "torchtune" and run.id != "torchtune-packed"
+    )
+    context = runs[0].settings["context"]
+    sequences = runs[0].settings["sequences"]
+    peft_context = runs[-1].settings["context"]
+    peft_sequences = runs[-1].settings["sequences"]
+
+    least = min(run.memory_error for run in runs).to("%")
+    most = max(run.memory_error for run in runs).to("%")
+    slowest = max(run.throughput_error for run in compiled if run.throughput_error is not None)
+    nearest = min(run.throughput_error for run in compiled if run.throughput_error is not None)
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """A run: its peak measured and predicted, and its rate."""
+        rows = []
+        for run in cls.runs:
+            rate = run.throughput
+            rows.append(
+                (
+                    NAMES[run.id],
+                    run.memory.m_as("GB"),
+                    run.predicted_memory.m_as("GB"),
+                    f"{run.memory_error.m_as('%'):+.0f}%",
+                    None if rate is None else rate.m_as("token/s"),
+                    None if rate is None else run.predicted_throughput.m_as("token/s"),
+                    None
+                    if run.throughput_error is None
+                    else f"{run.throughput_error.m_as('%'):+.0f}%",
+                )
+            )
+        return rows
+
+
+class StepOfLora:
+    """Frozen weights save a third of the work, or a quarter where layers are recomputed."""
+
+    model = SMALL
+    device = "h100"
+    context = 4096
+
+    lora = finetuning.step(model, device, "lora", context=context)
+    full = finetuning.step(model, device, "full", context=context)
+    saved = (1 - lora.lower / full.lower).to("%")
+    gain = (full.lower / lora.lower).to("")
+
+
+class Rollouts:
+    """The longest answer of an engine takes several times as long as the average one."""
+
+    model = "qwen-3-8b"
+    machine = "dgx-h100"
+    lengths = Lengths(1500, 16384)
+    answers = 512
+    devices = 8
+    prompt = 200
+    mfu = quantity(40, "%")
+    price = quantity("3 USD/h")
+    average = quantity(lengths.average, "token")
+    limit = quantity(lengths.limit, "token")
+
+    engine_answers = answers // devices
+    longest = quantity(lengths.longest(engine_answers), "token")
+    times_average = (longest / average).to("")
+    step = rollouts.step(
+        model, machine, lengths, answers, devices, prompt=prompt, mfu=mfu, measured=False
+    )
+    generation = step.generation
+    even = step.even
+    tail = step.tail
+    generating = step.generating
+    trained = (step.scoring + step.training).to("s")
+    total = step.total
+    step_price = cost.run_cost(devices, total, price)
+    token_price = (step_price / step.tokens).to("USD/Mtoken")
+
+    @classmethod
+    def drawn(cls, bars: int) -> list[float]:
+        """Seconds until an answer is complete, for so many at even quantiles, and the longest."""
+        tokens, seconds = rollouts.writing_times(
+            cls.model, cls.machine, cls.lengths, cls.engine_answers, 1, cls.prompt, False
+        )
+        shares = [(bar + 0.5) / bars for bar in range(bars - 1)]
+        drawn = [-cls.lengths.scale * math.log(1 - share) for share in shares]
+        return [float(each) for each in numpy.interp([*drawn, tokens[-1]], tokens, seconds)]
+
+
+class MeasuredSteps:
+    """Kernels explain half or more of a published step; engines and trainers do the rest."""
+
+    mfu = quantity(30, "%")
+    steps = measured_rollouts.steps()
+    count = len(steps)
+
+    nearest = max(each.error for each in steps).to("%")
+    farthest = min(each.error for each in steps).to("%")
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """A step: generation and all of it as expected, and as measured."""
+        rows = []
+        for each in cls.steps:
+            table, found = each.table, each.expected
+            rows.append(
+                (
+                    models.get(table["model"]).name,
+                    f"{table['devices']} {NAMES[table['machine']]}",
+                    found.generation.m_as("s"),
+                    found.total.m_as("s"),
+                    each.time.m_as("s"),
+                    f"{each.error.m_as('%'):+.0f}%",
+                )
+            )
+        return rows
+
+
+class NewWeights:
+    """New weights take seconds, at the rate of one link whatever the number of devices."""
+
+    updates = measured_rollouts.updates()
+    port = quantity("50 GB/s")
+    slices = 16
+
+    slowest = min(each.rate for each in updates).to("GB/s")
+    fastest = max(each.rate for each in updates).to("GB/s")
+    kimi = updates[-1].weights
+    kimi_time = updates[-1].time
+    point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s")
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """An update: its bytes, its time and its rate."""
+        return [
+            (NAMES[each.id], each.devices, each.weights, each.time, each.rate)
+            for each in cls.updates
+        ]
+
+
+class Asynchronous:
+    """Devices that split the work gain the tail, and pay with staler answers."""
+
+    batch = 512
+    in_flight = 2048
+    success = quantity(5, "%")
+    group = 16
+
+    lag = rollouts.staleness(in_flight, batch)
+    share = rollouts.generating_share(Rollouts.even, Rollouts.trained).to("%")
+    hidden = (Rollouts.even + Rollouts.trained).to("s")
+    gain = (Rollouts.total / hidden).to("")
+    informative = rollouts.informative_share(success, group).to("%")
+    generated_for_trained = (1 / informative).to("")
+
+
+class StateOfThirteen:
+    """Problem 1: what trains on one card of 80 GB."""
+
+    parameters = quantity("13B param")
+    capacity = hardware.get("h100").memory_capacity
+
+    mixed = training.model_memory(parameters, training.recipe("adam-mixed").bytes_per_parameter)
+    pure = training.model_memory(parameters, training.recipe("adam-bf16").bytes_per_parameter)
+    eight_bit = training.model_memory(parameters, training.recipe("adam-8bit").bytes_per_parameter)
+    mixed_total = mixed.to("GB")
+    pure_total = pure.to("GB")
+    eight_bit_total = eight_bit.to("GB")
+
+
+class HiddenStream:
+    """Problem 2: how many tokens hide weights that the host streams."""
+
+    peak = hardware.get(DoesItFit.card).peak("bf16")
+    work = quantity("6 FLOP/(param·token)")
+    parameters = LARGE.parameters
+
+    stream = DoesItFit.stream
+    hand = quantity(1100, "token")  # 3 s of 160 TFLOP/s, over 6 times 70 billion
+    tokens = (stream * peak / (work * parameters)).to("token")
+
+
+class LongestOfMany:
+    """Problem 3: what an engine twice as wide does to the longest answer."""
+
+    lengths = Rollouts.lengths
+    few = 64
+    many = 512
+
+    of_few = quantity(lengths.longest(few), "token")
+    of_many = quantity(lengths.longest(many), "token")
+    longer = (of_many / of_few - 1).to("%")
+    hand = quantity(2 / 4.7, "").to("%")  # two averages more, on top of 4.7
+
+
+class WhichCut:
+    """Problem 4: where a team's next hour goes."""
+
+    tail = Rollouts.tail
+    trained_share = (Rollouts.trained / Rollouts.total).to("%")
+    without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
+    twice_training = (Rollouts.total / (Rollouts.total - Rollouts.trained / 2)).to("")

@@ -1,0 +1,89 @@
+"""Reinforcement learning as others measured it, beside what `calc.rollouts` says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from calc import rollouts
+from calc.core.records import DATA, read_toml
+from calc.core.units import Quantity, quantity
+
+FILE = DATA / "published" / "rollouts.toml"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A whole step: what it was, and how long it took."""
+
+    id: str
+    table: dict[str, Any]
+    time: Quantity
+
+    @cached_property
+    def expected(self) -> rollouts.RolloutStep:
+        """The step by measured rates of kernels."""
+        return self._predicted(True)
+
+    @cached_property
+    def bound(self) -> rollouts.RolloutStep:
+        """The step by published peaks, which no program beats."""
+        return self._predicted(False)
+
+    def _predicted(self, measured: bool) -> rollouts.RolloutStep:
+        """A step whose prompts are counted with the answers."""
+        table = self.table
+        lengths = rollouts.Lengths(table["average"], table["limit"])
+        shape = (table["answers"], table["devices"], table["engine"])
+        machine, mfu = table["machine"], 0.3 if measured else 1.0
+        return rollouts.step(
+            table["model"], machine, lengths, *shape, prompt=1, mfu=mfu, measured=measured
+        )
+
+    @property
+    def error(self) -> Quantity:
+        """How far the prediction is from the measured time: below zero where it is too short."""
+        error: Quantity = (self.expected.total / self.time - 1).to("%")
+        return error
+
+
+@dataclass(frozen=True)
+class Update:
+    """New weights of engines: how many bytes, and how long they took."""
+
+    id: str
+    devices: str
+    weights: Quantity
+    time: Quantity
+
+    @property
+    def rate(self) -> Quantity:
+        """Bytes that each device sees in a second."""
+        rate: Quantity = (self.weights / self.time).to("GB/s")
+        return rate
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """All steps, in the order of the file.
+
+    >>> print(steps()[0].time, steps()[0].expected.total)
+    3.2 min 97.15 s
+    """
+    tables: Any = read_toml(FILE)["step"]
+    return tuple(Step(each["id"], each, quantity(each["time"])) for each in tables)
+
+
+@cache
+def updates() -> tuple[Update, ...]:
+    """All updates of weights, in the order of the file.
+
+    >>> print(updates()[0].rate)
+    61.10 GB/s
+    """
+    tables: Any = read_toml(FILE)["update"]
+    return tuple(
+        Update(each["id"], each["devices"], quantity(each["weights"]), quantity(each["time"]))
+        for each in tables
+    )
