@@ -9,13 +9,28 @@ from __future__ import annotations
 from calc.core.records import as_attributes
 from calc.models.architecture import Matrix, Transformer, from_shape
 from calc.models.config import from_config
-from calc.models.data import get, key_of as key_of, names, transformer as transformer
-from calc.models.resnet import Convolution, ResNet
+from calc.models.convolutional import Block, Convolution, Convolutional
+from calc.models.data import (
+    get,
+    key_of as key_of,
+    names,
+    network as network,
+    transformer as transformer,
+)
+from calc.models.diffusion import DiffusionTransformer
+from calc.models.encoder_decoder import EncoderDecoder
+from calc.models.network import Network
+from calc.models.recommender import Recommender
 
 __all__ = [
+    "Block",
     "Convolution",
+    "Convolutional",
+    "DiffusionTransformer",
+    "EncoderDecoder",
     "Matrix",
-    "ResNet",
+    "Network",
+    "Recommender",
     "Transformer",
     "from_config",
     "from_shape",
