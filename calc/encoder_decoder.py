@@ -75,8 +75,7 @@ def self_cache(
 
 
 def encoder_flops(
-    model: EncoderDecoder | str,
-    source: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    model: EncoderDecoder | str, source: Annotated[QuantityLike, "", AT_LEAST_ONE]
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of the encoder's only pass, over a source of this length, without a mask.
 
@@ -137,6 +136,6 @@ def _length(model: EncoderDecoder, source: QuantityLike) -> float:
     longest = model.source_context
     if longest is not None and length > longest.m_as(""):
         raise InputError(
-            f"{model.name} reads at most {longest.m_as('')} places of its source; got {length:g}"
+            f"{model.name} reads at most {longest.m_as(''):g} places of its source; got {length:g}"
         )
     return length

@@ -43,6 +43,7 @@ from calc.models import (
 )
 from calc.planning.setup import COMPUTED_IN, machine_of
 
+ONE = quantity(1, "")
 HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 
@@ -62,6 +63,8 @@ class Throughput:
     """Of one pass on one device."""
     memory: Quantity
     """Weights and tables, on each device."""
+    vectors: tuple[Kernel, ...] = ()
+    """Passes over vectors between products, which bounds leave out and expectations do not."""
     devices: int = 1
     exchanged: Quantity = NO_BYTES
     """Bytes that a device receives from others in a pass."""
@@ -85,7 +88,8 @@ class Throughput:
     @property
     def time(self) -> Quantity:
         """The least time of a batch, all its passes one after the other."""
-        return sum(self.parts.values(), quantity(0, "s")) * self.passes
+        time: Quantity = sum(self.parts.values(), quantity(0, "s")) * self.passes
+        return time
 
     @property
     def rate(self) -> Quantity:
@@ -94,12 +98,18 @@ class Throughput:
 
     @cached_property
     def expected(self) -> Quantity | None:
-        """Time of a batch at measured rates; None where one was not measured on this machine."""
+        """Time of a batch at measured rates; None where one was not measured on this machine.
+
+        Nobody's rates of convolutions are in the data.
+        """
+        if isinstance(self.model, Convolutional):
+            return None
         try:
-            parts = kernels.expected(self.kernels, self.machine)
+            parts = kernels.expected([*self.kernels, *self.vectors], self.machine)
         except NotMeasured:
             return None
-        return (sum(parts.values(), self.parts["links"]) * self.passes).to("s")
+        time: Quantity = sum(parts.values(), self.parts["links"]) * self.passes
+        return time.to("s")
 
     @property
     def expected_rate(self) -> Quantity | None:
@@ -140,7 +150,7 @@ class Throughput:
         """The longest kernels of a pass, alike ones together."""
         alike: dict[str, list[Kernel]] = {}
         for each in self.kernels:
-            alike.setdefault(each.name.split(", ")[-1], []).append(each)
+            alike.setdefault(each.name, []).append(each)
         found = []
         for name, same in alike.items():
             least = [self._least(each) for each in same]
@@ -159,15 +169,16 @@ class Throughput:
         share = " of each device" if self.devices > 1 else ""
         told = [
             f"{self.model.name} on {several}, {self.dtype.upper()}, batch {self.batch}",
-            f"weights: {self.memory}, which {fits} into {self.machine.device.memory_capacity}{share}",
+            f"weights: {self.memory}, which {fits} into"
+            f" {self.machine.device.memory_capacity}{share}",
             f"passes: {self.passes}",
             f"at the most {self.rate.m_as('1/s'):.4g} {self.items} a second, "
             f"{self.rate.m_as('1/hour'):.4g} an hour: {self.time} a batch, bound by {self.bound}",
         ]
         if self.expected_rate is not None:
             told.append(
-                f"expected {self.expected_rate.m_as('1/s'):.4g} {self.items} a second, at rates that"
-                f" were measured on {self.machine.name}"
+                f"expected {self.expected_rate.m_as('1/s'):.4g} {self.items} a second, at rates"
+                f" that were measured on {self.machine.name}"
             )
         links = [("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))]
         rows = [HEADERS, *self.rows(), *(links if self.exchanged > NO_BYTES else [])]
@@ -192,14 +203,19 @@ def of(
 ) -> Throughput:
     """Images or samples a second of a network on a device, and what bounds them.
 
-    `steps`, `height` and `width` are of a diffusion transformer, which takes the steps of its
-    library where nothing else is said; `table`, the format of a recommender's tables, is `dtype`
-    otherwise. A recommender stands on as many devices of the machine as hold its tables, and each
-    computes a batch of its own. Of an encoder and a decoder it is the encoder's pass.
+    A recommender stands on as many devices of the machine as hold its tables, and each computes a
+    batch of its own; of an encoder and a decoder it is the encoder's pass.
+
+    - `batch`: inputs that a device computes together
+    - `dtype`: the format that weights have and that is computed in
+    - `steps`: from noise to an image, where they are not those of the model's library
+    - `height`: rows of pixels of an image that is made
+    - `width`: columns of it
+    - `table`: the format of a recommender's tables, where it is not that of the weights
 
     >>> answer = of("flux-1-dev", "dgx-h100", steps=28)
     >>> print(answer.passes, answer.bound, answer.time)
-    28 compute 2.106 s
+    28 compute 2.105 s
     >>> print(of("dlrm-dcnv2", "dgx-h100", batch=65536).devices)
     1
     """
@@ -261,6 +277,14 @@ class _Asked:
         traffic = 4 * tokens * inner * sequences * kernels.TWO_BYTES
         return Kernel("attention", "attention", launches, work, traffic, dtype=self.dtype)
 
+    def vectors(
+        self, tokens: float, width: float, hidden: float, layers: float
+    ) -> Iterator[Kernel]:
+        """Passes over vectors of so many layers, fused as compilers fuse them."""
+        vector = tokens * kernels.TWO_BYTES
+        yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vector)
+        yield Kernel("activation", "memory", layers, traffic=2 * hidden * vector)
+
     def layer(
         self, name: str, tokens: float, width: float, inner: float, hidden: float, launches: float
     ) -> Iterator[Kernel]:
@@ -275,8 +299,8 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     """A pass over a batch of images, each of which fills the context."""
     if model.patch_inputs is None:
         raise InputError(
-            f"{model.name} writes tokens: calc.plan answers for it, and calc.throughput for networks"
-            " of images, and for recommenders"
+            f"{model.name} writes tokens: calc.plan answers for it, and calc.throughput for"
+            " networks of images and for recommenders"
         )
 
     def found() -> Iterator[Kernel]:
@@ -288,7 +312,10 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
                 shape = (float(each.m), float(each.n), float(each.k))
                 yield asked.product(each.name, *shape, launches=each.count * each.layers)
 
-    return asked.answer(model, "images", found())
+    length = asked.batch * int(model.context.magnitude)
+    width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)
+    vectors = asked.vectors(length, width, hidden, int(model.layers.magnitude))
+    return asked.answer(model, "images", found(), vectors=tuple(vectors))
 
 
 def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
@@ -297,7 +324,8 @@ def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
     def found() -> Iterator[Kernel]:
         for each in model.convolutions:
             step = convolution.workload(each, asked.batch, asked.size)
-            yield Kernel(each.name, "memory", 1, step.operations, step.traffic, dtype=asked.dtype)
+            work, moved = step.operations, step.traffic
+            yield Kernel(each.kind, "convolution", 1, work, moved, dtype=asked.dtype)
 
     return asked.answer(model, "inputs", found())
 
@@ -323,7 +351,14 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
             yield from asked.layer("both: ", each * asked.batch, *shape, single)
 
     passes = diffusion.passes_of_an_image(steps, model.passes).m_as("")
-    return asked.answer(model, "images", found(), passes=int(passes))
+    width, inner, hidden = shape
+    count = each * asked.batch
+    vectors = [
+        *asked.vectors(count, width, hidden, model.blocks),
+        # Queries and keys are normalised, or rotated, or both.
+        Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * kernels.TWO_BYTES),
+    ]
+    return asked.answer(model, "images", found(), passes=int(passes), vectors=tuple(vectors))
 
 
 def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
@@ -340,7 +375,8 @@ def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
         if model.gated:
             yield asked.product("gate", tokens, hidden, width, layers)
 
-    return asked.answer(model, "sources", found())
+    vectors = asked.vectors(tokens, width, hidden, layers)
+    return asked.answer(model, "sources", found(), vectors=tuple(vectors))
 
 
 def _recommender(asked: _Asked, model: Recommender) -> Throughput:
@@ -352,6 +388,12 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
     if networks >= capacity:
         raise InputError(f"{model.name}: its networks alone fill {asked.machine.device.name}")
     devices = int(ceiling((tables / (capacity - networks)).m_as("")))
+    if devices > asked.machine.domain:
+        raise InputError(
+            f"{model.name}: its tables of {tables} need the memory of {devices} devices, and"
+            f" {asked.machine.name} has {asked.machine.domain}: give a machine of more, or a"
+            " smaller `table`"
+        )
 
     def found() -> Iterator[Kernel]:
         read = recommenders.sample_traffic(model, size) * asked.batch
@@ -372,7 +414,8 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
 def _exchange(model: Recommender, batch: int, devices: int) -> Quantity:
     """What a device receives for its samples, in two bytes an element."""
     each = recommenders.pooled_traffic(len(model.rows), model.embedding_width, devices)
-    return (each * batch).to("byte")
+    received: Quantity = (each * batch).to("byte")
+    return received
 
 
 ANSWERS: dict[type, Callable[..., Throughput]] = {

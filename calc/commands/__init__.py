@@ -36,6 +36,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
     "eval": ("roofline", "evaluate an expression with units"),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
+    "throughput": (
+        "throughput",
+        "images or samples a second of a network that writes no tokens, and what bounds them",
+    ),
     "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
     "sweep": (
         "simulate",

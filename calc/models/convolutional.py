@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
-from calc.core.arguments import number, one_of, whole_number
+from calc.core.arguments import number as read_number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity
 from calc.models.network import Network
@@ -151,9 +151,10 @@ class Convolutional(Network):
         return self._counted(counts)
 
     @property
-    def shape(self) -> dict[str, str]:
+    def shape(self) -> dict[str, Any]:
         """Its blocks, in words."""
-        return {f"block {number}": str(each) for number, each in enumerate(self.blocks, start=1)}
+        told = {str(number): str(each) for number, each in enumerate(self.blocks, start=1)}
+        return {"blocks": told}
 
 
 class _Layers:
@@ -294,9 +295,7 @@ def _blocks(model: str, given: Any) -> Iterator[Block]:
         for each in table:
             if each not in known:
                 near = did_you_mean(each, known)
-                raise InputError(
-                    f"{place}: there is no {each}; {near}there are {', '.join(known)}"
-                )
+                raise InputError(f"{place}: there is no {each}; {near}there are {', '.join(known)}")
         yield Block(**{name: _read(place, name, value) for name, value in table.items()})
 
 
@@ -305,7 +304,7 @@ def _read(place: str, name: str, value: Any) -> Any:
     if name in ("kind", "normalized", "bare_shortcut"):
         return value
     if name == "expansion":
-        return number(f"{place}: {name}", value, above=0)
+        return read_number(f"{place}: {name}", value, above=0)
     if name not in ("kernel", "stride"):
         return whole_number(f"{place}: {name}", value)
     sides = value if isinstance(value, list | tuple) and len(value) == 2 else (value, value)

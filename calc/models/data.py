@@ -62,7 +62,8 @@ def transformer(model: Transformer | str) -> Transformer:
     if isinstance(found, Network):
         raise InputError(
             f"a transformer of calc.models is needed here; got {found.name}, {found.family}:"
-            f' calc.throughput.of("{found.key or found.name}", device) answers for it'
+            f' calc.throughput.of("{found.key or found.name}", …) answers for it, and'
+            " `calc throughput`"
         )
     check_transformer(found)
     transformer: Transformer = found
@@ -75,6 +76,8 @@ def network(model: N | str, family: type[N]) -> N:
     >>> network("mobilenet-v2", Convolutional).name
     'MobileNetV2'
     """
+    if not (isinstance(family, type) and issubclass(family, Network)):
+        raise InputError(f"family must be one of calc.models; got {abbreviated(family)}")
     found = get(model) if isinstance(model, str) else model
     if not isinstance(found, family):
         name = getattr(found, "name", abbreviated(found))

@@ -79,7 +79,10 @@ class DiffusionTransformer(Network):
         # adds one bias to their sum.
         single = attention + rest - width
         half = rest if self.half_last_block else 0
-        of_stream, of_single = linear(width, 2 * MODULATED * width), linear(width, MODULATED * width)
+        of_stream, of_single = (
+            linear(width, 2 * MODULATED * width),
+            linear(width, MODULATED * width),
+        )
         of_half = linear(width, 2 * width)  # a shift and a scale
         of_last = of_stream - of_half if self.half_last_block else 0
         singles = self._int("single_blocks")

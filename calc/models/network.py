@@ -55,8 +55,8 @@ class Network:
         return sum(self.parts.values(), quantity(0, "param"))
 
     @property
-    def shape(self) -> dict[str, str]:
-        """What its numbers do not tell: lists and words, as people read them."""
+    def shape(self) -> dict[str, Any]:
+        """What its numbers do not tell: its lists, as people read them."""
         return {}
 
     def _counted(self, counts: dict[str, int]) -> dict[str, Quantity]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from calc.core.errors import InputError
 from calc.core.units import Quantity
@@ -40,8 +40,8 @@ class Recommender(Network):
             object.__setattr__(self, name, whole_numbers(self.name, name, getattr(self, name)))
         if len(self.rows) != len(self.lookups):
             raise InputError(
-                f"{self.name}: lookups must be a number for each of its {len(self.rows)} tables; got"
-                f" {len(self.lookups)}"
+                f"{self.name}: lookups must be a number for each of its {len(self.rows)} tables;"
+                f" got {len(self.lookups)}"
             )
         if self.bottom_mlp[-1] != self._int("embedding_width"):
             raise InputError(
@@ -87,11 +87,11 @@ class Recommender(Network):
         return self._counted(counts)
 
     @property
-    def shape(self) -> dict[str, str]:
+    def shape(self) -> dict[str, Any]:
         """Its lists, in words."""
         return {
-            "rows of each table": ", ".join(map(str, self.rows)),
-            "rows of each table that a sample reads": ", ".join(map(str, self.lookups)),
-            "bottom MLP": " → ".join(map(str, self.bottom_mlp)),
-            "top MLP": " → ".join(map(str, self.top_mlp)),
+            "rows": ", ".join(map(str, self.rows)),
+            "lookups": ", ".join(map(str, self.lookups)),
+            "bottom_mlp": " → ".join(map(str, self.bottom_mlp)),
+            "top_mlp": " → ".join(map(str, self.top_mlp)),
         }

@@ -418,9 +418,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         4 * (tokens * width) * tokens * blocks
     ),
     "diffusion.image_time": lambda work, passes, rate: work / rate * passes,
-    "recommenders.row_traffic": lambda width, size, piece: (
-        -(-(width * size) // piece) * piece
-    ),
+    "recommenders.row_traffic": lambda width, size, piece: -(-(width * size) // piece) * piece,
     "recommenders.lookup_traffic": lambda lookups, row: row * lookups,
     "recommenders.rows_in_flight": lambda bandwidth, latency, row: latency / row * bandwidth,
     "recommenders.devices_for_tables": lambda rows, width, capacity, size: (

@@ -16,9 +16,7 @@ from calc.core.citations import bibliography
 from calc.core.names import squeezed
 from calc.models import data
 
-TRANSFORMERS = [
-    name for name in models.names() if isinstance(models.get(name), models.Transformer)
-]
+TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
 
 # What the file's totals are rounded to; 1 where somebody counted the tensors of a checkpoint.
 # Of Llama 4 the published ones hold a vision encoder besides.
