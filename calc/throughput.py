@@ -81,6 +81,15 @@ class Throughput:
         return found
 
     @property
+    def times(self) -> dict[str, Quantity]:
+        """The least time of a pass by the names of its kernels."""
+        found: dict[str, Quantity] = {}
+        for each in self.kernels:
+            _, time = self._least(each)
+            found[each.name] = found[each.name] + time if each.name in found else time
+        return found
+
+    @property
     def bound(self) -> str:
         """What bounds most of the time: compute, memory or links."""
         return max(self.parts, key=lambda part: self.parts[part].m_as("s"))
@@ -153,9 +162,8 @@ class Throughput:
             alike.setdefault(each.name, []).append(each)
         found = []
         for name, same in alike.items():
-            least = [self._least(each) for each in same]
-            time = sum((each for _, each in least), quantity(0, "s"))
-            longest = max(least, key=lambda each: each[1].m_as("s"))[0]
+            time = self.times[name]
+            longest, _ = max(map(self._least, same), key=lambda each: each[1].m_as("s"))
             work = sum((each.operations * each.launches for each in same), NO_WORK)
             moved = sum((each.traffic * each.launches for each in same), NO_BYTES)
             found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))

@@ -112,7 +112,9 @@ def test_whisper_reads_once_and_keeps_what_it_reads() -> None:
     assert (later - first).m_as("FLOP/token") == 4 * 32 * 1280
     with pytest.raises(InputError, match="reads at most 1500 places of its source; got 1501"):
         encoder_decoder.encoder_flops("whisper-large-v3", 1501)
-    with pytest.raises(InputError, match=r"an encoder–decoder transformer of calc.models is needed"):
+    with pytest.raises(
+        InputError, match=r"an encoder–decoder transformer of calc.models is needed"
+    ):
         encoder_decoder.encoder_flops("resnet-50", 10)
 
 
