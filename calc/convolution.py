@@ -1,4 +1,4 @@
-"""Convolutional networks: the operations of a convolution, and of a network for one image."""
+"""Convolutional networks: operations, bytes and intensity of a convolution and of a network."""
 
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.models import ResNet
+from calc.formats import element_size as size_of
+from calc.models import Convolution, Convolutional, network
+from calc.roofline import Workload
 
 
 @law
@@ -19,37 +20,116 @@ def convolution_flops(
     inputs: Annotated[QuantityLike, "", "c_in", AT_LEAST_ONE],
     outputs: Annotated[QuantityLike, "", "c_out", AT_LEAST_ONE],
     kernel: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    groups: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP"]:
-    """Operations of a convolution: each place of the result sees a square of every input channel.
+    """Operations of a convolution: each place of the result sees a square of its input channels.
 
-    Equation: O = 2 · h · w · c_in · c_out · k²
+    Equation: O = 2 · h · w · (c_in / g) · c_out · k²
 
-    Assumes that h and w are those of the result, and counts products with the padding too.
+    Assumes that h and w are those of the result, and counts products with the padding too. A
+    depthwise convolution has a group for each channel, g = c_in.
 
     Source: he2016resnet
 
     >>> print(convolution_flops(112, 112, 3, 64, 7))
     236.0 MFLOP
     """
-    return _per_term * height * width * inputs * outputs * kernel**2
+    return _per_term * height * width * (inputs / groups) * outputs * kernel**2
 
 
-def forward_flops(model: ResNet) -> Annotated[Quantity, "FLOP"]:
-    """Operations of a residual network for one image, in its convolutions and its classifier.
+@law
+def layer_traffic(
+    weights: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+    read: Annotated[QuantityLike, "", "x", AT_LEAST_ONE],
+    written: Annotated[QuantityLike, "", "y", AT_LEAST_ONE],
+    batch: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a layer must move: its weights once, and what each input of a batch makes it read.
 
-    Equation: O = Σ 2 · h · w · c_in · c_out · k²
+    Equation: Q = s · (w + b · (x + y))
+
+    Assumes that nothing stays on the chip from the layer before, and that each element of the input
+    comes from memory once.
+
+    Source: williams2009roofline
+
+    >>> print(layer_traffic(9 * 144, 56 * 56 * 144, 56 * 56 * 144, 256))
+    462.4 MB
+    """
+    return element_size * (weights + batch * (read + written))
+
+
+@law
+def pointwise_intensity(
+    inputs: Annotated[QuantityLike, "", "c_in", AT_LEAST_ONE],
+    outputs: Annotated[QuantityLike, "", "c_out", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Intensity of a convolution of 1 × 1 in a large batch: each place reads and writes channels.
+
+    Equation: I = 2 · c_in · c_out / (s · (c_in + c_out))
+
+    Assumes that the weights are few beside the activations.
+
+    Source: howard2017mobilenets
+
+    >>> print(pointwise_intensity(144, 24))
+    20.57 FLOP/byte
+    """
+    return _per_term * inputs * outputs / (element_size * (inputs + outputs))
+
+
+@law
+def depthwise_intensity(
+    kernel: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s"] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Intensity of a depthwise convolution in a large batch, however many channels it has.
+
+    Equation: I = 2 · k² / (2 · s)
+
+    Assumes a stride of 1, and weights that are few beside the activations: each element is read
+    once, written once, and multiplied k² times.
+
+    Source: howard2017mobilenets
+
+    >>> print(depthwise_intensity(3))
+    4.5 FLOP/byte
+    """
+    return _per_term * kernel**2 / (2 * element_size)
+
+
+def workload(
+    layer: Convolution,
+    batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    element_size: QuantityLike = "2 byte",
+) -> Workload:
+    """Operations and bytes of one convolution of a network, for a batch.
+
+    >>> from calc import models
+    >>> stem, *_, classifier = models.get("resnet-50").convolutions
+    >>> print(workload(stem, 64).intensity, workload(classifier, 64).intensity)
+    123.8 FLOP/byte 58.43 FLOP/byte
+    """
+    inputs = quantity(batch).m_as("")
+    operations = 2.0 * layer.height * layer.width * layer.weights * inputs
+    size = size_of("element_size", element_size)
+    traffic = layer_traffic(layer.weights, layer.read, layer.written, batch, size)
+    return Workload(quantity(operations, "FLOP"), traffic)
+
+
+def forward_flops(model: Convolutional | str) -> Annotated[Quantity, "FLOP"]:
+    """Operations of a convolutional network for one input, in its convolutions and dense layers.
+
+    Equation: O = Σ 2 · h · w · (c_in / g) · c_out · k²
 
     >>> from calc import models
     >>> print(forward_flops(models.get("resnet-50")))
     8.178 GFLOP
     """
-    if not isinstance(model, ResNet):
-        raise InputError(f"a ResNet of calc.models is needed here; got {abbreviated(model)}")
-    return sum(
-        (
-            convolution_flops(each.side, each.side, each.inputs, each.outputs, each.kernel)
-            for each in model.convolutions
-        ),
-        quantity("0 FLOP"),
-    )
+    layers = network(model, Convolutional).convolutions
+    return sum((workload(each).operations for each in layers), quantity("0 FLOP"))

@@ -15,7 +15,7 @@ from calc.derivations.transformer_arithmetic import BatchOfDecodes, Products
 from figures import style
 
 BATCH = numpy.geomspace(1, BatchOfDecodes.most, 100)
-EXPERTS = BatchOfDecodes.experts / BatchOfDecodes.active_experts  # type: ignore[operator]
+EXPERTS = BatchOfDecodes.experts / BatchOfDecodes.active_experts
 ONE_EXPERT = f"one expert in {show(EXPERTS)}"
 
 

@@ -69,7 +69,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     """The public functions beside the laws, in the modules of laws and of planning."""
     laws = calc.laws()
     found = {"plan": calc.plan}
-    for module in (*calc.LAW_MODULES, "planning"):
+    for module in (*calc.LAW_MODULES, "planning", "throughput"):
         for name, member in inspect.getmembers(import_module(f"calc.{module}"), inspect.isfunction):
             own = member.__module__.startswith(f"calc.{module}") and not name.startswith("_")
             if own and f"{module}.{name}" not in laws and name not in found:
@@ -89,7 +89,8 @@ def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
         return told | {"title": f"{thing.bytes_per_parameter}: {thing.breakdown}"}
     if kind == "devices" and thing.announced:
         return told | {"title": f"{thing.name}, announced", "announced": True}
-    return told | {"title": f"{'training of ' if kind == 'runs' else ''}{thing.name}"}
+    family = f", {thing.family}" if isinstance(thing, models.Network) else ""
+    return told | {"title": f"{'training of ' if kind == 'runs' else ''}{thing.name}{family}"}
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -287,7 +288,8 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         values = {name: getattr(thing, name) for name in names if name != "total"}
         numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
-        return {**numbers, "parameters": {**getattr(thing, "parts", {}), **counted}}
+        shape = thing.shape if isinstance(thing, models.Network) else {}
+        return {**numbers, **shape, "parameters": {**getattr(thing, "parts", {}), **counted}}
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}

@@ -15,7 +15,7 @@ from typing import Any
 from calc.core.errors import InputError
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
-TYPES: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
+TYPES: dict[str, Callable[[str], Any]] = {"int": int, "int | None": int, "float": float}
 
 SHORT = {
     "operations": "flops",

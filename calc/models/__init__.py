@@ -8,11 +8,35 @@ from __future__ import annotations
 
 from calc.core.records import as_attributes
 from calc.models.architecture import Matrix, Transformer, from_shape
-from calc.models.data import get, key_of as key_of, names, transformer as transformer
+from calc.models.convolutional import Block, Convolution, Convolutional
+from calc.models.data import (
+    get,
+    key_of as key_of,
+    names,
+    network as network,
+    transformer as transformer,
+)
+from calc.models.diffusion import DiffusionTransformer
+from calc.models.encoder_decoder import EncoderDecoder
 from calc.models.families import load
-from calc.models.resnet import Convolution, ResNet
+from calc.models.network import Network
+from calc.models.recommender import Recommender
 
-__all__ = ["Convolution", "Matrix", "ResNet", "Transformer", "from_shape", "get", "load", "names"]
+__all__ = [
+    "Block",
+    "Convolution",
+    "Convolutional",
+    "DiffusionTransformer",
+    "EncoderDecoder",
+    "Matrix",
+    "Network",
+    "Recommender",
+    "Transformer",
+    "from_shape",
+    "get",
+    "load",
+    "names",
+]
 
 
 __getattr__ = as_attributes(get)

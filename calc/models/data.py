@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from typing import Any, Literal, overload
+from typing import Any, TypeVar
 
-from calc.core.errors import InputError
+from calc.core.arguments import one_of
+from calc.core.errors import InputError, abbreviated
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, check_fields, read_record, read_toml
 from calc.models.architecture import Transformer, check_transformer
-from calc.models.resnet import ResNet
+from calc.models.convolutional import Convolutional
+from calc.models.diffusion import DiffusionTransformer
+from calc.models.encoder_decoder import EncoderDecoder
+from calc.models.network import UNITS, Network
+from calc.models.recommender import Recommender
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
-UNITS = {"total": "param", "work": "FLOP"}  # of numbers that are no counts
-PLAIN = (  # without a source each
-    *("name", "year", "attention", "feed_forward", "gated", "gates", "norm", "qk_norm", "biases"),
-    *("output", "blocks"),
-)
+FAMILIES: dict[str, type[Transformer | Network]] = {
+    "transformer": Transformer,
+    "convolutional": Convolutional,
+    "encoder-decoder": EncoderDecoder,
+    "diffusion": DiffusionTransformer,
+    "recommender": Recommender,
+}
+N = TypeVar("N", bound=Network)
 
 
 def names() -> tuple[str, ...]:
@@ -30,18 +38,13 @@ def names() -> tuple[str, ...]:
     return tuple(_tables())
 
 
-@overload
-def get(key: Literal["resnet-50"]) -> ResNet: ...  # type: ignore[overload-overlap]
-
-
-@overload
-def get(key: str) -> Transformer: ...
-
-
-def get(key: str) -> Transformer | ResNet:
+def get(key: str) -> Any:
     """The model of that key or name, or of another name that it goes by.
 
     Case, spaces, "-", "_" and "." do not matter.
+
+    It is a `Transformer`, or a network of another family: `Convolutional`, `EncoderDecoder`,
+    `DiffusionTransformer` or `Recommender`.
 
     >>> get("Llama_3_8B").name, get("openai/gpt-oss-120b").name
     ('Llama 3 8B', 'gpt-oss-120b')
@@ -56,7 +59,29 @@ def transformer(model: Transformer | str) -> Transformer:
     32
     """
     found = get(model) if isinstance(model, str) else model
+    if isinstance(found, Network):
+        raise InputError(
+            f"a transformer of calc.models is needed here; got {found.name}, {found.family}:"
+            f' calc.throughput.of("{found.key or found.name}", …) answers for it, and'
+            " `calc throughput`"
+        )
     check_transformer(found)
+    transformer: Transformer = found
+    return transformer
+
+
+def network(model: N | str, family: type[N]) -> N:
+    """The network of that family itself, or that of a name.
+
+    >>> network("mobilenet-v2", Convolutional).name
+    'MobileNetV2'
+    """
+    if not (isinstance(family, type) and issubclass(family, Network)):
+        raise InputError(f"family must be one of calc.models; got {abbreviated(family)}")
+    found = get(model) if isinstance(model, str) else model
+    if not isinstance(found, family):
+        name = getattr(found, "name", abbreviated(found))
+        raise InputError(f"{family.family} of calc.models is needed here; got {name}")
     return found
 
 
@@ -82,15 +107,18 @@ def _tables() -> dict[str, Any]:
 
 
 @cache
-def _get(key: str) -> Transformer | ResNet:
+def _get(key: str) -> Transformer | Network:
     table = {name: value for name, value in _tables()[key].items() if name != "also"}
-    made = ResNet if table.pop("family", "transformer") == "resnet" else Transformer
+    family = table.pop("family", "transformer")
+    one_of(f"{FILE}: {key}: family", family, FAMILIES)
+    made = FAMILIES[family]
     inherited = {name: table.pop(name) for name in INHERITED}
     known = {field.name for field in fields(made)} - {"key", "notes"}
+    numbers = {field.name for field in fields(made) if str(field.type).startswith("Quantity")}
     check_fields(f"{FILE}: {key}", table, sorted(known))
 
     def read(name: str, value: Any) -> Any:
-        if name in PLAIN:
+        if name not in numbers:  # a word or a list, whose source is that of the table
             return tuple(value) if isinstance(value, list) else value
         title = {"title": f"{name.replace('_', ' ')} of {table['name']}"}
         fields = value if isinstance(value, dict) else {"value": value}

@@ -141,6 +141,15 @@ IN_SIMULATION: dict[str, Any] = {
     "table": {"a": [1, 2], "b": [2, 1]},
     "objectives": {"a": "max", "b": "min"},
 }
+NETWORKS: dict[str, dict[str, Any]] = {  # in the modules of one family
+    "convolution": {
+        "model": models.get("resnet-50"),
+        "layer": models.get("resnet-50").convolutions[0],
+    },
+    "diffusion": {"model": models.get("flux-1-dev")},
+    "encoder_decoder": {"model": models.get("whisper-large-v3")},
+    "recommenders": {"model": models.get("dlrm-dcnv2")},
+}
 SIMULATION = (  # what trains nothing
     "HardwareSimulationConfig",
     "NeuralNetwork",
@@ -162,7 +171,7 @@ DATA = ("constants", "hardware", "models", "runs", "formats")
 def functions() -> dict[str, Callable[..., Any]]:
     """The laws, and all public functions of the modules of laws, of data and of plans."""
     found: dict[str, Callable[..., Any]] = dict(calc.laws())
-    for name in (*calc.LAW_MODULES, *DATA, "planning"):
+    for name in (*calc.LAW_MODULES, *DATA, "planning", "throughput"):
         module = import_module(f"calc.{name}")
         for member, value in vars(module).items():
             own = getattr(value, "__module__", "").startswith(f"calc.{name}")
@@ -214,6 +223,7 @@ def usual_arguments(name: str) -> dict[str, Any]:
     except NameError:  # of what a module imports for type checkers alone
         hints = {}
     own = IN_SIMULATION if name.startswith("simulation.") else {}
+    own = own | NETWORKS.get(name.split(".")[0], {})
     return dict(_usual(inspect.signature(function), hints, USUAL | own))
 
 

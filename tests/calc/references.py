@@ -544,8 +544,39 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "transformer.experts_used": lambda experts, share, tokens: (
         experts - experts * (1 - share) ** tokens
     ),
-    "convolution.convolution_flops": lambda height, width, inputs, outputs, kernel: (
-        2 * (inputs * kernel * kernel) * (outputs * height * width)
+    "convolution.convolution_flops": lambda height, width, inputs, outputs, kernel, groups: (
+        2 * (inputs * kernel * kernel) * (outputs * height * width) / groups
+    ),
+    "convolution.layer_traffic": lambda weights, read, written, batch, size: (
+        weights * size + read * batch * size + written * batch * size
+    ),
+    "convolution.pointwise_intensity": lambda inputs, outputs, size: (
+        2 / (size / inputs + size / outputs)
+    ),
+    "convolution.depthwise_intensity": lambda kernel, size: kernel * kernel / size,
+    "encoder_decoder.cross_attention_flops": lambda source, layers, heads, width: (
+        4 * (heads * width) * (layers * source)
+    ),
+    "encoder_decoder.cross_cache": lambda source, layers, heads, width, size: (
+        (heads * width) * size * layers * source * 2
+    ),
+    "encoder_decoder.self_cache": lambda written, layers, heads, width, size: (
+        (heads * width) * size * layers * written * 2
+    ),
+    "diffusion.passes_of_an_image": lambda steps, passes: passes * steps,
+    "diffusion.image_tokens": lambda height, width, patch: (height / patch) * (width / patch),
+    "diffusion.joint_attention_flops": lambda tokens, blocks, width: (
+        4 * (tokens * width) * tokens * blocks
+    ),
+    "diffusion.image_time": lambda work, passes, rate: work / rate * passes,
+    "recommenders.row_traffic": lambda width, size, piece: -(-(width * size) // piece) * piece,
+    "recommenders.lookup_traffic": lambda lookups, row: row * lookups,
+    "recommenders.rows_in_flight": lambda bandwidth, latency, row: latency / row * bandwidth,
+    "recommenders.devices_for_tables": lambda rows, width, capacity, size: (
+        -(-(rows * width * size) // capacity)
+    ),
+    "recommenders.pooled_traffic": lambda tables, width, devices, size: (
+        tables * width * size - tables * width * size / devices
     ),
     "roofline.compute_time": lambda operations, peak, efficiency: operations / efficiency / peak,
     "roofline.efficiency": lambda operations, time, peak: operations / time / peak,

@@ -471,3 +471,12 @@ def test_a_reader_that_stops_early() -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 0
+
+
+def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28")
+    assert "at the most 0.475 images a second, 1710 an hour: 2.105 s a batch" in printed
+    sentence = refused(capsys, "throughput", "llama-3-8b", "h100")
+    assert "Llama 3 8B writes tokens" in sentence
+    assert "1024 → 1024 → 512 → 256 → 1" in run(capsys, "show", "dlrm-dcnv2")
+    assert "inverted, to 24 channels" in run(capsys, "show", "mobilenet-v3-large")

@@ -22,7 +22,7 @@ LAYERS = [
     {"core"},
     {"constants", "hardware", "machines", "software", "curves", "models", "runs", "formats"},
     set(calc.LAW_MODULES) - {"hardware"} | {"expectation"},
-    {"planning"},
+    {"planning", "throughput"},
     {"derivations", "simulation", "codesign", "measure", "published"},
     {"commands", "__main__"},
 ]

@@ -1,0 +1,25 @@
+"""Images and samples a second of networks that write no tokens: `calc throughput`."""
+
+from __future__ import annotations
+
+import argparse
+
+from calc import throughput
+from calc.commands.options import add_options, chosen
+from calc.commands.output import Answer, answers
+
+
+def add_throughput(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model",
+        help="a name that `calc list models` prints: of a vision or diffusion transformer, a"
+        " convolutional network, an encoder or a recommender",
+    )
+    parser.add_argument("device", help="a machine or a device that `calc list` prints, or a .toml")
+    add_options(parser, throughput.of)
+    answers(parser, _throughput)
+
+
+def _throughput(options: argparse.Namespace) -> Answer:
+    answer = throughput.of(**chosen(options, throughput.of))
+    return Answer(answer.facts, lambda: str(answer).split("\n"))

@@ -1,0 +1,358 @@
+"""What the chapter "Other networks" quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc import (
+    constants,
+    convolution,
+    diffusion,
+    encoder_decoder,
+    hardware,
+    machines,
+    models,
+    recommenders,
+    roofline,
+    throughput,
+    transformer,
+)
+from calc.core.units import Quantity, quantity
+from calc.models import Convolutional, DiffusionTransformer, EncoderDecoder, Recommender, network
+from calc.throughput import Throughput
+
+TWO_BYTES = quantity("2 byte")
+
+
+def share(measured: Quantity, bound: Quantity) -> Quantity:
+    part: Quantity = (measured / bound).to("%")
+    return part
+
+
+def intensity(answer: Throughput) -> Quantity:
+    """Operations of a pass over the bytes that all its kernels must move."""
+    work = sum((each.operations * each.launches for each in answer.kernels), quantity("0 FLOP"))
+    moved = sum((each.traffic * each.launches for each in answer.kernels), quantity("0 byte"))
+    return roofline.arithmetic_intensity(work, moved)
+
+
+class OneImage:
+    """A vision transformer reads an image as a short prompt, and writes nothing: compute binds."""
+
+    model = models.transformer("vit-l-16")
+    device = hardware.get("rtx-4090")
+    batch = 256
+    patch = 16
+    pixels = 224
+
+    patches = (pixels // patch) ** 2
+    tokens = model.context
+    parameters = model.parameters
+    work = sum(
+        (each.operations for each in transformer.prefill_matmuls(model, tokens)), quantity("0 FLOP")
+    )
+    rule = quantity((2 * parameters * tokens).m_as("param"), "FLOP").to("GFLOP")
+    answer = throughput.of(model, device, batch)
+    time = answer.time
+    bound = answer.bound
+    rate = answer.rate
+    intensity = intensity(answer)
+    ridge_point = device.ridge_point("fp16")
+    measured = constants.frequency_images_vit_l_rtx_4090
+    reached = share(measured, rate)
+
+
+class MeasuredImages:
+    """What others measured, beside the bound, for networks of one pass."""
+
+    cases = (
+        ("vit-l-16", "rtx-4090", 256, constants.frequency_images_vit_l_rtx_4090),
+        ("vit-h-14", "rtx-4090", 256, constants.frequency_images_vit_h_rtx_4090),
+        ("vit-l-16", "rtx-5090", 1024, constants.frequency_images_vit_l_rtx_5090),
+        ("resnet-50", "rtx-5090", 1024, constants.frequency_images_resnet_50_rtx_5090),
+        ("mobilenet-v2", "rtx-5090", 1024, constants.frequency_images_mobilenet_v2_rtx_5090),
+        ("mobilenet-v3-large", "rtx-5090", 1024, constants.frequency_images_mobilenet_v3_rtx_5090),
+    )
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Model, device, intensity, bound by, at most, measured, share."""
+        found = []
+        for name, device, batch, measured in cls.cases:
+            answer = throughput.of(name, device, batch)
+            found.append(
+                (
+                    answer.model.name,
+                    answer.machine.device.name.removeprefix("NVIDIA GeForce RTX "),
+                    intensity(answer).m_as("FLOP/byte"),
+                    answer.bound,
+                    answer.rate.m_as("1/s"),
+                    measured.m_as("1/s"),
+                    share(measured, answer.rate),
+                )
+            )
+        return found
+
+
+class Depthwise:
+    """A depthwise convolution saves operations, and no bytes: its intensity is a few FLOP/byte."""
+
+    model = network("mobilenet-v2", Convolutional)
+    large = network("resnet-50", Convolutional)
+    device = hardware.get("rtx-5090")
+    kernel = 3
+    # Channels within the second stage of MobileNetV2, and between its blocks.
+    wide = 144
+    narrow = 24
+
+    intensity = convolution.depthwise_intensity(kernel)
+    pointwise = convolution.pointwise_intensity(wide, narrow)
+    ridge_point = device.ridge_point("fp16")
+    work = convolution.forward_flops(model)
+    large_work = convolution.forward_flops(large)
+    fewer = large_work / work
+    layers = tuple(each for each in model.convolutions if each.kind == "depthwise")
+    depthwise_work = sum(
+        (convolution.workload(each).operations for each in layers), quantity("0 FLOP")
+    )
+    work_share = share(depthwise_work, work)
+    answer = throughput.of(model, device, 1024)
+    time_share = share(answer.times["depthwise"], answer.time)
+    faster = (
+        constants.frequency_images_mobilenet_v2_rtx_5090
+        / constants.frequency_images_resnet_50_rtx_5090
+    )
+
+
+class DiffusedImage:
+    """A diffusion transformer reads its prompt anew at each step: compute times steps."""
+
+    model = network("flux-1-dev", DiffusionTransformer)
+    machine = machines.get("dgx-h100")
+    pixels = 1024
+
+    image_tokens = diffusion.image_tokens(pixels, pixels, model.patch_pixels)
+    tokens = diffusion.tokens(model)
+    text_tokens = model.text_tokens
+    steps = model.steps
+    passes = diffusion.passes_of_an_image(steps, model.passes)
+    parameters = model.parameters
+    modulation_share = share(model.parts["modulation"], parameters)
+    met = quantity(model.blocks * model.stream_weights, "param")
+    pass_work = diffusion.pass_flops(model)
+    attention = diffusion.joint_attention_flops(
+        tokens, model.blocks, model.heads * model.head_width
+    )
+    attention_share = share(attention, pass_work)
+    work = (passes * pass_work).to("PFLOP")
+    answer = throughput.of(model, machine)
+    bound = answer.bound
+    time = answer.time
+    intensity = intensity(answer)
+    expected = answer.expected
+    assert expected is not None
+    measured = constants.latency_image_flux_h100
+    eager = constants.latency_image_flux_h100_eager
+    short = ((measured - expected) / measured).to("%")
+    reached = share(time, measured)
+    eager_reached = share(time, eager)
+    batch = 8
+    together = constants.latency_eight_images_flux_h100
+    each_of_batch = together / batch
+    gain = share(measured - each_of_batch, measured)
+    per_hour = (1 / measured).to("1/hour")
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """Time of an image, and the share of the peak that it makes use of."""
+        assert cls.expected is not None
+        return [
+            ("at the peak", cls.time, share(cls.time, cls.time)),
+            ("expected", cls.expected, share(cls.time, cls.expected)),
+            ("measured, compiled", cls.measured, cls.reached),
+            ("measured, one of eight", cls.each_of_batch, share(cls.time, cls.each_of_batch)),
+            ("measured, not compiled", cls.eager, cls.eager_reached),
+        ]
+
+
+class RecommenderSample:
+    """A sample reads rows at random, and its networks do more than that for each byte."""
+
+    model = network("dlrm-dcnv2", Recommender)
+    machine = machines.get("dgx-h100")
+    device = machine.device
+    batch = 51_200
+    domain = machine.domain
+    pairs = constants.count_pairs_of_a_dlrm_sample
+
+    tables = len(model.rows)
+    lookups = sum(model.lookups)
+    largest = max(model.lookups)
+    memory = recommenders.table_memory(model, "fp32").to("GB")
+    memory_16 = recommenders.table_memory(model, "fp16").to("GB")
+    capacity = device.memory_capacity.to("GiB")
+    devices = throughput.of(model, machine, batch, table="fp32").devices
+    devices_16 = throughput.of(model, machine, batch).devices
+    table_share = (model.parts["tables"] / model.parameters).to("%")
+    row = recommenders.row_traffic(model.embedding_width, TWO_BYTES)
+    traffic = recommenders.sample_traffic(model)
+    work = recommenders.sample_flops(model)
+    intensity = roofline.arithmetic_intensity(work, traffic)
+    adding = quantity(float(lookups * model.embedding_width.magnitude), "FLOP")
+    lookup_intensity = roofline.arithmetic_intensity(adding, traffic)
+    ridge_point = device.ridge_point("fp16")
+    latency = constants.latency_hbm3
+    in_flight = recommenders.rows_in_flight(device.memory_bandwidth, latency, row)
+    lookup_time = (traffic / device.memory_bandwidth).to("ns")
+    compute_time = (work / device.peak("fp16")).to("ns")
+    answer = throughput.of(model, machine, batch)
+    bound = answer.bound
+    rate = answer.rate
+    expected = answer.expected_rate
+    assert expected is not None
+    measured = (constants.frequency_samples_dlrm_dgx_h100 * pairs / machine.domain).to("1/s")
+    reached = share(measured, rate)
+    error = ((expected - measured) / measured).to("%")
+    bound_8 = throughput.of(model, machine, batch, "int8").bound
+    rate_8 = throughput.of(model, machine, batch, "int8").rate
+    measured_8 = (constants.frequency_samples_dlrm_dgx_h100_99 * pairs / machine.domain).to("1/s")
+    reached_8 = share(measured_8, rate_8)
+
+
+class TablesOfTheHost:
+    """Tables in the host's memory put the link between device and host in front of everything."""
+
+    sample = RecommenderSample
+    link = sample.machine.host_link
+
+    time = (sample.traffic / link).to("ns")
+    rate = (link / sample.traffic).to("1/s")
+    slower = sample.rate / rate
+    host_memory = sample.machine.host_memory_bandwidth
+    all_devices = (host_memory / sample.traffic).to("1/s")
+    whole_server = sample.rate * sample.machine.domain
+    server_slower = whole_server / all_devices
+    pooled = recommenders.pooled_traffic(
+        sample.tables, sample.model.embedding_width, sample.machine.domain
+    )
+    exchange = (pooled / sample.machine.bandwidth).to("ns")
+
+
+class CrossAttention:
+    """An encoder reads once; the decoder looks at all of it again for each token that it writes."""
+
+    model = network("whisper-large-v3", EncoderDecoder)
+    turbo = network("whisper-large-v3-turbo", EncoderDecoder)
+    device = hardware.get("h100")
+    source = model.source_context
+    assert source is not None
+    written = 200
+    seconds = quantity("30 s")
+
+    encoder = encoder_decoder.encoder_flops(model, source)
+    token = encoder_decoder.decoder_flops(model, source, written / 2)
+    decoder = (token * quantity(written, "token")).to("TFLOP")
+    cross_cache = encoder_decoder.cross_cache(
+        source, model.decoder_layers, model.heads, model.head_width
+    ).to("MB")
+    self_cache = encoder_decoder.self_cache(
+        written, model.decoder_layers, model.heads, model.head_width
+    ).to("MB")
+    cache_ratio = cross_cache / self_cache
+    turbo_layers = turbo.decoder_layers
+    turbo_cross = encoder_decoder.cross_cache(
+        source, turbo.decoder_layers, turbo.heads, turbo.head_width
+    ).to("MB")
+
+
+class OnOneRoofline:
+    """The three workloads and their parts, on the roofline of an H100."""
+
+    device = hardware.get("h100")
+    ridge_point = device.ridge_point("fp16")
+    peak = device.peak("fp16")
+    bandwidth = device.memory_bandwidth
+    image = throughput.of("vit-l-16", "dgx-h100", 256)
+    diffused = throughput.of("flux-1-dev", "dgx-h100")
+    recommended = throughput.of("dlrm-dcnv2", "dgx-h100", RecommenderSample.batch)
+    convolved = throughput.of("mobilenet-v2", "dgx-h100", 256)
+
+    image_rate = (image.rate * OneImage.work).to("TFLOP/s")
+    diffused_rate = (DiffusedImage.work / DiffusedImage.measured).to("TFLOP/s")
+    recommended_rate = (RecommenderSample.work * RecommenderSample.measured).to("TFLOP/s")
+    lookups_intensity = RecommenderSample.lookup_intensity
+    image_intensity = intensity(image)
+    diffused_intensity = intensity(diffused)
+    recommended_intensity = intensity(recommended)
+    convolved_intensity = intensity(convolved)
+    image_memory = image.memory.to("GB")
+    diffused_memory = diffused.memory.to("GB")
+    recommended_memory = recommended.memory.to("GB")
+    convolved_memory = convolved.memory.to("MB")
+    depthwise = Depthwise.intensity
+
+
+class SmallerPatches:
+    """Patches of half the side make four times the tokens, and more than four times the work."""
+
+    model = OneImage.model
+    side = 8
+
+    tokens = (OneImage.pixels // side) ** 2 + 1
+    more = tokens / OneImage.tokens.m_as("")
+    longer = model.with_context(tokens)
+    work = sum(
+        (each.operations for each in transformer.prefill_matmuls(longer, tokens)),
+        quantity("0 FLOP"),
+    )
+    more_work = work / OneImage.work
+    hand_parameters = quantity("300M param")
+    hand_tokens = 800
+    by_hand = quantity(2 * hand_parameters.m_as("param") * hand_tokens, "FLOP")
+    rate = throughput.of(longer, OneImage.device, OneImage.batch).rate
+
+
+class GuidedImage:
+    """Guidance by a second pass doubles the work of each step."""
+
+    model = network("sd3-medium", DiffusionTransformer)
+    machine = DiffusedImage.machine
+
+    tokens = diffusion.tokens(model)
+    passes = diffusion.passes_of_an_image(model.steps, model.passes)
+    answer = throughput.of(model, machine)
+    time = answer.time
+    per_hour = answer.rate.to("1/hour")
+    pass_work = diffusion.pass_flops(model)
+    blocks = model.blocks
+    hand_met = quantity("0.7B param")
+    hand_tokens = 4400
+    hand_width = 1500
+    by_hand = quantity(
+        (2 * hand_met.m_as("param") + 4 * blocks * hand_tokens * hand_width)
+        * hand_tokens
+        * passes.m_as(""),
+        "FLOP",
+    ).to("PFLOP")
+    work = (passes * pass_work).to("PFLOP")
+    few = 8
+    few_time = throughput.of(model, machine, steps=few).time
+    faster = time / few_time
+
+
+class SmallServer:
+    """Cards of 24 GiB hold the tables between them, and are faster than the link to a host."""
+
+    model = RecommenderSample.model
+    device = hardware.get("l4")
+
+    capacity = device.memory_capacity.to("GiB")
+    devices = recommenders.devices_for_tables(
+        sum(model.rows), model.embedding_width, device.memory_capacity, TWO_BYTES
+    )
+    devices_8 = recommenders.devices_for_tables(
+        sum(model.rows), model.embedding_width, device.memory_capacity, "1 byte"
+    )
+    lookup_time = (RecommenderSample.traffic / device.memory_bandwidth).to("ns")
+    compute_time = (RecommenderSample.work / device.peak("fp16")).to("ns")
+    rate = (1 / (lookup_time + compute_time)).to("1/s")

@@ -1,0 +1,437 @@
+"""Images and samples a second of networks that write no tokens, and what bounds them.
+
+`of` answers for vision transformers, convolutional networks, diffusion transformers, encoders and
+recommenders, as `calc.plan` does for transformers that write. A pass is a list of kernels, one
+after the other; each takes at least as long as its arithmetic or its bytes at published rates. At
+rates that were measured on a machine, the same list says how long it is expected to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from calc import (
+    convolution,
+    diffusion,
+    formats,
+    hardware,
+    kernels,
+    models,
+    recommenders,
+    roofline,
+    transformer,
+)
+from calc.core.arguments import whole_number
+from calc.core.elementwise import ceiling
+from calc.core.errors import InputError
+from calc.core.formatting import columns
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator
+from calc.kernels import NO_BYTES, NO_WORK, Kernel
+from calc.machines import Machine, NotMeasured
+from calc.models import (
+    Convolutional,
+    DiffusionTransformer,
+    EncoderDecoder,
+    Network,
+    Recommender,
+    Transformer,
+)
+from calc.planning.setup import COMPUTED_IN, machine_of
+
+ONE = quantity(1, "")
+HEADERS = ("", "time", "bound by", "operations", "bytes")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Throughput:
+    """What a device makes of a network: items a second at the most, and what is expected."""
+
+    model: Transformer | Network
+    machine: Machine
+    items: str
+    """What is counted: images, samples, sources that are read."""
+    batch: int
+    passes: int
+    """Passes of the network, one after the other, for a batch."""
+    dtype: str
+    kernels: tuple[Kernel, ...]
+    """Of one pass on one device."""
+    memory: Quantity
+    """Weights and tables, on each device."""
+    vectors: tuple[Kernel, ...] = ()
+    """Passes over vectors between products, which bounds leave out and expectations do not."""
+    devices: int = 1
+    exchanged: Quantity = NO_BYTES
+    """Bytes that a device receives from others in a pass."""
+
+    @cached_property
+    def parts(self) -> dict[str, Quantity]:
+        """The least time of a pass by what bounds it, kernel by kernel: compute, memory, links."""
+        found = dict.fromkeys(("compute", "memory", "links"), quantity(0, "s"))
+        for each in self.kernels:
+            bound, time = self._least(each)
+            found[bound] = found[bound] + time
+        if self.exchanged > NO_BYTES:
+            found["links"] = (self.exchanged / self.machine.bandwidth).to("s")
+        return found
+
+    @property
+    def times(self) -> dict[str, Quantity]:
+        """The least time of a pass by the names of its kernels."""
+        found: dict[str, Quantity] = {}
+        for each in self.kernels:
+            _, time = self._least(each)
+            found[each.name] = found[each.name] + time if each.name in found else time
+        return found
+
+    @property
+    def bound(self) -> str:
+        """What bounds most of the time: compute, memory or links."""
+        return max(self.parts, key=lambda part: self.parts[part].m_as("s"))
+
+    @property
+    def time(self) -> Quantity:
+        """The least time of a batch, all its passes one after the other."""
+        time: Quantity = sum(self.parts.values(), quantity(0, "s")) * self.passes
+        return time
+
+    @property
+    def rate(self) -> Quantity:
+        """Items a second at the most, of all devices."""
+        return quantity(self.batch * self.devices / self.time.m_as("s"), "1/s")
+
+    @cached_property
+    def expected(self) -> Quantity | None:
+        """Time of a batch at measured rates; None where one was not measured on this machine.
+
+        Nobody's rates of convolutions are in the data.
+        """
+        if isinstance(self.model, Convolutional):
+            return None
+        try:
+            parts = kernels.expected([*self.kernels, *self.vectors], self.machine)
+        except NotMeasured:
+            return None
+        time: Quantity = sum(parts.values(), self.parts["links"]) * self.passes
+        return time.to("s")
+
+    @property
+    def expected_rate(self) -> Quantity | None:
+        """Items a second at measured rates, of all devices."""
+        if self.expected is None:
+            return None
+        return quantity(self.batch * self.devices / self.expected.m_as("s"), "1/s")
+
+    @property
+    def fits(self) -> bool:
+        """Whether weights and tables are within a device's memory; activations are not counted."""
+        return bool(self.memory <= self.machine.device.memory_capacity)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The answer, by names that stay."""
+        expected = {}
+        if self.expected is not None:
+            expected = {"expected_time": self.expected, "expected_rate": self.expected_rate}
+        return {
+            "model": self.model.key,
+            "device": self.machine.device.key,
+            "devices": self.devices,
+            "dtype": self.dtype,
+            "items": self.items,
+            "batch": self.batch,
+            "passes": self.passes,
+            "memory": self.memory,
+            "fits": self.fits,
+            "bound": self.bound,
+            "time": self.time,
+            "rate": self.rate,
+            "rate_per_hour": self.rate.to("1/hour"),
+            **expected,
+        }
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The longest kernels of a pass, alike ones together."""
+        alike: dict[str, list[Kernel]] = {}
+        for each in self.kernels:
+            alike.setdefault(each.name, []).append(each)
+        found = []
+        for name, same in alike.items():
+            time = self.times[name]
+            longest, _ = max(map(self._least, same), key=lambda each: each[1].m_as("s"))
+            work = sum((each.operations * each.launches for each in same), NO_WORK)
+            moved = sum((each.traffic * each.launches for each in same), NO_BYTES)
+            found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
+        return [row for _, row in sorted(found, reverse=True)]
+
+    def __str__(self) -> str:
+        """The answer as people read it, and the kernels that it is made of."""
+        device = self.machine.device.name
+        several = f"{self.devices} × {device}" if self.devices > 1 else device
+        fits = "fits" if self.fits else "does not fit"
+        share = " of each device" if self.devices > 1 else ""
+        told = [
+            f"{self.model.name} on {several}, {self.dtype.upper()}, batch {self.batch}",
+            f"weights: {self.memory}, which {fits} into"
+            f" {self.machine.device.memory_capacity}{share}",
+            f"passes: {self.passes}",
+            f"at the most {self.rate.m_as('1/s'):.4g} {self.items} a second, "
+            f"{self.rate.m_as('1/hour'):.4g} an hour: {self.time} a batch, bound by {self.bound}",
+        ]
+        if self.expected_rate is not None:
+            told.append(
+                f"expected {self.expected_rate.m_as('1/s'):.4g} {self.items} a second, at rates"
+                f" that were measured on {self.machine.name}"
+            )
+        links = [("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))]
+        rows = [HEADERS, *self.rows(), *(links if self.exchanged > NO_BYTES else [])]
+        return "\n".join([*told, "", *columns(rows)])
+
+    def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
+        """What bounds a kernel, and its least time, all launches together."""
+        device = self.machine.device
+        step = roofline.Workload(kernel.operations, kernel.traffic).on(device, self.dtype)
+        return step.bound, step.lower * kernel.launches
+
+
+def of(
+    model: Transformer | Network | str,
+    device: Machine | Accelerator | Path | str,
+    batch: int = 1,
+    dtype: str | None = None,
+    steps: int | None = None,
+    height: int = diffusion.PIXELS,
+    width: int = diffusion.PIXELS,
+    table: QuantityLike | None = None,
+) -> Throughput:
+    """Images or samples a second of a network on a device, and what bounds them.
+
+    A recommender stands on as many devices of the machine as hold its tables, and each computes a
+    batch of its own; of an encoder and a decoder it is the encoder's pass.
+
+    - `batch`: inputs that a device computes together
+    - `dtype`: the format that weights have and that is computed in
+    - `steps`: from noise to an image, where they are not those of the model's library
+    - `height`: rows of pixels of an image that is made
+    - `width`: columns of it
+    - `table`: the format of a recommender's tables, where it is not that of the weights
+
+    >>> answer = of("flux-1-dev", "dgx-h100", steps=28)
+    >>> print(answer.passes, answer.bound, answer.time)
+    28 compute 2.105 s
+    >>> print(of("dlrm-dcnv2", "dgx-h100", batch=65536).devices)
+    1
+    """
+    found = models.get(model) if isinstance(model, str) else model
+    machine = machine_of(device)
+    batch = whole_number("batch", batch)
+    if dtype is None:
+        has = machine.device.dtypes
+        dtype = next((each for each in COMPUTED_IN if each in has), COMPUTED_IN[0])
+    else:
+        machine.device.peak(dtype)  # refuses a format in which the device does not compute
+        dtype = hardware.dtype_of(dtype)
+    size = kernels.SIZES.get(dtype, formats.element_size("dtype", dtype if dtype != "tf32" else 4))
+    asked = _Asked(machine, batch, dtype, size, steps, height, width, table)
+    for family, answer in ANSWERS.items():
+        if isinstance(found, family):
+            return answer(asked, found)
+    name = getattr(found, "name", found)
+    raise InputError(f"a model of calc.models, or its name, is needed here; got {name!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a caller wants to know, read and checked."""
+
+    machine: Machine
+    batch: int
+    dtype: str
+    size: Quantity
+    steps: int | None
+    height: int
+    width: int
+    table: QuantityLike | None
+
+    def answer(self, model: Any, items: str, found: Iterator[Kernel], **more: Any) -> Throughput:
+        own: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
+        return Throughput(
+            model=model,
+            machine=self.machine,
+            items=items,
+            batch=self.batch,
+            dtype=self.dtype,
+            kernels=tuple(found),
+            **(own | more),
+        )
+
+    def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
+        """A matrix product at the format of the pass; its result has two bytes an element."""
+        sizes = (self.size, self.size, kernels.TWO_BYTES)
+        traffic = (m * k + k * n) * self.size + m * n * kernels.TWO_BYTES
+        work = quantity(2.0 * m * n * k, "FLOP")
+        return Kernel(
+            name, "gemm", launches, work, traffic, (m, n, k), sizes=sizes, dtype=self.dtype
+        )
+
+    def attention(self, tokens: float, inner: float, sequences: float, launches: float) -> Kernel:
+        """Fused attention without a mask: queries, keys, values and results go to memory."""
+        work = quantity(4.0 * tokens**2 * inner * sequences, "FLOP")
+        traffic = 4 * tokens * inner * sequences * kernels.TWO_BYTES
+        return Kernel("attention", "attention", launches, work, traffic, dtype=self.dtype)
+
+    def vectors(
+        self, tokens: float, width: float, hidden: float, layers: float
+    ) -> Iterator[Kernel]:
+        """Passes over vectors of so many layers, fused as compilers fuse them."""
+        vector = tokens * kernels.TWO_BYTES
+        yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vector)
+        yield Kernel("activation", "memory", layers, traffic=2 * hidden * vector)
+
+    def layer(
+        self, name: str, tokens: float, width: float, inner: float, hidden: float, launches: float
+    ) -> Iterator[Kernel]:
+        """Products of so many blocks of attention and feed-forward network, over all tokens."""
+        yield self.product(f"{name}query, key and value", tokens, 3 * inner, width, launches)
+        yield self.product(f"{name}attention output", tokens, width, inner, launches)
+        yield self.product(f"{name}up", tokens, hidden, width, launches)
+        yield self.product(f"{name}down", tokens, width, hidden, launches)
+
+
+def _transformer(asked: _Asked, model: Transformer) -> Throughput:
+    """A pass over a batch of images, each of which fills the context."""
+    if model.patch_inputs is None:
+        raise InputError(
+            f"{model.name} writes tokens: calc.plan answers for it, and calc.throughput for"
+            " networks of images and for recommenders"
+        )
+
+    def found() -> Iterator[Kernel]:
+        length = int(model.context.magnitude)
+        inner = int((model.heads * model.head_width).m_as(""))
+        yield asked.attention(length, inner, asked.batch, int(model.layers.magnitude))
+        for each in transformer.prefill_matmuls(model, length, asked.batch):
+            if not each.name.endswith(("scores", "weighted values")):
+                shape = (float(each.m), float(each.n), float(each.k))
+                yield asked.product(each.name, *shape, launches=each.count * each.layers)
+
+    length = asked.batch * int(model.context.magnitude)
+    width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)
+    vectors = asked.vectors(length, width, hidden, int(model.layers.magnitude))
+    return asked.answer(model, "images", found(), vectors=tuple(vectors))
+
+
+def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
+    """A pass over a batch of inputs, convolution by convolution."""
+
+    def found() -> Iterator[Kernel]:
+        for each in model.convolutions:
+            step = convolution.workload(each, asked.batch, asked.size)
+            work, moved = step.operations, step.traffic
+            yield Kernel(each.kind, "convolution", 1, work, moved, dtype=asked.dtype)
+
+    return asked.answer(model, "inputs", found())
+
+
+def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
+    """Passes over the tokens of text and image, from noise to a batch of images."""
+    steps = int(model.steps.magnitude)
+    steps = steps if asked.steps is None else whole_number("steps", asked.steps)
+    whole_number("height", asked.height)
+    whole_number("width", asked.width)
+    each = diffusion.tokens(model, asked.height, asked.width).m_as("")
+    text = int(model.text_tokens.magnitude)
+    inner = int((model.heads * model.head_width).m_as(""))
+    shape = (int(model.width.magnitude), inner, int(model.feed_forward_width.magnitude))
+    double = int(model.double_blocks.magnitude)
+
+    def found() -> Iterator[Kernel]:
+        yield asked.attention(each, inner, asked.batch, model.blocks)
+        yield from asked.layer("image: ", (each - text) * asked.batch, *shape, double)
+        yield from asked.layer("text: ", text * asked.batch, *shape, double)
+        if model.single_blocks is not None:
+            single = int(model.single_blocks.magnitude)
+            yield from asked.layer("both: ", each * asked.batch, *shape, single)
+
+    passes = diffusion.passes_of_an_image(steps, model.passes).m_as("")
+    width, inner, hidden = shape
+    count = each * asked.batch
+    vectors = [
+        *asked.vectors(count, width, hidden, model.blocks),
+        # Queries and keys are normalised, or rotated, or both.
+        Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * kernels.TWO_BYTES),
+    ]
+    return asked.answer(model, "images", found(), passes=int(passes), vectors=tuple(vectors))
+
+
+def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
+    """The encoder's pass over a batch of sources, as long as it was made to read, or to write."""
+    length = (model.source_context or model.context).m_as("")
+    inner = int((model.heads * model.head_width).m_as(""))
+    hidden = int(model.feed_forward_width.magnitude)
+    width, layers = int(model.width.magnitude), int(model.encoder_layers.magnitude)
+    tokens = length * asked.batch
+
+    def found() -> Iterator[Kernel]:
+        yield asked.attention(length, inner, asked.batch, layers)
+        yield from asked.layer("", tokens, width, inner, hidden, layers)
+        if model.gated:
+            yield asked.product("gate", tokens, hidden, width, layers)
+
+    vectors = asked.vectors(tokens, width, hidden, layers)
+    return asked.answer(model, "sources", found(), vectors=tuple(vectors))
+
+
+def _recommender(asked: _Asked, model: Recommender) -> Throughput:
+    """Lookups, networks and the exchange of vectors, of a batch on each device."""
+    size = formats.element_size("table", asked.dtype if asked.table is None else asked.table)
+    tables = recommenders.table_memory(model, size)
+    capacity = asked.machine.device.memory_capacity
+    networks = (model.parameters - model.parts["tables"]).m_as("param") * asked.size
+    if networks >= capacity:
+        raise InputError(f"{model.name}: its networks alone fill {asked.machine.device.name}")
+    devices = int(ceiling((tables / (capacity - networks)).m_as("")))
+    if devices > asked.machine.domain:
+        raise InputError(
+            f"{model.name}: its tables of {tables} need the memory of {devices} devices, and"
+            f" {asked.machine.name} has {asked.machine.domain}: give a machine of more, or a"
+            " smaller `table`"
+        )
+
+    def found() -> Iterator[Kernel]:
+        read = recommenders.sample_traffic(model, size) * asked.batch
+        yield Kernel("lookups", "memory", 1, traffic=read)
+        for part, inputs, outputs in model.layers:
+            yield asked.product(part, asked.batch, outputs, inputs)
+
+    return asked.answer(
+        model,
+        "samples",
+        found(),
+        devices=devices,
+        memory=(tables / devices + networks).to("byte"),
+        exchanged=_exchange(model, asked.batch, devices),
+    )
+
+
+def _exchange(model: Recommender, batch: int, devices: int) -> Quantity:
+    """What a device receives for its samples, in two bytes an element."""
+    each = recommenders.pooled_traffic(len(model.rows), model.embedding_width, devices)
+    received: Quantity = (each * batch).to("byte")
+    return received
+
+
+ANSWERS: dict[type, Callable[..., Throughput]] = {
+    Transformer: _transformer,
+    Convolutional: _convolutional,
+    DiffusionTransformer: _diffusion,
+    EncoderDecoder: _encoder,
+    Recommender: _recommender,
+}
+
+__all__ = ["Throughput", "of"]
