@@ -407,10 +407,7 @@ def training_step(
     computing = compute_time(computed, peak, efficiency) * uneven
     computing = maximum(computing, reading / device.memory_bandwidth)
     sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers.magnitude
-    parts = {
-        "compute": computing * (1 + bubble),
-        "tensor": talk.sums(vectors) * layers * sums,
-    }
+    parts = {"compute": computing * (1 + bubble), "tensor": talk.sums(vectors) * layers * sums}
     if largest(layout.context) > 1:
         kept = transformer.kept_context(model, length) * sequences * quantity(1, "token")
         cached = transformer.kv_cache_per_token(model, TWO_BYTES) / model.layers * kept

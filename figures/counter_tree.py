@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -66,7 +66,7 @@ def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
     arrow = {"arrowstyle": "->", "color": style.INK, "linewidth": 1.0}
     axes.annotate("", (aside + 0.7, y), (aside, y), arrowprops=arrow)
     axes.text(aside + 0.3, y + 0.06, rung.answer, va="bottom", ha="center", size=style.SMALL)
-    named = {"color": style.RED, "weight": "bold", "va": "center"}
+    named: dict[str, Any] = {"color": style.RED, "weight": "bold", "va": "center"}
     if style.is_narrow():
         axes.text(aside + 0.8, y, rung.limit, **named)
     else:
