@@ -79,11 +79,12 @@ def sequences_that_fit(
     kv_per_token: Annotated[QuantityLike, "byte/token", "m"],
     state: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE] = "0 byte",
 ) -> Annotated[Quantity, ""]:
-    """Whole sequences whose keys and values fit into memory beside the weights.
+    """Whole sequences whose keys and values, and states, fit into memory beside the weights.
 
-    Equation: B = ⌊(M − W) / (c · m)⌋
+    Equation: B = ⌊(M − W) / (c · m + S)⌋
 
-    None where the weights alone are too large. Assumes a cache without gaps, as pages make it.
+    None where the weights alone are too large. Assumes a cache without gaps, as pages make it. The
+    states S of linear attention and state spaces do not grow with the context.
 
     Source: kwon2023efficient
 

@@ -288,8 +288,8 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         values = {name: getattr(thing, name) for name in names if name != "total"}
         numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
-        shape = thing.shape if isinstance(thing, models.Network) else {}
-        return {**numbers, **shape, "parameters": {**getattr(thing, "parts", {}), **counted}}
+        shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
+        return {**numbers, **shape, "parameters": {**thing.parts, **counted}}
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}

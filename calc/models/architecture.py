@@ -227,6 +227,11 @@ class Transformer:
         return sum(self._layers[kind] for kind in kinds)
 
     @property
+    def kinds(self) -> dict[str, Quantity]:
+        """How many layers there are of each kind of attention and of feed-forward network."""
+        return {kind: quantity(count, "") for kind, count in self._layers.items()}
+
+    @property
     def caching_layers(self) -> int:
         """Layers that keep something of each token."""
         return self.layers_with(*CACHING)

@@ -195,8 +195,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "inference.decode_traffic": lambda weights, sequences, context, each: (
         each * context * sequences + weights
     ),
-    "inference.sequences_that_fit": lambda memory, weights, context, each: (
-        (memory - weights) / context // each if memory > weights else 0
+    "inference.sequences_that_fit": lambda memory, weights, context, each, state: (
+        (memory - weights) // (state + each * context) if memory > weights else 0
     ),
     "inference.tokens_per_second": lambda sequences, time, each: each / time * sequences,
     "inference.answer_time": lambda first, tokens, each: first + tokens * each - each,

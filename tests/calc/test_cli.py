@@ -115,9 +115,10 @@ def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
         "parameters, counted",
         "27.23B param",
         "Source: Google (2024)",
-        "Note: windowed layers of",
+        "Note: feed forward width of",
     ):
         assert line in shown
+    assert re.search(r"^layers of, window +23$", shown, re.M)
     assert "25.56M param" in run(capsys, "show", "resnet-50")
 
 
