@@ -136,11 +136,12 @@ def _model_rows(key: str) -> list[tuple[str, str]]:
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (_capitalized(record.provenance.title), _linked(record.provenance.note))
-        for record in records
-        if record.provenance.kind == kind
-    )
+    """What has the same reason stands in one row."""
+    titles: dict[str, list[str]] = {}
+    for record in records:
+        if record.provenance.kind == kind:
+            titles.setdefault(_linked(record.provenance.note), []).append(record.provenance.title)
+    return tuple((_capitalized("; ".join(told)), note) for note, told in titles.items())
 
 
 def _linked(note: str) -> str:
