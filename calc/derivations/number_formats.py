@@ -249,7 +249,6 @@ class BellInBlocks:
     nv_bits = formats.NVFP4.bits
 
     mx_error = _error(formats.MXFP4.round(_values), _values)
-    mx_up_error = _error(formats.MXFP4.round(_values, rule="rceil"), _values)
     nv_error = _error(formats.NVFP4.round(_values), _values)
 
 
@@ -271,10 +270,8 @@ class ScalesOfFp8:
     _before = float(abs(_tensor).max())
     range_of_element = element.max / element.smallest_normal
     whole_error = _error(_whole.round(_beside), _beside, _others)
-    square_error = _error(Tiles(element, tile, tile).round(_beside), _beside, _others)
     row_error = _error(Tiles(element, 1, tile).round(_beside), _beside, _others)
     late_error = _error(_whole.round(growth * _tensor, largest=_before), growth * _tensor)
-    fine_error = _error(_whole.round(_tensor), _tensor)
 
     @classmethod
     def _row(cls, name: str, scales: str, bits: float, found: Any) -> tuple[Any, ...]:
@@ -378,13 +375,9 @@ class LongSums:
 class RandomRounding:
     """Rounded to the nearest a small update is lost each time; at random it arrives on average."""
 
-    weight = Absorption.weight
     update = Absorption.update
-    steps = Absorption.steps
-    wanted = Absorption.wanted
 
     chance = quantity(update / Absorption.bf16_gap, "").to("%")
-    nearest_end = _after_updates(formats.BF16, weight, update, steps)
 
 
 @cache
@@ -410,7 +403,6 @@ class Rotation:
     example_times = 16
 
     block_size = nv.block_size
-    mx_block_size = mx.block_size
     block = numpy.random.default_rng(seed=6).normal(size=block_size)
     block[3] = example_times
     signs = numpy.random.default_rng(seed=7).choice([-1.0, 1.0], block_size)
@@ -428,9 +420,9 @@ class LossGaps:
 
     published = formats.training_formats()
 
-    deepseek, nvfp4_12b, nvfp4_8b, mxfp4_8b = (
+    deepseek, nvfp4_8b, mxfp4_8b = (
         next(each.gap for each in formats.training_formats() if each.key == key)
-        for key in ("deepseek-v3", "nvfp4-12b", "nvfp4-8b", "mxfp4-8b")
+        for key in ("deepseek-v3", "nvfp4-8b", "mxfp4-8b")
     )
     more_tokens = quantity(36, "%")
     kept_layers = quantity(16, "%")
@@ -540,7 +532,6 @@ class FitOneDevice:
 class LargestOfABlock:
     """Problem: how wrong the largest value of a block can be, by the rule of its scale."""
 
-    element = formats.FP4_E2M1
     mx, nv = formats.MXFP4, formats.NVFP4
 
     _sizes = numpy.linspace(1, 2, 4001)[:-1]
