@@ -23,7 +23,7 @@ def draw() -> Figure:
         axes.text(
             COUNTS[-1] * 1.15,
             added[-1],
-            show(deviation),
+            str(show(deviation)),
             color=colour,
             size=style.SMALL,
             weight="bold",

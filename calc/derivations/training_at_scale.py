@@ -407,8 +407,9 @@ class OtherFailures:
     def waiting(cls, devices: int, deviation: Quantity) -> Quantity:
         """What the slowest of so many devices adds to the mean step."""
         spread = deviation.m_as("") * quantity("1 s")
-        slowest = failures.slowest("1 s", spread, devices) / quantity("1 s")
-        return (slowest - 1).to("%")
+        slowest = failures.slowest("1 s", spread, devices)
+        added: Quantity = (slowest / quantity("1 s") - 1).to("%")
+        return added
 
 
 class Waiting:
