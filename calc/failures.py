@@ -152,7 +152,7 @@ def loading_bandwidth(
     Each is read once, from where it is stored. A token is an index of two or four bytes, an image
     a file of a hundred thousand.
 
-    Source: he2022making
+    Source: hennessy2019architecture
 
     >>> print(loading_bandwidth("2900 Hz", "115 kB").to("MB/s"))
     333.5 MB/s

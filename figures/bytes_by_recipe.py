@@ -60,7 +60,9 @@ def _bars(axes: Axes, model: Transformer, most: float, panel: str) -> None:
     names = [f"{card.m_as('GiB'):.0f}" for card in BytesByRecipe.cards]
     if cards[1] - cards[0] > most / 10:  # there is room above each line
         for size, name in zip(cards, names, strict=True):
-            axes.text(size, -0.85, f"{name} GiB", ha="center", size=style.SMALL)
+            last = name == names[-1]
+            text, side = (f"{name} GiB", "left") if last else (name, "center")
+            axes.text(size - 7 * last, -0.85, text, ha=side, size=style.SMALL)
     else:
         axes.text(cards[0], -0.85, f"{', '.join(names)} GiB", size=style.SMALL)
     axes.set_yticks(places, [name for name, _ in kept])

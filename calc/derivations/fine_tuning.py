@@ -114,7 +114,8 @@ class DoesItFit:
 
     rank = 16
     context = 2048
-    small_card, middle_card, _ = (hardware.get(card).memory_capacity for card in CARDS)
+    small_card = hardware.get("rtx-4090").memory_capacity
+    middle_card = hardware.get("l40s").memory_capacity
     link = quantity("25 GB/s")
     card = "rtx-4090"
     ways = (
@@ -336,7 +337,8 @@ class StateOfThirteen:
 class HiddenStream:
     """Problem 2: how many tokens hide weights that the host streams."""
 
-    peak = hardware.get(DoesItFit.card).peak("bf16")
+    card = hardware.get("rtx-4090")
+    peak = card.peak("bf16")
     work = quantity("6 FLOP/(param·token)")
     parameters = LARGE.parameters
 

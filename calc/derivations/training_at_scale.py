@@ -8,6 +8,7 @@ from typing import Any
 from calc import (
     collectives,
     constants,
+    failures,
     hardware,
     layouts,
     machines,
@@ -371,6 +372,52 @@ class Failures:
         quick_restart,
         of_a_device / many,
     ).to("%")
+
+
+class OtherFailures:
+    """Spares, stragglers and silent corruption each take a share that can be counted."""
+
+    devices = 16384
+    server = 8
+    repair = quantity("3 day")
+    corruptions = 6
+    noticed = quantity("6 h")
+    deviation = quantity(2, "%")
+    deviations = (quantity(1, "%"), quantity(2, "%"), quantity(5, "%"))
+    other_devices = 504
+    other_failures = 10
+    other_time = quantity("55 day")
+    share = quantity(2, "%")
+    index = quantity("4 byte")
+
+    spares = failures.spares_needed(devices, Failures.of_a_device, repair)
+    spare_share = (1 - failures.goodput_of_spares(devices, spares, 1)).to("%")
+    corrupted = (devices * Failures.observed_time / corruptions).to("year")
+    between_corruptions = (Failures.observed_time / corruptions).to("day")
+    lost_to_corruption = failures.lost_to_corruption(
+        between_corruptions, noticed, Failures.restart
+    ).to("%")
+    other_between = (other_devices * other_time / other_failures).to("year")
+    bandwidth = failures.checkpoint_bandwidth(
+        Failures.checkpoint_size, Failures.interval, share
+    ).to("GB/s")
+    token_rate = (Failures.run.tokens / Failures.run.device_time).to("token/s")
+    loading = failures.loading_bandwidth(token_rate / quantity("1 token"), index).to("kB/s")
+
+    @classmethod
+    def waiting(cls, devices: int, deviation: Quantity) -> Quantity:
+        """What the slowest of so many devices adds to the mean step."""
+        spread = deviation.m_as("") * quantity("1 s")
+        slowest = failures.slowest("1 s", spread, devices)
+        added: Quantity = (slowest / quantity("1 s") - 1).to("%")
+        return added
+
+
+class Waiting:
+    """The slowest of many devices is four deviations from the mean, and all wait for it."""
+
+    of_server = OtherFailures.waiting(OtherFailures.server, OtherFailures.deviation)
+    of_all = OtherFailures.waiting(OtherFailures.devices, OtherFailures.deviation)
 
 
 class LeastWork:
