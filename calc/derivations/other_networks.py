@@ -53,7 +53,6 @@ class OneImage:
     )
     rule = quantity((2 * parameters * tokens).m_as("param"), "FLOP").to("GFLOP")
     answer = throughput.of(model, device, batch)
-    time = answer.time
     bound = answer.bound
     rate = answer.rate
     intensity = intensity(answer)
@@ -146,7 +145,6 @@ class DiffusedImage:
     attention_share = share(attention, pass_work)
     work = (passes * pass_work).to("PFLOP")
     answer = throughput.of(model, machine)
-    bound = answer.bound
     time = answer.time
     intensity = intensity(answer)
     expected = answer.expected
@@ -213,7 +211,6 @@ class RecommenderSample:
     measured = (constants.frequency_samples_dlrm_dgx_h100 * pairs / machine.domain).to("1/s")
     reached = share(measured, rate)
     error = ((expected - measured) / measured).to("%")
-    bound_8 = throughput.of(model, machine, batch, "int8").bound
     rate_8 = throughput.of(model, machine, batch, "int8").rate
     measured_8 = (constants.frequency_samples_dlrm_dgx_h100_99 * pairs / machine.domain).to("1/s")
     reached_8 = share(measured_8, rate_8)
@@ -228,10 +225,6 @@ class TablesOfTheHost:
     time = (sample.traffic / link).to("ns")
     rate = (link / sample.traffic).to("1/s")
     slower = sample.rate / rate
-    host_memory = sample.machine.host_memory_bandwidth
-    all_devices = (host_memory / sample.traffic).to("1/s")
-    whole_server = sample.rate * sample.machine.domain
-    server_slower = whole_server / all_devices
     pooled = recommenders.pooled_traffic(
         sample.tables, sample.model.embedding_width, sample.machine.domain
     )
@@ -243,7 +236,6 @@ class CrossAttention:
 
     model = network("whisper-large-v3", EncoderDecoder)
     turbo = network("whisper-large-v3-turbo", EncoderDecoder)
-    device = hardware.get("h100")
     source = model.source_context
     assert source is not None
     written = 200
@@ -277,7 +269,6 @@ class OnOneRoofline:
     recommended = throughput.of("dlrm-dcnv2", "dgx-h100", RecommenderSample.batch)
     convolved = throughput.of("mobilenet-v2", "dgx-h100", 256)
 
-    image_rate = (image.rate * OneImage.work).to("TFLOP/s")
     diffused_rate = (DiffusedImage.work / DiffusedImage.measured).to("TFLOP/s")
     recommended_rate = (RecommenderSample.work * RecommenderSample.measured).to("TFLOP/s")
     lookups_intensity = RecommenderSample.lookup_intensity
@@ -285,10 +276,6 @@ class OnOneRoofline:
     diffused_intensity = intensity(diffused)
     recommended_intensity = intensity(recommended)
     convolved_intensity = intensity(convolved)
-    image_memory = image.memory.to("GB")
-    diffused_memory = diffused.memory.to("GB")
-    recommended_memory = recommended.memory.to("GB")
-    convolved_memory = convolved.memory.to("MB")
     depthwise = Depthwise.intensity
 
 
@@ -318,7 +305,6 @@ class GuidedImage:
     model = network("sd3-medium", DiffusionTransformer)
     machine = DiffusedImage.machine
 
-    tokens = diffusion.tokens(model)
     passes = diffusion.passes_of_an_image(model.steps, model.passes)
     answer = throughput.of(model, machine)
     time = answer.time

@@ -19,7 +19,7 @@ from calc.models.data import (
 from calc.models.diffusion import DiffusionTransformer
 from calc.models.encoder_decoder import EncoderDecoder
 from calc.models.families import load
-from calc.models.network import Network
+from calc.models.networks import Network
 from calc.models.recommender import Recommender
 
 __all__ = [

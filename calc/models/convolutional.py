@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from calc.core.arguments import number as read_number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity
-from calc.models.network import Network
+from calc.models.networks import Network
 
 NORMALIZED = 2  # vectors of a normalisation: scale and shift, of each channel
 

@@ -14,7 +14,7 @@ from calc.models.architecture import Transformer, check_transformer
 from calc.models.convolutional import Convolutional
 from calc.models.diffusion import DiffusionTransformer
 from calc.models.encoder_decoder import EncoderDecoder
-from calc.models.network import UNITS, Network
+from calc.models.networks import UNITS, Network
 from calc.models.recommender import Recommender
 
 FILE = DATA / "models.toml"

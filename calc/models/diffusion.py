@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calc.core.units import Quantity
-from calc.models.network import Network, linear
+from calc.models.networks import Network, linear
 
 MODULATED = 3  # vectors that a step and a text make of each sublayer: a shift, a scale, a gate
 

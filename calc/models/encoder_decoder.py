@@ -8,7 +8,7 @@ from typing import ClassVar
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.models.network import Network, linear
+from calc.models.networks import Network, linear
 
 BIASES = ("query", "key", "value", "attention output", "feed-forward")
 NORMS = {"rms": 1, "layer": 2}  # vectors of each

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.models.network import Network, linear, whole_numbers
+from calc.models.networks import Network, linear, whole_numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
