@@ -46,6 +46,9 @@ LAW_MODULES = (
     "convolution",
     "parallelism",
     "inference",
+    "serving",
+    "experts",
+    "context_parallelism",
     "cost",
 )
 SUBMODULES = (
