@@ -10,7 +10,8 @@ a token. `inference` has pure prefill and decode, and drafts in a chain; `queuei
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 from calc import collectives, expectation, formats, inference, kernels, transformer
 from calc.core.arguments import number, whole_number
@@ -318,3 +319,31 @@ def largest_chunk(
         return low
 
     return longest(expected=False), longest(expected=True)
+
+
+def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
+    """Share of the blocks of prompts that a prefix cache holds, when requests come in this order.
+
+    A request is the names of its blocks from the first on, as the hashes of a trace are. A block
+    counts as found while all before it were; of so many blocks the one that was used last the
+    longest ago makes room (LRU). It is Mooncake's cache, one for all.
+
+    >>> prefix_hit_rate([("system", "a"), ("system", "b"), ("other", "a")], 3)
+    0.16666666666666666
+    """
+    room = whole_number("blocks", blocks)
+    held: dict[Any, None] = {}
+    found = asked = 0
+    for names in requests:
+        unbroken = True
+        for name in names:
+            asked += 1
+            unbroken = unbroken and name in held
+            found += unbroken
+            held.pop(name, None)
+            held[name] = None  # now the last one used
+            if len(held) > room:
+                del held[next(iter(held))]
+    if not asked:
+        raise InputError("a hit rate is that of requests with blocks; got none")
+    return found / asked
