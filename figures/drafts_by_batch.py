@@ -28,7 +28,7 @@ def draw() -> Figure:
     ):
         axes.text(place[0], place[1], words, color=colour, size=style.SMALL, weight="bold")
     style.log_axis(axes, "x", "Sequences in the batch")
-    axes.set_ylabel("Throughput with drafts over without")
+    axes.set_ylabel("Throughput, with drafts over without")
     axes.set_xlim(1, BATCHES[-1])
     axes.set_ylim(0.8, 3.4)
     return figure

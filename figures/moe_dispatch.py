@@ -57,7 +57,8 @@ def alt() -> str:
     and the same tokens below. Arrows lead from the first GPU to the {len(CHOSEN)} experts that a
     token has chosen, one of them its own and the others on two other GPUs, and back from them. With
     {ExpertExchange.copies} experts the way there is
-    {show(ExpertExchange.token_there, digits=3)} of FP8, and the way back {show(ExpertExchange.token_back, digits=3)} of BF16."""
+    {show(ExpertExchange.token_there, digits=3)} of FP8, and the way back
+    {show(ExpertExchange.token_back, digits=3)} of BF16."""
 
 
 def _box(axes: Axes, x: float, y: float, width: float, words: str, used: bool = False) -> None:

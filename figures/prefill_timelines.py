@@ -60,7 +60,8 @@ def draw() -> Figure:
     axes.set_ylim(3.6, -0.6)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("Time (ms); blue: steps that write, orange: steps that read")
+    colours = "blue: steps that write, orange: that read too"
+    axes.set_xlabel(f"Time (ms)\n{colours}" if narrow else f"Time (ms); {colours}")
     return figure
 
 

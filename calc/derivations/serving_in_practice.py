@@ -241,3 +241,19 @@ class DraftsShort:
     expected_many = quantity(DraftsByBatch.gain(DraftsByBatch.most)[1], "")
     error_few = (expected_few / DraftsByBatch.first - 1).to("%")
     error_many = (expected_many / DraftsByBatch.last - 1).to("%")
+
+
+class PoolProblem:
+    """Problem 5: servers that read for each that writes, at SGLang's published rates."""
+
+    prompt = 2000
+    answer = 500
+    prefill_rate = quantity("52300 token/s")
+    decode_rate = quantity("22300 token/s")
+    servers = 12
+
+    reading = (quantity(prompt, "token") / prefill_rate).to("ms")
+    writing = (quantity(answer, "token") / decode_rate).to("ms")
+    ratio = serving.pool_ratio(prompt, answer, prefill_rate, decode_rate)
+    readers = quantity(round(servers * (ratio / (1 + ratio)).m_as("")), "")
+    writers = servers - readers
