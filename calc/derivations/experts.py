@@ -152,7 +152,7 @@ class ExpertExchange:
         for size, measured in zip((FP8, BF16), cls.measured(devices), strict=True):
             asked = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
             least, expected = experts_of.exchange(*asked)
-            error = (expected / measured - 1).to("%")
+            error = quantity(round((expected / measured - 1).m_as("%")), "%")
             cells += [least.to("us"), expected.to("us"), measured, error]
         return tuple(cells)
 
@@ -200,7 +200,7 @@ class Deployments:
         name, batch, context, devices, rate, source = cls.cases[place]
         step = decode(devices, batch, context)
         measured = quantity(cls.node * batch / rate, "s").to("ms")
-        error = (expected(step) / measured - 1).to("%")
+        error = quantity(round((expected(step) / measured - 1).m_as("%")), "%")
         times = step.lower.to("ms"), expected(step), measured
         return (f"{name} {source}", devices, batch, context, *times, error)
 

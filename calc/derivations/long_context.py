@@ -89,7 +89,7 @@ class LongPrefills:
         tokens, servers, seconds = cls.cases[place]
         least, expected = cls.times(tokens, servers)
         measured = quantity(seconds, "s")
-        error = (expected / measured - 1).to("%")
+        error = quantity(round((expected / measured - 1).m_as("%")), "%")
         return tokens, cls.node * servers, least, expected, measured, error
 
 
