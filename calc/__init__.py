@@ -56,6 +56,9 @@ LAW_MODULES = (
     "layouts",
     "inference",
     "rollouts",
+    "serving",
+    "experts",
+    "context_parallelism",
     "cost",
 )
 SUBMODULES = (

@@ -204,6 +204,29 @@ def single_server_tail(
 
 
 @law
+def utilization_within(
+    service_time: Annotated[QuantityLike, "s", "S"],
+    limit: Annotated[QuantityLike, "s", "W"],
+    beyond: Annotated[QuantityLike, "", "q", POSITIVE_FRACTION],
+) -> Annotated[Quantity, ""]:
+    """How busy one server may be for all but this share of requests to be done within a limit.
+
+    Equation: ρ = max(0, 1 − S · ln(1 / q) / W)
+
+    The single_server_tail solved for the load, whose assumptions hold here too: the goodput of a
+    pool that reads prompts is ρ / S, with W for the limit on the time to first token. Nothing
+    keeps a limit below ln(1 / q) service times.
+
+    Source: kleinrock1975queueing
+
+    >>> print(utilization_within("100 ms", "2 s", "1%"))
+    0.7697
+    """
+    room = 1 - service_time * log(1 / beyond) / limit
+    return maximum(room, 0 * room)
+
+
+@law
 def single_server_wait(
     service_time: Annotated[QuantityLike, "s", "S"],
     utilization: Annotated[QuantityLike, "", "ρ", FRACTION],

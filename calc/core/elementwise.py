@@ -84,6 +84,17 @@ def expm1(value: Any) -> Any:
     return math.expm1(value)
 
 
+def erfc(value: Any) -> Any:
+    """The complementary error function: twice the normal distribution's tail beyond √2 · value."""
+    if hasattr(value, "units"):
+        return erfc(value.m_as(""))
+    if _is_array(value):
+        import numpy
+
+        return numpy.vectorize(math.erfc, otypes=[float])(value)
+    return math.erfc(value)
+
+
 def floor(value: Any) -> Any:
     """The whole number below; rounding error that left a whole number just short is forgiven."""
     if hasattr(value, "units"):

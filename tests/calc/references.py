@@ -85,6 +85,15 @@ def fastest_time(
     )
 
 
+def _beyond(z: float) -> float:
+    """The mean of what a standard normal number has beyond z."""
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * math.erfc(z / math.sqrt(2)) / 2
+
+
+def _log1p(value: Any) -> float:
+    return -math.inf if value <= -1 else math.log1p(value)
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "roofline.arithmetic_intensity": lambda operations, traffic: operations / traffic,
     "roofline.ridge_point": lambda peak, bandwidth: peak / bandwidth,
@@ -173,6 +182,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "queueing.single_server_tail": lambda time, busy, beyond: (
         float(time / (1 - busy)) * math.log(1 / beyond)
     ),
+    "queueing.utilization_within": lambda time, limit, beyond: sorted(
+        [0.0, 1 - float(time / limit) * math.log(1 / beyond)]
+    )[1],
     # Half of the mean square of a service time, for each one in progress.
     "queueing.single_server_wait": lambda time, busy, spread: (
         busy / time * (time**2 + (spread * time) ** 2) / 2 / (1 - busy)
@@ -208,6 +220,51 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "inference.speculative_operations": lambda accept, drafted, cost: (
         float(1 + drafted + drafted * cost) / _accepted(accept, drafted)
     ),
+    "serving.static_batch_share": lambda mean, longest: 1 / (longest / mean),
+    "serving.chunk_within": lambda limit, peak, operations, writing: sorted(
+        [Fraction(0), peak * limit // operations - writing]
+    )[1],
+    "serving.chunk_rereads": lambda length, chunk: sorted(
+        [Fraction(0), (length * length / chunk - length) / 2]
+    )[1],
+    "serving.computed_rate": lambda rate, hits: rate - hits * rate,
+    "serving.cache_rate": lambda each, rate: rate * each,
+    "serving.pool_ratio": lambda prompt, answer, read, written: prompt * written / (answer * read),
+    "serving.tree_tokens": lambda accept, branches, depth: _in_a_tree(
+        1 - float(1 - accept) ** float(branches), depth
+    ),
+    "serving.last_batch_for_drafts": lambda batch, drafted: 1 / ((1 + drafted) / batch),
+    "experts.tokens_per_expert": lambda tokens, devices, experts, each: (
+        tokens * devices / (experts / each)
+    ),
+    "experts.critical_tokens": lambda ridge, experts, each, size: (
+        ridge / (2 / size) / (each / experts)
+    ),
+    "experts.devices_reached": lambda each, devices: (
+        float(devices) * -math.expm1(float(each) * _log1p(-1 / devices))
+    ),
+    "experts.fullest_load": lambda mean, devices: (
+        float(mean) + math.sqrt(2 * float(mean) * math.log(devices))
+    ),
+    "experts.expert_capacity": lambda tokens, experts, each, factor: (
+        tokens * each / experts * factor
+    ),
+    "experts.dropped_share": lambda mean, factor: (
+        _beyond(float(factor - 1) * math.sqrt(mean)) / math.sqrt(mean)
+    ),
+    "context_parallelism.ring_block": lambda rate, bandwidth, group, size: (
+        rate / (2 / size) / (bandwidth * group)
+    ),
+    "context_parallelism.ring_traffic": lambda tokens, heads, key, value, n, size: (
+        (tokens - tokens / n) * heads * (key + value) * size
+    ),
+    "context_parallelism.ulysses_traffic": lambda tokens, heads, groups, key, value, n, size: (
+        tokens / n * (1 - 1 / n) * size * (heads * (key + value) + groups * (key + value))
+    ),
+    "context_parallelism.ring_time": lambda compute, transfer, n: (
+        compute + sorted([compute, transfer])[1] * (n - 1)
+    ),
+    "context_parallelism.new_share_for_keys": lambda heads, groups: groups / (heads / 2),
     "cost.run_cost": lambda devices, time, price: price * time * devices,
     "cost.cost_per_token": lambda devices, price, rate, busy: price / rate / busy * devices,
     "cost.price_of_ownership": lambda purchase, life, power, electricity, pue: (
@@ -675,6 +732,10 @@ def _batch(busy: Exact, slots: Exact, shared: Exact, own: Exact) -> tuple[float,
     inside = math.fsum(present * chance for present, chance in enumerate(chances)) / total
     waiting = chances[-1] / total * float(busy / (1 - busy))  # the mean length of the queue
     return chances[-1] / total, inside / rate, waiting / rate
+
+
+def _in_a_tree(accept: float, depth: Any) -> Any:
+    return depth + 1 if accept == 1 else _accepted(Fraction(accept), depth)
 
 
 def _accepted(accept: Exact, drafted: Exact) -> float:

@@ -1,0 +1,275 @@
+"""What the chapter "Experts at work" quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc import (
+    constants,
+    experts as experts_of,
+    hardware,
+    inference,
+    machines,
+    models,
+    published,
+    roofline,
+    transformer,
+)
+from calc.core.units import Quantity, quantity
+from calc.models import Transformer
+from calc.roofline import StepTime
+
+BF16 = quantity("2 byte")
+FP8 = quantity("8.25 bit")  # a number with its share of a scale of four bytes for 128
+
+
+def decode(
+    devices: int, sequences: Any, context: int = 4096, machine: str = "dgx-h100"
+) -> StepTime:
+    """A decode step of DeepSeek-V3 whose experts so many devices share out."""
+    return experts_of.decode(
+        Mixture.model, machines.get(machine), context, sequences, devices, dispatch_size=FP8
+    )
+
+
+def expected(step: StepTime) -> Quantity:
+    """What the step is expected to take."""
+    assert step.expected is not None, step.not_expected
+    return step.expected.to("ms")
+
+
+def weights_held(model: Transformer, devices: int) -> Quantity:
+    """Weights of a device in a byte each: its share of the experts, and all else whole."""
+    shared = sum(each.parameters for each in model.matrices if each.copies > 1)
+    own = model.parameters.m_as("param") - shared + shared / devices
+    return quantity(own, "byte").to("GB")
+
+
+class Mixture:
+    """DeepSeek-V3 does the work of a small model, and a batch reads nearly all of it."""
+
+    model = models.get("deepseek-v3")
+    h100 = hardware.get("h100")
+    experts = 256
+    chosen = 8
+    some = 64
+
+    share = (model.multiplied_parameters / model.parameters).to("%")
+    woken = transformer.experts_used(experts, chosen / experts, some)
+    read_alone = inference.weights_read(model, 1, "1 byte").to("GB")
+    read_some = inference.weights_read(model, some, "1 byte").to("GB")
+    sparsity = quantity(experts / chosen, "")
+    dense_batch = roofline.critical_batch_by_weights(h100.ridge_point("fp8"), "1 byte")
+    critical = experts_of.critical_tokens(h100.ridge_point("fp8"), experts, chosen, "1 byte")
+
+
+class Width:
+    """More devices leave more of each memory for caches, and each expert more tokens."""
+
+    model = Mixture.model
+    context = 4096
+    most = 256  # sequences of a device that DeepEP's kernels for decoding are made for
+    devices = (8, 16, 32, 72, 144, 320)
+    few = 16
+    some = 32
+    many = 320
+
+    @classmethod
+    def sequences(cls, devices: int, machine: str = "dgx-h100") -> int:
+        """Sequences of a device: as many as fit, and no more than the kernels are made for."""
+        memory = machines.get(machine).device.memory_capacity
+        cache = transformer.kv_cache_per_token(cls.model)
+        held = weights_held(cls.model, devices)
+        fit = inference.sequences_that_fit(memory, held, f"{cls.context} token", cache)
+        return min(int(fit.magnitude), cls.most)
+
+    @classmethod
+    def rates(cls, devices: int, machine: str = "dgx-h100") -> tuple[Quantity, Quantity]:
+        """Tokens a second of a device: the most by the bound, and what is expected."""
+        batch = cls.sequences(devices, machine)
+        step = decode(devices, batch, cls.context, machine)
+        tokens = quantity(batch, "token")
+        return (tokens / step.lower).to("token/s"), (tokens / expected(step)).to("token/s")
+
+    @classmethod
+    def row(cls, devices: int) -> tuple[Any, ...]:
+        """Devices, experts and weights of each, sequences, tokens an expert, step, rate."""
+        held = weights_held(cls.model, devices)
+        batch = cls.sequences(devices)
+        each = quantity(Mixture.experts / devices, "")
+        if not batch:
+            return (devices, each, held, *(None,) * 5)
+        step = decode(devices, batch)
+        met = experts_of.tokens_per_expert(batch, devices, Mixture.experts, Mixture.chosen)
+        rate = cls.rates(devices)[1]
+        return (devices, each, held, batch, met, step.lower.to("ms"), expected(step), rate)
+
+    held_by_eight = weights_held(model, 8)
+
+
+class Widths:
+    """What the width of a group of experts is worth, at the batch that it leaves room for."""
+
+    few, some, many = (Width.rates(count)[1] for count in (Width.few, Width.some, Width.many))
+    gain = (some / few).to("")
+    gain_beyond = (many / some - 1).to("%")
+
+
+class ExpertExchange:
+    """What a layer sends: k vectors of each token there, and k back."""
+
+    tokens = 128
+    width = 7168
+    copies = 8
+    layers = 58
+    machine = machines.get("dgx-h100")
+    devices = (16, 32, 64, 128, 256)
+    nodes = 18
+    node_limit = 4
+    start_up = constants.latency_expert_exchange
+
+    token_there = (copies * width * FP8).to("kB")
+    token_back = (copies * width * quantity("2 byte")).to("kB")
+    there = (tokens * token_there).to("MB")
+    back = (tokens * token_back).to("MB")
+    of_a_step = (layers * (there + back)).to("GB")
+    reached = experts_of.devices_reached(copies, nodes)
+    saved = (1 - node_limit / reached).to("%")
+
+    @staticmethod
+    def measured(devices: int) -> tuple[Quantity, Quantity]:
+        """The published times of dispatch and combine on so many H800s."""
+        for row in published.rows("collective"):
+            if row.id.startswith("deepep-v1-lowlat") and row.number("num_devices") == devices:
+                times = row.measured["dispatch_latency"], row.measured["combine_latency"]
+                return quantity(times[0], "us"), quantity(times[1], "us")
+        raise LookupError(devices)
+
+    @classmethod
+    def row(cls, devices: int) -> tuple[Any, ...]:
+        """Devices; of dispatch and combine the least, the expected and the measured time."""
+        cells: list[Any] = [devices]
+        for size, measured in zip((FP8, BF16), cls.measured(devices), strict=True):
+            asked = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
+            least, expected = experts_of.exchange(*asked)
+            error = quantity(round((expected / measured - 1).m_as("%")), "%")
+            cells += [least.to("us"), expected.to("us"), measured, error]
+        return tuple(cells)
+
+
+class Fullest:
+    """All wait for the fullest expert, and chance alone makes it fuller the fewer its tokens."""
+
+    few = 4
+    some = 32
+    many = 576
+    experts = 256
+    factor = 1.25
+
+    over_few = (experts_of.fullest_load(few, experts) / few).to("")
+    over_some = (experts_of.fullest_load(some, experts) / some).to("")
+    over_many = (experts_of.fullest_load(many, experts) / many).to("")
+    dropped_some = experts_of.dropped_share(some, factor).to("%")
+    dropped_many = experts_of.dropped_share(many, factor).to("%")
+    default_rate = quantity("50302 token/s")  # SGLang's prefill of 4096 tokens, a node
+    even_rate = quantity("59337 token/s")  # the same, experts chosen evenly
+
+    lost = (1 - default_rate / even_rate).to("%")
+
+
+class Deployments:
+    """Three published deployments of DeepSeek-V3's decode beside the bound and the expectation."""
+
+    cases = (
+        ("DeepSeek's service", 88, 4989, 144, 14_800, "[@deepseek-open-infra-day6]"),
+        ("DeepSeek's profile", 128, 4096, 128, 18_598, "[@sglang2025largescale]"),
+        ("SGLang", 256, 2000, 72, 22_282, "[@sglang2025largescale]"),
+    )
+    places = (0, 1, 2)
+    first_devices = cases[0][3]
+    copies = 32
+    node = 8
+    low_rate = quantity("20 token/s")
+    high_rate = quantity("22 token/s")
+    service_rate = quantity("14800 token/s")
+    sequences = (service_rate / node / ((low_rate + high_rate) / 2)).to("")
+
+    @classmethod
+    def row(cls, place: int) -> tuple[Any, ...]:
+        """Name, devices, sequences, context; step at least, expected, measured; the error."""
+        name, batch, context, devices, rate, source = cls.cases[place]
+        step = decode(devices, batch, context)
+        measured = quantity(cls.node * batch / rate, "s").to("ms")
+        error = quantity(round((expected(step) / measured - 1).m_as("%")), "%")
+        times = step.lower.to("ms"), expected(step), measured
+        return (f"{name} {source}", devices, batch, context, *times, error)
+
+
+class Rack:
+    """Inside a rack that is one domain the exchange costs a start-up and hardly more."""
+
+    devices = 72
+    sequences = 128
+    machine = "gb200-nvl72"
+
+    _servers = decode(devices, sequences)
+    _rack = decode(devices, sequences, machine=machine)
+    links_of_servers = _servers.parts["links"].to("ms")
+    links_of_rack = _rack.parts["links"].to("ms")
+    step_of_servers = expected(_servers)
+    step_of_rack = expected(_rack)
+    gain = (step_of_servers / step_of_rack).to("")
+    stream = (quantity("1 token") / step_of_rack).to("token/s")
+    memory_gain = (
+        machines.get(machine).device.memory_bandwidth
+        / machines.get("dgx-h100").device.memory_bandwidth
+    ).to("")
+
+
+class AnotherMixture:
+    """Problem 1: the critical batch of Qwen3 235B in BF16."""
+
+    name = "Qwen3 235B"
+    experts = int(models.get("qwen-3-235b-a22b").experts or 0)
+    chosen = 8
+
+    ridge = quantity(300, "")
+    sparsity = quantity(experts / chosen, "")
+    hand = ridge * sparsity
+    critical = experts_of.critical_tokens(
+        hardware.get("h100").ridge_point("bf16"), experts, chosen, "2 byte"
+    )
+
+
+class PlainExchange:
+    """Problem 2: dispatch and combine of a batch in BF16, through the ports."""
+
+    tokens = 64
+    devices = 64
+    machine = ExpertExchange.machine
+    port = machine.ports.to("GB/s")
+
+    vector = quantity("14 kB")
+    hand_bytes = (2 * tokens * ExpertExchange.copies * vector).to("MB")
+    hand = (hand_bytes / port).to("us")
+    least, expected = (
+        (2 * each).to("us")
+        for each in experts_of.exchange(
+            machine, tokens, ExpertExchange.width, ExpertExchange.copies, devices, "2 byte"
+        )
+    )
+    of_a_step = (ExpertExchange.layers * expected).to("ms")
+    saved = (1 - (FP8 + quantity("2 byte")) / quantity("4 byte")).to("%")
+
+
+class TwoGroups:
+    """Problem 3: 64 GPUs as one group of experts or as two."""
+
+    whole = 64
+    half = 32
+
+    sequences = Width.sequences(whole)
+    sequences_of_half = Width.sequences(half)
+    rate = Width.rates(whole)[1]
+    rate_of_half = Width.rates(half)[1]
+    gain = (rate / rate_of_half - 1).to("%")

@@ -1,0 +1,74 @@
+"""What a GPU writes by how many share out the experts: on servers, and in a rack."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from calc.core.formatting import listed
+from calc.derivations import show
+from calc.derivations.experts import Deployments, Width
+from figures import style
+
+MACHINES = (
+    ("dgx-h100", "H100 servers", (16, 24, 32, 48, 64, 72, 96, 128, 144, 192, 256, 320), style.BLUE),
+    ("gb200-nvl72", "GB200 rack", (8, 12, 18, 24, 36, 48, 72), style.PURPLE),
+)
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.6, narrow_height=4.2)
+    axes = figure.subplots()
+    for machine, name, counts, colour in MACHINES:
+        rates = [Width.rates(count, machine) for count in counts]
+        bound = [rate.m_as("token/s") for rate, _ in rates]
+        expected = [rate.m_as("token/s") for _, rate in rates]
+        axes.plot(counts, bound, color=colour, linewidth=1.2, dashes=(4, 2))
+        axes.plot(counts, expected, color=colour, linewidth=2)
+        axes.text(
+            counts[0],
+            expected[0] * 0.72,
+            name,
+            color=colour,
+            weight="bold",
+            size=style.SMALL,
+            ha="left",
+        )
+    for place, (name, _, _, devices, rate, _) in enumerate(Deployments.cases):
+        each = rate / Deployments.node
+        axes.plot(devices, each, "o", color=style.RED, markersize=5)
+        side = ("left", "left", "right")[place]
+        offset = ((7, -5), (-4, 9), (-7, 0))[place]
+        short = name.replace("DeepSeek's ", "") if style.is_narrow() else name
+        style.name_dot(axes, short, (devices, each), offset, side)
+    style.log_axis(axes, "x", "GPUs that share out the experts")
+    style.log_axis(axes, "y", "Tokens a second of a GPU")
+    axes.set_xlim(7, 400)
+    axes.set_ylim(1000, 40_000)
+    axes.text(
+        0.99,
+        0.97,
+        "dashed: bound, all messages hidden\nsolid: expected, none hidden\ndots: published",
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        size=style.SMALL,
+    )
+    return figure
+
+
+def alt() -> str:
+    ends = []
+    for machine, name, counts, _ in MACHINES:
+        first, last = (Width.rates(count, machine)[1] for count in (counts[0], counts[-1]))
+        ends.append(
+            f"{name} from {show(first, digits=2)} with {counts[0]} GPUs to"
+            f" {show(last, digits=2)} with {counts[-1]}"
+        )
+    dots = [
+        f"{name} {show(rate / Deployments.node, digits=2)}"
+        for name, _, _, _, rate, _ in Deployments.cases
+    ]
+    return f"""Log-log plot of the tokens that a GPU writes in a second against the GPUs that share
+    out the experts of DeepSeek-V3, a dashed curve of the bound and a solid one of what is expected
+    for each machine. Expected are for {listed(ends)}. Dots of published deployments, in tokens a
+    second, lie near the solid curve of servers: {listed(dots)}."""
