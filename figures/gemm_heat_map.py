@@ -25,7 +25,7 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Columns of the output")
     axes.set_xticks([16, 64, 256, 1024, 4096])
     axes.set_yticks([256, 1024, 4096, 16384])
-    for level in LEVELS[1:-1]:
+    for level in LEVELS[1:-1:2] if style.is_narrow() else LEVELS[1:-1]:
         _name(axes, rows, columns, share, level)
     return figure
 
