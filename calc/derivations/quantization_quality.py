@@ -154,7 +154,7 @@ def _bell(row: dict[str, Any]) -> Quantity | None:
 
 def _source(row: dict[str, Any]) -> str:
     """The citation, and whether the source itself or an account of it was read."""
-    return f"@{row['source']}" + (", in an account" if "account" in row["read"] else "")
+    return f"[@{row['source']}]" + (", in an account" if "account" in row["read"] else "")
 
 
 class SameDecibels:
