@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from calc import collectives, expectation, formats, inference, kernels, transformer
-from calc.core.arguments import number, whole_number
+from calc.core.arguments import as_list, number, whole_number
 from calc.core.elementwise import floor, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
@@ -334,9 +334,9 @@ def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
     room = whole_number("blocks", blocks)
     held: dict[Any, None] = {}
     found = asked = 0
-    for names in requests:
+    for names in as_list("requests", requests):
         unbroken = True
-        for name in names:
+        for name in as_list("the blocks of a request", names):
             asked += 1
             unbroken = unbroken and name in held
             found += unbroken

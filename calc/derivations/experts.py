@@ -58,7 +58,6 @@ class Mixture:
     woken = transformer.experts_used(experts, chosen / experts, some)
     read_alone = inference.weights_read(model, 1, "1 byte").to("GB")
     read_some = inference.weights_read(model, some, "1 byte").to("GB")
-    sparsity = quantity(experts / chosen, "")
     dense_batch = roofline.critical_batch_by_weights(h100.ridge_point("fp8"), "1 byte")
     critical = experts_of.critical_tokens(h100.ridge_point("fp8"), experts, chosen, "1 byte")
 
@@ -170,7 +169,6 @@ class Fullest:
     over_some = (experts_of.fullest_load(some, experts) / some).to("")
     over_many = (experts_of.fullest_load(many, experts) / many).to("")
     dropped_some = experts_of.dropped_share(some, factor).to("%")
-    dropped_many = experts_of.dropped_share(many, factor).to("%")
     default_rate = quantity("50302 token/s")  # SGLang's prefill of 4096 tokens, a node
     even_rate = quantity("59337 token/s")  # the same, experts chosen evenly
 
@@ -219,7 +217,6 @@ class Rack:
     step_of_servers = expected(_servers)
     step_of_rack = expected(_rack)
     gain = (step_of_servers / step_of_rack).to("")
-    stream = (quantity("1 token") / step_of_rack).to("token/s")
     memory_gain = (
         machines.get(machine).device.memory_bandwidth
         / machines.get("dgx-h100").device.memory_bandwidth

@@ -52,7 +52,6 @@ class RingOrHeads:
     by_heads = context_parallelism.ulysses_traffic(
         tokens, heads, kv_heads, head_width, head_width, devices
     ).to("MB")
-    more = (by_heads / ring).to("")
     new_share = context_parallelism.new_share_for_keys(heads, kv_heads).to("%")
 
 

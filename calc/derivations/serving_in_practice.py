@@ -162,7 +162,6 @@ class FirstTokens:
     utilization = queueing.utilization_within(service, limit, beyond).to("%")
     goodput = (utilization * quantity("1 request") / service).to("request/s")
     tight = quantity("150 ms")
-    tight_utilization = queueing.utilization_within(service, tight, beyond).to("%")
 
 
 class MeasuredDrafts:
