@@ -88,8 +88,8 @@ class NetworkResults:
     loss = quantity(float(QuantizedNetwork.values("loss", "none").mean()), "")
     perplexity = quantity(float(numpy.exp(loss.magnitude)), "")
     eight, _ = QuantizedNetwork.rise("nearest", 8)
-    nearest, nearest_half = QuantizedNetwork.rise("nearest", 3)
-    compensated, compensated_half = QuantizedNetwork.rise("compensated", 3)
+    nearest, _ = QuantizedNetwork.rise("nearest", 3)
+    compensated, _ = QuantizedNetwork.rise("compensated", 3)
     kept = (compensated / nearest).to("%")
     sqnr_nearest = QuantizedNetwork.sqnr("nearest", 3)
     sqnr_compensated = QuantizedNetwork.sqnr("compensated", 3)
@@ -101,6 +101,10 @@ class NetworkResults:
     cache_bits = 2
     by_token, _ = QuantizedNetwork.rise("keys by token", cache=cache_bits)
     by_channel, _ = QuantizedNetwork.rise("keys by channel", cache=cache_bits)
+    keys_apart, keys_half = interval(
+        QuantizedNetwork.values("loss", "keys by channel", cache=cache_bits)
+        - QuantizedNetwork.values("loss", "keys by token", cache=cache_bits)
+    )
 
 
 class Planted:
