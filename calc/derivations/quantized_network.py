@@ -33,6 +33,8 @@ class QuantizedNetwork:
     outlier_factor = settings["outlier_factor"]
     characters = settings["held_out_windows"] * settings["context"]
     parameters = quantity(settings["matrix_weights"], "param")
+    few_bits = 3
+    confidence = quantity(95, "%")
 
     @classmethod
     def values(cls, column: str, method: str, weights: int = 16, **others: Any) -> Any:
