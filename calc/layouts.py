@@ -417,7 +417,9 @@ def training_step(
         sent = vectors / layout.tensor * model.active_experts
         parts["experts"] = talk.exchanges(sent) * layers * (4 * routed / model.layers)
     passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
-    parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
+    parts["pipeline"] = NO_TIME
+    if largest(layout.pipeline) > 1:
+        parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
     gathers = where(layout.shards("weight"), 2 * layout.microbatches, 1)
     reductions = where(layout.shards("gradient"), layout.microbatches, 1)
     size = training.recipe("adam-mixed").parts["gradient"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import hardware, inference, machines, models, transformer
-from calc.core.arguments import number, whole_number
+from calc.core.arguments import as_list, number, whole_number
 from calc.core.device import check_device
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
@@ -121,7 +121,7 @@ def expected_maximum(lengths: Iterable[float], answers: int) -> float:
     >>> expected_maximum([100, 200, 300], 2)
     244.44444444444446
     """
-    rising = sorted(number("a length", each) for each in lengths)
+    rising = sorted(number("a length", each) for each in as_list("lengths", lengths))
     count = whole_number("expected_maximum(): answers", answers)
     if not rising:
         raise InputError("expected_maximum() needs at least one length")

@@ -32,9 +32,6 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         model = models.load(Path(model))
     if asked["layout"] is not None:
         asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
-    for name in ("sequences", "devices"):
-        if asked[name] is not None:
-            asked[name] = _count(name, str(asked[name]))
     plan = plan_training(model, machine_of(options.device), **asked)
     facts = {
         "rows": plan.rows(),
@@ -71,12 +68,6 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         return told
 
     return Answer(facts, lines)
-
-
-def _count(name: str, text: str) -> int:
-    if not text.isdigit():
-        raise InputError(f"{name} must be a whole number, as in 1024; got {text!r}")
-    return int(text)
 
 
 def _degree(text: str) -> tuple[str, int]:

@@ -54,6 +54,15 @@ class PowerOfTwo(Coded):
         """The smallest scale."""
         return math.ldexp(1.0, -self.bias)
 
+    def round(self, values: Any) -> Any:  # type: ignore[override]
+        """The nearest powers of two: a scale is never drawn at random.
+
+        >>> from calc.formats import E8M0
+        >>> E8M0.round([0.7, 3.1])
+        array([0.5, 4. ])
+        """
+        return self.decode(self.encode(values))
+
     def encode(self, values: Any) -> Any:
         """The bits of the nearest power of two, the larger of two.
 

@@ -37,8 +37,7 @@ class Coded:
         >>> FP4_E2M1.round([0.2, 0.3, 2.4, 100])
         array([0. , 0.5, 2. , 6. ])
         """
-        drawn = {} if random is None else {"random": random}  # a power of two is never random
-        return self.decode(self.encode(values, **drawn))
+        return self.decode(self.encode(values, random=random))
 
 
 def check_width(name: str, given: Any, low: int, high: int) -> None:

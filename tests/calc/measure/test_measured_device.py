@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import calc
 import figures
-from calc import hardware, inference, layouts, models
+from calc import hardware, inference, layouts, models, rollouts
 from calc.core.records import DATA
 from calc.measure.kernels import product
 from tests.calc.references import REFERENCES
@@ -83,9 +83,20 @@ GIVEN = {  # an argument of each name, where it has no default
     "kernel": product("product", "fp32", 32, 32, 32),
     "kernels": [lambda: product("product", "fp32", 32, 32, 32)],
     "dtype": "fp32",
+    "lengths": rollouts.Lengths(16, limit=64),
+    "answers": 8,
     "operation": "broadcast",
     "size": "1 MB",
     "devices": 1,
+}
+
+GIVEN_TO = {  # what a function may be given instead
+    "calc.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
+    "calc.planning.training.plan_training": {
+        "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
+        "devices": 1,
+        "dtype": "fp32",
+    },
 }
 
 
@@ -93,6 +104,8 @@ GIVEN = {  # an argument of each name, where it has no default
 def test_every_function_of_a_device_takes_it(name: str) -> None:
     arguments: dict[str, Any] = {}
     for each in inspect.signature(FUNCTIONS[name]).parameters.values():
+        if each.kind is each.VAR_KEYWORD:
+            continue
         if "tuple[Accelerator, str]" in str(each.annotation):
             arguments[each.name] = [(CPU, "fp32"), (hardware.H100, "fp16")]
         elif "[Accelerator]" in str(each.annotation):
@@ -102,7 +115,7 @@ def test_every_function_of_a_device_takes_it(name: str) -> None:
         elif each.default is each.empty or each.name in ("inner", "outer"):  # of a device alone
             assert each.name in GIVEN, f"say in GIVEN what {name}() may be given for {each.name}"
             arguments[each.name] = GIVEN[each.name]
-    found = FUNCTIONS[name](**arguments)
+    found = FUNCTIONS[name](**arguments | GIVEN_TO.get(name, {}))
     assert found is not None  # and one device alone sends nothing, in no time
     if isinstance(found, Figure):
         found.draw_without_rendering()
