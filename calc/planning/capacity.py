@@ -42,6 +42,8 @@ def linked_counts(setup: Setup) -> tuple[int, ...]:
         return counts
     machine = setup.machine
     most = math.inf if machine.publishes("ports") else machine.domain
+    if not machine.publishes("bandwidth"):  # what joins its devices is not known
+        most = 1
     return tuple(each for each in counts if each <= most)
 
 
@@ -95,7 +97,7 @@ def check_devices(setup: Setup) -> None:
     """Refuse a number of devices that the model cannot be cut for, and several without a link."""
     machine, most = setup.machine, largest(setup.devices)
     if setup.link is None and most > 1:
-        if machine.domain == 1:
+        if machine.domain == 1 or not machine.publishes("bandwidth"):
             joined = machines.with_several(setup.device.key)
             known = f"take {' or '.join(joined)} in its place, or " if joined else ""
             raise InputError(

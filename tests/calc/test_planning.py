@@ -589,3 +589,11 @@ def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
     assert found + hops == pytest.approx(time, abs=0.051)
     made = plan("llama-3-70b", "h100", **asked)  # type: ignore[arg-type]
     assert made.expected.time_per_token.m_as("ms") > time
+
+
+def test_a_machine_of_one_with_ports_alone_has_no_link_to_others() -> None:
+    asked = {"prompt": 1000, "generated": 1000}
+    with pytest.raises(InputError, match=r"does not fit on 1 .* fits on 2 devices, once link"):
+        calc.plan("gpt-oss-120b", "dgx-spark", **asked)  # type: ignore[arg-type]
+    found = calc.plan("gpt-oss-120b", "dgx-spark", **asked, weights="mxfp4")  # type: ignore[arg-type]
+    assert not any("2 devices" in each for each in found.what_would_change)
