@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import element_size as size_of
@@ -115,6 +116,10 @@ def workload(
     >>> print(workload(stem, 64).intensity, workload(classifier, 64).intensity)
     123.8 FLOP/byte 58.43 FLOP/byte
     """
+    if not isinstance(layer, Convolution):
+        raise InputError(
+            f"a convolution of a network of calc.models is needed here; got {abbreviated(layer)}"
+        )
     inputs = quantity(batch).m_as("")
     operations = 2.0 * layer.height * layer.width * layer.weights * inputs
     size = size_of("element_size", element_size)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -134,8 +135,8 @@ def caches(
 def _length(model: EncoderDecoder, source: QuantityLike) -> float:
     length = quantity(source).m_as("")
     longest = model.source_context
-    if longest is not None and length > longest.m_as(""):
+    if longest is not None and (most := largest(length)) > longest.m_as(""):
         raise InputError(
-            f"{model.name} reads at most {longest.m_as(''):g} places of its source; got {length:g}"
+            f"{model.name} reads at most {longest.m_as(''):g} places of its source; got {most:g}"
         )
     return length

@@ -185,10 +185,11 @@ def exchange(
     300.9 µs
     """
     _check(machine)
+    count = whole_number("devices that share out the experts", devices)
     size = formats.element_size("element_size", element_size)
     sent = quantity(tokens) * quantity(copies) * quantity(width) * size
-    least = collectives.least_time("all_to_all", sent, devices, machine)
-    return least, least + constants.latency_expert_exchange * (1 if devices > 1 else 0)
+    least = collectives.least_time("all_to_all", sent, count, machine)
+    return least, least + constants.latency_expert_exchange * (1 if count > 1 else 0)
 
 
 def decode(
@@ -218,7 +219,10 @@ def decode(
     >>> print(step.lower, step.bound, step.expected)
     45.41 ms links 87.67 ms
     """
-    _check(machine, model)
+    _check(machine)
+    check_transformer(model)
+    if model.experts is None:
+        raise InputError(f"{model.name} has no experts to share out: inference.decode is for it")
     count = whole_number("devices that share out the experts", devices)
     weight_size = formats.element_size("weight_size", weight_size)
     held = formats.element_size("kv_size", kv_size)
@@ -269,13 +273,8 @@ def decode(
     )
 
 
-def _check(machine: Any, model: Any = None) -> None:
+def _check(machine: Any) -> None:
     if not isinstance(machine, Machine):
         raise InputError(
             f"experts are shared out over a machine of calc.machines; got {abbreviated(machine)}"
         )
-    if model is None:
-        return
-    check_transformer(model)
-    if model.experts is None:
-        raise InputError(f"{model.name} has no experts to share out: inference.decode is for it")

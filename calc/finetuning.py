@@ -23,7 +23,7 @@ from calc import (
     training,
     transformer,
 )
-from calc.core.arguments import as_list, one_of, whole_number
+from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.device import check_device
 from calc.core.elementwise import floor, maximum
 from calc.core.errors import InputError
@@ -335,7 +335,7 @@ def memory(
         one_of("memory(): host", each, HOST)
     if model.vocabulary is None:
         raise InputError(f"{model.name} has no vocabulary, and so no loss of a next token")
-    named = recipe or ("adam-mixed" if method == "full" else "adam-fp32")
+    named = ("adam-mixed" if method == "full" else "adam-fp32") if recipe is None else recipe
     nothing = quantity(0, "byte")
     if method == "full":
         trained, weights, thin = states(model, named), nothing, nothing
@@ -393,7 +393,8 @@ def longest_context(
     4863
     """
     model = models.transformer(model)
-    room = (_machine(device).device.memory_capacity - quantity(reserve)).m_as("byte")
+    kept = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
+    room = _machine(device).device.memory_capacity.m_as("byte") - kept
 
     def beyond(context: int) -> float:
         held = memory(model, method, rank, context, **options).total
@@ -480,6 +481,7 @@ def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
     >>> print(layers_memory("llama-3-70b", "qlora"))
     35.31 GB
     """
+    one_of("layers_memory(): method", method, METHODS)
     size = nf4_size() if method == "qlora" else constants.get("size_weight_fp16")
     count = quantity(sum(each.parameters for each in adapted(model)), "param")
     return (count * size).to("byte")

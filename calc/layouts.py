@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
+from pint.facets.plain import PlainQuantity
+
 from calc import (
     collectives,
     expectation,
@@ -211,6 +213,8 @@ class Layout:
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
     """Whether it is an array of whole numbers in that range."""
+    if isinstance(given, PlainQuantity):
+        return False
     if getattr(getattr(given, "dtype", None), "kind", "") != "i" or not given.ndim:
         return False
     return not given.size or bool(least <= given.min() and given.max() <= most)

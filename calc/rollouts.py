@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import hardware, inference, machines, models, transformer
-from calc.core.arguments import as_list, number, whole_number
+from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.device import check_device
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
@@ -249,7 +249,11 @@ def writing_times(
     (3926, 24.6)
     """
     model, found = models.transformer(model), _machine(machine)
+    _check_lengths(lengths)
     count = whole_number("writing_times(): answers", answers)
+    prompt = number("writing_times(): prompt", prompt)
+    whole_number("writing_times(): devices", devices)
+    truth("writing_times(): measured", measured)
     each = lengths.longest(count) / GRID
     tokens, seconds = [0.0], [0.0]
     for part in range(GRID):
@@ -304,7 +308,12 @@ def step(
     100.3 s 71.82% 19.48%
     """
     model, found = models.transformer(model), _machine(machine)
+    _check_lengths(lengths)
     count = whole_number("step(): answers", answers)
+    prompt = number("step(): prompt", prompt)
+    used = number("step(): mfu", quantity(mfu).m_as(""), above=0.0)
+    whole_number("step(): scored", scored, 0)
+    truth("step(): recomputed", recomputed)
     whole_number("step(): devices", devices)
     if devices % whole_number("step(): engine", engine):
         raise InputError(f"{devices} devices make no whole engines of {engine}")
@@ -314,7 +323,7 @@ def step(
     even = lengths.average * _pass(model, found, share, middle, engine, measured)
     tokens = quantity(count * (lengths.average + prompt), "token")
     forward = transformer.causal_flops(model, round(lengths.average + prompt)) * tokens
-    rate = found.device.peak("bf16") * devices * quantity(mfu)
+    rate = found.device.peak("bf16") * devices * used
     weights = inference.weight_memory(model, "2 byte")
     return RolloutStep(
         quantity(written[-1], "s"),
@@ -325,6 +334,13 @@ def step(
         quantity(count * lengths.average, "token"),
         devices,
     )
+
+
+def _check_lengths(given: Any) -> None:
+    if not isinstance(given, Lengths):
+        raise InputError(
+            f"lengths must be those of answers, as Lengths(1000, 4096) is; got {abbreviated(given)}"
+        )
 
 
 def _machine(given: Any) -> Machine:

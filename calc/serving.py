@@ -233,6 +233,8 @@ def mixed_step(
         raise InputError(
             f"a mixed step runs on a machine of calc.machines; got {abbreviated(machine)}"
         )
+    if not isinstance(program, Software):
+        raise InputError(f"program must be of calc.software; got {abbreviated(program)}")
     count = whole_number("devices", devices)
     writing, past = number("sequences", sequences), number("context", context, 1)
     reading, before = number("chunk", chunk), number("done", done)
@@ -338,6 +340,7 @@ def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
         unbroken = True
         for name in as_list("the blocks of a request", names):
             asked += 1
+            _check_name(name)
             unbroken = unbroken and name in held
             found += unbroken
             held.pop(name, None)
@@ -347,3 +350,13 @@ def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
     if not asked:
         raise InputError("a hit rate is that of requests with blocks; got none")
     return found / asked
+
+
+def _check_name(given: Any) -> None:
+    """Refuse what cannot name a block, as a list cannot: a cache looks names up."""
+    try:
+        hash(given)
+    except TypeError:
+        raise InputError(
+            f"a block is named by a number or a text; got {abbreviated(given)}"
+        ) from None

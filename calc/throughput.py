@@ -27,7 +27,7 @@ from calc import (
 )
 from calc.core.arguments import whole_number
 from calc.core.elementwise import ceiling
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
@@ -241,8 +241,8 @@ def of(
     for family, answer in ANSWERS.items():
         if isinstance(found, family):
             return answer(asked, found)
-    name = getattr(found, "name", found)
-    raise InputError(f"a model of calc.models, or its name, is needed here; got {name!r}")
+    name = abbreviated(getattr(found, "name", found))
+    raise InputError(f"a model of calc.models, or its name, is needed here; got {name}")
 
 
 @dataclass(frozen=True, eq=False)

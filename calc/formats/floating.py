@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from calc.core.arguments import one_of
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.formats.coding import (
     Coded,
@@ -252,3 +252,12 @@ class Float(Coded):
         """A quiet NaN: beside infinity, the one with the highest bit of the mantissa."""
         quiet = 1 << (self.mantissa_bits - 1) if self.specials == "ieee" else 0
         return self._overflow_code + quiet
+
+
+def check_float(name: str, given: Any) -> None:
+    """Refuse what is no floating-point format."""
+    if not isinstance(given, Float):
+        raise InputError(
+            f"{name} must be a floating-point format, such as formats.BF16;"
+            f" got {abbreviated(given)}"
+        )

@@ -59,7 +59,7 @@ def _butterfly(numpy: Any, blocks: Any, size: int) -> Any:
     count = blocks.shape[0]
     width = 1
     while width < size:
-        pairs = blocks.reshape(count, -1, 2, width)
+        pairs = blocks.reshape(count, size // (2 * width), 2, width)
         high, low = pairs[:, :, 0], pairs[:, :, 1]
         blocks = numpy.stack([high + low, high - low], axis=2).reshape(count, size)
         width *= 2

@@ -9,7 +9,7 @@ from typing import Any
 
 from calc.core.errors import InputError
 from calc.formats.coding import check_width, like, numbers
-from calc.formats.floating import Float
+from calc.formats.floating import Float, check_float
 
 
 def running_sum(terms: Any, form: Float, random: Any = None) -> Any:
@@ -19,6 +19,7 @@ def running_sum(terms: Any, form: Float, random: Any = None) -> Any:
     >>> running_sum([1.0] * 1000, BF16)
     256.0
     """
+    check_float("running_sum(): form", form)
     numpy, given = _terms(terms)
     total = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
@@ -33,6 +34,7 @@ def pairwise_sum(terms: Any, form: Float) -> Any:
     >>> pairwise_sum([1.0] * 1000, BF16)
     1000.0
     """
+    check_float("pairwise_sum(): form", form)
     numpy, given = _terms(terms)
     part = given
     while part.shape[-1] > 1:
@@ -49,6 +51,7 @@ def kahan_sum(terms: Any, form: Float) -> Any:
     >>> kahan_sum([1.0] * 1000, BF16)
     1000.0
     """
+    check_float("kahan_sum(): form", form)
     numpy, given = _terms(terms)
     total = lost = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
@@ -66,6 +69,7 @@ def neumaier_sum(terms: Any, form: Float) -> Any:
     >>> neumaier_sum([1.0, 1e30, 1.0, -1e30], BF16), kahan_sum([1.0, 1e30, 1.0, -1e30], BF16)
     (2.0, 0.0)
     """
+    check_float("neumaier_sum(): form", form)
     numpy, given = _terms(terms)
     total = lost = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):

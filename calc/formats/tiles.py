@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from calc.core.arguments import truth
+from calc.core.arguments import number, truth
 from calc.core.errors import InputError, abbreviated
 from calc.formats.blocks import Encoded
 from calc.formats.coding import check_width, numbers
-from calc.formats.floating import Float
+from calc.formats.floating import Float, check_float
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Tiles:
     power_of_two: bool = False
 
     def __post_init__(self) -> None:
+        check_float("Tiles(): element", self.element)
         for name, given in (("rows", self.rows), ("columns", self.columns)):
             if given is not None:
                 check_width(f"Tiles(): {name}", given, 1, 2**20)
@@ -51,8 +52,8 @@ class Tiles:
             )
         if not numpy.isfinite(given).all():
             raise InputError(f"the values of a tile must be finite; got {abbreviated(values)}")
-        if largest is not None and not 0 < largest < float("inf"):
-            raise InputError(f"largest must be a number above 0; got {abbreviated(largest)}")
+        if largest is not None:
+            largest = number("largest", largest, above=0.0)
         single, most = numpy.float32, numpy.float32(self.element.max)
         given = given.astype(single)
         peaks = self._peaks(numpy, given) if largest is None else self._all(numpy, given, largest)

@@ -142,9 +142,9 @@ class Transformer:
                 unit, least = "param" if field.name == "total" else "", int(needed)
                 count = _count(self.name, field.name, value, unit, least)
                 object.__setattr__(self, field.name, count)
-        if not self.feed_forward:
-            made = ("experts",) if self._has("experts") else ("dense",)
-            object.__setattr__(self, "feed_forward", made)
+        usual = ("experts",) if self._has("experts") else ("dense",)
+        stated = as_list(f"{self.name}: feed_forward", self.feed_forward)
+        object.__setattr__(self, "feed_forward", tuple(stated) or usual)
         one_of(f"{self.name}: norm", self.norm, NORMS)
         one_of(f"{self.name}: output", self.output, OUTPUTS)
         if self.qk_norm is not None:

@@ -311,7 +311,8 @@ def plan_training(
     if (devices is None) + (deadline is None) + (budget is None) != 2:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
-            f" devices={devices}, deadline={deadline}, budget={budget}"
+            f" devices={abbreviated(devices)}, deadline={abbreviated(deadline)},"
+            f" budget={abbreviated(budget)}"
         )
     wanted = (recomputation,) if recomputation is not None else RECOMPUTATIONS
     for each in wanted:

@@ -127,6 +127,10 @@ def predictions(product: Product) -> dict[str, Quantity]:
     >>> print(product.time.to("ms"), predictions(product)["best tile and split"].to("ms"))
     25.1 ms 22.15 ms
     """
+    if not isinstance(product, Product):
+        raise InputError(
+            f"a product of `measured` or `sets` is needed here; got {abbreviated(product)}"
+        )
     machine, shape = machines.get(product.machine), (product.m, product.n, product.k)
     rate, bandwidth = machine.reached("gemm", product.dtype), machine.memory_reached
     size = SIZES.get(product.dtype, TWO_BYTES)
@@ -153,9 +157,10 @@ def errors(name: str, way: str) -> tuple[float, ...]:
     >>> print(f"{found[len(found) // 2]:.1%}")
     10.6%
     """
-    if way not in WAYS:
+    if not isinstance(way, str) or way not in WAYS:
         raise InputError(f"a way of predicting is one of {', '.join(WAYS)}; got {abbreviated(way)}")
-    if name not in (known := _errors()):
+    known = _errors()
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"a set is one of {'; '.join(known)}; got {abbreviated(name)}")
     return tuple(sorted(known[name][way]))
 
@@ -194,12 +199,11 @@ def _listed(row: Row) -> Product | None:
 
 
 def _of(machine: str) -> tuple[Product, ...]:
-    found = tuple(each for each in _rows() if each.machine == machine)
-    if not found:
+    if not isinstance(machine, str) or machine not in names():
         raise InputError(
             f"products were measured on {', '.join(names())}; got {abbreviated(machine)}"
         )
-    return found
+    return tuple(each for each in _rows() if each.machine == machine)
 
 
 @cache
