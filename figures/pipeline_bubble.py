@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 
 from calc.derivations import show
 from calc.derivations.communication import PipelineSchedule, Slot
@@ -55,40 +57,31 @@ def _end(slots: list[Slot]) -> float:
     return max(slot.start + slot.length for slot in slots)
 
 
-def _wait(axes: Axes, stage: int, start: float, end: float) -> None:
-    axes.add_patch(
-        Rectangle(
-            (start, stage),
-            end - start,
-            0.86,
-            fill=False,
-            edgecolor=style.INK,
-            alpha=0.6,
-            hatch="////",
-            linewidth=0,
-        )
-    )
+def _boxes(axes: Axes, boxes: list[tuple[float, float, float]], **look: Any) -> None:
+    """Boxes alike, each by its start, its stage and its length, as one path: a page stays light."""
+    corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
+    outlines = [
+        Path([(start + x * length, stage + y * 0.86) for x, y in corners], closed=True)
+        for start, stage, length in boxes
+    ]
+    axes.add_patch(PathPatch(Path.make_compound_path(*outlines), **look))
 
 
 def _stages(axes: Axes, microbatches: int) -> None:
     slots = PipelineSchedule.slots(microbatches)
     end = _end(slots)
+    waits = []
     for stage in range(PipelineSchedule.stages):
         own = [(slot.start, slot.start + slot.length) for slot in slots if slot.stage == stage]
         for (_, before), (after, _) in pairwise([(0.0, 0.0), *sorted(own), (end, end)]):
-            _wait(axes, stage, before, after)
+            waits.append((before, stage, after - before))
+    _boxes(axes, waits, fill=False, edgecolor=style.INK, alpha=0.6, hatch="////", linewidth=0)
+    for backward, colour, alpha in ((True, style.RED, 1.0), (False, style.INK, 0.3)):
+        boxes = [
+            (each.start, each.stage, each.length) for each in slots if each.backward is backward
+        ]
+        _boxes(axes, boxes, facecolor=colour, alpha=alpha, edgecolor="#ffffff", linewidth=0.4)
     for slot in slots:
-        axes.add_patch(
-            Rectangle(
-                (slot.start, slot.stage),
-                slot.length,
-                0.86,
-                facecolor=style.RED if slot.backward else style.INK,
-                alpha=1 if slot.backward else 0.3,
-                edgecolor="#ffffff",
-                linewidth=0.4,
-            )
-        )
         if microbatches == PipelineSchedule.few:
             axes.text(
                 slot.start + slot.length / 2,

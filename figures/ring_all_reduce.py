@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import ascii_lowercase
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
@@ -57,9 +58,15 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
         for part, summed in enumerate(parts):
             complete = len(summed) == len(DEVICES)
             fill, alpha = (style.RED, 1) if complete else (style.INK, 0.13 * (len(summed) - 1))
-            axes.add_patch(Rectangle((left, part), 1, 0.92, color=fill, alpha=alpha, linewidth=0))
             axes.add_patch(
-                Rectangle((left, part), 1, 0.92, fill=False, edgecolor=style.INK, linewidth=0.5)
+                Rectangle(
+                    (left, part),
+                    1,
+                    0.92,
+                    facecolor=to_rgba(fill, alpha),
+                    edgecolor=style.INK,
+                    linewidth=0.5,
+                )
             )
             axes.text(
                 left + 0.5,

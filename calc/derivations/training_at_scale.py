@@ -287,7 +287,7 @@ class TrainingRuns:
             device = f"{show(run.devices)} {device}"
         steady, computed = cls.steady(run), cls.computed(run)
         return (
-            f"[{_unbroken(run.name)}](../backmatter/sources.qmd#{run.key})",
+            f"[{_unbroken(run.name)}](../backmatter/sources-models.qmd#{run.key})",
             run.tokens.m_as("token") / 1e12,
             device,
             None if steady is None else steady.to("%"),
