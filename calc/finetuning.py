@@ -166,7 +166,11 @@ def nf4_size() -> Quantity:
 
 
 def adapted(model: Transformer | str, targets: str = "linear") -> tuple[Matrix, ...]:
-    """The matrices that get an adapter: all of the layers but routers, or attention's alone."""
+    """The matrices that get an adapter: all of the layers but routers, or attention's alone.
+
+    >>> [matrix.name for matrix in adapted("llama-3-8b", "attention")]
+    ['query', 'key', 'value', 'attention output']
+    """
     one_of("adapted(): targets", targets, TARGETS)
     parts = ("attention", "feed-forward") if targets == "linear" else ("attention",)
     return tuple(each for each in models.transformer(model).matrices if each.part in parts)

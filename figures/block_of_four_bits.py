@@ -53,7 +53,7 @@ def _panel(
     _strokes(axes, [((-0.8, level * scale), (right, level * scale)) for level in levels], 0.7, 0.45)
     for level in levels:
         if abs(level) in LABELLED:
-            name = f"{level:+g}".replace("-", "−") if level else "0"
+            name = f"{level:{'+' if level else ''}g}".replace("-", "−")
             y = level * scale
             axes.text(count + 0.6, y, name, color=style.BLUE, va="center", size=style.SMALL)
     rounded = list(zip(range(count), WorkedBlock.values, back, strict=True))

@@ -44,12 +44,11 @@ def alt() -> str:
 def _model(axes: Axes, model: models.Transformer, colour: str, lift: float) -> None:
     context = numpy.geomspace(CacheGrowth.shortest, CacheGrowth.longest, 200)
     kept = CacheGrowth.at(model, context).m_as("MiB")
-    name = model.name.removesuffix(" 80B-A3B")
-    axes.plot(context, kept, color=colour, linewidth=1.8, label=name)
+    axes.plot(context, kept, color=colour, linewidth=1.8, label=model.name)
     if style.is_narrow():
         return
     axes.annotate(
-        name,
+        model.name,
         (context[-1], kept[-1]),
         xytext=(5, lift),
         textcoords="offset points",

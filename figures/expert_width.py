@@ -10,15 +10,21 @@ from calc.derivations.experts import Deployments, Width
 from figures import style
 
 MACHINES = (
-    ("dgx-h100", "H100 servers", (16, 24, 32, 48, 64, 72, 96, 128, 144, 192, 256, 320), style.BLUE),
-    ("gb200-nvl72", "GB200 rack", (8, 12, 18, 24, 36, 48, 72), style.PURPLE),
+    (
+        Width.servers,
+        "H100 servers",
+        (16, 24, 32, 48, 64, 72, 96, 128, 144, 192, 256, 320),
+        style.BLUE,
+    ),
+    (Width.rack, "GB200 NVL72", (8, 12, 18, 24, 36, 48, 72), style.PURPLE),
 )
+NAME_BESIDE = (0.72, 1.45)  # of the first point of the curve
 
 
 def draw() -> Figure:
     figure = style.figure(height=3.6, narrow_height=4.2)
     axes = figure.subplots()
-    for machine, name, counts, colour in MACHINES:
+    for (machine, name, counts, colour), beside in zip(MACHINES, NAME_BESIDE, strict=True):
         rates = [Width.rates(count, machine) for count in counts]
         bound = [rate.m_as("token/s") for rate, _ in rates]
         expected = [rate.m_as("token/s") for _, rate in rates]
@@ -26,7 +32,7 @@ def draw() -> Figure:
         axes.plot(counts, expected, color=colour, linewidth=2)
         axes.text(
             counts[0],
-            expected[0] * 0.72,
+            expected[0] * beside,
             name,
             color=colour,
             weight="bold",

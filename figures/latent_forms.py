@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import BoxStyle, FancyArrowPatch, FancyBboxPatch
 
 from calc.core.units import Quantity
 from calc.derivations import show
@@ -91,7 +91,7 @@ def _box(axes: Axes, at: Place, text: str, colour: str, wide: float = WIDE) -> N
         (x - wide / 2, y - HIGH / 2),
         wide,
         HIGH,
-        boxstyle="round,pad=0,rounding_size=0.12",
+        boxstyle=BoxStyle.Round(pad=0, rounding_size=0.12),
         facecolor=(colour, 0.18),
         edgecolor=(colour, 0.8),
         linewidth=1.1,

@@ -9,12 +9,13 @@ from calc.derivations import show
 from calc.derivations.number_formats import LongSums, sums_of_products
 from figures import style
 
+CORE = f"{LongSums.bits} bits"
 COLOURS = {
     "BF16": style.ORANGE,
     "BF16, stochastic": style.GREEN,
-    "14 bits": style.RED,
+    CORE: style.RED,
     "BF16, Kahan": style.PURPLE,
-    "14 bits, promoted": style.BLUE,
+    f"{CORE}, promoted": style.BLUE,
     "FP32": style.INK,
 }
 
@@ -36,7 +37,7 @@ def draw() -> Figure:
         axes.annotate(
             name,
             kept[-1],
-            xytext=(7, 4 if name == "14 bits" else -3),
+            xytext=(7, 4 if name == CORE else -3),
             textcoords="offset points",
             color=colour,
             weight="bold",

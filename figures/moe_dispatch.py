@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import BoxStyle, FancyArrowPatch, FancyBboxPatch
 
 from calc.derivations import show
 from calc.derivations.experts import ExpertExchange
@@ -67,7 +67,7 @@ def _box(axes: Axes, x: float, y: float, width: float, words: str, used: bool = 
             (x - width / 2, y - 0.22),
             width,
             0.44,
-            boxstyle="round,pad=0,rounding_size=0.05",
+            boxstyle=BoxStyle.Round(pad=0, rounding_size=0.05),
             facecolor=style.GREEN if used else "none",
             edgecolor=style.GREEN if used else style.INK,
             linewidth=1,

@@ -31,7 +31,8 @@ def draw() -> Figure:
 
 def alt() -> str:
     return f"""Two panels. In the first, a block of {Rotation.block_size} values, of which one is
-    {show(Rotation.largest_before)} and all others are below 3; after the rotation all are of the
+    {show(Rotation.largest_before)} and no other is above
+    {show(Rotation.next_before, digits=2)}; after the rotation all are of the
     same order, the largest {show(Rotation.largest_after, digits=2)}. In the second, the error of
     {Rotation.mx.name} and {Rotation.nv.name} against the size of the outlier: where it is
     {Rotation.example_times} times as large as the others, a rotation takes that of

@@ -66,6 +66,8 @@ class Width:
     """More devices leave more of each memory for caches, and each expert more tokens."""
 
     model = Mixture.model
+    servers = "dgx-h100"
+    rack = "gb200-nvl72"
     context = 4096
     most = 256  # sequences of a device that DeepEP's kernels for decoding are made for
     devices = (8, 16, 32, 72, 144, 320)
@@ -74,7 +76,7 @@ class Width:
     many = 320
 
     @classmethod
-    def sequences(cls, devices: int, machine: str = "dgx-h100") -> int:
+    def sequences(cls, devices: int, machine: str = servers) -> int:
         """Sequences of a device: as many as fit, and no more than the kernels are made for."""
         memory = machines.get(machine).device.memory_capacity
         cache = transformer.kv_cache_per_token(cls.model)
@@ -83,7 +85,7 @@ class Width:
         return min(int(fit.magnitude), cls.most)
 
     @classmethod
-    def rates(cls, devices: int, machine: str = "dgx-h100") -> tuple[Quantity, Quantity]:
+    def rates(cls, devices: int, machine: str = servers) -> tuple[Quantity, Quantity]:
         """Tokens a second of a device: the most by the bound, and what is expected."""
         batch = cls.sequences(devices, machine)
         step = decode(devices, batch, cls.context, machine)

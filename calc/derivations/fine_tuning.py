@@ -62,12 +62,8 @@ class BytesByRecipe:
     )
 
     mixed = _sum(finetuning.states(small, "adam-mixed"))
-    mixed_large = _sum(finetuning.states(large, "adam-mixed"))
     eight_bit = training.recipe("adam-8bit").bytes_per_parameter
     muon = (_sum(finetuning.states(small, "muon-mixed")) / small.parameters).to("byte/param")
-    adafactor = (_sum(finetuning.states(small, "adafactor-mixed")) / small.parameters).to(
-        "byte/param"
-    )
 
     @classmethod
     def kept(cls, model: models.Transformer) -> list[tuple[str, dict[str, Quantity]]]:
@@ -225,7 +221,6 @@ class Rollouts:
     mfu = quantity(40, "%")
     price = quantity("3 USD/h")
     average = quantity(lengths.average, "token")
-    limit = quantity(lengths.limit, "token")
 
     engine_answers = answers // devices
     longest = quantity(lengths.longest(engine_answers), "token")
@@ -236,7 +231,6 @@ class Rollouts:
     generation = step.generation
     even = step.even
     tail = step.tail
-    generating = step.generating
     trained = (step.scoring + step.training).to("s")
     total = step.total
     step_price = cost.run_cost(devices, total, price)
@@ -258,7 +252,6 @@ class MeasuredSteps:
 
     mfu = quantity(30, "%")
     steps = measured_rollouts.steps()
-    count = len(steps)
 
     nearest = max(each.error for each in steps).to("%")
     farthest = min(each.error for each in steps).to("%")
@@ -363,7 +356,6 @@ class LongestOfMany:
 class WhichCut:
     """Problem 4: where a team's next hour goes."""
 
-    tail = Rollouts.tail
     trained_share = (Rollouts.trained / Rollouts.total).to("%")
     without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
     twice_training = (Rollouts.total / (Rollouts.total - Rollouts.trained / 2)).to("")

@@ -62,7 +62,6 @@ class TileOnSM:
     """What a tile takes of an SM, and how much of the output's shape it wastes."""
 
     registers = constants.get("size_register_file_sm_h100")
-    shared = constants.get("size_shared_memory_sm_h100")
     threads_of_sm = constants.get("count_threads_sm_h100")
     warp = 32
     threads = 384
@@ -108,7 +107,6 @@ class Sawtooth:
     """One more row: what one tile predicts, and what was measured."""
 
     side = SIDE
-    units = UNITS
 
     @staticmethod
     def steps(machine: str) -> list[tuple[float, float, float]]:

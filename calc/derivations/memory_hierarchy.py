@@ -409,7 +409,6 @@ class EnergyBudget:
     unexplained_share = (unexplained / tdp).to("%")
     arithmetic_share = (arithmetic / tdp).to("%")
     movement_share = ((near + across + far) / tdp).to("%")
-    each_operation = (tdp / rate).to("pJ/FLOP")
     parts = (
         ("Multiply and add", arithmetic),
         ("Shared memory", near),

@@ -95,10 +95,8 @@ class Chosen:
     attended = transformer.attention_flops(2048, 61, 128, 512 + 64, 512)
     work = (index + attended).to("GFLOP/token")
     full = transformer.attention_flops(length, 61, 128, 512 + 64, 512).to("GFLOP/token")
-    less_work = (full / work).to("")
     read = transformer.cache_read(model, length).to("GB")
     full_read = transformer.cache_read(dense, length).to("GB")
-    less_read = (full_read / read).to("")
     index_share = (attention.index_bytes_per_token(61, 128) * length * A_TOKEN / read).to("%")
     kept_share = transformer.kv_cache(model, length) / transformer.kv_cache(dense, length)
 
@@ -109,7 +107,6 @@ class TwoForms:
     model = models.get("deepseek-v3")
     heads = model.heads
     latent = quantity(512, "")
-    head = model.head_width
     context = 8192
     long_context = Chosen.length
     absorbed_width = 2 * latent + 64

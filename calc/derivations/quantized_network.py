@@ -28,10 +28,8 @@ class QuantizedNetwork:
     seeds = len(settings["seeds"])
     steps = settings["steps"]
     more_steps = settings["more_steps"]
-    group = settings["group"]
     outliers = settings["outliers"]
     outlier_factor = settings["outlier_factor"]
-    characters = settings["held_out_windows"] * settings["context"]
     parameters = quantity(settings["matrix_weights"], "param")
     few_bits = 3
     confidence = quantity(95, "%")

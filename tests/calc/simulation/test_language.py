@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from benchmarks import record_quantization as record
 from calc import InputError
+from calc.core.records import DATA
 from calc.simulation import language
 
 
@@ -94,6 +97,65 @@ def test_a_rotation_keeps_lengths_and_angles() -> None:
     rotation = record.hadamard(64)
     assert rotation @ rotation.T == pytest.approx(np.eye(64))
     assert abs(rotation) == pytest.approx(np.full((64, 64), 1 / 8))
+
+
+def stored(seed: int) -> list[dict[str, str]]:
+    """The rows of a seed, as they are stored."""
+    text = (DATA / "measured" / f"{record.NAME}.csv").read_text(encoding="utf-8")
+    return [row for row in csv.DictReader(text.splitlines()) if row["seed"] == str(seed)]
+
+
+def told(rows: list[tuple[Any, ...]]) -> list[list[str]]:
+    """What was done in each row, without what came of it."""
+    return [[str(value) for value in row[:-2]] for row in rows]
+
+
+def test_the_stored_rows_are_those_of_the_recipes_and_settings() -> None:
+    text = (DATA / "measured" / f"{record.NAME}.toml").read_text(encoding="utf-8")
+    settings = tomllib.loads(text)
+    now = {
+        "seeds": list(record.SEEDS),
+        **record.TRAINING,
+        **{f"more_{name}": value for name, value in record.MORE_TRAINING.items()},
+        "calibration_windows": record.CALIBRATION_WINDOWS,
+        "held_out_windows": record.HELD_OUT_WINDOWS,
+        "group": record.GROUP,
+        "cache_group": record.CACHE_GROUP,
+        "outliers": record.OUTLIERS,
+        "outlier_factor": record.OUTLIER_FACTOR,
+    }
+    assert {name: settings[name] for name in now} == now
+    whats = [
+        [each.network, each.method, each.weights, each.share, each.activations, each.cache]
+        for each in record.RECIPES
+    ]
+    for seed in record.SEEDS:
+        rows = [list(row.values())[1:-2] for row in stored(seed)]
+        assert rows == [[str(part) for part in what] for what in whats]
+
+
+def test_a_short_run_has_the_stored_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps leave other losses, but the order of the rows is already that of their SQNR."""
+    monkeypatch.setattr(record, "TRAINING", {"steps": 2, "rate": 1e-2})
+    monkeypatch.setattr(record, "HELD_OUT_WINDOWS", 16)
+    count = 1 + 2 * len(record.SHARES)  # without quantisation, in eight bits and in four
+    rows, kept = record.measured(0, record.RECIPES[:count]), stored(0)[:count]
+    assert told(rows) == [list(row.values())[:-2] for row in kept]
+    assert np.argsort([row[-1] for row in rows]).tolist() == (
+        np.argsort([float(row["sqnr"]) for row in kept]).tolist()
+    )
+    exact, *in_eight_bits = (row[-2] for row in rows[: 1 + len(record.SHARES)])
+    assert in_eight_bits == pytest.approx([exact] * len(record.SHARES), abs=5e-3)
+
+
+@pytest.mark.slow
+def test_a_seed_run_again_gives_the_stored_rows() -> None:
+    """But for what grows in training of the last digit, where a processor adds in another order."""
+    rows, kept = record.measured(0), stored(0)
+    assert told(rows) == [list(row.values())[:-2] for row in kept]
+    for column, place, near in (("loss", -2, 1e-3), ("sqnr", -1, 0.02)):
+        wanted = [float(row[column]) for row in kept]
+        assert [row[place] for row in rows] == pytest.approx(wanted, rel=1e-3, abs=near)
 
 
 def test_a_weight_that_is_none_is_refused(model: language.LanguageModel) -> None:
