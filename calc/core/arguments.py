@@ -40,7 +40,9 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
 
 def _may_be_number(given: Any) -> bool:
     """Not so a word, a truth, or what numpy makes a float of with a warning: complex or masked."""
-    complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(given, "mask", 0)
+    complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(
+        given, "mask", False
+    )
     return not (isinstance(given, bool | str) or complex_or_masked)
 
 
