@@ -29,13 +29,21 @@ def whole_number(name: str, given: Any, at_least: int = 1) -> int:
 def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.inf) -> float:
     """A finite number in its range; NaN is in none."""
     try:
-        value = math.nan if isinstance(given, bool | str) else float(given)
+        value = float(given) if _may_be_number(given) else math.nan
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and value >= at_least and value > above):
         needed = f"above {above:g}" if above >= at_least else f"from {at_least:g}"
         raise InputError(f"{name} must be a number {needed}; got {abbreviated(given)}")
     return value
+
+
+def _may_be_number(given: Any) -> bool:
+    """Not so a word, a truth, or what numpy makes a float of with a warning: complex or masked."""
+    complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(
+        given, "mask", False
+    )
+    return not (isinstance(given, bool | str) or complex_or_masked)
 
 
 def truth(name: str, given: Any) -> bool:

@@ -335,8 +335,11 @@ def plan_training(
     transformer.forward_flops(asked, job.length)  # refuses what is longer than the model reads
     paid = None if price is None else _amount("price", price, "USD/s", "3 USD/hour")
     run = runs.get(REFERENCE)
-    fails = device_time_between_failures or run.observed_time * run.devices / run.interruptions
-    written = storage_bandwidth or run.storage_bandwidth / run.devices
+    fails, written = device_time_between_failures, storage_bandwidth
+    if fails is None:
+        fails = run.observed_time * run.devices / run.interruptions
+    if written is None:
+        written = run.storage_bandwidth / run.devices
     given = {
         "tokens": _amount("tokens", tokens, "token", "15e12 token"),
         "price": paid,
