@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -57,7 +58,7 @@ def _end(slots: list[Slot]) -> float:
     return max(slot.start + slot.length for slot in slots)
 
 
-def _boxes(axes: Axes, boxes: list[tuple[float, float, float]], **look: Any) -> None:
+def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float]], **look: Any) -> None:
     """Boxes alike, each by its start, its stage and its length, as one path: a page stays light."""
     corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
     outlines = [

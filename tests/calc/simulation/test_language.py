@@ -150,8 +150,13 @@ def test_a_short_run_has_the_stored_order(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.slow
 def test_a_seed_run_again_gives_the_stored_rows() -> None:
-    """But for what grows in training of the last digit, where a processor adds in another order."""
-    rows, kept = record.measured(0), stored(0)
+    """But for what grows in training of the last digit, where a processor adds in another order.
+
+    Two recipes alone: all of them take minutes, and are left to the command itself.
+    """
+    few = [place for place, each in enumerate(record.RECIPES) if each.weights == 3][:2]
+    rows = record.measured(0, tuple(record.RECIPES[place] for place in few))
+    kept = [stored(0)[place] for place in few]
     assert told(rows) == [list(row.values())[:-2] for row in kept]
     for column, place, near in (("loss", -2, 1e-3), ("sqnr", -1, 0.02)):
         wanted = [float(row[column]) for row in kept]
