@@ -39,7 +39,7 @@ def error_left_by_compensation(
 ) -> Annotated[Quantity, ""]:
     """Share of one weight's squared output error that is left when another weight is free to move.
 
-    Equation: E′ / E = 1 − ρ²
+    Equation: E_left / E = 1 − ρ²
 
     ρ is the correlation of the inputs of both weights, about zero, and of either sign. Assumes that
     the other weight takes its best value, before it is rounded itself.
@@ -76,11 +76,11 @@ def smoothing_scale(
 def compensate(weights: Weights, inputs: Inputs, scheme: Scheme) -> Codes:
     """The codes of a matrix, where each rounding error is made up for by the columns still to come.
 
-    Equation: w_j ← w_j − (w_i − ŵ_i) · U_ij / U_ii, H⁻¹ = Uᵀ U, H = Xᵀ X + λ
+    Equation: w_j ← w_j − (w_i − q_i) · U_ij / U_ii, H⁻¹ = Uᵀ U, H = Xᵀ X + λ
 
-    This is GPTQ. X are the inputs; the columns i are rounded to their codes ŵ one after the other,
+    This is GPTQ. X are the inputs; the columns i are rounded to their codes q one after the other,
     those with the largest inputs first, and the columns j are those after i. After each step they
-    hold the least squares of X (w − ŵ). λ, which keeps H from being singular, is a hundredth of the
+    hold the least squares of X (w − q). λ, which keeps H from being singular, is a hundredth of the
     mean of its diagonal. The scheme is that of the matrix before any of this.
 
     Source: frantar2023gptq

@@ -92,7 +92,7 @@ def padded(
 ) -> Annotated[Quantity, ""]:
     """The next multiple of a number: what a dimension costs, or should be made.
 
-    Equation: n′ = ⌈n / q⌉ · q
+    Equation: n_q = ⌈n / q⌉ · q
 
     Source: nvidia2023matmul
 
