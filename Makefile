@@ -42,7 +42,7 @@ test-slow: set-up-test
 	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=long
 
 test-torch: set-up-torch
-	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign \
+	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign tests/calc/measure/gpu \
 		tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
 lint: style

@@ -22,10 +22,18 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default=FILE, help="written anew (%(default)s)")
     add_options(parser, measure.survey)
     parser.add_argument("--gpu", action="store_true", help="measure the GPU that torch finds")
+    parser.add_argument(
+        "--all",
+        metavar="FOLDER",
+        help="with --gpu: products, memory, launches, attention, loops of a model, power and"
+        " collectives too, as tables in this folder; the parts that it holds already are kept",
+    )
     answers(parser, _measure)
 
 
 def _measure(options: argparse.Namespace) -> Answer:
+    if options.all is not None:
+        return _measure_all(options)
     target = writable(options.file)
     if target.suffix != ".toml":
         raise InputError(f"a device is written as .toml; got {options.file!r}")
@@ -56,6 +64,29 @@ def _measure(options: argparse.Namespace) -> Answer:
             *_survey_lines(survey, device, best),
             f"{written}; `calc roofline {target} {work} --dtype {best}` reads it, and in Python",
             f'import calc; device = calc.hardware.get("{target}")',
+        ],
+    )
+
+
+def _measure_all(options: argparse.Namespace) -> Answer:
+    if not options.gpu:
+        raise InputError("--all is the record of a GPU: give --gpu too")
+    if options.file != FILE:
+        raise InputError(f"--all writes tables into {options.all}, and no {options.file}")
+    from calc.measure import gpu
+
+    with ProgressBar(1, "measuring") as bar:
+
+        def told(done: int, total: int, part: str) -> None:
+            bar.title = f"measuring {part}"
+            bar.update(done, total)
+
+        parts = gpu.record(options.all, on_progress=told)
+    return Answer(
+        {"folder": options.all, "parts": parts},
+        lambda: [
+            f"{len(parts)} tables are in {options.all}: {', '.join(parts)}",
+            "CONTRIBUTING says how a record becomes part of the project",
         ],
     )
 

@@ -1,0 +1,169 @@
+"""The folder of a record: a table for each part, written when it is whole, and how it was made."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from calc.core.errors import InputError
+from calc.core.files import write_atomically
+from calc.measure.gpu import (
+    attention,
+    collectives,
+    gemms,
+    kernels,
+    launching,
+    llama,
+    memory,
+    power,
+    resolvents,
+)
+from calc.measure.gpu.bench import Bench, Case, Row
+from calc.measure.gpu.parts import CONDITIONS, NAMES
+from calc.measure.machine import this_machine
+
+MAKERS: tuple[Callable[[Bench], Iterator[Case]], ...] = (
+    launching.cases,
+    memory.bandwidth_cases,
+    memory.host_cases,
+    memory.latency_cases,
+    gemms.cases,
+    attention.cases,
+    kernels.cases,
+    llama.loop_cases,
+    llama.lever_cases,
+    resolvents.cases,
+    power.cases,
+    collectives.cases,
+)
+PARTS = dict(zip(NAMES, MAKERS, strict=True))
+
+Progress = Callable[[int, int, str], None]
+
+
+def record(
+    folder: Path | str, bench: Bench | None = None, on_progress: Progress | None = None
+) -> list[str]:
+    """Measure every part that the folder does not hold yet; the names of those that it now has.
+
+    A part that was interrupted is measured again from its beginning, those before it are kept.
+    Raises InputError where torch finds no GPU, or where the folder holds the record of another one.
+
+        from calc.measure.gpu import record
+        record("my-gpu")  # on a machine with a GPU; half an hour
+    """
+    bench = bench or Bench()
+    place = _folder(folder)
+    conditions = _conditions(bench)
+    _check_same(place, conditions)
+    _write(place / CONDITIONS, json.dumps(conditions, indent=2) + "\n")
+    cases = {
+        name: list(part(bench))
+        for name, part in PARTS.items()
+        if not (place / f"{name}.csv").exists()
+    }
+    total, done = sum(map(len, cases.values())), 0
+    for name, part in cases.items():
+        rows = []
+        for case in part:
+            if on_progress:
+                on_progress(done, total, name)
+            rows.append(case.labels | case.run())
+            done += 1
+        _write(place / f"{name}.csv", _csv(rows))
+    return [name for name in PARTS if (place / f"{name}.csv").exists()]
+
+
+def _folder(folder: Path | str) -> Path:
+    place = Path(folder)
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror or error}") from None
+    return place
+
+
+def _check_same(place: Path, conditions: dict[str, Any]) -> None:
+    """One folder is one GPU with one software: rows of two do not belong beside each other."""
+    path = place / CONDITIONS
+    if not path.exists():
+        return
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    other = [name for name in SAME if before.get(name) != conditions[name]]
+    if other:
+        raise InputError(
+            f"{place} holds the record of another machine, which differs in {', '.join(other)};"
+            " give another folder"
+        )
+
+
+SAME = ("gpu", "memory", "torch", "runtime", "small")
+
+
+def _conditions(bench: Bench) -> dict[str, Any]:
+    """What the rows depend on, and nothing that names one machine."""
+    machine = this_machine()
+    told: dict[str, Any] = {
+        "measured": str(datetime.datetime.now(datetime.UTC).date()),
+        "command": "calc measure --gpu --all",
+        "gpu": "none: a trial on the CPU",
+        "gpus": 0,
+        "memory": bench.memory,
+        "processor": machine.processor,
+        "cores": machine.cores,
+        "system": machine.system,
+        "python": machine.python,
+        "torch": torch.__version__,
+        "triton": _version("triton"),
+        "runtime": f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU",
+        "small": bench.small,
+    }
+    if torch.version.hip:
+        told["runtime"] = f"ROCm {torch.version.hip}"
+    if bench.on_gpu:
+        properties = torch.cuda.get_device_properties(0)
+        told |= {
+            "gpu": properties.name,
+            "gpus": torch.cuda.device_count(),
+            "units": properties.multi_processor_count,
+            "cache": properties.L2_cache_size,
+            "capability": f"{properties.major}.{properties.minor}",
+            "driver": power.told("driver_version"),
+            "power_limit_w": power.told("power.limit"),
+        }
+    return told
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _csv(rows: list[Row]) -> str:
+    """Columns are those of the first row; a part whose rows differ is a mistake of ours."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, rows[0], lineterminator="\n")
+    table.writeheader()
+    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, lambda name: Path(name).write_text(text, encoding="utf-8"))
