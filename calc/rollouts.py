@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 from calc import hardware, inference, machines, models, transformer
@@ -150,7 +151,7 @@ class Lengths:
                 f"the average of {self.average:g} tokens must be below the limit of {limit:g}"
             )
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The mean that answers would have without the limit."""
         low, high = 0.0, 1e9 * self.limit
