@@ -17,6 +17,7 @@ from calc.derivations.roofline import BatchSize
 from figures import batch_size, style
 from press.audit import allowed_words, typed_numbers
 from tests.book.rendered import REPOSITORY, chapters
+from tests.rows import each_row
 
 FIGURES = sorted(
     path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
@@ -138,10 +139,12 @@ def test_typed_numbers_are_found(source: str, typed: list[str]) -> None:
     assert typed_in(source) == typed
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_type_no_numbers(name: str) -> None:
-    source = (REPOSITORY / "figures" / f"{name}.py").read_text(encoding="utf-8")
-    assert not typed_in(source), "take each from calc.derivations, by show()"
+def test_figures_type_no_numbers() -> None:
+    with each_row() as row:
+        for name in FIGURES:
+            with row(name):
+                source = (REPOSITORY / "figures" / f"{name}.py").read_text(encoding="utf-8")
+                assert not typed_in(source), "take each from calc.derivations, by show()"
 
 
 def test_an_alt_text_follows_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
