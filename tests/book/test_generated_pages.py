@@ -14,12 +14,13 @@ import pytest
 import yaml
 
 import calc
-from figures import batch_size
 from pages import alt_texts, answers, stubs
 from pages.__main__ import wanted_pages
 from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 EXAMPLE = re.compile(r"^```python\n(>>>.*?\n)```$", re.MULTILINE | re.DOTALL)
 NOT_REPEATABLE = {
@@ -207,6 +208,8 @@ def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
     ],
 )
 def test_an_alt_text_is_written_into_the_cell_of_its_figure(options: str) -> None:
+    from figures import batch_size
+
     before = "# A\n\n```{python}\nimport figures.batch_size\n```\n\n"
     cell = f"{before}```{{python}}\n{options}figures.batch_size.draw()\n```\n"
     written = alt_texts.with_alt_texts(cell)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks import mutations
 from tests.book import test_published
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 
 def test_one_number_changes(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 from tests.page_texts import page_texts
 from tests.rows import each_row
 
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
+
 ENTRIES: dict[str, Any] = {
     name: entry
     for chapter in tomllib.loads(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from matplotlib.figure import Figure
 
 import calc
 import figures
@@ -23,6 +22,8 @@ from calc.measure.kernels import product
 from tests.calc.references import REFERENCES
 from tests.calc.test_law import LAWS, arguments_of, valid
 from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 (CPU,) = hardware.load(DATA / "measured" / "cpu.toml").values()
 RATES = {"FLOP/s": CPU.peak("fp32"), "byte/s": CPU.memory_bandwidth}
@@ -115,6 +116,8 @@ def test_every_function_of_a_device_takes_it() -> None:
 
 
 def assert_takes_it(name: str) -> None:
+    from matplotlib.figure import Figure
+
     arguments: dict[str, Any] = {}
     for each in inspect.signature(functions()[name]).parameters.values():
         if each.kind is each.VAR_KEYWORD:
