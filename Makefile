@@ -4,6 +4,8 @@ PYTHON ?= python3
 ENGINE = press
 # The environment's own Python, by a relative path: the checkout's may hold spaces.
 RUN = .venv/bin/python
+# Hundreds of processes start here, and each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests of one `xdist_group` share what is made for them, on one worker.
 PYTEST = $(RUN) -m pytest -n auto --dist loadgroup
 
@@ -42,8 +44,8 @@ test-slow: set-up-test
 	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=long
 
 test-torch: set-up-torch
-	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign tests/calc/measure/gpu \
-		tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
+	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign \
+		tests/calc/measure/gpu tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
 lint: style
 	@$(RUN) -m mypy

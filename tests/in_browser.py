@@ -82,10 +82,14 @@ def expect_background(page: Page, colour: str) -> None:
     expect(page.locator("html")).to_have_css("background-color", colour)
 
 
-def axe_violations(page: Page) -> list[str]:
+def axe_violations(page: Page, category: str = "") -> list[str]:
+    """What breaks axe's serious rules: all of them, or those of a category such as "cat.color"."""
     if not page.evaluate("'axe' in window"):
         page.add_script_tag(path=AXE)
-    report = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    options = {"resultTypes": ["violations"], "preload": False}
+    if category:
+        options["runOnly"] = [category]
+    report = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{found['id']} ({found['impact']}): {node['html'][:160]}"
         for found in report["violations"]

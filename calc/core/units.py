@@ -107,6 +107,8 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
                 return cast(Quantity, given)
         elif not isinstance(value, PlainQuantity):
             given = as_float_or_array(value)
+            if type(units) is str:
+                units = cls._REGISTRY._parse_units_as_container(units)
             if type(units) is UnitsContainer:  # the result of arithmetic, most of the time
                 return from_parts(given, units)
         elif not isinstance(value, Quantity):
@@ -122,15 +124,39 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     def __deepcopy__(self, memo: Any) -> Quantity:
         return from_parts(copy.deepcopy(self._magnitude, memo), self._units, self.provenance)
 
+    # Most quantities hold one float, and pint asks of each whether it is something else. What it
+    # would do with floats is done here at once; all else, and every refusal, is left to it.
+
     def to(self, other: Any = None, *contexts: Any, **context_arguments: Any) -> Quantity:
+        if type(other) is str and type(self._magnitude) is float:
+            units = self._REGISTRY._parse_units_as_container(other)
+            factor = self._REGISTRY.factor_between(self._units, units)
+            if factor is not None:
+                return from_parts(self._magnitude * factor, units, self.provenance)
         converted: Quantity = super().to(other, *contexts, **context_arguments)
         if self.provenance is not None:  # another unit, the same value from the same source
             converted.provenance = self.provenance
         return converted
 
+    def _add_sub(self, other: Any, operator: Any) -> Any:
+        if type(other) is Quantity and type(self._magnitude) is type(other._magnitude) is float:
+            factor = self._REGISTRY.factor_between(other._units, self._units)
+            if factor is not None:
+                return from_parts(operator(self._magnitude, other._magnitude * factor), self._units)
+        return super()._add_sub(other, operator)
+
     # pint's own arithmetic, and then one unit for each dimension.
 
     def _mul_div(self, other: Any, *operators: Any) -> Any:
+        if type(self._magnitude) is float:
+            if type(other) is float or type(other) is int:
+                return from_parts(operators[0](self._magnitude, other), self._units)
+            if type(other) is Quantity and type(other._magnitude) is float:
+                magnitude = operators[0](self._magnitude, other._magnitude)
+                factor, merged = _combined(
+                    tuple(self._units._d.items()), tuple(other._units._d.items()), operators[0]
+                )
+                return from_parts(magnitude * factor, merged)
         units = self._units, getattr(other, "_units", None)
         return _merged(super()._mul_div(other, *operators), units)
 
@@ -366,6 +392,17 @@ def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:
         factor, result._units = found
         result._magnitude = result._magnitude * factor
     return result
+
+
+@lru_cache(maxsize=4096)
+def _combined(
+    first: tuple[tuple[str, Any], ...], second: tuple[tuple[str, Any], ...], operator: Any
+) -> tuple[float, UnitsContainer]:
+    """The unit of a product or a quotient of two units, merged, and the factor of the merging."""
+    units = operator(UnitsContainer(first), UnitsContainer(second))
+    if units._d in (dict(first), dict(second)):
+        return 1.0, units
+    return registry.merged(units) or (1.0, units)
 
 
 def as_float_or_array(value: Any) -> Any:

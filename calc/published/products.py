@@ -11,11 +11,12 @@ nothing is fitted to any of these rows.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from calc import gemms, kernels, machines
+from calc.core.elementwise import maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
@@ -98,7 +99,7 @@ def names() -> tuple[str, ...]:
     >>> names()
     ('dgx-a100', 'dgx-h100', 'dgx-b200')
     """
-    return tuple(dict.fromkeys(each.machine for each in _rows()))
+    return tuple(_by_machine())
 
 
 def measured(machine: str) -> tuple[Product, ...]:
@@ -170,10 +171,23 @@ def _errors() -> dict[str, dict[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for name, products in sets().items():
         found[name] = {way: [] for way in WAYS}
-        for product in products:
-            for way, time in predictions(product).items():
-                found[name][way].append(abs((time / product.time).m_as("") - 1))
+        for several in _alike(products):
+            for way, time in predictions(several).items():
+                found[name][way] += abs((time / several.time).m_as("") - 1).tolist()
     return found
+
+
+def _alike(products: Iterable[Product]) -> Iterator[Product]:
+    """Products of one machine and data type together, with arrays for their shapes and times."""
+    alike: dict[tuple[str, str], list[Product]] = {}
+    for each in products:
+        alike.setdefault((each.machine, each.dtype), []).append(each)
+    for (machine, dtype), found in alike.items():
+        rows = [(each.m, each.n, each.k, each.products, each.time.m_as("us")) for each in found]
+        m, n, k, count, time = (
+            quantity(column, "").magnitude for column in zip(*rows, strict=True)
+        )
+        yield Product(machine, m, n, k, quantity(time, "us"), dtype, count)
 
 
 def _overlapped(product: Product, size: Quantity, rate: Quantity, bandwidth: Quantity) -> Quantity:
@@ -181,8 +195,8 @@ def _overlapped(product: Product, size: Quantity, rate: Quantity, bandwidth: Qua
     m, n, k = product.m, product.n, product.k
     operations = quantity(2 * m * n * k, "FLOP") * product.products
     moved = (k * (m + n) * size + m * n * TWO_BYTES) * product.products
-    longest: Quantity = max((operations / rate).to("s"), (moved / bandwidth).to("s"))
-    return longest
+    seconds = (operations / rate).m_as("s"), (moved / bandwidth).m_as("s")
+    return quantity(maximum(*seconds), "s")
 
 
 def _listed(row: Row) -> Product | None:
@@ -203,12 +217,15 @@ def _of(machine: str) -> tuple[Product, ...]:
         raise InputError(
             f"products were measured on {', '.join(names())}; got {abbreviated(machine)}"
         )
-    return tuple(each for each in _rows() if each.machine == machine)
+    return _by_machine()[machine]
 
 
 @cache
-def _rows() -> tuple[Product, ...]:
-    return tuple(_products())
+def _by_machine() -> dict[str, tuple[Product, ...]]:
+    found: dict[str, tuple[Product, ...]] = {}
+    for product in _products():
+        found[product.machine] = (*found.get(product.machine, ()), product)
+    return found
 
 
 def _products() -> Iterator[Product]:

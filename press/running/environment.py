@@ -16,6 +16,9 @@ KEPT = ["PATH", "HOME", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"
 def environment() -> dict[str, str]:
     fixed = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
     fixed["MATPLOTLIBRC"] = str(Path(__file__).with_name("matplotlibrc"))
+    # As many chapters run at once as there are cores, so each computes on one thread; and a sum
+    # over several threads would depend on their number.
+    fixed["OMP_NUM_THREADS"] = "1"
     fixed["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # Jupyter's own
     return {key: os.environ[key] for key in KEPT if key in os.environ} | fixed
 

@@ -13,10 +13,11 @@ from pypdf import PdfReader
 
 import figures
 from calc import hardware, models, quantity
-from calc.derivations.roofline import BatchSize
-from figures import batch_size, style
 from press.audit import allowed_words, typed_numbers
 from tests.book.rendered import REPOSITORY, chapters
+from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 FIGURES = sorted(
     path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
@@ -138,13 +139,18 @@ def test_typed_numbers_are_found(source: str, typed: list[str]) -> None:
     assert typed_in(source) == typed
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_type_no_numbers(name: str) -> None:
-    source = (REPOSITORY / "figures" / f"{name}.py").read_text(encoding="utf-8")
-    assert not typed_in(source), "take each from calc.derivations, by show()"
+def test_figures_type_no_numbers() -> None:
+    with each_row() as row:
+        for name in FIGURES:
+            with row(name):
+                source = (REPOSITORY / "figures" / f"{name}.py").read_text(encoding="utf-8")
+                assert not typed_in(source), "take each from calc.derivations, by show()"
 
 
 def test_an_alt_text_follows_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calc.derivations.roofline import BatchSize
+    from figures import batch_size
+
     monkeypatch.setattr(BatchSize, "critical_batch", quantity("123"))
     assert "at a batch of 123." in " ".join(batch_size.alt().split())
 
@@ -187,6 +193,8 @@ def test_the_book_is_light(book: Path) -> None:
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("colour", ["BLUE", "ORANGE", "GREEN", "PURPLE", "RED"])
 def test_colours_stand_out_on_both_grounds(colour: str, ground: str) -> None:
+    from figures import style
+
     first, second = luminance(getattr(style, colour)), luminance(GROUNDS[ground])
     contrast = (max(first, second) + 0.05) / (min(first, second) + 0.05)
     assert contrast >= 4

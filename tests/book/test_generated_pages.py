@@ -14,26 +14,15 @@ import pytest
 import yaml
 
 import calc
-from figures import batch_size
 from pages import alt_texts, answers, stubs
 from pages.__main__ import wanted_pages
 from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
+from tests.rows import each_row
 
-WANTED = wanted_pages()
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
+
 EXAMPLE = re.compile(r"^```python\n(>>>.*?\n)```$", re.MULTILINE | re.DOTALL)
-EXAMPLES = [
-    pytest.param(example, id=f"{Path(path).stem}-{place}")
-    for path, page in WANTED.items()
-    if path.startswith("library/")
-    for place, example in enumerate(EXAMPLE.findall(page), start=1)
-]
-ENTRIES = {
-    entry.partition(" ")[0]: entry
-    for path, page in WANTED.items()
-    if path.startswith("library/")
-    for entry in page.split("\n## ")[1:]
-}
 NOT_REPEATABLE = {
     "measure.survey",  # takes a minute, and finds what this machine has
     "measure.gpu_survey",  # needs a GPU
@@ -55,10 +44,28 @@ NUMBERED_IN_CHAPTERS = [
     "transformer.forward_flops",
     "transformer.kv_cache_per_token",
 ]
+LIBRARY = sorted(path.stem for path in (REPOSITORY / "library").glob("*.qmd"))
 PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
 
 
-def test_the_pages_in_git_are_those_of_today() -> None:
+@pytest.fixture(scope="module")
+def wanted() -> dict[str, str]:
+    """The generated pages, by their paths, as they would be written today."""
+    return wanted_pages()
+
+
+@pytest.fixture(scope="module")
+def entries(wanted: dict[str, str]) -> dict[str, str]:
+    """What the library's pages say of each name."""
+    return {
+        entry.partition(" ")[0]: entry
+        for path, page in wanted.items()
+        if path.startswith("library/")
+        for entry in page.split("\n## ")[1:]
+    }
+
+
+def test_the_pages_in_git_are_those_of_today(wanted: dict[str, str]) -> None:
     kept = {
         path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
         for path in [
@@ -66,7 +73,7 @@ def test_the_pages_in_git_are_those_of_today() -> None:
             *(REPOSITORY / "backmatter" / name for name in ("answers.qmd", "changes.qmd")),
         ]
     }
-    stale = sorted(name for name in WANTED.keys() | kept if WANTED.get(name) != kept.get(name))
+    stale = sorted(name for name in wanted.keys() | kept if wanted.get(name) != kept.get(name))
     assert not stale, "run `python -m pages`"
 
 
@@ -86,17 +93,17 @@ def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() ->
     assert done.stderr == "`python -m pages` needs griffe; `make set-up-test` brings it\n"
 
 
-def test_each_page_is_in_the_book() -> None:
+def test_each_page_is_in_the_book(wanted: dict[str, str]) -> None:
     settings = yaml.safe_load((REPOSITORY / "_quarto.yml").read_text(encoding="utf-8"))
     parts = [part for part in settings["book"]["chapters"] if isinstance(part, dict)]
     listed = {name for part in parts for name in part["chapters"]}
-    assert set(WANTED) <= listed
+    assert set(wanted) <= listed
 
 
 @pytest.mark.parametrize("name", [name for name in calc.SUBMODULES if name != "derivations"])
-def test_every_public_function_has_its_entry(name: str) -> None:
+def test_every_public_function_has_its_entry(name: str, wanted: dict[str, str]) -> None:
     module = importlib.import_module(f"calc.{name}")
-    page = WANTED[f"library/{name}.qmd"]
+    page = wanted[f"library/{name}.qmd"]
     for member, value in vars(module).items():
         callable_here = inspect.isfunction(value) or inspect.isclass(value)
         own = callable_here and f"{value.__module__}.".startswith(f"{module.__name__}.")
@@ -104,10 +111,10 @@ def test_every_public_function_has_its_entry(name: str) -> None:
             assert f"{{#calc-{name}-{member} .unnumbered}}" in page
 
 
-def test_every_law_has_its_equation_units_and_example() -> None:
+def test_every_law_has_its_equation_units_and_example(wanted: dict[str, str]) -> None:
     for law in calc.laws():
         name, function = law.split(".")
-        page = WANTED[f"library/{name}.qmd"]
+        page = wanted[f"library/{name}.qmd"]
         entry = page.split(f"{{#calc-{name}-{function} .unnumbered}}")[1].split("\n## ")[0]
         assert "$$\n" in entry
         assert "| returns |" in entry
@@ -115,31 +122,45 @@ def test_every_law_has_its_equation_units_and_example() -> None:
         assert re.search(rf">>> from calc\.{name} import (\w+, )*{function}\b", entry)
 
 
-def test_every_public_function_has_its_signature_and_an_example() -> None:
-    functions = [name for name in ENTRIES if name.rpartition(".")[2].islower()]
+def test_every_public_function_has_its_signature_and_an_example(entries: dict[str, str]) -> None:
+    functions = [name for name in entries if name.rpartition(".")[2].islower()]
     assert set(calc.laws()) < set(functions)
     for name in functions:
-        assert f"```\n{name}(" in ENTRIES[name], name
+        assert f"```\n{name}(" in entries[name], name
         page, _, function = name.partition(".")
         prompt = "" if name in NOT_REPEATABLE else ">>> "
         imported = rf"^{prompt}(import calc$|from calc(\.{page})? import (\w+, )*{function}\b)"
-        assert re.search(imported, ENTRIES[name], re.MULTILINE), name
+        assert re.search(imported, entries[name], re.MULTILINE), name
 
 
 @pytest.mark.parametrize("name", NUMBERED_IN_CHAPTERS)
-def test_what_a_chapter_numbers_has_its_equation_and_units(name: str) -> None:
-    assert "$$\n" in ENTRIES[name]
-    assert "| returns |" in ENTRIES[name]
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs_by_itself(
-    example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_a_chapter_numbers_has_its_equation_and_units(
+    name: str, entries: dict[str, str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    # Where torch is missing, pytest's search for doctests leaves half of a module behind.
-    for name in [each for each in sys.modules if each.startswith("calc.codesign.")]:
-        monkeypatch.delitem(sys.modules, name)
+    assert "$$\n" in entries[name]
+    assert "| returns |" in entries[name]
+
+
+@pytest.mark.parametrize("page", LIBRARY)
+def test_an_example_runs_by_itself(
+    page: str, wanted: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = set()
+    with each_row() as row:
+        for place, example in enumerate(EXAMPLE.findall(wanted[f"library/{page}.qmd"]), start=1):
+            (folder := tmp_path / str(place)).mkdir()
+            with row(f"example {place}"), monkeypatch.context() as alone:
+                alone.chdir(folder)
+                # Where torch is missing, pytest's search for doctests leaves half a module behind.
+                for name in [each for each in sys.modules if each.startswith("calc.codesign.")]:
+                    alone.delitem(sys.modules, name)
+                missing |= missing_for(example)
+    if missing:
+        pytest.skip("; ".join(sorted(missing)))
+
+
+def missing_for(example: str) -> set[str]:
+    """What an example needs and is not here, once it has run as if it had been pasted."""
     pasted = doctest.DocTestParser().get_doctest(example, {}, "pasted", None, 0)
     assert pasted.examples
     try:
@@ -147,8 +168,9 @@ def test_an_example_runs_by_itself(
     except doctest.UnexpectedException as error:
         missing = error.exc_info[1]
         if isinstance(missing, ImportError) and re.search("torch|numba", str(missing)):
-            pytest.skip(str(missing))
+            return {str(missing)}
         raise missing from None
+    return set()
 
 
 @pytest.mark.parametrize(
@@ -186,6 +208,8 @@ def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
     ],
 )
 def test_an_alt_text_is_written_into_the_cell_of_its_figure(options: str) -> None:
+    from figures import batch_size
+
     before = "# A\n\n```{python}\nimport figures.batch_size\n```\n\n"
     cell = f"{before}```{{python}}\n{options}figures.batch_size.draw()\n```\n"
     written = alt_texts.with_alt_texts(cell)

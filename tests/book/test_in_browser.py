@@ -10,56 +10,42 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 from pypdf import PdfReader
 
-from tests.in_browser import (
-    THEMES,
-    axe_violations,
-    background,
-    expect_background,
-    open_file,
-    pages_of,
-)
+from tests.in_browser import axe_violations, background, expect_background, open_file, pages_of
 
 pytestmark = pytest.mark.xdist_group("book in a browser")  # one browser
 
-PHONE = {"width": 390, "height": 800}
+WINDOW, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 800}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", THEMES)
-def test_no_page_is_hard_to_use_by_the_rules_of_axe(
-    context: BrowserContext, book: Path, theme: str
-) -> None:
-    page = context.new_page()
-    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    problems = {}
-    for href in pages_of(book):
-        open_file(page, book / href)
-        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-        wrong = page.locator(".katex-error").all_text_contents()  # what KaTeX cannot set
-        if found := [*axe_violations(page), *wrong]:
-            problems[href] = found
-    assert problems == {}
-
-
-@pytest.mark.slow
-def test_neither_a_page_nor_a_figure_scrolls_sideways_on_a_phone(
+def test_every_page_is_easy_to_use_in_both_themes_and_on_a_phone(
     context: BrowserContext, book: Path
 ) -> None:
+    """Each is opened once; of the rules of axe the dark theme can break those of colour alone."""
     page = context.new_page()
-    page.set_viewport_size(PHONE)
-    too_wide = []
+    problems = {}
     for href in pages_of(book):
+        page.set_viewport_size(WINDOW)
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
         open_file(page, book / href)
         page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        found = page.locator(".katex-error").all_text_contents()  # what KaTeX cannot set
+        found += axe_violations(page)
+        light = background(page)
+        page.emulate_media(color_scheme="dark")
+        expect(page.locator("html")).not_to_have_css("background-color", light)
+        found += [f"dark: {each}" for each in axe_violations(page, "cat.color")]
+        page.set_viewport_size(PHONE)
         needed = page.evaluate("document.documentElement.scrollWidth")
-        if needed > PHONE["width"]:
-            too_wide.append(f"{href} needs {needed}")
-        too_wide += page.eval_on_selector_all(
+        found += [f"needs {needed} of a phone's width"] * (needed > PHONE["width"])
+        found += page.eval_on_selector_all(
             ".figure-content",
             "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1)"
-            ".map(box => box.closest('figure').id)",
+            ".map(box => `${box.closest('figure').id} scrolls sideways`)",
         )
-    assert too_wide == []
+        if found:
+            problems[href] = found
+    assert problems == {}
 
 
 def test_search_finds_a_term_on_another_page(context: BrowserContext, book: Path) -> None:

@@ -7,9 +7,11 @@ import html
 import inspect
 import re
 import tomllib
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,6 +21,9 @@ from calc.core.units import Quantity
 from calc.derivations import math, show, words
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
 from tests.page_texts import page_texts
+from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 ENTRIES: dict[str, Any] = {
     name: entry
@@ -29,35 +34,48 @@ ENTRIES: dict[str, Any] = {
 }
 TABLES = {name: entry for name, entry in ENTRIES.items() if "cells" in entry}
 PUBLISHED = {name: entry for name, entry in ENTRIES.items() if name not in TABLES}
-MODULES = [
-    import_module(f"calc.derivations.{found.name}")
-    for found in iter_modules(derivations.__path__)
-    if found.name != "quoting"
-]
-CLASSES = [
-    cls
-    for module in MODULES
-    for cls in vars(module).values()
-    if inspect.isclass(cls) and cls.__module__ == module.__name__
-]
-DERIVATIONS = {cls.__name__: cls for cls in CLASSES}
+
+
+@cache
+def modules() -> list[ModuleType]:
+    """The modules of derivations, which compute for seconds when they are imported."""
+    return [
+        import_module(f"calc.derivations.{found.name}")
+        for found in iter_modules(derivations.__path__)
+        if found.name != "quoting"
+    ]
+
+
+def classes() -> list[type]:
+    return [
+        cls
+        for module in modules()
+        for cls in vars(module).values()
+        if inspect.isclass(cls) and cls.__module__ == module.__name__
+    ]
+
+
+@cache
+def derived() -> dict[str, type]:
+    """The derivations by their names."""
+    return {cls.__name__: cls for cls in classes()}
 
 
 def value_of(name: str) -> Any:
     owner, attribute = name.split(".")
-    return getattr(DERIVATIONS[owner], attribute)
+    return getattr(derived()[owner], attribute)
 
 
 def printed(quote: Quote) -> str:
     """What the inline expression must put on the page."""
-    return str(eval(quote.expression, {**DERIVATIONS, "show": show, "math": math, "words": words}))
+    return str(eval(quote.expression, {**derived(), "show": show, "math": math, "words": words}))
 
 
 # --- the numbers themselves ---
 
 
 def test_a_name_means_one_derivation() -> None:
-    assert len(DERIVATIONS) == len(CLASSES), "two chapters' modules define a class of one name"
+    assert len(derived()) == len(classes()), "two chapters' modules define a class of one name"
 
 
 def test_every_entry_names_an_origin() -> None:
@@ -88,7 +106,7 @@ def inputs() -> set[str]:
     """Attributes of derivations that are given, not computed: literals, data, and their names."""
     assigned = [
         (cls.name, line.targets[0].id, line.value)
-        for module in MODULES
+        for module in modules()
         for cls in ast.parse(inspect.getsource(module)).body
         if isinstance(cls, ast.ClassDef)
         for line in cls.body
@@ -203,13 +221,18 @@ def test_pages_print_what_they_quote(book: Path) -> None:
             assert printed(quote) in source, (quote.page, quote.expression)
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_hand_checked_row_of_each_table(name: str, book: Path) -> None:
-    chapter, _, heading = name.partition(": ")
+def test_a_hand_checked_row_of_each_table(book: Path) -> None:
+    pages = {path: path.read_text(encoding="utf-8") for path in book.rglob("*.html")}
+    with each_row() as row:
+        for name in TABLES:
+            with row(name):
+                chapter, _, heading = name.partition(": ")
+                own = book / "chapters" / f"{chapter}.html"
+                assert_row_is_there(name, heading, [pages[own]] if heading else [*pages.values()])
+
+
+def assert_row_is_there(name: str, heading: str, pages: list[str]) -> None:
     start = f">{html.escape(heading)}</h2>" if heading else f'id="{name}"'
-    pages = [path.read_text(encoding="utf-8") for path in book.rglob("*.html")]
-    if heading:
-        pages = [(book / "chapters" / f"{chapter}.html").read_text(encoding="utf-8")]
     page = next((page for page in pages if start in page), None)
     assert page is not None, f"tests/published.toml checks {name}, which is on no page"
     table = page[page.index(start) :].split("</table>")[0]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from calc.commands import main
-from figures.__main__ import README_PICTURE, write_readme_picture
 from tests.book.rendered import REPOSITORY
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 
 def test_examples_run() -> None:
@@ -38,6 +39,8 @@ def test_the_row_of_ones_own_is_compared(
 
 
 def test_the_picture_is_what_the_figure_draws_today(tmp_path: Path) -> None:
+    from figures.__main__ import README_PICTURE, write_readme_picture
+
     write_readme_picture(tmp_path / "readme.svg")
     drawn = (tmp_path / "readme.svg").read_text(encoding="utf-8")
     assert README_PICTURE.read_text(encoding="utf-8") == drawn, "run: python -m figures"

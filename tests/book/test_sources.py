@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 
-from calc.derivations.sources import ConstantSources, DeviceSources, ModelSources, RunSources
+import pytest
+
 from tests.book.rendered import REPOSITORY
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 
 def test_every_group_is_on_the_page() -> None:
+    from calc.derivations.sources import ConstantSources, DeviceSources
+
     page = (REPOSITORY / "backmatter" / "sources.qmd").read_text(encoding="utf-8")
     assert re.findall(r"ConstantSources\.rows\[\"(.*?)\"\]", page) == list(ConstantSources.rows)
     assert re.findall(r"DeviceSources\.rows\[\"(.*?)\"\]", page) == list(DeviceSources.rows)
 
 
 def test_every_value_is_in_a_row() -> None:
+    from calc.derivations.sources import ConstantSources, DeviceSources, ModelSources, RunSources
+
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
     rows = [

@@ -217,14 +217,20 @@ def argument_names(name: str) -> list[str]:
 
 def usual_arguments(name: str) -> dict[str, Any]:
     """A value for each argument of a function, in its range where its annotation tells one."""
+    own = IN_SIMULATION if name.startswith("simulation.") else {}
+    own = own | NETWORKS.get(name.split(".")[0], {})
+    return dict(_usual(*declared(name), USUAL | own))
+
+
+@cache
+def declared(name: str) -> tuple[inspect.Signature, dict[str, Any]]:
+    """The arguments of a function, and their annotations."""
     function = functions()[name]
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError:  # of what a module imports for type checkers alone
         hints = {}
-    own = IN_SIMULATION if name.startswith("simulation.") else {}
-    own = own | NETWORKS.get(name.split(".")[0], {})
-    return dict(_usual(inspect.signature(function), hints, USUAL | own))
+    return inspect.signature(function), hints
 
 
 def _usual(

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calc import InputError, Quantity, collectives, curves, links, quantity
-from calc.derivations.communication import PipelineSchedule, RingOfFour
 
 COUNTS = range(1, 18)
 CHUNK = 40.0  # bytes
@@ -87,6 +86,8 @@ def test_a_ring_played_through(n: int) -> None:
 
 
 def test_the_ring_that_the_book_draws() -> None:
+    from calc.derivations.communication import RingOfFour
+
     start, *steps = RingOfFour.steps()
     n = RingOfFour.devices
     reduce, gather = halves_of_a_ring(n)
@@ -508,6 +509,8 @@ def test_a_pipeline_played_through(stages: int, groups: int, slices: int) -> Non
 
 
 def test_the_pipeline_that_the_book_draws() -> None:
+    from calc.derivations.communication import PipelineSchedule
+
     stages = PipelineSchedule.stages
     for microbatches in (PipelineSchedule.few, PipelineSchedule.many):
         slots = PipelineSchedule.slots(microbatches)

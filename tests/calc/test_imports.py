@@ -8,6 +8,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,13 @@ Fresh = Callable[[str], str]  # the fixture that runs a snippet in a fresh inter
 HEAVY = {"matplotlib", "pandas", "scipy", "torch", "IPython"}
 
 
-def imported(path: Path) -> Iterator[tuple[str, bool]]:
+@cache
+def imported(path: Path) -> list[tuple[str, bool]]:
     """The modules a file imports, in full, and whether it does so on being imported itself."""
+    return list(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[str, bool]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     at_once = {id(each) for each in tree.body}
     for node in ast.walk(tree):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
@@ -26,10 +27,25 @@ from calc.core.law import ARGUMENTS, FRACTION, MAY_BE_INFINITE, Range, law
 from calc.core.meanings import SHARED, meaning, tables
 from calc.core.units import QuantityLike
 from tests.calc.references import REFERENCES
+from tests.rows import each_row
 
 LAWS = calc.laws()
 H100 = calc.hardware.H100
-every_law = pytest.mark.parametrize("name", LAWS)
+
+
+def every_law(check: Callable[[str], None]) -> Any:
+    """Makes of the check of a law a test for each module of laws."""
+
+    def check_those_of(module: str) -> None:
+        with each_row() as row:
+            for name in LAWS:
+                if name.startswith(f"{module}."):
+                    with row(name):
+                        check(name)
+
+    return pytest.mark.parametrize("module", sorted({name.split(".")[0] for name in LAWS}))(
+        check_those_of
+    )
 
 
 class Argument(NamedTuple):
@@ -47,6 +63,7 @@ class Argument(NamedTuple):
         return self.low + 10 ** source.uniform(-3, 6)
 
 
+@cache
 def arguments_of(law: Callable[..., Any]) -> dict[str, Argument]:
     hints = get_type_hints(law, include_extras=True)
     arguments = {}

@@ -13,6 +13,8 @@ from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
 from calc.published import Comparison, Row, kernels, reading, serving
 
+pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
+
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {"kernel": 212, "collective": 354, "training": 531, "serving": 728}
 GOALS = {"training": 0.15, "serving": 0.25, "collective": 0.20}  # of the median error

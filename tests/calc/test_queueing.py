@@ -7,7 +7,6 @@ import heapq
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import poisson
 
 from calc import links, quantity, queueing
 
@@ -71,6 +70,8 @@ def test_published_values_of_erlang_c(load: float, servers: int, share: float) -
 
 @given(st.floats(0.001, 0.999), st.integers(1, 300))
 def test_erlang_c_against_scipy(busy: float, servers: int) -> None:
+    from scipy.stats import poisson  # a second that only this test needs
+
     load = poisson(busy * servers)
     loss = load.pmf(servers) / load.cdf(servers)
     found = queueing.waiting_probability(busy, servers).magnitude

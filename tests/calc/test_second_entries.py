@@ -9,16 +9,21 @@ import pytest
 
 from calc import constants, models, quantity, runs
 from tests.book.rendered import REPOSITORY
+from tests.rows import each_row
 
 ENTRIES: dict[str, Any] = tomllib.loads(
     (REPOSITORY / "tests" / "second_entries.toml").read_text(encoding="utf-8")
 )
 
 
-@pytest.mark.parametrize("name", constants.names())
-def test_constants(name: str) -> None:
-    assert name in ENTRIES["constants"], "type it from its source into tests/second_entries.toml"
-    assert (constants.get(name) / quantity(ENTRIES["constants"][name])).m_as("") == pytest.approx(1)
+def test_constants() -> None:
+    entered = ENTRIES["constants"]
+    with each_row() as row:
+        for name in constants.names():
+            with row(name):
+                assert name in entered, "type it from its source into tests/second_entries.toml"
+                ratio = constants.get(name) / quantity(entered[name])
+                assert ratio.m_as("") == pytest.approx(1)
 
 
 @pytest.mark.parametrize("key", runs.names())
@@ -36,8 +41,14 @@ def test_training_runs(key: str) -> None:
         assert (value / quantity(entered[field])).m_as("") == pytest.approx(1), field
 
 
-@pytest.mark.parametrize("key", models.names())
-def test_what_a_model_s_total_does_not_hold(key: str) -> None:
+def test_what_a_model_s_total_does_not_hold() -> None:
+    with each_row() as row:
+        for key in models.names():
+            with row(key):
+                assert_entered(key)
+
+
+def assert_entered(key: str) -> None:
     model, entered = models.get(key), ENTRIES["models"].get(key)
     assert entered, f"type its context and heads under [models] in tests/second_entries.toml: {key}"
     found = {field: getattr(model, field).m_as("") for field in entered}

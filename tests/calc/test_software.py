@@ -12,6 +12,8 @@ from calc import machines, software
 from calc.core.errors import InputError
 from calc.published import Comparison
 
+pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
+
 
 @pytest.mark.parametrize(
     ("written", "key"),

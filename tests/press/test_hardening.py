@@ -617,7 +617,7 @@ def test_a_chapter_leaves_no_child(write_book: Write, marked: dict[str, str]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_kill_at_any_moment_tears_nothing(
     seed: int, everything: Path, marked: dict[str, str]
 ) -> None:
@@ -632,8 +632,8 @@ def test_a_kill_at_any_moment_tears_nothing(
     whole = time.monotonic() - start
     books.append(contents(everything / "_book"))
     chance = random.Random(seed)
-    for turn in range(6):
-        new = turn % 2
+    for turn in range(1, 31):
+        new = (turn - 1) % 2
         chapter.write_text(text + "\nA new line.\n" * new)
         if chance.random() < 0.3:
             shutil.rmtree(everything / ".press-cache", ignore_errors=True)
@@ -646,9 +646,10 @@ def test_a_kill_at_any_moment_tears_nothing(
             assert contents(everything / "_book") in books
         else:  # between the two renames of the swap
             assert contents(everything / "._book.old") in books
-    render(everything)
-    assert contents(everything / "_book") == books[new]
-    assert not list(everything.glob("._book*"))
+        if turn % 6 == 0:
+            render(everything)
+            assert contents(everything / "_book") == books[new]
+            assert not list(everything.glob("._book*"))
 
 
 # ---- Odd characters

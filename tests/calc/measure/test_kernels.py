@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 import pytest
-from scipy import signal, special
+from scipy import special
 
 from calc import quantity
 from calc.measure import kernels, pairs, suite
@@ -114,12 +114,13 @@ def test_attention() -> None:
 
 
 def test_convolution() -> None:
+    from scipy.signal import correlate  # a second that only this test needs
+
     image, weights = random(10, 10, 4), random(36, 4).reshape(3, 3, 4, 4)
     expected = numpy.stack(
         [
             sum(
-                signal.correlate(image[:, :, c], weights[:, :, c, o], mode="valid")
-                for c in range(4)
+                correlate(image[:, :, c], weights[:, :, c, o], mode="valid") for c in range(4)
             ).ravel()
             for o in range(4)
         ],

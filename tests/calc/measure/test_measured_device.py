@@ -8,11 +8,11 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from matplotlib.figure import Figure
 
 import calc
 import figures
@@ -21,6 +21,9 @@ from calc.core.records import DATA
 from calc.measure.kernels import product
 from tests.calc.references import REFERENCES
 from tests.calc.test_law import LAWS, arguments_of, valid
+from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
 (CPU,) = hardware.load(DATA / "measured" / "cpu.toml").values()
 RATES = {"FLOP/s": CPU.peak("fp32"), "byte/s": CPU.memory_bandwidth}
@@ -67,7 +70,12 @@ def functions_of_devices() -> Iterator[tuple[str, Callable[..., Any]]]:
                     yield f"{module.__name__}.{name}", function
 
 
-FUNCTIONS = dict(functions_of_devices())
+@cache
+def functions() -> dict[str, Callable[..., Any]]:
+    """All of them; the modules of figures that are imported for it compute for seconds."""
+    return dict(functions_of_devices())
+
+
 LINK = layouts.Link("10 GB/s")
 GIVEN = {  # an argument of each name, where it has no default
     "model": models.get("llama-3-8b"),
@@ -100,10 +108,18 @@ GIVEN_TO = {  # what a function may be given instead
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_of_a_device_takes_it(name: str) -> None:
+def test_every_function_of_a_device_takes_it() -> None:
+    with each_row() as row:
+        for name in functions():
+            with row(name):
+                assert_takes_it(name)
+
+
+def assert_takes_it(name: str) -> None:
+    from matplotlib.figure import Figure
+
     arguments: dict[str, Any] = {}
-    for each in inspect.signature(FUNCTIONS[name]).parameters.values():
+    for each in inspect.signature(functions()[name]).parameters.values():
         if each.kind is each.VAR_KEYWORD:
             continue
         if "tuple[Accelerator, str]" in str(each.annotation):
@@ -115,7 +131,7 @@ def test_every_function_of_a_device_takes_it(name: str) -> None:
         elif each.default is each.empty or each.name in ("inner", "outer"):  # of a device alone
             assert each.name in GIVEN, f"say in GIVEN what {name}() may be given for {each.name}"
             arguments[each.name] = GIVEN[each.name]
-    found = FUNCTIONS[name](**arguments | GIVEN_TO.get(name, {}))
+    found = functions()[name](**arguments | GIVEN_TO.get(name, {}))
     assert found is not None  # and one device alone sends nothing, in no time
     if isinstance(found, Figure):
         found.draw_without_rendering()
@@ -137,7 +153,7 @@ def test_they_are_found() -> None:
             for each in ("roofline", "devices", "measured_roofline")
             for function in ("draw", "alt")
         ),
-    } <= FUNCTIONS.keys()
+    } <= functions().keys()
 
 
 def test_a_step_of_decoding_on_it_is_bound_by_its_own_memory() -> None:

@@ -1,0 +1,31 @@
+"""Rows of a table that one test looks at: all that are wrong are told, not the first alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+Row = Callable[[object], AbstractContextManager[None]]
+
+
+@contextmanager
+def each_row() -> Iterator[Row]:
+    """Gives what a test puts around its look at a row, with the name of that row.
+
+    A test for each of thousands of rows would take longer to count than to run.
+    """
+    wrong: dict[object, BaseException] = {}
+
+    @contextmanager
+    def row(name: object) -> Iterator[None]:
+        try:
+            yield
+        except (Exception, pytest.fail.Exception) as failure:
+            failure.add_note(f"This is of {name}.")
+            wrong[name] = failure
+
+    yield row
+    if wrong:
+        raise BaseExceptionGroup(f"wrong: {', '.join(map(str, wrong))}", list(wrong.values()))
