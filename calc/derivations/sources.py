@@ -123,11 +123,14 @@ def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
 def _model_records(key: str) -> dict[str, Record]:
     model = models.get(key)
     numbers = {field.name: getattr(model, field.name) for field in fields(model)}
-    return {
+    records = {
         name.replace("_", " ").replace("kv", "KV"): Record(number.provenance, number)
         for name, number in numbers.items()
         if isinstance(number, Quantity) and number.provenance is not None
     }
+    if (release := numbers.get("released")) is not None:
+        records[f"released in {release}"] = Record(release.provenance, None)
+    return records
 
 
 def _model_rows(key: str) -> list[tuple[str, str]]:
