@@ -123,19 +123,19 @@ def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
 def _model_records(key: str) -> dict[str, Record]:
     model = models.get(key)
     numbers = {field.name: getattr(model, field.name) for field in fields(model)}
-    records = {
+    return {
         name.replace("_", " ").replace("kv", "KV"): Record(number.provenance, number)
         for name, number in numbers.items()
         if isinstance(number, Quantity) and number.provenance is not None
     }
-    if (release := numbers.get("released")) is not None:
-        records[f"released in {release}"] = Record(release.provenance, None)
-    return records
 
 
 def _model_rows(key: str) -> list[tuple[str, str]]:
     model = models.get(key)
-    return _rows(f"[**{model.name}** ({model.year}).]{{#model-{key}}} ", _model_records(key))
+    records = _model_records(key)
+    if (release := getattr(model, "released", None)) is not None:  # words, and no number
+        records[f"released in {release}"] = Record(release.provenance, None)
+    return _rows(f"[**{model.name}** ({model.year}).]{{#model-{key}}} ", records)
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:

@@ -127,7 +127,7 @@ def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
     assert plain.model_memory == named.model_memory
     assert plain.dtype == named.dtype == "fp8"
     assert (
-        "with weights as released, in FP8 E4M3 (attention, feed-forward, experts) and BF16"
+        "with weights as released, in FP8 E4M3 (experts, feed-forward, attention) and BF16"
         in (plain.assumptions[0])
     )
     assert plan("deepseek-v3", "dgx-h200", **asked, weights="fp8").dtype == "bf16"
@@ -196,7 +196,7 @@ def test_a_release_that_the_data_do_not_say_is_refused() -> None:
 
 def test_groups_are_printed_by_format() -> None:
     assert str(Weights.of(DEEPSEEK, "released")) == (
-        "FP8 E4M3 (attention, feed-forward, experts) and BF16 (others)"
+        "FP8 E4M3 (experts, feed-forward, attention) and BF16 (others)"
     )
     assert (
         str(Weights.of(models.get("kimi-k2-5"), "released"))
