@@ -281,6 +281,7 @@ class ReleasedWeights:
     """The few weights that a mixture keeps in 16 bits are most of what a token reads."""
 
     keys = ("gpt-oss-20b", "gpt-oss-120b", "kimi-k2-5", "kimi-k2", "deepseek-v3")
+    groups = ("experts", "attention")
     model = models.get("gpt-oss-120b")
     device = machines.get("dgx-spark").device
     sequences = 64
@@ -304,12 +305,16 @@ class ReleasedWeights:
     ).to("token/s")
 
     @classmethod
-    def row(cls, key: str) -> tuple[str, str, Quantity, Quantity, Quantity]:
-        """Model, formats, memory as counted and as published, and what a token reads of it."""
+    def row(cls, key: str) -> tuple[str, str, str, Quantity, Quantity, Quantity]:
+        """Model, two formats, memory as counted and as published, and what a token reads of it."""
         model = models.get(key)
+        form = model.released.formats
+        experts, attention = (
+            formats.printed(form.get(each, form["others"])) for each in cls.groups
+        )
         counted = inference.weight_memory(model, "released").to("GB")
         read = inference.weights_read(model, 1, "released").to("GB")
-        return model.name, str(model.released), counted, model.checkpoint.to("GB"), read
+        return model.name, experts, attention, counted, model.checkpoint.to("GB"), read
 
 
 def _what_is_left(round_trip: Callable[[Any], Any]) -> tuple[Quantity, Quantity]:
