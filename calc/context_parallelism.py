@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from calc import collectives, expectation, formats, inference, kernels, transformer
+from calc import collectives, expectation, formats, inference, kernels, models, transformer
 from calc.core.arguments import whole_number
 from calc.core.elementwise import largest, maximum
 from calc.core.errors import InputError, abbreviated
@@ -24,7 +24,6 @@ from calc.expectation import Origin, Parts
 from calc.formats import ELEMENT_SIZE
 from calc.machines import NO_TIME, Machine
 from calc.models import Transformer
-from calc.models.architecture import check_transformer
 from calc.roofline import StepTime
 from calc.software import UNKNOWN
 
@@ -151,7 +150,7 @@ def new_share_for_keys(
 
 
 def prefill(
-    model: Transformer,
+    model: Transformer | str,
     machine: Machine,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     contexts: int,
@@ -176,7 +175,7 @@ def prefill(
     >>> print(found.lower, found.bound, found.expected)
     1.392 s compute 2.304 s
     """
-    check_transformer(model)
+    model = models.transformer(model)
     if not isinstance(machine, Machine):
         raise InputError(
             f"a context is cut for a machine of calc.machines; got {abbreviated(machine)}"
@@ -199,12 +198,7 @@ def prefill(
 
     def made() -> Parts:
         count = float(tokens.m_as(""))
-        whole = kernels.step(
-            model,
-            *(0, 0, count, count, slices, dtype),
-            formats.element_size("weight_size", weight_size),
-            size,
-        )
+        whole = kernels.step(model, *(0, 0, count, count, slices, dtype), weight_size, size)
         launched = [replace(each, launches=each.launches / parts_of_context) for each in whole]
         found = Parts(launched, machine, UNKNOWN)
         vectors = own.m_as("") * 2 * model.width.m_as("")

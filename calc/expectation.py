@@ -17,7 +17,7 @@ from typing import Any
 
 from calc import collectives, curves, kernels, machines, transformer
 from calc.core.formatting import columns
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.kernels import Kernel
 from calc.machines import NO_TIME, Machine, NotMeasured
 from calc.models import Transformer
@@ -194,7 +194,7 @@ def serving_pass(
     replicas: int = 1,
     experts: int = 1,
     dtype: str = "bf16",
-    weight_size: Quantity = kernels.TWO_BYTES,
+    weight_size: QuantityLike = kernels.TWO_BYTES,
     kv_size: Quantity = kernels.TWO_BYTES,
     program: Software = UNKNOWN,
     shared_caches: bool = False,

@@ -15,7 +15,16 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from calc import collectives, constants, expectation, formats, inference, kernels, transformer
+from calc import (
+    collectives,
+    constants,
+    expectation,
+    formats,
+    inference,
+    kernels,
+    models,
+    transformer,
+)
 from calc.core.arguments import whole_number
 from calc.core.elementwise import erfc, expm1, log
 from calc.core.errors import InputError, abbreviated
@@ -25,7 +34,7 @@ from calc.expectation import Origin, Parts
 from calc.formats import ELEMENT_SIZE
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.models.architecture import check_transformer
+from calc.models.weights import Weights
 from calc.roofline import StepTime, Workload
 from calc.software import UNKNOWN
 
@@ -193,7 +202,7 @@ def exchange(
 
 
 def decode(
-    model: Transformer,
+    model: Transformer | str,
     machine: Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -214,17 +223,17 @@ def decode(
 
     Source: deepseek-open-infra-day6
 
-    >>> from calc import machines, models
-    >>> step = decode(models.get("deepseek-v3"), machines.get("dgx-h100"), 2000, 256, 72)
+    >>> from calc import machines
+    >>> step = decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
     >>> print(step.lower, step.bound, step.expected)
     45.41 ms links 87.67 ms
     """
     _check(machine)
-    check_transformer(model)
+    model = models.transformer(model)
     if model.experts is None:
         raise InputError(f"{model.name} has no experts to share out: inference.decode is for it")
     count = whole_number("devices that share out the experts", devices)
-    weight_size = formats.element_size("weight_size", weight_size)
+    weights = Weights.of(model, weight_size, "weight_size")
     held = formats.element_size("kv_size", kv_size)
     batch = transformer.batch_tokens(sequences)
     everyone = count * batch
@@ -235,7 +244,7 @@ def decode(
         if each.used < each.copies:
             met = transformer.experts_used(each.copies, each.used / each.copies, everyone) / count
             layers = each.layers
-        shared = shared + met * each.inputs * each.outputs * each.layers * weight_size
+        shared = shared + met * each.inputs * each.outputs * each.layers * weights.size(each)
     kept = transformer.kept_context(model, context) * quantity("1 token")
     cache = transformer.kv_cache_per_token(model, held)
     traffic = inference.decode_traffic(shared, batch, kept, cache)

@@ -4,7 +4,8 @@ The laws take numbers. `prefill`, `decode` and `largest_batch` put them together
 `calc.models` on devices of one kind that share the model evenly: roofs that no server exceeds, and
 not a forecast. Devices of a machine of `calc.machines` add up their results twice a layer; those of
 `calc.hardware` alone talk in no time. Caches are shared evenly, as if each were held once. Lengths
-and batches may be arrays. The size of an element may be given by the name of its format, "INT8".
+and batches may be arrays. The size of an element may be given by the name of its format, "INT8",
+and that of weights by group of matrices, as `calc.models.weights` reads them: "released".
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import collectives, expectation, formats, training, transformer
+from calc import collectives, expectation, formats, models, transformer
 from calc.core.device import Device
 from calc.core.elementwise import floor, largest, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
@@ -25,7 +26,7 @@ from calc.expectation import Parts, Tokens
 from calc.kernels import TWO_BYTES
 from calc.machines import Machine, device_of
 from calc.models import Transformer
-from calc.models.architecture import check_transformer
+from calc.models.weights import Weights
 from calc.roofline import StepTime, Workload
 
 A_TOKEN = quantity(1, "token")
@@ -202,27 +203,26 @@ def _accepted(acceptance: Any, drafted: Any) -> Any:
 
 
 def weight_memory(
-    model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+    model: Transformer | str, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
 ) -> Annotated[Quantity, "byte"]:
     """Memory of all of a model's parameters, experts included.
 
-    Equation: W = P · s
+    Equation: W = Σ P · s
 
-    P parameters of s bytes each.
+    P parameters of s bytes each, in each group of matrices that has a format of its own.
 
-    >>> from calc import models
-    >>> print(weight_memory(models.get("llama-3-70b")))
+    >>> print(weight_memory("llama-3-70b"))
     141.1 GB
-    >>> print(weight_memory(models.get("llama-3-70b"), "4.25 bit"))
+    >>> print(weight_memory("llama-3-70b", "4.25 bit"))
     37.48 GB
+    >>> print(weight_memory("gpt-oss-120b", "released").to("GiB"))
+    60.77 GiB
     """
-    check_transformer(model)
-    each = formats.element_size("weight_size", element_size) / quantity(1, "param")
-    return training.model_memory(model.parameters, each)
+    return Weights.of(models.transformer(model), element_size, "weight_size").memory
 
 
 def weights_read(
-    model: Transformer,
+    model: Transformer | str,
     tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
@@ -230,31 +230,32 @@ def weights_read(
 
     The embedding is looked up; of a mixture's experts those count that some token is sent to.
 
-    >>> from calc import models
-    >>> print(weights_read(models.get("llama-3-8b"), 1))
+    >>> print(weights_read("llama-3-8b", 1))
     15.01 GB
-    >>> mixture = models.get("mixtral-8x7b")
-    >>> print(weights_read(mixture, 1), weights_read(mixture, 32))
+    >>> print(weights_read("mixtral-8x7b", 1), weights_read("mixtral-8x7b", 32))
     25.50 GB 93.13 GB
+    >>> print(weights_read("gpt-oss-120b", 1, "released"))
+    4.999 GB
     """
-    check_transformer(model)
-    size = formats.element_size("weight_size", element_size)
+    model = models.transformer(model)
+    kept = Weights.of(model, element_size, "weight_size")
     count = transformer.batch_tokens(tokens)
     read = quantity(0, "byte") * count
-    elements: dict[tuple[int, int], int] = {}
+    elements: dict[tuple[int, int, str], int] = {}
     for each in model.matrices:
-        kind = each.copies, each.used
+        group = each.group if each.group in kept.sizes else "others"
+        kind = each.copies, each.used, group
         elements[kind] = elements.get(kind, 0) + each.inputs * each.outputs * each.layers
-    for (copies, used), number in elements.items():
+    for (copies, used, group), number in elements.items():
         met: Any = copies
         if used < copies:
             met = transformer.experts_used(copies, used / copies, count)
-        read = read + met * number * size
+        read = read + met * number * kept.sizes[group]
     return read
 
 
 def decode(
-    model: Transformer,
+    model: Transformer | str,
     device: Device | Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -285,6 +286,7 @@ def decode(
     >>> print(step.lower, step.expected, step.upper)
     6.789 ms 14.47 ms 7.581 ms
     """
+    model = models.transformer(model)
     work = _operations(transformer.decode_matmuls(model, context, sequences))
     size = formats.element_size("kv_size", kv_size)
     caches = transformer.decode_bytes(model, context, size) * transformer.batch_tokens(1, sequences)
@@ -295,7 +297,7 @@ def decode(
 
 
 def prefill(
-    model: Transformer,
+    model: Transformer | str,
     device: Device | Machine,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -319,6 +321,7 @@ def prefill(
     >>> print(read.lower, read.bound)
     62.26 ms compute
     """
+    model = models.transformer(model)
     whole = transformer.causal_flops(model, length)
     tokens = transformer.batch_tokens(length, sequences)
     work = whole * tokens * A_TOKEN
@@ -336,7 +339,7 @@ def prefill(
 
 
 def largest_batch(
-    model: Transformer,
+    model: Transformer | str,
     device: Device | Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -354,7 +357,7 @@ def largest_batch(
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
     65
     """
-    each = device_of(device)
+    model, each = models.transformer(model), device_of(device)
     kept = transformer.kept_context(model, context) * A_TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
     count = _count("devices", devices)
@@ -377,7 +380,7 @@ def largest_batch(
 
 
 def frontier(
-    model: Transformer,
+    model: Transformer | str,
     device: Device | Machine,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
@@ -454,7 +457,7 @@ def _expecting(
             Tokens(**{name: float(count.m_as("")) for name, count in counts.items()}),
             int(quantity(devices).m_as("")),
             dtype=dtype,
-            weight_size=formats.element_size("weight_size", weight_size),
+            weight_size=weight_size,
             kv_size=formats.element_size("kv_size", kv_size),
             shared_caches=True,
         )

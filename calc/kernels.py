@@ -22,12 +22,13 @@ from calc.core.elementwise import ceiling, maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE, element_size
+from calc.formats import ELEMENT_SIZE
 from calc.gemms import TILES
 from calc.hardware import dtype_of
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.models.architecture import RECURRENT, Matrix, check_transformer
+from calc.models.weights import Weights
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -190,7 +191,7 @@ def step(
     prompt: float = 1,
     slices: int = 1,
     dtype: str = "bf16",
-    weight_size: Quantity = TWO_BYTES,
+    weight_size: QuantityLike = TWO_BYTES,
     kv_size: Quantity = TWO_BYTES,
     experts: int = 1,
     shared_caches: bool = False,
@@ -289,14 +290,14 @@ class Slice:
     """What one of the devices that share a model's matrices launches, layer by layer."""
 
     def __init__(
-        self, model: Transformer, slices: int, dtype: str, weight_size: Quantity, experts: int
+        self, model: Transformer, slices: int, dtype: str, weight_size: QuantityLike, experts: int
     ) -> None:
         check_transformer(model)
         self.model, self.dtype = model, dtype
         self.slices = whole_number("slices", slices)
         self.experts = whole_number("experts", experts)
-        weight_size = element_size("weight_size", weight_size)
-        self.sizes = (SIZES.get(dtype_of(dtype), TWO_BYTES), weight_size, TWO_BYTES)
+        self.weights = Weights.of(model, weight_size, "weight_size")
+        self.input_size = SIZES.get(dtype_of(dtype), TWO_BYTES)
 
     def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
@@ -311,7 +312,7 @@ class Slice:
     def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
         first, columns = alike[0], sum(each.outputs for each in alike)
         met, rows, slices = 1.0, tokens, float(self.slices)
-        sizes, dtype = self.sizes, self.dtype
+        sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
             # Devices that share out experts read the tokens of all who cut the other matrices.
             tokens = tokens * max(1.0, self.experts / slices)
@@ -359,8 +360,8 @@ class Slice:
             chosen = int((model.active_experts or ONE).magnitude)
             sent = 4 * width * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
-        if self.sizes[0] < TWO_BYTES:  # inputs of products are rounded first, with their scales
-            rounded = tokens * (TWO_BYTES + self.sizes[0])
+        if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
+            rounded = tokens * (TWO_BYTES + self.input_size)
             yield Kernel("rounding", "memory", model.blocks, traffic=width * rounded)
 
     def sampling(self, outputs: float) -> Kernel:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-from calc import collectives, expectation, formats, inference, kernels, transformer
+from calc import collectives, expectation, formats, inference, kernels, models, transformer
 from calc.core.arguments import as_list, number, whole_number
 from calc.core.elementwise import floor, maximum, where
 from calc.core.errors import InputError, abbreviated
@@ -199,7 +199,7 @@ def last_batch_for_drafts(
 
 
 def mixed_step(
-    model: Transformer,
+    model: Transformer | str,
     machine: Machine,
     sequences: Annotated[QuantityLike, "", NON_NEGATIVE],
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -241,6 +241,7 @@ def mixed_step(
     if not writing + reading:
         raise InputError("a step has sequences to write for, or a chunk to read; got 0 of both")
     size = formats.element_size("kv_size", kv_size)
+    model = models.transformer(model)
     made_for = kernels.reaching(model, max(past, before + reading))
     work, cached = quantity(0, "FLOP"), quantity(0, "byte")
     if writing:
@@ -271,7 +272,7 @@ def mixed_step(
             asked,
             count,
             dtype=dtype,
-            weight_size=formats.element_size("weight_size", weight_size),
+            weight_size=weight_size,
             kv_size=size,
             program=program,
         )
@@ -287,7 +288,7 @@ def mixed_step(
 
 
 def largest_chunk(
-    model: Transformer,
+    model: Transformer | str,
     machine: Machine,
     limit: Annotated[QuantityLike, "s"],
     sequences: Annotated[QuantityLike, "", NON_NEGATIVE],

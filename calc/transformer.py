@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import attention, constants, formats, roofline
+from calc import attention, constants, formats, models, roofline
 from calc.core.arguments import one_of
 from calc.core.elementwise import largest, maximum, minimum
 from calc.core.errors import InputError
@@ -24,7 +24,6 @@ from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size as size_of
 from calc.models import Transformer
-from calc.models.architecture import check_transformer
 
 RECOMPUTATIONS = ("none", "selective", "full")
 LONGEST = 10**9  # positions, more than any model reads
@@ -415,7 +414,7 @@ class Matmul:
 
 
 def prefill_matmuls(
-    model: Transformer,
+    model: Transformer | str,
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
 ) -> tuple[Matmul, ...]:
@@ -435,7 +434,7 @@ def prefill_matmuls(
     scores           4000  1000   128   8
     weighted values  4000   128  1000   8
     """
-    _check(model, length)
+    model = _check(model, length)
     tokens = batch_tokens(length, sequences).magnitude
     length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
     groups = _int(model.kv_heads)
@@ -453,7 +452,7 @@ def prefill_matmuls(
 
 
 def decode_matmuls(
-    model: Transformer,
+    model: Transformer | str,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
 ) -> tuple[Matmul, ...]:
@@ -468,7 +467,7 @@ def decode_matmuls(
     value   32  1024  4096    1
     scores   4  8192   128  256
     """
-    _check(model, context)
+    model = _check(model, context)
     if model.output not in ("own", "tied"):
         raise InputError(f"{model.name} writes no tokens: its output is a {model.output} layer")
     context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
@@ -489,7 +488,7 @@ def decode_matmuls(
 
 
 def forward_flops(
-    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's forward pass, token by token; attention over its context included.
 
@@ -508,14 +507,14 @@ def forward_flops(
     >>> print(forward_flops(model), forward_flops(model, causal_context(8192)))
     15.01 GFLOP/token 17.16 GFLOP/token
     """
-    _check(model, context)
+    model = _check(model, context)
     return _with_attention(
         model, context, lambda limit: windowed_context(context, limit, 1), _states(model, 1)
     )
 
 
 def causal_flops(
-    model: Transformer, length: Annotated[QuantityLike, "", AT_LEAST_ONE]
+    model: Transformer | str, length: Annotated[QuantityLike, "", AT_LEAST_ONE]
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's forward pass, on average over a sequence under a causal mask.
 
@@ -533,7 +532,7 @@ def causal_flops(
     >>> print(causal_flops(models.get("gemma-2-27b"), 8192))
     57.15 GFLOP/token
     """
-    _check(model, length)
+    model = _check(model, length)
     return _with_attention(
         model,
         causal_context(length),
@@ -543,7 +542,7 @@ def causal_flops(
 
 
 def backward_flops(
-    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token's way back: twice the forward pass, one for each factor's gradient.
 
@@ -556,7 +555,7 @@ def backward_flops(
     return 2 * forward_flops(model, context)
 
 
-def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
+def crossover_context(model: Transformer | str) -> Annotated[Quantity, ""]:
     """Context at which the attention of a model takes as many operations as its projections.
 
     Equation: c* = P_mul / (l · h · (d_k + d_v))
@@ -572,7 +571,7 @@ def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
     >>> print(crossover_context(models.get("llama-3-8b")))
     28628
     """
-    _check(model)
+    model = _check(model)
     fixed = forward_flops(model)
     longest = model.with_context(LONGEST)
     if model.reach is None:
@@ -591,7 +590,7 @@ def crossover_context(model: Transformer) -> Annotated[Quantity, ""]:
 
 
 def kv_cache_per_token(
-    model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+    model: Transformer | str, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
 ) -> Annotated[Quantity, "byte/token"]:
     """Memory that each token adds: its keys and values, or what latent attention makes them from.
 
@@ -610,14 +609,14 @@ def kv_cache_per_token(
     >>> print(kv_cache_per_token(models.get("llama-3-8b"), "4.25 bit").to("KiB/token"))
     34 KiB/token
     """
-    _check(model)
+    model = _check(model)
     return _cached(model, model.layers_with("full", "window"), element_size) + _latents(
         model, element_size
     )
 
 
 def attended_per_token(
-    model: Transformer, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+    model: Transformer | str, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
 ) -> Annotated[Quantity, "byte/token"]:
     """Queries that a token sends to the caches of a layer, and results that come back of them.
 
@@ -635,7 +634,7 @@ def attended_per_token(
     >>> print(attended_per_token(models.get("deepseek-v3")))
     278.5 kB/token
     """
-    _check(model)
+    model = _check(model)
     widths = model.key_width + model.head_value_width
     if model.kv_latent is not None:
         widths = 2 * model.kv_latent + quantity(_int(model.rotary_width), "")
@@ -644,7 +643,7 @@ def attended_per_token(
 
 
 def kept_context(
-    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE]
 ) -> Annotated[Quantity, ""]:
     """Positions of a context that a layer with a cache keeps, the average of these layers.
 
@@ -657,7 +656,7 @@ def kept_context(
     >>> print(kept_context(models.get("gemma-2-27b"), 8192))
     6144
     """
-    _check(model, context)
+    model = _check(model, context)
     if model.window is None:
         return quantity(context)
     share = model.layers_with("window") / model.caching_layers
@@ -665,7 +664,7 @@ def kept_context(
 
 
 def attended_context(
-    model: Transformer, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE]
 ) -> Annotated[Quantity, ""]:
     """Positions that a token attends to in a layer with a cache, the average of these layers.
 
@@ -678,7 +677,7 @@ def attended_context(
     >>> print(attended_context(models.get("gpt-oss-120b"), 131072))
     65600
     """
-    _check(model, context)
+    model = _check(model, context)
     seen = quantity(0)
     for _, limit, layers in _limits(model):
         each = windowed_context(context, limit, 1) if limit else quantity(context)
@@ -687,7 +686,7 @@ def attended_context(
 
 
 def kv_cache(
-    model: Transformer,
+    model: Transformer | str,
     context: Annotated[QuantityLike, "", NON_NEGATIVE],
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
@@ -709,7 +708,7 @@ def kv_cache(
     return memory.to("byte") + state_memory(model)
 
 
-def state_memory(model: Transformer) -> Annotated[Quantity, "byte"]:
+def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     """Memory of a sequence's states, at any length: matrices in FP32, and inputs of convolutions.
 
     Equation: M = l · (h · d_k · d_v · s + n · (k − 1) · s_conv)
@@ -723,7 +722,7 @@ def state_memory(model: Transformer) -> Annotated[Quantity, "byte"]:
     >>> print(state_memory(models.get("llama-3-8b")))
     0 byte
     """
-    _check(model)
+    model = _check(model)
     memory = quantity("0 byte")
     for kind, layers, heads, keys, values in _recurrences(model):
         memory = memory + attention.state_memory(layers, heads, keys, values)
@@ -733,7 +732,7 @@ def state_memory(model: Transformer) -> Annotated[Quantity, "byte"]:
 
 
 def cache_read(
-    model: Transformer,
+    model: Transformer | str,
     context: Annotated[QuantityLike, "", NON_NEGATIVE],
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
@@ -750,7 +749,7 @@ def cache_read(
     >>> print(cache_read(models.get("llama-3-8b"), 8192))
     1.074 GB
     """
-    _check(model, context)
+    model = _check(model, context)
     whole: Quantity = (
         kv_cache_per_token(model, element_size) * kept_context(model, context) * quantity("1 token")
     )
@@ -763,7 +762,7 @@ def cache_read(
 
 
 def decode_bytes(
-    model: Transformer,
+    model: Transformer | str,
     context: Annotated[QuantityLike, "", NON_NEGATIVE],
     element_size: Annotated[QuantityLike, "byte"] = "2 byte",
 ) -> Annotated[Quantity, "byte"]:
@@ -783,7 +782,7 @@ def decode_bytes(
 
 
 def activation_memory(
-    model: Transformer,
+    model: Transformer | str,
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     recomputation: str = "none",
@@ -811,7 +810,7 @@ def activation_memory(
     selective 36.51 GB
     full 2.147 GB
     """
-    _check(model, context)
+    model = _check(model, context)
     one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)
     tokens = batch_tokens(context, sequences)
     if recomputation == "full":
@@ -831,8 +830,9 @@ def activation_memory(
     return total
 
 
-def _check(model: Any, context: QuantityLike = 1) -> None:
-    check_transformer(model)
+def _check(given: Any, context: QuantityLike = 1) -> Transformer:
+    """The transformer that is given, or that of a name, unless it cannot read so much."""
+    model = models.transformer(given)
     asked = quantity(context)
     longest = largest(asked.to("") if asked.unitless else asked)  # a share of one is in percent
     if longest > model.context.magnitude:
@@ -841,6 +841,7 @@ def _check(model: Any, context: QuantityLike = 1) -> None:
             f" {longest:.0f}; to take more, say so: model.with_context({longest:.0f}),"
             f" or context={longest:.0f} of a plan (--context)"
         )
+    return model
 
 
 def _int(count: Quantity | None) -> int:

@@ -289,6 +289,8 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
+        release = getattr(thing, "released", None)
+        shape = shape | ({} if release is None else {"released": release})
         return {**numbers, **shape, "parameters": {**thing.parts, **counted}}
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from calc import formats, hardware, quantization, roofline, training
+from calc import formats, hardware, inference, machines, models, quantization, roofline, training
 from calc.core.units import Quantity, quantity
 
 
@@ -275,6 +275,46 @@ class Groups:
         time = (weights / cls.bandwidth).to("ms")
         rate = (quantity("1 token") / time).to("token/s")
         return size, each.to("bit/param"), weights, time, rate, _sqnr_of_groups(size)
+
+
+class ReleasedWeights:
+    """The few weights that a mixture keeps in 16 bits are most of what a token reads."""
+
+    keys = ("gpt-oss-20b", "gpt-oss-120b", "kimi-k2-5", "kimi-k2", "deepseek-v3")
+    groups = ("experts", "attention")
+    model = models.get("gpt-oss-120b")
+    device = machines.get("dgx-spark").device
+    sequences = 64
+    uniform = "mxfp4"
+
+    bandwidth = device.memory_bandwidth
+    memory = inference.weight_memory(model, "released")
+    experts = quantity(sum(each.parameters for each in model.matrices if each.group == "experts"))
+    others = (1 - experts / model.parameters.m_as("param")).to("%")
+    read = inference.weights_read(model, 1, "released")
+    read_by_many = inference.weights_read(model, sequences, "released")
+    rest = quantity(
+        2 * sum(each.parameters for each in model.matrices if each.group != "experts"), "byte"
+    ).to("GB")
+    share_of_rest = (rest / read).to("%")
+    share_with_many = (rest / read_by_many).to("%")
+    rate = (quantity("1 token") * bandwidth / read).to("token/s")
+    memory_if_uniform = inference.weight_memory(model, uniform)
+    rate_if_uniform = (
+        quantity("1 token") * bandwidth / inference.weights_read(model, 1, uniform)
+    ).to("token/s")
+
+    @classmethod
+    def row(cls, key: str) -> tuple[str, str, str, Quantity, Quantity, Quantity]:
+        """Model, two formats, memory as counted and as published, and what a token reads of it."""
+        model = models.get(key)
+        form = model.released.formats
+        experts, attention = (
+            formats.printed(form.get(each, form["others"])) for each in cls.groups
+        )
+        counted = inference.weight_memory(model, "released").to("GB")
+        read = inference.weights_read(model, 1, "released").to("GB")
+        return model.name, experts, attention, counted, model.checkpoint.to("GB"), read
 
 
 def _what_is_left(round_trip: Callable[[Any], Any]) -> tuple[Quantity, Quantity]:

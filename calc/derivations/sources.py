@@ -132,7 +132,10 @@ def _model_records(key: str) -> dict[str, Record]:
 
 def _model_rows(key: str) -> list[tuple[str, str]]:
     model = models.get(key)
-    return _rows(f"[**{model.name}** ({model.year}).]{{#model-{key}}} ", _model_records(key))
+    records = _model_records(key)
+    if (release := getattr(model, "released", None)) is not None:  # words, and no number
+        records[f"released in {release}"] = Record(release.provenance, None)
+    return _rows(f"[**{model.name}** ({model.year}).]{{#model-{key}}} ", records)
 
 
 def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ...]:

@@ -21,6 +21,7 @@ from calc.models.encoder_decoder import EncoderDecoder
 from calc.models.families import load
 from calc.models.networks import Network
 from calc.models.recommender import Recommender
+from calc.models.release import Release
 
 __all__ = [
     "Block",
@@ -31,6 +32,7 @@ __all__ = [
     "Matrix",
     "Network",
     "Recommender",
+    "Release",
     "Transformer",
     "from_shape",
     "get",

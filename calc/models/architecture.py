@@ -12,10 +12,16 @@ from calc.core.arguments import as_list, one_of
 from calc.core.elementwise import largest
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.models.networks import UNITS
+from calc.models.release import GROUPS, Release
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
-LARGEST = {"": 1e9, "param": 1e15}  # counts beyond any model: only slips of the keyboard lead there
+LARGEST = {  # counts beyond any model: only slips of the keyboard lead there
+    "": 1e9,
+    "param": 1e15,
+    "byte": 1e16,
+}
 NONE = "none"
 LATENT = ("query_latent", "kv_latent", "rotary_width", "value_width")
 ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer of the kind has
@@ -68,6 +74,13 @@ class Matrix(NamedTuple):
     def parameters(self) -> int:
         """Parameters of all its copies in all layers, biases not counted."""
         return self.inputs * self.outputs * self.copies * self.layers
+
+    @property
+    def group(self) -> str:
+        """Which of `GROUPS` it belongs to."""
+        if self.name.startswith("expert "):
+            return "experts"
+        return self.part if self.part in GROUPS else "others"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,6 +145,10 @@ class Transformer:
     chunk: Quantity | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
+    released: Release | None = None
+    """Formats of the weights as released; None where the data do not say."""
+    checkpoint: Quantity | None = None
+    """Memory of the released weights as published; `inference.weight_memory` counts it."""
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -139,7 +156,7 @@ class Transformer:
         for field in fields(self):
             value, needed = getattr(self, field.name), field.default is MISSING
             if str(field.type).startswith("Quantity") and (needed or value is not None):
-                unit, least = "param" if field.name == "total" else "", int(needed)
+                unit, least = UNITS.get(field.name, ""), int(needed)
                 count = _count(self.name, field.name, value, unit, least)
                 object.__setattr__(self, field.name, count)
         usual = ("experts",) if self._has("experts") else ("dense",)
@@ -152,6 +169,11 @@ class Transformer:
         for name, known in (("biases", BIASES), ("gates", GATES)):
             for each in as_list(f"{self.name}: {name}", getattr(self, name)):
                 one_of(f"{self.name}: {name}", each, known)
+        if not isinstance(self.released, Release | None):
+            raise InputError(
+                f"{self.name}: released must be a Release of calc.models; got"
+                f" {abbreviated(self.released)}"
+            )
         self._check_whole()
         heads, kv_heads = self._count("heads"), self._count("kv_heads")
         if heads % kv_heads:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.names import resolve, spellings, squeezed
+from calc.core.provenance import Provenance
 from calc.core.records import DATA, check_fields, read_record, read_toml
 from calc.models.architecture import Transformer, check_transformer
 from calc.models.convolutional import Convolutional
@@ -16,6 +17,7 @@ from calc.models.diffusion import DiffusionTransformer
 from calc.models.encoder_decoder import EncoderDecoder
 from calc.models.networks import UNITS, Network
 from calc.models.recommender import Recommender
+from calc.models.release import GROUPS, Release
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
@@ -118,6 +120,8 @@ def _get(key: str) -> Transformer | Network:
     check_fields(f"{FILE}: {key}", table, sorted(known))
 
     def read(name: str, value: Any) -> Any:
+        if name == "released":
+            return _release(value, f"{key}.{name}", inherited | {"title": table["name"]})
         if name not in numbers:  # a word or a list, whose source is that of the table
             return tuple(value) if isinstance(value, list) else value
         title = {"title": f"{name.replace('_', ' ')} of {table['name']}"}
@@ -129,3 +133,19 @@ def _get(key: str) -> Transformer | Network:
         return made(key=key, **{name: read(name, value) for name, value in table.items()})
     except (InputError, TypeError) as error:  # a word that is none, or a field that every model has
         raise InputError(f"{FILE}: {key}: {error}") from None
+
+
+def _release(table: Any, key: str, inherited: dict[str, Any]) -> Release:
+    """In what the weights are released, with the source that says so."""
+    check_fields(f"{FILE}: {key}", table, (*GROUPS, "products", "source", "note"))
+    formats = {group: table[group] for group in GROUPS if group in table}
+    origin = Provenance(
+        key=key,
+        title=f"formats of the weights of {inherited['title']}",
+        kind=inherited["kind"],
+        source=table.get("source", inherited["source"]),
+        year=None,
+        checked=inherited["checked"],
+        note=table.get("note", ""),
+    )
+    return Release(formats, table.get("products", ""), origin)

@@ -14,7 +14,11 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 
 LARGEST = 1e15  # beyond any count of parameters: only slips of the keyboard lead there
-UNITS = {"total": "param", "work": "FLOP"}  # of fields that are no pure counts
+UNITS = {  # of fields that are no pure counts
+    "total": "param",
+    "checkpoint": "byte",
+    "work": "FLOP",
+}
 
 
 def linear(inputs: int, outputs: int, bias: bool = True) -> int:

@@ -57,8 +57,8 @@ def changes(plan: Estimate) -> Iterator[str]:
                 told += f"; expected are {_ratio(theirs, ours)} times the time per token"
             yield f"{_devices(number)}: {told}."
     for form in SMALLER_WEIGHTS:
-        if form.size < plan.weight_size:
-            small = replace(plan, weights=form.key)
+        small = replace(plan, weights=form.key)
+        if small.model_memory < plan.model_memory:
             fewest = on_fewest_devices(small).devices.magnitude
             longer = _ratio(small.time_per_token.upper, plan.time_per_token.upper)
             fewer = f", and fit on {_devices(fewest)}" if fewest < count else ""

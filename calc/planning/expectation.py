@@ -141,7 +141,7 @@ def _pass(setup: Setup, tokens: Tokens, shared_caches: bool = False) -> Parts:
         tokens,
         int(setup.devices.magnitude),
         dtype=setup.dtype,
-        weight_size=setup.weight_size,
+        weight_size=setup.weights,
         kv_size=setup.kv_size,
         program=setup.software,
         shared_caches=shared_caches,

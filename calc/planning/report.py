@@ -221,7 +221,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
         )
     yield (
         f"Products are computed in {dtype_of(plan.dtype).upper()} at {device.peak(plan.dtype)},"
-        f" with weights in {formats.printed(plan.weights)} and keys and values in"
+        f" with {plan.weights_told} and keys and values in"
         f" {formats.printed(plan.kv)}; memory runs at {device.memory_bandwidth}."
     )
     yield (

@@ -82,7 +82,7 @@ def plan(
     generated: Annotated[QuantityLike, "", AT_LEAST_ONE],
     batch: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     devices: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
-    weights: Annotated[QuantityLike, "byte"] = "bf16",
+    weights: Annotated[QuantityLike | None, "byte"] = None,
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
     link: Annotated[QuantityLike | None, "byte/s"] = None,
@@ -100,9 +100,12 @@ def plan(
     - `generated`: tokens that each sequence writes
     - `batch`: sequences at a time
     - `devices`: how many share the model; the fewest that hold the batch where it is left out
-    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); one for each
+      group of matrices: "experts=mxfp4,others=bf16"; "released" where it is left out and the data
+      say in what, or else bf16
     - `kv`: format of keys and values, or the size of one
-    - `dtype`: what products are computed in; bf16 where it is left out and the device has it
+    - `dtype`: what products are computed in; where it is left out and the device has it, what the
+      released weights are made for, or bf16
     - `link`: bandwidth each way of a ring of devices, in place of the machine's: "32 GB/s"
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `context`: the most tokens that the model reads, where that is not the published number

@@ -8,15 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from calc import formats, hardware, inference, machines, models, software, transformer
+from calc import formats, hardware, machines, models, software, transformer
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
 from calc.machines import Machine
 from calc.models import Transformer
+from calc.models.weights import RELEASED, Weights, is_released
 from calc.software import Software
 
+UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
@@ -46,7 +48,7 @@ class Setup:
         model: Transformer | str,
         device: Machine | Accelerator | Path | str,
         counts: dict[str, QuantityLike],
-        weights: QuantityLike,
+        weights: QuantityLike | None,
         kv: QuantityLike,
         dtype: str | None,
         link: QuantityLike | None,
@@ -65,9 +67,10 @@ class Setup:
         machine = machine_of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         _check_shapes(numbers)
+        if weights is None:
+            weights = UNSTATED if model.released is None else RELEASED
         if dtype is None:
-            has = machine.device.dtypes
-            dtype = next((each for each in COMPUTED_IN if each in has), COMPUTED_IN[0])
+            dtype = _computed_in(model, machine, weights)
         setup = cls(
             model=model,
             machine=machine,
@@ -107,17 +110,28 @@ class Setup:
         return self.link is None and self.machine.publishes("power")
 
     @cached_property
-    def weight_size(self) -> Quantity:
-        return _element_size("weights", self.weights)
+    def kept(self) -> Weights:
+        """The formats of the weights, by group of matrices."""
+        kept = Weights.of(self.model, self.weights)
+        for group, size in kept.sizes.items():
+            _check_one("weights", size, kept.given[group])
+        return kept
+
+    @property
+    def weights_told(self) -> str:
+        """What the weights are kept in, as a sentence says it."""
+        return f"weights {'as released, ' if is_released(self.weights) else ''}in {self.kept}"
 
     @cached_property
     def kv_size(self) -> Quantity:
-        return _element_size("kv", self.kv)
+        size = formats.element_size("kv", self.kv)
+        _check_one("kv", size, self.kv)
+        return size
 
     @cached_property
     def model_memory(self) -> Quantity:
         """The weights, once."""
-        return inference.weight_memory(self.model, self.weight_size)
+        return self.kept.memory
 
     @cached_property
     def cache_per_token(self) -> Quantity:
@@ -129,11 +143,16 @@ def is_array(value: Any) -> bool:
     return getattr(value, "ndim", 0) > 0
 
 
-def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:
-    size = formats.element_size(name, format_or_size)
+def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) -> str:
+    """What products are computed in: as the release says, or else in what the device has."""
+    first = (model.released.products,) if model.released and is_released(weights) else ()
+    has = machine.device.dtypes
+    return next((each for each in (*first, *COMPUTED_IN) if each in has), COMPUTED_IN[0])
+
+
+def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
     if size.ndim:
-        raise InputError(f"{name} must be one format or size; got {abbreviated(format_or_size)}")
-    return size
+        raise InputError(f"{name} must be one format or size; got {abbreviated(given)}")
 
 
 def machine_of(given: Machine | Accelerator | Path | str) -> Machine:

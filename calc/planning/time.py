@@ -69,7 +69,7 @@ def _pass(
     model, devices, batch = setup.model, setup.devices, setup.batch
     place = setup.machine if setup.link is None else setup.device
     size = setup.kv_size
-    step = run(model, place, length, batch, devices, setup.dtype, setup.weight_size, size)
+    step = run(model, place, length, batch, devices, setup.dtype, setup.weights, size)
     parts = {"memory bandwidth": step.parts["memory"], "compute": step.parts["compute"]}
     if largest(again := held - 1) > 0:  # devices that hold a copy of a cache read it too
         copied = transformer.cache_read(model, length, size) * batch * again

@@ -284,22 +284,14 @@ def test_an_element_by_the_name_of_its_format() -> None:
         lambda model, device: inference.frontier(model, device, 100),
     ],
 )
-def test_a_name_is_refused_with_what_to_write(ask: Callable[[Any, Any], object]) -> None:
+def test_a_model_is_taken_by_name_and_a_device_is_not(ask: Callable[[Any, Any], Any]) -> None:
     with pytest.raises(InputError, match=r"here; got 'l40s': write hardware\.get\('l40s'\)$"):
         ask(LLAMA, "l40s")
-    with pytest.raises(
-        InputError, match=r"here; got 'llama-3-8b': write models\.get\('llama-3-8b'"
-    ):
-        ask("llama-3-8b", H100)
+    assert str(ask("llama-3-8b", H100)) == str(ask(LLAMA, H100))
+    with pytest.raises(InputError, match=r"there is no model 'llama-9'; did you mean llama-"):
+        ask("llama-9", H100)
     with pytest.raises(InputError, match=r"a device of calc.hardware is needed here; got 3$"):
         ask(LLAMA, 3)
-
-
-def test_weights_of_a_name_are_refused() -> None:
-    with pytest.raises(InputError, match=r"write models\.get\('llama-3-8b'\)"):
-        inference.weight_memory("llama-3-8b")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"write models\.get\('llama-3-8b'\)"):
-        inference.weights_read("llama-3-8b", 1)  # type: ignore[arg-type]
 
 
 def test_the_cache_alone_is_what_a_decode_step_reads_beside_the_weights() -> None:

@@ -93,7 +93,7 @@ def test_bounds_and_roofs(model: models.Transformer, question: dict[str, Any]) -
     for step in (made.reading, made.writing):
         assert step.lower <= step.upper <= 3 * step.lower * CLOSE
         assert step.lower == max(step.parts.values()) == step.parts[step.bound]
-        assert step.operations / step.lower <= H100.peak("bf16") * made.devices * CLOSE
+        assert step.operations / step.lower <= H100.peak(made.dtype) * made.devices * CLOSE
     assert made.fits == (made.memory <= H100.memory_capacity * CLOSE)
     if made.fits:
         assert made.binds == made.writing.bound
@@ -594,6 +594,6 @@ def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
 def test_a_machine_of_one_with_ports_alone_has_no_link_to_others() -> None:
     asked = {"prompt": 1000, "generated": 1000}
     with pytest.raises(InputError, match=r"does not fit on 1 .* fits on 2 devices, once link"):
-        calc.plan("gpt-oss-120b", "dgx-spark", **asked)  # type: ignore[arg-type]
-    found = calc.plan("gpt-oss-120b", "dgx-spark", **asked, weights="mxfp4")  # type: ignore[arg-type]
+        calc.plan("gpt-oss-120b", "dgx-spark", **asked, weights="bf16")  # type: ignore[arg-type]
+    found = calc.plan("gpt-oss-120b", "dgx-spark", **asked)  # type: ignore[arg-type]
     assert not any("2 devices" in each for each in found.what_would_change)

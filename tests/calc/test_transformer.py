@@ -403,8 +403,8 @@ def test_activations_of_a_gated_layer() -> None:
             "a transformer of calc.models is needed here; got ResNet-50",
         ),
         (
-            lambda: transformer.forward_flops("llama-3-8b"),  # type: ignore[arg-type]
-            "a transformer of calc.models is needed here; got 'llama-3-8b'",
+            lambda: transformer.forward_flops("llama-9"),
+            "there is no model 'llama-9'; did you mean llama-",
         ),
         (
             lambda: transformer.activation_memory(LLAMA, 10, recomputation="some"),

@@ -1,0 +1,43 @@
+"""In what the authors of a model keep the weights that they release, by group of its matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calc import formats
+from calc.core.provenance import Provenance
+from calc.core.units import QuantityLike
+
+GROUPS = ("experts", "feed-forward", "attention", "others")
+"""What a checkpoint may keep in a format of its own: the experts that are chosen among, networks
+that each token goes through, matrices of the attentions, and all that is left."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The formats of a released checkpoint."""
+
+    formats: Mapping[str, str]
+    """By group of `GROUPS`; the bits of a weight where a format leaves its share of a scale out."""
+    products: str = ""
+    """What products are computed in, where a device has it; where it is left out, in BF16, of which
+    the formats keep the weights alone."""
+    provenance: Provenance | None = None
+
+    def __str__(self) -> str:
+        return told(self.formats)
+
+
+def told(given: Mapping[str, QuantityLike]) -> str:
+    """Formats by group as people read them.
+
+    >>> told({"experts": "mxfp4", "others": "bf16"}), told({"others": "fp8"})
+    ('MXFP4 (experts) and BF16 (others)', 'FP8 E4M3')
+    """
+    alike: dict[str, list[str]] = {}
+    for group, each in given.items():
+        alike.setdefault(formats.printed(each), []).append(group)
+    if len(alike) == 1:
+        return next(iter(alike))
+    return " and ".join(f"{form} ({', '.join(groups)})" for form, groups in alike.items())
