@@ -221,7 +221,17 @@ def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
     counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generated", "200")
     printed = run(capsys, "plan", "llama-3-70b", "h100", *counts)
     rows = [line.split() for line in printed.split("\n\n")[0].splitlines()[2:]]
-    assert [row[:2] for row in rows] == [[n, b] for n in "28" for b in ("1", "8", "64")]
+    asked = [[n, b] for n in "28" for b in ("1", "8", "64")]
+    assert [row[:2] for row in rows[::2]] == asked
+    for (devices, batch), row in zip(asked, rows[1::2], strict=True):  # below its bounds
+        alone = calc.plan(
+            "llama-3-70b", "h100", devices=devices, batch=batch, prompt=1000, generated=200
+        )
+        assert alone.expected is not None
+        first = str(quantity(alone.expected.time_to_first_token.m_as("ms"), ""))
+        written = str(quantity(alone.expected.throughput.m_as("token/s"), ""))
+        assert (row[0], row[1], row[4]) == ("expected", first, written)
+    assert "- Expected is what kernels and messages were measured to reach on" in printed
     assert "What would change it" not in printed
 
 
