@@ -17,7 +17,6 @@ from calc.machines import Machine
 from calc.models import Transformer
 from calc.software import Software
 
-COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
 
@@ -65,16 +64,13 @@ class Setup:
         machine = machine_of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         _check_shapes(numbers)
-        if dtype is None:
-            has = machine.device.dtypes
-            dtype = next((each for each in COMPUTED_IN if each in has), COMPUTED_IN[0])
         setup = cls(
             model=model,
             machine=machine,
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
             kv=kv,
-            dtype=dtype,
+            dtype=machine.device.usual_dtype if dtype is None else dtype,
             link=_link(machine, link),
             price=None if price is None else _amount("USD/s", "price", price, "3 USD/hour"),
             software=software.UNKNOWN if program is None else software.get(program),

@@ -486,6 +486,15 @@ def test_a_reader_that_stops_early() -> None:
 
 def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28")
+    made = calc.throughput.of("flux-1-dev", "dgx-h100", steps=28)
+    assert made.expected_rate is not None
+    assert f"{made.expected_rate.m_as('1/hour'):.4g} an hour" in printed
+    told = printed.split("\n\nAssumed:\n- ")[1].rstrip("\n").split("\n- ")
+    assert told == list(made.assumptions)
+    server = ("throughput", "dlrm-dcnv2", "dgx-h100", "--devices", "8", "--json")
+    facts = json.loads(run(capsys, *server))
+    assert (facts["devices"], facts["devices_that_share_tables"], facts["batch"]) == (8, 1, 51200)
+    assert any("holds 270 of them" in each for each in facts["assumptions"])
     assert "at the most 0.475 images a second, 1710 an hour: 2.105 s a batch" in printed
     sentence = refused(capsys, "throughput", "llama-3-8b", "h100")
     assert "Llama 3 8B writes tokens" in sentence
