@@ -19,14 +19,14 @@ def draw() -> Figure:
     roofs, kernels = zip(*gains, strict=True)
     axes.plot(BATCHES, roofs, color=style.INK, dashes=(4, 2), linewidth=1)
     axes.plot(BATCHES, kernels, color=style.BLUE, linewidth=2)
-    axes.plot(BATCHES, older, color=style.ORANGE, linewidth=2)
-    for head, colour in ((EAGLE_3, style.BLUE), (EAGLE, style.ORANGE)):
+    axes.plot(BATCHES, older, color=style.RED, linewidth=2)
+    for head, colour in ((EAGLE_3, style.BLUE), (EAGLE, style.RED)):
         axes.plot(DraftsByBatch.batches, head.gains, "o", color=colour, markersize=5)
     axes.axhline(1, color=style.INK, linewidth=1, alpha=0.5)
     for words, height, colour in (
         ("EAGLE-3, by the roofs", roofs[0] + 0.12, style.INK),
-        ("kernels at measured rates", kernels[0] - 0.26, style.BLUE),
-        ("EAGLE, kernels", older[0] + 0.08, style.ORANGE),
+        ("EAGLE-3, kernels", kernels[0] - 0.26, style.BLUE),
+        ("EAGLE, kernels", older[0] - 0.21, style.RED),
         ("dots: measured in SGLang", 0.62, style.INK),
     ):
         axes.text(1.1, height, words, color=colour, size=style.SMALL, weight="bold")
