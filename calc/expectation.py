@@ -184,6 +184,8 @@ class Tokens:
     """Tokens of prompts that are read."""
     prompt: float = 1.0
     """Tokens of each of these prompts."""
+    drafted: float = 0.0
+    """Drafted tokens that are checked beside the one that each sequence writes."""
 
 
 def serving_pass(
@@ -217,10 +219,11 @@ def serving_pass(
     sizes = dtype, weight_size, kv_size
     launched = kernels.step(
         *(model, writing, tokens.context, reading, tokens.prompt, slices),
-        *(*sizes, experts, shared_caches),
+        *(*sizes, experts, shared_caches, tokens.drafted),
     )
     parts = Parts(launched, machine, program)
-    vector = (writing + reading) * 2 * model.width.m_as("")  # of all tokens, two bytes a number
+    computed = writing * (1 + tokens.drafted) + reading
+    vector = computed * 2 * model.width.m_as("")  # of all tokens, two bytes a number
     sums: float = model.blocks
     if replicas > 1 and experts > 1 and model.active_experts is not None:
         routed = sum(each.layers for each in model.matrices if each.part == "router")

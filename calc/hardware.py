@@ -55,6 +55,7 @@ PEAKS = {
     "sparse_peak": "peak with 2:4 sparsity",
     "vector_peak": "peak of the vector units",
 }
+USUAL_DTYPES = ("bf16", "fp16", "fp32")  # the first of these that a device has
 UNITS = {  # what each is measured in: the data file's own unit may be any of the same dimension
     "memory_bandwidth": "byte/s",
     "memory_capacity": "byte",
@@ -203,6 +204,11 @@ class Accelerator:
         return tuple(
             dtype for dtype, rate in self.peaks["peak"].items() if rate.published is not None
         )
+
+    @property
+    def usual_dtype(self) -> str:
+        """In which format products are computed where nothing is said: BF16, where it has that."""
+        return next((each for each in USUAL_DTYPES if each in self.dtypes), USUAL_DTYPES[0])
 
     def instead(self, unit: str) -> str:
         """What a law is told to ask for that is given the device in place of one of its numbers."""

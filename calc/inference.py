@@ -165,7 +165,8 @@ def speculative_speedup(
     Equation: S = (1 − α^(γ + 1)) / ((1 − α) · (γ · c + 1))
 
     c is the time of a draft model's pass over one of the large model. Assumes that checking γ + 1
-    tokens takes as long as one, which holds while decode is far below the compute roof.
+    tokens takes as long as one, which holds while decode is far below the compute roof; for a batch
+    `serving.drafting_gain` takes the time of checking.
 
     Source: leviathan2023fast
 

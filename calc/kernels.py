@@ -195,6 +195,7 @@ def step(
     kv_size: Quantity = TWO_BYTES,
     experts: int = 1,
     shared_caches: bool = False,
+    drafted: float = 0,
 ) -> list[Kernel]:
     """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
 
@@ -202,7 +203,8 @@ def step(
     tokens; either may be none. Matrices are cut into `slices` for as many devices (TP), and experts
     are shared out to as many as `experts` says (EP): whole ones to the same devices, or to more,
     whose tokens they then read too. Slices beyond the heads of keys and values read copies of the
-    caches, or a part each of `shared_caches`. What devices say to each other is no kernel.
+    caches, or a part each of `shared_caches`. Of each sequence that writes so many `drafted` tokens
+    are checked too, by the same reading of its cache. What devices say to each other is no kernel.
 
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
@@ -214,7 +216,8 @@ def step(
     if not writing + reading:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
     part = Slice(model, slices, dtype, weight_size, experts)
-    tokens, outputs = writing + reading, writing + reading / prompt
+    computed = writing * (1 + number("drafted", drafted))
+    tokens, outputs = computed + reading, computed + reading / prompt
     kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
     if writing:
         shared = truth("shared_caches", shared_caches)

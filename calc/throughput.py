@@ -15,23 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from calc import (
+    collectives,
+    constants,
     convolution,
     diffusion,
     formats,
     hardware,
     kernels,
+    machines,
     models,
     recommenders,
     roofline,
     transformer,
 )
 from calc.core.arguments import whole_number
-from calc.core.elementwise import ceiling
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns
+from calc.core.formatting import columns, html_table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
-from calc.kernels import NO_BYTES, NO_WORK, Kernel
+from calc.kernels import NO_BYTES, NO_WORK, ONE, Kernel
 from calc.machines import Machine, NotMeasured
 from calc.models import (
     Convolutional,
@@ -41,20 +43,21 @@ from calc.models import (
     Recommender,
     Transformer,
 )
-from calc.planning.setup import COMPUTED_IN, machine_of
+from calc.planning.setup import machine_of
 
-ONE = quantity(1, "")
+PAIRS = 51_200
+"""Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
 HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Throughput:
-    """What a device makes of a network: items a second at the most, and what is expected."""
+    """What devices make of a network: items a second at the most, and what is expected."""
 
     model: Transformer | Network
     machine: Machine
     items: str
-    """What is counted: images, samples, sources that are read."""
+    """What is counted: images, pairs of a user and an item, sources that are read."""
     batch: int
     passes: int
     """Passes of the network, one after the other, for a batch."""
@@ -66,8 +69,12 @@ class Throughput:
     vectors: tuple[Kernel, ...] = ()
     """Passes over vectors between products, which bounds leave out and expectations do not."""
     devices: int = 1
+    sharers: int = 1
+    """Devices among which tables are cut; there are as many copies as groups of these."""
     exchanged: Quantity = NO_BYTES
-    """Bytes that a device receives from others in a pass."""
+    """Sums of rows that a device needs in a pass, of which those who share tables send a part."""
+    notes: tuple[str, ...] = ()
+    """What is assumed of this kind of network, a sentence each."""
 
     @cached_property
     def parts(self) -> dict[str, Quantity]:
@@ -76,11 +83,13 @@ class Throughput:
         for each in self.kernels:
             bound, time = self._least(each)
             found[bound] = found[bound] + time
-        if self.exchanged > NO_BYTES:
-            found["links"] = (self.exchanged / self.machine.bandwidth).to("s")
+        if self.sharers > 1:
+            found["links"] = collectives.least_time(
+                "all_to_all", self.exchanged, self.sharers, self.machine
+            )
         return found
 
-    @property
+    @cached_property
     def times(self) -> dict[str, Quantity]:
         """The least time of a pass by the names of its kernels."""
         found: dict[str, Quantity] = {}
@@ -105,19 +114,33 @@ class Throughput:
         """Items a second at the most, of all devices."""
         return quantity(self.batch * self.devices / self.time.m_as("s"), "1/s")
 
-    @cached_property
+    @property
     def expected(self) -> Quantity | None:
-        """Time of a batch at measured rates; None where one was not measured on this machine.
+        """Time of a batch at measured rates; None where one was not measured on this machine."""
+        found = self._expectation
+        return found if isinstance(found, Quantity) else None
 
-        Nobody's rates of convolutions are in the data.
-        """
+    @property
+    def not_expected(self) -> str:
+        """Why nothing is expected: which rate was not measured."""
+        found = self._expectation
+        return found if isinstance(found, str) else ""
+
+    @cached_property
+    def _expectation(self) -> Quantity | str:
         if isinstance(self.model, Convolutional):
-            return None
+            return (
+                "the rate of convolutions was not measured on any machine of the data, so nothing"
+                f" is expected of {self.model.name}"
+            )
         try:
             parts = kernels.expected([*self.kernels, *self.vectors], self.machine)
-        except NotMeasured:
-            return None
-        time: Quantity = sum(parts.values(), self.parts["links"]) * self.passes
+            if self.sharers > 1:
+                sent = self.exchanged, self.sharers, self.machine
+                parts["links"] = collectives.time("all_to_all", *sent).needed
+        except NotMeasured as missing:
+            return str(missing)
+        time: Quantity = sum(parts.values(), quantity(0, "s")) * self.passes
         return time.to("s")
 
     @property
@@ -135,13 +158,18 @@ class Throughput:
     @property
     def facts(self) -> dict[str, Any]:
         """The answer, by names that stay."""
-        expected = {}
-        if self.expected is not None:
-            expected = {"expected_time": self.expected, "expected_rate": self.expected_rate}
+        expected: dict[str, Any] = {"not_expected": self.not_expected}
+        if self.expected_rate is not None:
+            expected = {
+                "expected_time": self.expected,
+                "expected_rate": self.expected_rate,
+                "expected_rate_per_hour": self.expected_rate.to("1/hour"),
+            }
         return {
             "model": self.model.key,
             "device": self.machine.device.key,
             "devices": self.devices,
+            "devices_that_share_tables": self.sharers,
             "dtype": self.dtype,
             "items": self.items,
             "batch": self.batch,
@@ -153,7 +181,44 @@ class Throughput:
             "rate": self.rate,
             "rate_per_hour": self.rate.to("1/hour"),
             **expected,
+            "assumptions": self.assumptions,
         }
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers stand on, a sentence each."""
+        return tuple(self._assumptions())
+
+    def _assumptions(self) -> Iterator[str]:
+        device = self.machine.device
+        yield (
+            f"Products are computed in {self.dtype.upper()} at {device.peak(self.dtype)}; memory"
+            f" runs at {device.memory_bandwidth}."
+        )
+        yield (
+            "At the most takes published rates: kernels follow one another, each as long as its"
+            " arithmetic or its bytes; passes over vectors between products are left out."
+        )
+        if self.expected is None:
+            yield f"{self.not_expected[0].upper()}{self.not_expected[1:]}."
+        else:
+            yield (
+                "Expected is what kernels were measured to reach on"
+                f" {self.machine.name}, passes over vectors included; the program's own time is not"
+                " in it."
+            )
+        yield from self.notes
+        batch = f"Each device computes a batch of {self.batch}"
+        if self.sharers > 1:
+            place = self.machine.bandwidth
+            place = place if self.sharers <= self.machine.domain else self.machine.ports
+            yield (
+                f"{batch}; {self.sharers} share the tables, and send one another the sums of their"
+                f" rows in an all-to-all, two bytes an element, over {place} each way."
+            )
+        elif self.devices > 1:
+            yield f"{batch}, with all weights, and sends nothing to the others."
+        yield "Memory holds weights and tables; activations are not counted."
 
     def rows(self) -> list[tuple[str, ...]]:
         """The longest kernels of a pass, alike ones together."""
@@ -162,35 +227,41 @@ class Throughput:
             alike.setdefault(each.name, []).append(each)
         found = []
         for name, same in alike.items():
-            time = self.times[name]
             longest, _ = max(map(self._least, same), key=lambda each: each[1].m_as("s"))
             work = sum((each.operations * each.launches for each in same), NO_WORK)
             moved = sum((each.traffic * each.launches for each in same), NO_BYTES)
+            time = self.times[name]
             found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
         return [row for _, row in sorted(found, reverse=True)]
 
     def __str__(self) -> str:
         """The answer as people read it, and the kernels that it is made of."""
-        device = self.machine.device.name
-        several = f"{self.devices} × {device}" if self.devices > 1 else device
+        return "\n".join([*self._answer(), "", *columns(self._table())])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._answer(), self._table())
+
+    def _answer(self) -> list[str]:
         fits = "fits" if self.fits else "does not fit"
         share = " of each device" if self.devices > 1 else ""
         told = [
-            f"{self.model.name} on {several}, {self.dtype.upper()}, batch {self.batch}",
+            f"{self.model.name} on {self.devices} {self.machine.device.name},"
+            f" {self.dtype.upper()}, batch {self.batch}{' of each' if self.devices > 1 else ''}",
             f"weights: {self.memory}, which {fits} into"
             f" {self.machine.device.memory_capacity}{share}",
             f"passes: {self.passes}",
-            f"at the most {self.rate.m_as('1/s'):.4g} {self.items} a second, "
-            f"{self.rate.m_as('1/hour'):.4g} an hour: {self.time} a batch, bound by {self.bound}",
+            f"at the most {self._rates(self.rate)}: {self.time} a batch, bound by {self.bound}",
         ]
         if self.expected_rate is not None:
-            told.append(
-                f"expected {self.expected_rate.m_as('1/s'):.4g} {self.items} a second, at rates"
-                f" that were measured on {self.machine.name}"
-            )
-        links = [("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))]
-        rows = [HEADERS, *self.rows(), *(links if self.exchanged > NO_BYTES else [])]
-        return "\n".join([*told, "", *columns(rows)])
+            told.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
+        return told
+
+    def _rates(self, rate: Quantity) -> str:
+        return f"{rate.m_as('1/s'):.4g} {self.items} a second, {rate.m_as('1/hour'):.4g} an hour"
+
+    def _table(self) -> list[tuple[str, ...]]:
+        links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
+        return [HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])]
 
     def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
         """What bounds a kernel, and its least time, all launches together."""
@@ -202,42 +273,48 @@ class Throughput:
 def of(
     model: Transformer | Network | str,
     device: Machine | Accelerator | Path | str,
-    batch: int = 1,
+    batch: int | None = None,
     dtype: str | None = None,
     steps: int | None = None,
     height: int = diffusion.PIXELS,
     width: int = diffusion.PIXELS,
     table: QuantityLike | None = None,
+    devices: int | None = None,
 ) -> Throughput:
-    """Images or samples a second of a network on a device, and what bounds them.
+    """Images or samples a second of a network on devices, and what bounds them.
 
-    A recommender stands on as many devices of the machine as hold its tables, and each computes a
-    batch of its own; of an encoder and a decoder it is the encoder's pass.
+    Each device computes a batch of its own, with all weights; a recommender's tables are cut for as
+    few devices as hold them. Of an encoder and a decoder it is the encoder's pass.
 
-    - `batch`: inputs that a device computes together
+    - `batch`: inputs that a device computes together: 1 where it is left out, of a recommender
+      51200
     - `dtype`: the format that weights have and that is computed in
     - `steps`: from noise to an image, where they are not those of the model's library
     - `height`: rows of pixels of an image that is made
     - `width`: columns of it
     - `table`: the format of a recommender's tables, where it is not that of the weights
+    - `devices`: how many there are; one where it is left out, or as few as hold a recommender
 
     >>> answer = of("flux-1-dev", "dgx-h100", steps=28)
     >>> print(answer.passes, answer.bound, answer.time)
     28 compute 2.105 s
-    >>> print(of("dlrm-dcnv2", "dgx-h100", batch=65536).devices)
-    1
+    >>> server = of("dlrm-dcnv2", "dgx-h100", table="fp32", devices=8)
+    >>> print(server.sharers, server.memory, server.bound)
+    2 52.30 GB memory
     """
     found = models.get(model) if isinstance(model, str) else model
     machine = machine_of(device)
+    if batch is None:
+        batch = PAIRS if isinstance(found, Recommender) else 1
     batch = whole_number("batch", batch)
+    devices = None if devices is None else whole_number("devices", devices)
     if dtype is None:
-        has = machine.device.dtypes
-        dtype = next((each for each in COMPUTED_IN if each in has), COMPUTED_IN[0])
+        dtype = machine.device.usual_dtype
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
     size = kernels.SIZES.get(dtype, formats.element_size("dtype", dtype if dtype != "tf32" else 4))
-    asked = _Asked(machine, batch, dtype, size, steps, height, width, table)
+    asked = _Asked(machine, batch, dtype, size, steps, height, width, table, devices)
     for family, answer in ANSWERS.items():
         if isinstance(found, family):
             return answer(asked, found)
@@ -257,6 +334,7 @@ class _Asked:
     height: int
     width: int
     table: QuantityLike | None
+    devices: int | None
 
     def answer(self, model: Any, items: str, found: Iterator[Kernel], **more: Any) -> Throughput:
         own: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
@@ -267,7 +345,7 @@ class _Asked:
             batch=self.batch,
             dtype=self.dtype,
             kernels=tuple(found),
-            **(own | more),
+            **(own | {"devices": self.devices or 1} | more),
         )
 
     def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
@@ -323,7 +401,8 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     length = asked.batch * int(model.context.magnitude)
     width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)
     vectors = asked.vectors(length, width, hidden, int(model.layers.magnitude))
-    return asked.answer(model, "images", found(), vectors=tuple(vectors))
+    notes = (f"Reading and scaling the images is left out; an image is {model.context} tokens.",)
+    return asked.answer(model, "images", found(), vectors=tuple(vectors), notes=notes)
 
 
 def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
@@ -366,7 +445,14 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
         # Queries and keys are normalised, or rotated, or both.
         Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * kernels.TWO_BYTES),
     ]
-    return asked.answer(model, "images", found(), passes=int(passes), vectors=tuple(vectors))
+    own = " as in the model's library" if asked.steps is None else ""
+    each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
+    notes = (
+        f"An image has {asked.height} × {asked.width} pixels, in {steps} steps{own}{each_step}.",
+        "Encoding the text, decoding the image and the host's work are left out.",
+    )
+    more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}
+    return asked.answer(model, "images", found(), **more)
 
 
 def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
@@ -383,25 +469,18 @@ def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
         if model.gated:
             yield asked.product("gate", tokens, hidden, width, layers)
 
-    vectors = asked.vectors(tokens, width, hidden, layers)
-    return asked.answer(model, "sources", found(), vectors=tuple(vectors))
+    notes = (f"A source fills the encoder's {length:g} places; the decoder is left out.",)
+    vectors = tuple(asked.vectors(tokens, width, hidden, layers))
+    return asked.answer(model, "sources", found(), vectors=vectors, notes=notes)
 
 
 def _recommender(asked: _Asked, model: Recommender) -> Throughput:
     """Lookups, networks and the exchange of vectors, of a batch on each device."""
     size = formats.element_size("table", asked.dtype if asked.table is None else asked.table)
     tables = recommenders.table_memory(model, size)
-    capacity = asked.machine.device.memory_capacity
     networks = (model.parameters - model.parts["tables"]).m_as("param") * asked.size
-    if networks >= capacity:
-        raise InputError(f"{model.name}: its networks alone fill {asked.machine.device.name}")
-    devices = int(ceiling((tables / (capacity - networks)).m_as("")))
-    if devices > asked.machine.domain:
-        raise InputError(
-            f"{model.name}: its tables of {tables} need the memory of {devices} devices, and"
-            f" {asked.machine.name} has {asked.machine.domain}: give a machine of more, or a"
-            " smaller `table`"
-        )
+    sharers = _sharers(asked, model, size, networks)
+    row = recommenders.row_traffic(model.embedding_width, size)
 
     def found() -> Iterator[Kernel]:
         read = recommenders.sample_traffic(model, size) * asked.batch
@@ -409,21 +488,49 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
         for part, inputs, outputs in model.layers:
             yield asked.product(part, asked.batch, outputs, inputs)
 
+    pairs = constants.count_pairs_of_a_dlrm_sample
+    notes = (
+        f"A pair is one user with one item; a sample of MLPerf's benchmark holds {pairs} of them"
+        " on average: divide by that before comparing with its results.",
+        f"A pair reads {sum(model.lookups)} rows of {row} at random, none of them cached, at the"
+        " full bandwidth of memory.",
+    )
+    sums = len(model.rows) * model.embedding_width.m_as("") * asked.batch
     return asked.answer(
         model,
-        "samples",
+        "pairs",
         found(),
-        devices=devices,
-        memory=(tables / devices + networks).to("byte"),
-        exchanged=_exchange(model, asked.batch, devices),
+        devices=asked.devices or sharers,
+        sharers=sharers,
+        memory=(tables / sharers + networks).to("byte"),
+        exchanged=sums * kernels.TWO_BYTES,
+        notes=notes,
     )
 
 
-def _exchange(model: Recommender, batch: int, devices: int) -> Quantity:
-    """What a device receives for its samples, in two bytes an element."""
-    each = recommenders.pooled_traffic(len(model.rows), model.embedding_width, devices)
-    received: Quantity = (each * batch).to("byte")
-    return received
+def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quantity) -> int:
+    """Devices that share tables: as few as hold them, and as divide those that there are evenly."""
+    machine, tables = asked.machine, recommenders.table_memory(model, size)
+    capacity = machine.device.memory_capacity
+    if networks >= capacity:
+        raise InputError(f"{model.name}: its networks alone fill {machine.device.name}")
+    rows = sum(model.rows), model.embedding_width, capacity - networks, size
+    fewest = int(recommenders.devices_for_tables(*rows).m_as(""))
+    if asked.devices is not None and asked.devices < fewest:
+        raise InputError(
+            f"devices must be a whole number from {fewest}, as many as hold the tables of"
+            f" {model.name}, {tables}; got {asked.devices}"
+        )
+    given = asked.devices or fewest
+    sharers = next(each for each in range(fewest, given + 1) if given % each == 0)
+    if sharers > machine.domain and not machine.publishes("ports"):
+        joined = machines.with_several(machine.device.key)
+        larger = f"give {' or '.join(joined)}" if joined else "give a machine of more"
+        raise InputError(
+            f"{model.name}: its tables of {tables} need the memory of {fewest} devices, and"
+            f" {machine.name} has {machine.domain}: {larger}, or a smaller `table`"
+        )
+    return sharers
 
 
 ANSWERS: dict[type, Callable[..., Throughput]] = {

@@ -58,7 +58,7 @@ def _plan(options: argparse.Namespace) -> Answer:
             if device is devices[-1] and not plans:
                 raise
             left_out[device.device.key] = str(error)
-    rows = [point for each in plans for point in report.points(each)]
+    rows = [point for each in plans for point in each.points]
     one = len(rows) == len(devices) == 1
     if options.parts and not one:
         raise InputError(

@@ -22,4 +22,8 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
 
 def _throughput(options: argparse.Namespace) -> Answer:
     answer = throughput.of(**chosen(options, throughput.of))
-    return Answer(answer.facts, lambda: str(answer).split("\n"))
+
+    def lines() -> list[str]:
+        return [*str(answer).split("\n"), "", "Assumed:", *(f"- {e}" for e in answer.assumptions)]
+
+    return Answer(answer.facts, lines)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from calc import hardware, inference, machines, models, queueing, roofline, serving, transformer
@@ -198,48 +200,154 @@ class MeasuredDrafts:
         return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), kept
 
 
+@dataclass(frozen=True)
+class Head:
+    """A head that drafts for Llama 3.1 8B: a layer, and an output of so many tokens."""
+
+    name: str
+    tokens: float
+    """Of a pass for each sequence, with three drafted, on MT-bench [vllm-eagle-acceptance]."""
+    vocabulary: int
+    gains: tuple[float, ...]
+    """As measured on one H100 in SGLang, by batch [li2025eagle3]."""
+
+
+EAGLE = Head("EAGLE", 2.29, 128_256, (1.40, 1.38, 1.23, 1.02, 0.93, 0.94, 0.88, 0.99, 0.99))
+EAGLE_3 = Head("EAGLE-3", 2.79, 32_000, (1.81, 1.82, 1.62, 1.48, 1.39, 1.32, 1.38, 1.34, 1.38))
+
+
 class DraftsByBatch:
     """A chain of three on one H100: the gain falls long before arithmetic binds."""
 
     model = models.get("llama-3-1-8b")
     drafted = 3
-    acceptance = quantity("80%")
     context = 500  # about that of MT-bench's conversations
-    measured = (  # EAGLE-3 in SGLang, by batch
-        *((2, 1.81), (4, 1.82), (8, 1.62), (16, 1.48), (24, 1.39)),
-        *((32, 1.32), (48, 1.38), (56, 1.34), (64, 1.38)),
-    )
-    first = quantity(measured[0][1], "")
-    last = quantity(measured[-1][1], "")
-    most = measured[-1][0]
+    batches = (2, 4, 8, 16, 24, 32, 48, 56, 64)
 
-    tokens = inference.speculative_tokens(acceptance, drafted)
+    few = batches[0]
+    most = batches[-1]
+    tokens = quantity(EAGLE_3.tokens, "")
+    tokens_eagle = quantity(EAGLE.tokens, "")
+    first = quantity(EAGLE_3.gains[0], "")
+    last = quantity(EAGLE_3.gains[-1], "")
+    first_eagle = quantity(EAGLE.gains[0], "")
+    last_eagle = quantity(EAGLE.gains[-1], "")
     bound_from = serving.last_batch_for_drafts(
         roofline.critical_batch_by_weights(hardware.get("h100").ridge_point("bf16"), "2 byte"),
         drafted,
     )
 
     @classmethod
-    def gain(cls, sequences: int) -> tuple[float, float]:
-        """By the bound, and at measured rates, with drafts and the host's work for nothing."""
-        one = serving.mixed_step(cls.model, SERVER, sequences, cls.context, 0)
-        checked = (cls.drafted + 1) * sequences
-        # The tokens of a sequence share its cache, which is read once for all of them.
-        shared = cls.context / (cls.drafted + 1)
-        check = serving.mixed_step(cls.model, SERVER, checked, shared, 0)
-        tokens = cls.tokens.m_as("")
-        bound = tokens * (one.lower / check.lower).m_as("")
-        return bound, tokens * (expected(one) / expected(check)).m_as("")
+    def times(cls, head: Head, sequences: int) -> tuple[StepTime, StepTime, StepTime]:
+        """Of a step without drafts, of one that checks them, and of a pass of the head."""
+        layer = replace(cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, ""))
+        asked = SERVER, sequences, cls.context, 0
+        plain = serving.mixed_step(cls.model, *asked)
+        check = serving.mixed_step(cls.model, *asked, drafted=cls.drafted)
+        return plain, check, serving.mixed_step(layer, *asked)
+
+    @classmethod
+    def gain(cls, head: Head, sequences: int) -> tuple[float, float]:
+        """By the bound, and at measured rates, without any work of the host."""
+        steps = cls.times(head, sequences)
+        least = [each.lower for each in steps]
+        found = [expected(each) for each in steps]
+        bound, kernels = (
+            serving.drafting_gain(head.tokens, plain, check, cls.drafted, draft).m_as("")
+            for plain, check, draft in (least, found)
+        )
+        return bound, kernels
+
+    @classmethod
+    def rest(cls, head: Head, sequences: int) -> Quantity:
+        """Time of a pass, as its measured gain implies, less that of its kernels."""
+        plain, check, draft = (expected(each) for each in cls.times(head, sequences))
+        gain = head.gains[cls.batches.index(sequences)]
+        time: Quantity = head.tokens * plain / gain - check - cls.drafted * draft
+        return time.to("ms")
 
 
 class DraftsShort:
-    """What is measured over what kernels alone would make of it."""
+    """What kernels alone would make of it, over what is measured."""
 
-    few = DraftsByBatch.measured[0][0]
-    expected_few = quantity(DraftsByBatch.gain(few)[1], "")
-    expected_many = quantity(DraftsByBatch.gain(DraftsByBatch.most)[1], "")
-    error_few = (expected_few / DraftsByBatch.first - 1).to("%")
-    error_many = (expected_many / DraftsByBatch.last - 1).to("%")
+    few = quantity(DraftsByBatch.gain(EAGLE_3, DraftsByBatch.few)[1], "")
+    many = quantity(DraftsByBatch.gain(EAGLE_3, DraftsByBatch.most)[1], "")
+    few_eagle = quantity(DraftsByBatch.gain(EAGLE, DraftsByBatch.few)[1], "")
+    many_eagle = quantity(DraftsByBatch.gain(EAGLE, DraftsByBatch.most)[1], "")
+    error_few = (few / DraftsByBatch.first - 1).to("%")
+    error_many = (many / DraftsByBatch.last - 1).to("%")
+    error_few_eagle = (few_eagle / DraftsByBatch.first_eagle - 1).to("%")
+    error_many_eagle = (many_eagle / DraftsByBatch.last_eagle - 1).to("%")
+    rest_few = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.few)
+    rest_many = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.most)
+    rest_few_eagle = DraftsByBatch.rest(EAGLE, DraftsByBatch.few)
+    rest_many_eagle = DraftsByBatch.rest(EAGLE, DraftsByBatch.most)
+
+
+class DraftsOfAMixture:
+    """Tokens that are checked together wake experts: a mixture gains less, and may lose."""
+
+    model = models.get("qwen3-30b-a3b")
+    context = DraftsByBatch.context
+    # Of EAGLE-3 in SGLang on so many H100s: sequences, tokens checked of each, tokens that a pass
+    # yields, and tokens a second without and with drafts, as users measured them.
+    four = tuple(
+        (4, *row)
+        for row in (
+            *((1, 4, 2.017, 218.89, 170.35), (1, 8, 2.216, 218.89, 185.28)),
+            *((1, 16, 2.542, 218.89, 185.64), (1, 64, 3.034, 218.89, 193.31)),
+            *((4, 16, 2.556, 507.49, 476.37), (8, 16, 2.578, 677.14, 673.14)),
+            *((32, 16, 2.560, 1128.30, 927.11), (64, 16, 2.553, 1237.84, 1307.95)),
+        )
+    )
+    two = tuple(
+        (2, *row)
+        for row in (
+            *((1, 4, 1.86, 222.47, 159.78), (1, 8, 2.20, 222.47, 172.99)),
+            *((1, 4, 1.99, 222.47, 207.62), (1, 16, 2.52, 222.47, 191.90)),
+            *((1, 12, 2.42, 222.47, 171.54), (1, 60, 3.2, 222.47, 177.5)),
+            *((4, 4, 1.86, 566.21, 447.90), (4, 8, 2.27, 566.21, 426.46)),
+        )
+    )
+    measured = (*four, *two)
+    places = tuple(range(len(measured)))
+
+    @classmethod
+    def gain(cls, place: int) -> tuple[float, float, float]:
+        """How many times a step is longer that checks, the gain of kernels, and as measured."""
+        devices, sequences, checked, tokens, without, with_drafts = cls.measured[place]
+        plain, check = (
+            expected(
+                serving.mixed_step(
+                    cls.model, SERVER, sequences, cls.context, 0, devices=devices, drafted=ahead
+                )
+            )
+            for ahead in (0, checked - 1)
+        )
+        gain = serving.drafting_gain(tokens, plain, check).m_as("")
+        return (check / plain).m_as(""), gain, with_drafts / without
+
+    @classmethod
+    def row(cls, place: int) -> tuple[Any, ...]:
+        """Devices, sequences, tokens checked, tokens a pass, longer, gain of kernels, measured."""
+        return *cls.measured[place][:4], *cls.gain(place)
+
+
+class DraftsOfAMixtureInAll:
+    """What is measured falls short of kernels that check, with drafts for nothing."""
+
+    checked = DraftsOfAMixture.measured[2][2]
+    longer = quantity(DraftsOfAMixture.gain(2)[0], "")
+    yielded = quantity(DraftsOfAMixture.measured[2][3], "")
+    gain = quantity(DraftsOfAMixture.gain(2)[1], "")
+    rows = len(DraftsOfAMixture.measured)
+    gained = sum(DraftsOfAMixture.gain(place)[2] > 1 for place in DraftsOfAMixture.places)
+    error = quantity(
+        median(
+            gain / real - 1 for _, gain, real in map(DraftsOfAMixture.gain, DraftsOfAMixture.places)
+        ),
+        "",
+    ).to("%")
 
 
 class PoolProblem:

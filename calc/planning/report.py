@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calc import formats, transformer
 from calc.core.elementwise import largest
@@ -18,6 +18,9 @@ from calc.models.architecture import RECURRENT
 from calc.planning.capacity import copies
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array
+
+if TYPE_CHECKING:
+    from calc.planning.serving import Plan
 
 MOST_ROWS = 100
 COUNTS = ("devices", "batch", "prompt", "generated")
@@ -32,18 +35,18 @@ RANGES = {  # what lies between bounds: its title in a table, and its unit
 RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
 
 
-def table(plan: Estimate) -> str:
+def table(plan: Plan) -> str:
     """The parts of one point, or a line for each point of an array."""
     above, rows = _rows(plan)
     return "\n".join([*above, *columns(rows)])
 
 
-def html(plan: Estimate) -> str:
+def html(plan: Plan) -> str:
     """The same for a notebook."""
     return html_table(*_rows(plan))
 
 
-def _rows(plan: Estimate) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+def _rows(plan: Plan) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     return _rows_of_points([plan]) if is_array(plan.fits) else (title(plan), _rows_of_parts(plan))
 
 
@@ -140,20 +143,20 @@ def parts(plan: Estimate) -> list[dict[str, Any]]:
     ]
 
 
-def rows_of_points(plans: Sequence[Estimate]) -> list[str]:
+def rows_of_points(plans: Sequence[Plan]) -> list[str]:
     """A line for each point of plans for one model, under what is the same for all."""
     above, rows = _rows_of_points(plans)
     return [*above, *columns(rows)]
 
 
-def _rows_of_points(plans: Sequence[Estimate]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+def _rows_of_points(plans: Sequence[Plan]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     count = sum(getattr(plan.fits, "size", 1) for plan in plans)
     if count > MOST_ROWS:
         raise InputError(
             f"a table of a plan has up to {MOST_ROWS} rows, and this one has {count}"
             " points: read its fields, or plan fewer"
         )
-    rows = [point for plan in plans for point in points(plan)]
+    rows = [point for plan in plans for point in plan.points]
     device, unit = plans[0].device, str(plans[0].device.memory_capacity.units)
     columns_: dict[str, list[str]] = {}
     if len(plans) > 1:
@@ -166,15 +169,22 @@ def _rows_of_points(plans: Sequence[Estimate]) -> tuple[Sequence[str], list[tupl
         else:
             same.append(f"{name} {counts[0]}")
     columns_[f"each holds ({unit})"] = [f"{point['memory'].m_as(unit):.3g}" for point in rows]
+    below: dict[str, list[str]] = {}  # what is expected, under its bounds
+    if any(point["expected"] for point in rows):
+        columns_[""], below[""] = ["bounds"] * len(rows), ["expected"] * len(rows)
     for name, (title, unit) in RANGES.items():
         if any(point[name] for point in rows):
             columns_[f"{title} ({unit})"] = [_range(point[name], unit) for point in rows]
-        if name == "time_per_token" and any(point["expected"] for point in rows):
-            columns_["expected"] = [_expected(point, name, unit) for point in rows]
+            below[f"{title} ({unit})"] = [_expected(point, name, unit) for point in rows]
     columns_["what binds"] = [point["binds"] for point in rows]
+    lines: list[tuple[str, ...]] = [tuple(columns_)]
+    for place, point in enumerate(rows):
+        lines.append(tuple(cells[place] for cells in columns_.values()))
+        if point["expected"]:
+            lines.append(tuple(below[name][place] if name in below else "" for name in columns_))
     title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
     heading = f"{title}: {', '.join(same)}" if same else title
-    return [heading], [tuple(columns_), *zip(*columns_.values(), strict=True)]
+    return [heading], lines
 
 
 def memory_text(amount: Quantity, capacity: Quantity) -> str:
@@ -209,7 +219,7 @@ def _sentence(words: str) -> str:
     return words[0].upper() + words[1:].rstrip(".")
 
 
-def assumptions(plan: Estimate) -> Iterator[str]:
+def assumptions(plan: Plan) -> Iterator[str]:
     model, device = plan.model, plan.device
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
@@ -255,17 +265,15 @@ def assumptions(plan: Estimate) -> Iterator[str]:
                 " these fit, or share them out and exchange queries and results; the faster counts,"
                 " and memory is that of caches held once."
             )
-    if plan.expected is not None:
+    is_expected, missing = _expectations(plan)
+    if is_expected:
         program = plan.software.name if plan.software.key else "no software's own time"
         yield (
             f"Expected is what kernels and messages were measured to reach on {plan.machine.name},"
             " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {program}."
         )
-        if plan.expected.missing:
-            yield f"{_sentence(plan.expected.missing)}."
-    elif not is_array(plan.fits) and plan.fits:
-        yield f"{_sentence(plan.not_expected)}."
+    yield from (f"{_sentence(each)}." for each in missing)
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:
@@ -286,6 +294,18 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             yield f"{origin.title} is an estimate."
     yield from (f"{model.name}: {note}." for note in model.notes)
     yield from (f"{model.name}: {each}." for each in _not_full(model))
+
+
+def _expectations(plan: Plan) -> tuple[bool, list[str]]:
+    """Whether anything is expected of the points that fit, and which rates were not measured.
+
+    Each point is a calculation of its own, and more than a table has are not made for this.
+    """
+    if getattr(plan.fits, "size", 1) > MOST_ROWS:
+        return False, []
+    fitting = [point for point in plan.points if point["fits"]]
+    missing = dict.fromkeys(each["not_expected"] for each in fitting if each["not_expected"])
+    return any(each["expected"] for each in fitting), list(missing)
 
 
 def _not_full(model: Transformer) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
@@ -27,6 +28,11 @@ class Plan(Estimate):
     passes for the prompt and for a token, part by part; they do not ask whether the batch fits, and
     all else does. `print` shows the table.
     """
+
+    @cached_property
+    def points(self) -> tuple[dict[str, Any], ...]:
+        """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
+        return tuple(report.points(self))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

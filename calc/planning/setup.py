@@ -19,7 +19,6 @@ from calc.models.weights import RELEASED, Weights, is_released
 from calc.software import Software
 
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
-COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
 
@@ -69,15 +68,13 @@ class Setup:
         _check_shapes(numbers)
         if weights is None:
             weights = UNSTATED if model.released is None else RELEASED
-        if dtype is None:
-            dtype = _computed_in(model, machine, weights)
         setup = cls(
             model=model,
             machine=machine,
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
             kv=kv,
-            dtype=dtype,
+            dtype=_computed_in(model, machine, weights) if dtype is None else dtype,
             link=_link(machine, link),
             price=None if price is None else _amount("USD/s", "price", price, "3 USD/hour"),
             software=software.UNKNOWN if program is None else software.get(program),
@@ -145,9 +142,9 @@ def is_array(value: Any) -> bool:
 
 def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) -> str:
     """What products are computed in: as the release says, or else in what the device has."""
-    first = (model.released.products,) if model.released and is_released(weights) else ()
-    has = machine.device.dtypes
-    return next((each for each in (*first, *COMPUTED_IN) if each in has), COMPUTED_IN[0])
+    released = model.released.products if model.released and is_released(weights) else ""
+    device = machine.device
+    return released if released in device.dtypes else device.usual_dtype
 
 
 def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:

@@ -233,6 +233,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "serving.tree_tokens": lambda accept, branches, depth: _in_a_tree(
         1 - float(1 - accept) ** float(branches), depth
     ),
+    "serving.drafting_gain": lambda tokens, step, check, drafted, draft: (
+        tokens / (check / step + drafted * draft / step)
+    ),
     "serving.last_batch_for_drafts": lambda batch, drafted: 1 / ((1 + drafted) / batch),
     "experts.tokens_per_expert": lambda tokens, devices, experts, each: (
         tokens * devices / (experts / each)

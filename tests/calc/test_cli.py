@@ -221,7 +221,17 @@ def test_plans_for_several_counts(capsys: pytest.CaptureFixture[str]) -> None:
     counts = ("--devices", "2,8", "--batch", "1,8,64", "--prompt", "1000", "--generated", "200")
     printed = run(capsys, "plan", "llama-3-70b", "h100", *counts)
     rows = [line.split() for line in printed.split("\n\n")[0].splitlines()[2:]]
-    assert [row[:2] for row in rows] == [[n, b] for n in "28" for b in ("1", "8", "64")]
+    asked = [[n, b] for n in "28" for b in ("1", "8", "64")]
+    assert [row[:2] for row in rows[::2]] == asked
+    for (devices, batch), row in zip(asked, rows[1::2], strict=True):  # below its bounds
+        alone = calc.plan(
+            "llama-3-70b", "h100", devices=devices, batch=batch, prompt=1000, generated=200
+        )
+        assert alone.expected is not None
+        first = str(quantity(alone.expected.time_to_first_token.m_as("ms"), ""))
+        written = str(quantity(alone.expected.throughput.m_as("token/s"), ""))
+        assert (row[0], row[1], row[4]) == ("expected", first, written)
+    assert "- Expected is what kernels and messages were measured to reach on" in printed
     assert "What would change it" not in printed
 
 
@@ -476,6 +486,15 @@ def test_a_reader_that_stops_early() -> None:
 
 def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "throughput", "flux-1-dev", "dgx-h100", "--steps", "28")
+    made = calc.throughput.of("flux-1-dev", "dgx-h100", steps=28)
+    assert made.expected_rate is not None
+    assert f"{made.expected_rate.m_as('1/hour'):.4g} an hour" in printed
+    told = printed.split("\n\nAssumed:\n- ")[1].rstrip("\n").split("\n- ")
+    assert told == list(made.assumptions)
+    server = ("throughput", "dlrm-dcnv2", "dgx-h100", "--devices", "8", "--json")
+    facts = json.loads(run(capsys, *server))
+    assert (facts["devices"], facts["devices_that_share_tables"], facts["batch"]) == (8, 1, 51200)
+    assert any("holds 270 of them" in each for each in facts["assumptions"])
     assert "at the most 0.475 images a second, 1710 an hour: 2.105 s a batch" in printed
     sentence = refused(capsys, "throughput", "llama-3-8b", "h100")
     assert "Llama 3 8B writes tokens" in sentence

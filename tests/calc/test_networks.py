@@ -156,9 +156,46 @@ def test_tables_take_as_many_devices_as_hold_them() -> None:
     assert (whole.devices, whole.fits) == (2, True)
     assert whole.parts["links"] > quantity("0 s")
     with pytest.raises(
+        InputError,
+        match=r"devices must be a whole number from 2, as .* DLRM-DCNv2, 104.5 GB; got 1",
+    ):
+        throughput.of("dlrm-dcnv2", "dgx-h100", table="fp32", devices=1)
+    with pytest.raises(
         InputError, match=r"need the memory of 3 devices, and NVIDIA L4 has 1: give"
     ):
         throughput.of("dlrm-dcnv2", "l4")
+
+
+def test_tables_are_cut_for_few_devices_and_copied_for_the_others() -> None:
+    """Two H100s hold the tables in FP32: eight hold four copies, and three are one group of three.
+
+    A device needs 26 sums of 128 numbers for each of its pairs, and lacks half of them: over
+    450 GB/s each way.
+    """
+    asked: dict[str, Any] = {"batch": 1000, "table": "fp32"}
+    two, eight, three = (
+        throughput.of("dlrm-dcnv2", "dgx-h100", devices=count, **asked) for count in (2, 8, 3)
+    )
+    assert (two.sharers, eight.sharers, three.sharers) == (2, 2, 3)
+    assert eight.rate.m_as("1/s") == pytest.approx(4 * two.rate.m_as("1/s"))
+    assert eight.parts["links"].m_as("s") == pytest.approx(1000 * 26 * 128 * 2 / 2 / 450e9)
+    assert three.memory < two.memory == eight.memory
+    whole = throughput.of("dlrm-dcnv2", "dgx-h100", devices=8, batch=1000)
+    assert (whole.sharers, whole.parts["links"]) == (1, quantity("0 s"))
+    assert "sends nothing to the others" in " ".join(whole.assumptions)
+    assert "2 share the tables, and send one another" in " ".join(eight.assumptions)
+    assert eight.expected is not None  # as 800 exchanges were measured
+    assert eight.expected > two.time
+
+
+def test_a_recommender_computes_a_batch_and_any_other_network_one_input() -> None:
+    assert throughput.of("dlrm-dcnv2", "h100").batch == 51_200
+    assert throughput.of("flux-1-dev", "h100").batch == 1
+    four = throughput.of("vit-l-16", "h100", batch=8, devices=4)
+    assert four.expected_rate is not None
+    one = throughput.of("vit-l-16", "h100", batch=8)
+    assert one.expected_rate is not None
+    assert four.expected_rate.m_as("1/s") == pytest.approx(4 * one.expected_rate.m_as("1/s"))
 
 
 # --- throughput that others measured ---
@@ -206,12 +243,25 @@ def test_a_recommender_on_one_server() -> None:
 def test_what_the_answer_holds() -> None:
     answer = throughput.of("mobilenet-v2", "rtx-5090", 1024)
     assert answer.expected is None
+    assert answer.facts["not_expected"] == answer.not_expected
+    assert answer.not_expected.startswith("the rate of convolutions was not measured on any")
+    assert any(answer.not_expected[1:] in each for each in answer.assumptions)
     assert math.isclose(
         sum(each.m_as("s") for each in answer.parts.values()), answer.time.m_as("s")
     )
     assert answer.facts["rate_per_hour"] == answer.rate.to("1/hour")
     assert "bound by memory" in str(answer)
     assert answer.rows()[0][0] == "pointwise"
+    assert answer._repr_html_().startswith(
+        "<table><caption>MobileNetV2 on 1 NVIDIA GeForce RTX 5090"
+    )
+    image = throughput.of("sd3-medium", "dgx-h100").facts
+    assert image["expected_rate_per_hour"].m_as("1/hour") == pytest.approx(
+        3600 / image["expected_time"].m_as("s")
+    )
+    assert "in 28 steps as in the model's library and two passes a step" in image["assumptions"][3]
+    missing = throughput.of("flux-1-dev", "mi300x")
+    assert "attention, forward was not measured on AMD Instinct MI300X" in missing.not_expected
 
 
 @pytest.mark.parametrize(
@@ -220,6 +270,7 @@ def test_what_the_answer_holds() -> None:
         ({"model": "llama-3-8b"}, "Llama 3 8B writes tokens: calc.plan answers for it"),
         ({"model": 3}, "a model of calc.models, or its name, is needed here; got 3"),
         ({"model": "flux"}, "no model 'flux'; did you mean flux-1-dev"),
+        ({"devices": 0}, "devices must be a whole number from 1; got 0"),
         ({"batch": 0}, "batch must be a whole number from 1; got 0"),
         ({"steps": 0}, "steps must be a whole number from 1; got 0"),
         ({"height": 2.5}, "height must be a whole number from 1"),

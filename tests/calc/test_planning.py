@@ -385,16 +385,36 @@ def test_a_table_of_points() -> None:
     made = plan("llama-3-70b", H100, batch=[1, 2000], prompt=1000, generated=200, devices=devices)
     title, header, *rows = made.table().splitlines()
     assert title == "Llama 3 70B on NVIDIA H100 SXM5 80 GB: prompt 1000, generated 200"
-    assert header.startswith("devices  batch  each holds (GiB)  first token (ms)")
-    assert len(rows) == 4
-    assert rows[1].split()[-1] == "capacity"
-    assert "–" in rows[1]
-    assert "whole answer (s)" in header
+    assert re.split("  +", header) == [
+        *("devices", "batch", "each holds (GiB)", "first token (ms)", "each token (ms)"),
+        *("whole answer (s)", "written (token/s)", "energy (J/token)", "what binds"),
+    ]
+    # Each line of bounds has one of what is expected below it, but for what does not fit.
+    kinds = [next(each for each in row.split() if each.isalpha()) for row in rows]
+    assert kinds == ["bounds", "expected", "bounds", "bounds", "expected", "bounds"]
+    assert rows[2].split()[-1] == "capacity"
+    assert "–" in rows[2]
     assert rows[0].endswith("memory bandwidth")
     with pytest.raises(InputError, match="up to 100 rows, and this one has 101 points"):
         plan("llama-3-8b", H100, batch=range(1, 102), prompt=10, generated=10).table()
     with pytest.raises(InputError, match="told of one point, and this plan has 4"):
         _ = made.what_would_change
+
+
+def test_a_table_of_points_says_what_was_not_measured() -> None:
+    """Where a rate is missing, its line has a dash, and the assumptions name the rate."""
+    asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 8}
+    made = plan("llama-3-70b", "mi300x", batch=[8, 16], **asked)
+    _, header, bounds, expected, *_ = made.table().splitlines()
+    cells = [expected[header.index(each) :].split()[0] for each in ("first token", "each token")]
+    alone = plan("llama-3-70b", "mi300x", batch=8, **asked)
+    assert alone.expected is not None
+    assert cells == ["–", str(quantity(alone.expected.time_per_token.m_as("ms"), ""))]
+    assert "bounds" in bounds
+    assert made.assumptions == alone.assumptions
+    nothing = plan("llama-3-70b", "tpu-v5p", batch=[8, 16], **asked)
+    assert "bounds" not in nothing.table()
+    assert any("was not measured on Google TPU v5p pod" in each for each in nothing.assumptions)
 
 
 def test_formats_are_named_in_any_spelling_and_printed_in_one() -> None:

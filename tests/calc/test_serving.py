@@ -75,6 +75,45 @@ def test_a_tree_of_one_branch_is_a_chain() -> None:
     assert serving.tree_tokens(0.6, 3, 4) > serving.tree_tokens(0.6, 2, 4)
 
 
+def test_checking_drafts_does_more_work_and_reads_the_same() -> None:
+    """Four tokens of each of 64 sequences: four times the arithmetic, weights and caches once."""
+    plain, checked = (
+        serving.mixed_step(MODEL, DGX, 64, 2048, 0, devices=8, drafted=ahead) for ahead in (0, 3)
+    )
+    assert checked.operations.m_as("FLOP") == pytest.approx(4 * plain.operations.m_as("FLOP"))
+    assert checked.traffic == plain.traffic
+    assert checked.parts["links"].m_as("s") == pytest.approx(4 * plain.parts["links"].m_as("s"))
+    assert plain.expected_parts["cache"] == checked.expected_parts["cache"]
+    assert plain.throughput.m_as("token/s") >= checked.throughput.m_as("token/s")
+
+
+def test_checking_drafts_wakes_more_of_a_mixtures_experts() -> None:
+    """Of 128 experts a token takes 8: one wakes 8 of them, and 16 tokens wake 1 − (15/16)^16."""
+    mixture = models.get("qwen3-30b-a3b")
+    one, sixteen = (
+        serving.mixed_step(mixture, DGX, 1, 500, 0, drafted=ahead).traffic.m_as("byte")
+        for ahead in (0, 15)
+    )
+    experts = 48 * 3 * 2048 * 768 * 2  # bytes of one in each layer
+    woken = 128 * (1 - (15 / 16) ** 16)
+    assert sixteen - one == pytest.approx((woken - 8) * experts, rel=1e-6)
+
+
+def test_nobody_measured_a_larger_gain_of_drafts_than_its_kernels_allow() -> None:
+    """EAGLE-3 with 2.79 tokens of a chain of three, and Qwen3 30B-A3B with 2.56 of sixteen."""
+    dense, mixture = models.get("llama-3-1-8b"), models.get("qwen3-30b-a3b")
+    for model, devices, drafted, tokens, batch, measured in (
+        *((dense, 1, 3, 2.79, 2, 1.81), (dense, 1, 3, 2.79, 64, 1.38)),
+        *((mixture, 4, 15, 2.542, 1, 185.64 / 218.89), (mixture, 4, 15, 2.56, 32, 927.11 / 1128.3)),
+    ):
+        plain, check = (
+            serving.mixed_step(model, DGX, batch, 500, 0, devices=devices, drafted=ahead).expected
+            for ahead in (0, drafted)
+        )
+        gain = serving.drafting_gain(tokens, plain, check).magnitude
+        assert measured < gain < tokens
+
+
 # Table 4 of Leviathan et al. 2023: drafted, acceptance, cost of a draft, expected and measured.
 DRAFTS = [
     *((7, 0.75, 0.02, 3.2), (7, 0.8, 0.04, 3.3), (7, 0.82, 0.11, 2.5), (7, 0.62, 0.02, 2.3)),
