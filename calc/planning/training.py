@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from calc import constants, cost, models, runs, software as programs, training, transformer
+from calc import constants, cost, energy, models, runs, software as programs, training, transformer
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
@@ -25,7 +25,7 @@ from calc.models import Transformer
 from calc.planning import search
 from calc.planning.estimate import Bounds
 from calc.planning.search import Cuts, Job
-from calc.planning.setup import machine_of
+from calc.planning.setup import A_TOKEN, amount, device_power, machine_of
 from calc.roofline import StepTime
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
@@ -184,14 +184,11 @@ class TrainingPlan:
     @property
     def energy(self) -> Quantity | None:
         """Energy of the run with the cooling of the building; None where no power is published."""
-        machine = self.job.machine
-        if machine.publishes("power"):
-            each = machine.power / machine.domain
-        elif machine.device.publishes("tdp"):
-            each = machine.device.tdp
-        else:
+        power = device_power(self.job.machine)
+        if power is None:
             return None
-        return (self.devices * each * self.duration * self.pue).to("MWh")
+        run = energy.energy_of_run(power * self.devices, self.duration)
+        return cost.facility_energy(run, self.pue).to("MWh")
 
     @property
     def carbon(self) -> Quantity | None:
@@ -333,7 +330,7 @@ def plan_training(
     if job.usable > 1:
         raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
     transformer.forward_flops(asked, job.length)  # refuses what is longer than the model reads
-    paid = None if price is None else _amount("price", price, "USD/s", "3 USD/hour")
+    paid = None if price is None else amount("USD/s", "price", price, "3 USD/hour")
     run = runs.get(REFERENCE)
     fails, written = device_time_between_failures, storage_bandwidth
     if fails is None:
@@ -341,23 +338,23 @@ def plan_training(
     if written is None:
         written = run.storage_bandwidth / run.devices
     given = {
-        "tokens": _amount("tokens", tokens, "token", "15e12 token"),
+        "tokens": amount("token", "tokens", _tokens(tokens), "15e12 token"),
         "price": paid,
-        "device_time_between_failures": _amount(
-            "device_time_between_failures", fails, "s", "5 year"
+        "device_time_between_failures": amount(
+            "s", "device_time_between_failures", fails, "5 year"
         ),
-        "storage_bandwidth": _amount("storage_bandwidth", written, "byte/s", "100 MB/s"),
-        "restart_time": _amount("restart_time", restart_time, "s", "10 min"),
+        "storage_bandwidth": amount("byte/s", "storage_bandwidth", written, "100 MB/s"),
+        "restart_time": amount("s", "restart_time", restart_time, "10 min"),
         "pue": constants.get("pue_average"),
         "carbon_intensity": constants.get("carbon_intensity_world"),
     }
     if devices is not None:
         return _planned(job, given)
     if deadline is not None:
-        return _fewest(job, given, _amount("deadline", deadline, "s", "30 day"))
+        return _fewest(job, given, amount("s", "deadline", deadline, "30 day"))
     if paid is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
-    return _most(job, given, _amount("budget", budget, "USD", "2e6 USD"))
+    return _most(job, given, amount("USD", "budget", budget, "2e6 USD"))
 
 
 def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
@@ -477,15 +474,9 @@ def _whole(name: str, given: QuantityLike) -> int:
     return whole_number(name, int(value) if value == value // 1 else value)
 
 
-def _amount(name: str, given: Any, unit: str, example: str) -> Quantity:
-    if unit == "token" and isinstance(given, str) and re.fullmatch(COUNTED, given):
+def _tokens(given: QuantityLike) -> Quantity:
+    """Tokens with their unit, which people leave out, as in "15T"."""
+    if isinstance(given, str) and re.fullmatch(COUNTED, given):
         given = f"{given} token"
-    amount = quantity(given)
-    if amount.unitless and unit == "token":
-        amount = amount * quantity(1, "token")
-    if not amount.is_compatible_with(unit) or amount.ndim or not 0 < amount.m_as(unit) < math.inf:
-        raise InputError(
-            f'{name} must be one positive quantity in {unit} or the like, as in "{example}"; got'
-            f" {abbreviated(given)}"
-        )
-    return amount
+    found = quantity(given)
+    return found * A_TOKEN if found.unitless else found
