@@ -331,6 +331,6 @@ def training_step(
 
 def _states(model: Transformer, experts: int) -> list[tuple[float, int]]:
     """Parameters that devices hold alike, and those of experts, which so many share out."""
-    inside = float(sum(each.parameters for each in model.matrices if each.used < each.copies))
+    inside = model.expert_parameters.m_as("param")
     outside = model.parameters.m_as("param") - inside
     return [(outside, 1), (inside, experts)] if inside else [(outside, 1)]

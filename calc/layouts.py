@@ -31,7 +31,8 @@ from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.expectation import Parts
-from calc.machines import Machine, device_of
+from calc.kernels import TWO_BYTES
+from calc.machines import NO_TIME, Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.parallelism import activations_in_flight, stage_activations, stage_traffic, state_memory
@@ -39,8 +40,6 @@ from calc.roofline import StepTime, compute_time
 
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
-NO_TIME = quantity(0, "s")
-TWO_BYTES = quantity(2, "byte")
 
 
 @dataclass(frozen=True)
@@ -191,14 +190,14 @@ class Layout:
         >>> print(Layout(tensor=8, pipeline=4).parameters(models.get("llama-3-70b")))
         2.270B param
         """
+        self.check(model)
         return self.dense_parameters(model) + self.expert_parameters(model)
 
     def dense_parameters(self, model: Transformer) -> Quantity:
-        """Those of them that are in no expert."""
-        self.check(model)
+        """Those of them that are in no expert, of a model that was checked."""
         parts, none = model.parts, quantity(0, "param")
         embedding, output = parts.get("embedding", none), parts.get("output", none)
-        inner = model.parameters - embedding - output - _in_experts(model)
+        inner = model.parameters - embedding - output - model.expert_parameters
         alone = embedding + output
         ends = maximum(embedding, embedding if model.tied_embeddings else output)
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
@@ -206,9 +205,9 @@ class Layout:
         return (inner * share + quantity(held, "param")) / self.tensor
 
     def expert_parameters(self, model: Transformer) -> Quantity:
-        """Those that are in experts, of which a device has its share."""
+        """Those in experts, of which a device has its share, of a model that was checked."""
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
-        return _in_experts(model) * share / (self.tensor * self.experts)
+        return model.expert_parameters * share / (self.tensor * self.experts)
 
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
@@ -218,11 +217,6 @@ def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
     if getattr(getattr(given, "dtype", None), "kind", "") != "i" or not given.ndim:
         return False
     return not given.size or bool(least <= given.min() and given.max() <= most)
-
-
-def _in_experts(model: Transformer) -> Quantity:
-    held = sum(each.parameters for each in model.matrices if each.used < each.copies)
-    return quantity(held, "param")
 
 
 @dataclass(frozen=True)

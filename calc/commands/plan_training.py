@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from calc import models
-from calc.commands.options import add_options, chosen, split_at_commas
+from calc.commands.options import add_options, chosen, model_of, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import plan_training
@@ -27,9 +25,7 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
 
 def _plan_training(options: argparse.Namespace) -> Answer:
     asked: dict[str, Any] = chosen(options, plan_training)
-    model = asked.pop("model")
-    if model.endswith(".json"):
-        model = models.load(Path(model))
+    model = model_of(asked.pop("model"))
     if asked["layout"] is not None:
         asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
     plan = plan_training(model, machine_of(options.device), **asked)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -16,6 +16,7 @@ from calc.core.units import Quantity, quantity
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
 from calc.models import Transformer
+from calc.planning.setup import most_joined
 from calc.roofline import StepTime
 
 MOST_LAYOUTS = 2_000_000
@@ -95,13 +96,12 @@ class Cuts:
 
     def where(self, wanted: Any) -> Cuts:
         """Those of them that are wanted."""
-        return replace(self, layout=_at(self.layout, wanted), sequences=self.sequences[wanted])
+        layout = _each(self.layout, lambda values: values[wanted])
+        return replace(self, layout=layout, sequences=self.sequences[wanted])
 
     def one(self, place: int) -> Cuts:
         """One of them, in plain numbers."""
-        layout = Layout(
-            **{each.name: _plain(getattr(self.layout, each.name), place) for each in fields(Layout)}
-        )
+        layout = _each(self.layout, lambda values: int(values[place]))
         return replace(self, layout=layout, sequences=int(self.sequences[place]))
 
 
@@ -121,7 +121,7 @@ def all_cuts(job: Job) -> list[Cuts]:
             f" devices of {job.machine.name}{_as_fixed(job)}: take another number of devices or"
             " sequences"
         )
-    cuts = Cuts(job, _at(layout, legal), sequences[legal], job.recomputations[0])
+    cuts = Cuts(job, layout, sequences, job.recomputations[0]).where(legal)
     return [replace(cuts, recomputation=each) for each in job.recomputations]
 
 
@@ -169,7 +169,7 @@ def _wanted(job: Job, name: str, free: list[int]) -> list[int]:
 
 
 def _stages(job: Job, layers: int) -> list[int]:
-    if not job.machine.publishes("ports") and job.devices > job.machine.domain:
+    if job.devices > most_joined(job.machine):
         return []
     return _wanted(job, "pipeline", [each for each in _divisors(job.devices) if each <= layers])
 
@@ -202,19 +202,11 @@ def _powers_of_two(most: int) -> list[int]:
     return [2**each for each in range(most.bit_length())]
 
 
-def _at(layout: Layout, wanted: Any) -> Layout:
-    return Layout(
-        **{
-            each.name: value[wanted]
-            if getattr(value := getattr(layout, each.name), "ndim", 0)
-            else value
-            for each in fields(Layout)
-        }
-    )
-
-
-def _plain(value: Any, place: int) -> Any:
-    return int(value[place]) if getattr(value, "ndim", 0) else value
+def _each(layout: Layout, change: Callable[[Any], Any]) -> Layout:
+    """A layout with its arrays changed, and its plain numbers as they are."""
+    held = {each.name: getattr(layout, each.name) for each in fields(Layout)}
+    arrays = {name: value for name, value in held.items() if getattr(value, "ndim", 0)}
+    return replace(layout, **{name: change(value) for name, value in arrays.items()})
 
 
 def check_fixed(given: Any) -> dict[str, int]:

@@ -150,6 +150,13 @@ def machine_of(given: Machine | Accelerator | Path | str) -> Machine:
     return machines.of(device)
 
 
+def most_joined(machine: Machine) -> float:
+    """Devices that can work together: those of a domain, or any number where it has ports."""
+    if machine.publishes("ports"):
+        return math.inf
+    return machine.domain if machine.publishes("bandwidth") else 1
+
+
 def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
     """Power of a device, with its share of what the whole machine draws; None where unpublished."""
     if whole and machine.publishes("power"):

@@ -25,7 +25,7 @@ from calc.models import Transformer
 from calc.planning import search
 from calc.planning.estimate import Bounds
 from calc.planning.search import Cuts, Job
-from calc.planning.setup import A_TOKEN, amount, device_power, machine_of
+from calc.planning.setup import A_TOKEN, amount, device_power, machine_of, most_joined
 from calc.roofline import StepTime
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
@@ -352,7 +352,7 @@ def plan_training(
         return _planned(job, given)
     if deadline is not None:
         return _fewest(job, given, amount("s", "deadline", deadline, "30 day"))
-    if paid is None:
+    if paid is None or budget is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
     return _most(job, given, amount("USD", "budget", budget, "2e6 USD"))
 
@@ -365,7 +365,7 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
     fitting = [cuts for cuts in fits if cuts.count]
     if not fitting:
-        least = min((cuts.held.min(), cuts) for cuts in alternatives)[0]
+        least = min(cuts.held.min() for cuts in alternatives)
         raise InputError(
             f"no layout of {job.model.name} fits on {job.devices} {job.machine.device.name}: the"
             f" fullest device needs {quantity(float(least), 'byte').to('GB')} at least, and"
@@ -375,15 +375,11 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
     times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
     owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
-    chosen: dict[tuple[Any, ...], Cuts] = {}
-    for at in numpy.argsort(times, kind="stable"):
-        cuts = fitting[owners[at]].one(int(places[at]))
-        layout = cuts.layout
-        cut = layout.tensor, layout.pipeline, layout.context, layout.experts
-        chosen.setdefault(cut, cuts)
-        if len(chosen) == TRIED:
-            break
-    found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen.values()]
+    ways = numpy.concatenate([_ways(cuts) for cuts in fitting])
+    order = numpy.argsort(times, kind="stable")
+    _, first = numpy.unique(ways[order], axis=0, return_index=True)  # the best of each way to cut
+    chosen = [fitting[owners[at]].one(int(places[at])) for at in order[numpy.sort(first)[:TRIED]]]
+    found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen]
     # A bound is not to be compared with what is expected: what was not measured comes last.
     best = sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
     return TrainingPlan(
@@ -395,13 +391,20 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
     )
 
 
+def _ways(cuts: Cuts) -> Any:
+    """The degrees by which layouts differ in a plan's table, a row of numbers each."""
+    import numpy
+
+    layout = cuts.layout
+    return numpy.stack([layout.tensor, layout.pipeline, layout.context, layout.experts], axis=1)
+
+
 def _counts(job: Job) -> list[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
     domain = job.machine.domain
     inside = [2**each for each in range(domain.bit_length()) if 2**each < domain]
-    most = MOST_DEVICES if job.machine.publishes("ports") else domain
     beyond, count = [], domain
-    while count <= most:
+    while count <= min(MOST_DEVICES, most_joined(job.machine)):
         beyond.append(count)
         count *= 2
     return [*inside, *beyond]
