@@ -62,7 +62,8 @@ class Layout:
       among the devices that would hold the same; gradients are then reduced in each microbatch
     - `hold_gradients`: each device holds its whole gradients instead, and reduces them once a step
     - `context`: parts of each sequence (CP)
-    - `experts`: devices to which experts are shared out (EP), of those of DP and CP
+    - `experts`: devices to which experts are shared out (EP), of those of DP and CP, and where
+      these are fewer, of slices too
     - `stages_per_device`: thin stages that a device has of an interleaved schedule
     - `sharing`: devices that divide a state where not all that hold the same do (hybrid sharding)
 
@@ -104,6 +105,16 @@ class Layout:
     def copies(self) -> Any:
         """Devices that would hold the same weights: those of DP and of CP."""
         return self.data * self.context
+
+    @property
+    def expert_copies(self) -> Any:
+        """Devices that would hold the same experts."""
+        return maximum(self.copies // self.experts, 1)
+
+    @property
+    def expert_slices(self) -> Any:
+        """Slices of the matrices of an expert: fewer where slices have different experts."""
+        return self.tensor * self.copies // (self.experts * self.expert_copies)
 
     @property
     def sharers(self) -> Any:
@@ -158,9 +169,14 @@ class Layout:
             " devices cannot share out evenly",
         )
         yield (
-            self.copies % self.experts == 0,
-            "experts are shared out to devices of DP and CP: {experts} must divide"
-            " data × context, {copies}",
+            where(
+                self.copies % self.experts == 0,
+                0,
+                self.experts % self.copies + self.copies * self.tensor % self.experts,
+            )
+            == 0,
+            "experts are shared out to devices of DP and CP, and then to slices: {experts} must"
+            " divide data × context, {copies}, or be a multiple of it that divides all",
         )
         yield (
             self.copies % self.sharers == 0,
@@ -207,7 +223,7 @@ class Layout:
     def expert_parameters(self, model: Transformer) -> Quantity:
         """Those in experts, of which a device has its share, of a model that was checked."""
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
-        return model.expert_parameters * share / (self.tensor * self.experts)
+        return model.expert_parameters * share / (self.expert_slices * self.experts)
 
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
@@ -521,7 +537,7 @@ class _OnMachine:
 
     def exchanges(self, sent: Quantity) -> Quantity:
         """At least the time of sending tokens to their experts, or results back."""
-        return self._least("all_to_all", sent, self.layout.experts, self.layout.tensor)
+        return self._least("all_to_all", sent, self.layout.experts, self.layout.expert_slices)
 
     def pass_on(self, sent: Quantity) -> Quantity:
         """Time of what a stage passes on: through the ports, unless one domain holds them all."""
@@ -542,7 +558,7 @@ class _OnMachine:
         """
         layout = self.layout
         alike, among = _alike(layout, experts), _sharing(layout, experts)
-        apart = layout.tensor * (layout.experts if experts else 1)
+        apart = layout.expert_slices * layout.experts if experts else layout.tensor
         gathered = self._least("all_gather", state, among, apart)
         reduced = self._least("reduce_scatter", state, among, apart)
         summed = self._least("all_reduce", state / among, alike // among, apart * among)
@@ -578,7 +594,7 @@ class _OnMachine:
 
 def _alike(layout: Layout, experts: bool) -> Any:
     """Devices that would hold the same, of experts or of all else."""
-    return layout.copies // (layout.experts if experts else 1)
+    return layout.expert_copies if experts else layout.copies
 
 
 def _sharing(layout: Layout, experts: bool) -> Any:

@@ -50,6 +50,7 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         "carbon": plan.carbon,
         "checkpoint": plan.checkpoint,
         "checkpoint_interval": plan.checkpoint_interval,
+        "beyond_published": plan.best.beyond_published,
         "searched": plan.searched,
         "fitting": plan.fitting,
         "assumptions": plan.assumptions,

@@ -145,7 +145,7 @@ def _layouts(job: Job) -> Iterator[tuple[int, ...]]:
             data = copies // context
             if copies % context or job.sequences % data:
                 continue
-            shared = [each for each in _divisors(experts) if copies % each == 0]
+            shared = [each for each in _divisors(experts) if copies * tensor % each == 0]
             states = _states(job, tensor, copies)
             each = job.sequences // data
             for sequences in _powers_of_two(each):

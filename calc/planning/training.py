@@ -22,7 +22,7 @@ from calc.hardware import Accelerator
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.planning import search
+from calc.planning import precedents, search
 from calc.planning.estimate import Bounds
 from calc.planning.search import Cuts, Job
 from calc.planning.setup import A_TOKEN, amount, device_power, machine_of, most_joined
@@ -68,6 +68,11 @@ class Candidate:
         expected = self.step.expected
         return self.step.upper if expected is None else expected
 
+    @cached_property
+    def beyond_published(self) -> str:
+        """The sentence that names its choices which no published row has made; "" for none."""
+        return precedents.beyond(self.cuts)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan:
@@ -75,7 +80,8 @@ class TrainingPlan:
 
     `step` has the three answers for a step: `lower`, with all parts at once at published rates,
     `upper`, with none, and `expected`, at measured rates. `candidates` are the best layouts, one
-    for each way to cut, the one that is taken first.
+    for each way to cut, the one that is taken first; whether others have published a layout like
+    it is what `best.beyond_published` says.
     """
 
     job: Job
@@ -83,8 +89,8 @@ class TrainingPlan:
     candidates: tuple[Candidate, ...]
     searched: int
     """Legal layouts."""
-    fitting: int
-    """Those of them that fit."""
+    cuts: tuple[Cuts, ...]
+    """Those of them that fit, by what they recompute."""
     price: Quantity | None
     device_time_between_failures: Quantity
     storage_bandwidth: Quantity
@@ -96,6 +102,19 @@ class TrainingPlan:
     def best(self) -> Candidate:
         """The layout that is taken."""
         return self.candidates[0]
+
+    @property
+    def fitting(self) -> int:
+        """How many of the legal layouts fit."""
+        return sum(cuts.count for cuts in self.cuts)
+
+    @cached_property
+    def like_published(self) -> Candidate | None:
+        """The best of those that make no choice which no published row has made; None for none."""
+        if not self.best.beyond_published:
+            return self.best
+        known = (cuts.where(precedents.within(cuts)) for cuts in self.cuts)
+        return next(iter(_best([cuts for cuts in known if cuts.count])), None)
 
     @property
     def layout(self) -> Layout:
@@ -265,7 +284,7 @@ def plan_training(
     price: Annotated[QuantityLike | None, "USD/s"] = None,
     layout: Mapping[str, int] | None = None,
     recomputation: str | None = None,
-    recipe: str = "adam-mixed",
+    recipe: str | None = None,
     dtype: str = "bf16",
     software: str | None = None,
     usable: float = 0.9,
@@ -289,7 +308,8 @@ def plan_training(
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `layout`: degrees that are fixed, {"tensor": 8, "pipeline": 16}
     - `recomputation`: none, selective or full; the best of them where it is left out
-    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`
+    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
+      out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
     - `dtype`: what products are computed in
     - `software`: whose own time the expectation counts: "megatron"; none where it is left out
     - `usable`: share of a device's memory for states and activations
@@ -314,6 +334,7 @@ def plan_training(
     wanted = (recomputation,) if recomputation is not None else RECOMPUTATIONS
     for each in wanted:
         one_of("plan_training(): recomputation", each, RECOMPUTATIONS)
+    program = programs.UNKNOWN if software is None else programs.get(software)
     job = Job(
         asked,
         machine,
@@ -321,10 +342,10 @@ def plan_training(
         _whole("length", length),
         whole_number("sequences", sequences),
         wanted,
-        training.recipe(recipe).name,
+        training.recipe(program.recipe if recipe is None else recipe).name,
         dtype,
         number("usable", usable, above=0.0),
-        None if software is None else programs.get(software).key,
+        program.key or None,
         search.check_fixed(layout),
     )
     if job.usable > 1:
@@ -358,8 +379,6 @@ def plan_training(
 
 
 def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
-    import numpy
-
     alternatives = search.all_cuts(job)
     room = job.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
@@ -372,6 +391,21 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
             f" {job.room.to('GB')} of its {job.machine.device.memory_capacity.to('GB')} may be"
             " filled: take more devices, shorter sequences, or another recipe"
         )
+    return TrainingPlan(
+        job,
+        candidates=tuple(_best(fitting)),
+        searched=sum(cuts.count for cuts in alternatives),
+        cuts=tuple(fitting),
+        **given,
+    )
+
+
+def _best(fitting: list[Cuts]) -> list[Candidate]:
+    """The best layouts by what is expected, of those that are best by published rates."""
+    import numpy
+
+    if not fitting:
+        return []
     times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
     owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
@@ -381,14 +415,7 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
     chosen = [fitting[owners[at]].one(int(places[at])) for at in order[numpy.sort(first)[:TRIED]]]
     found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen]
     # A bound is not to be compared with what is expected: what was not measured comes last.
-    best = sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
-    return TrainingPlan(
-        job,
-        candidates=tuple(best),
-        searched=sum(cuts.count for cuts in alternatives),
-        fitting=sum(cuts.count for cuts in fitting),
-        **given,
-    )
+    return sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
 
 
 def _ways(cuts: Cuts) -> Any:

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from calc import training
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
+from calc.planning.precedents import DEGREES
 from calc.planning.report import memory_text
 
 if TYPE_CHECKING:
     from calc.planning.training import Candidate, TrainingPlan
-
-DEGREES = {  # of a layout, as they are written
-    "data": "DP",
-    "tensor": "TP",
-    "pipeline": "PP",
-    "context": "CP",
-    "experts": "EP",
-    "stages_per_device": "VP",
-}
 
 
 def cut(candidate: Candidate) -> str:
@@ -37,12 +30,14 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """What stands above, and the rows."""
     job, step, held = plan.job, plan.step, plan.memory
     capacity = job.machine.device.memory_capacity
-    above = (
+    above: tuple[str, ...] = (
         f"{job.model.name} on {plan.devices} {job.machine.device.name} ({job.machine.name})",
         f"{job.sequences} sequences of {job.length} tokens a step, {plan.tokens} in all",
         f"layout {cut(plan.best)}, {plan.layout.microbatches} microbatches of"
         f" {plan.best.sequences}, recomputation {plan.best.recomputation}",
     )
+    if (like := plan.like_published) is not None and like is not plan.best:
+        above += (f"of layouts like the published ones the best is {cut(like)}, {_told(like)}",)
     expected = "" if step.expected is None else str(step.expected)
     mfu = "" if plan.expected_mfu is None else _percent(plan.expected_mfu)
     rows: list[tuple[str, ...]] = [
@@ -63,6 +58,13 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             rows.append((title, "", "", str(value), ""))
     rows.append(("checkpoint every", "", "", str(plan.checkpoint_interval.to("min")), ""))
     return above, rows
+
+
+def _told(candidate: Candidate) -> str:
+    """The time of a step, and the utilisation that it makes."""
+    step = candidate.step
+    mfu = training.mfu_of_operations(step.operations, 1, step.peak, candidate.time)
+    return f"{candidate.time} a step, MFU {_percent(mfu)}"
 
 
 def candidates(plan: TrainingPlan) -> list[tuple[str, ...]]:
@@ -104,6 +106,7 @@ def rows(plan: TrainingPlan) -> list[dict[str, Any]]:
             "upper": each.step.upper,
             "expected": each.step.expected,
             "bound": each.step.bound,
+            "like_published": not each.beyond_published,
         }
         for each in plan.candidates
     ]
@@ -136,6 +139,8 @@ def assumptions(plan: TrainingPlan) -> Iterator[str]:
     """What the numbers stand on."""
     job = plan.job
     device = job.machine.device
+    if plan.best.beyond_published:
+        yield plan.best.beyond_published
     yield (
         f"Products are computed in {dtype_of(job.dtype).upper()} at {device.peak(job.dtype)};"
         f" states take {job.recipe}, and {job.usable:.0%} of {device.memory_capacity} may be"

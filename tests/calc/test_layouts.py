@@ -21,8 +21,7 @@ from calc import (
     runs,
 )
 from calc.layouts import Layout, Link, memory_per_device, training_step
-from calc.published import conditions
-from calc.published.prediction import UnusableRowError
+from calc.published.layouts import published_layouts
 
 LLAMA = models.get("llama-3-70b")
 LAYOUT = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
@@ -386,26 +385,21 @@ def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
 
 
 def test_published_layouts_are_legal() -> None:
-    """Rows that state TP or PP: their models can be cut like this."""
-    seen = legal = 0
-    for row in published.rows("training"):
-        try:
-            model, degrees = conditions.model(row), conditions.layout(row)
-            devices = conditions.devices(row)
-        except UnusableRowError:
-            continue
-        cut = {
-            name: degrees.get(short, 1)
-            for name, short in (("tensor", "TP"), ("pipeline", "PP"), ("context", "CP"))
-        }
-        slices = cut["tensor"] * cut["pipeline"] * cut["context"]
-        if not {"TP", "PP"} & {*degrees} or devices % slices:
-            continue
-        thin = degrees.get("VP", 1) if cut["pipeline"] > 1 else 1
-        layout = Layout(
-            data=devices // slices, **cut, microbatches=cut["pipeline"], stages_per_device=thin
-        )
-        seen += 1
-        legal += bool(layout.legal(model))
-    assert seen > 100
-    assert legal == seen
+    """Their models can be cut like this, with their batches; most are said to fit."""
+    found = published_layouts()
+    assert len(found) > 350
+    assert not [each.row.id for each in found if not each.layout.legal(each.model)]
+    fit = [each for each in found if each.memory.total <= each.machine.device.memory_capacity]
+    assert len(fit) > 0.85 * len(found)
+
+
+def test_experts_are_shared_out_to_slices_too() -> None:
+    """Megatron's Qwen3 235B on H100s: TP2 and PP8 leave 16 copies, and EP is 32."""
+    [found] = [each for each in published_layouts() if each.row.id == "mbridge-26.04.01-33"]
+    layout, model = found.layout, found.model
+    assert (layout.copies, layout.experts) == (16, 32)
+    inside = model.expert_parameters.m_as("param") * layout.layers_of_a_stage(model)
+    share = layout.expert_parameters(model).m_as("param")
+    assert share == pytest.approx(inside / model.layers.magnitude / 32)
+    with pytest.raises(InputError, match="or be a multiple of it that divides all"):
+        Layout(data=2, tensor=2, experts=8).check(models.get("mixtral-8x7b"))

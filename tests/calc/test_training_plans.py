@@ -11,7 +11,9 @@ import calc
 from calc import InputError, layouts, machines, models, plan_training, quantity, runs
 from calc.commands import main
 from calc.layouts import Layout
-from calc.planning import TrainingPlan
+from calc.planning import TrainingPlan, precedents
+from calc.planning.search import Cuts, Job
+from calc.published.layouts import published_layouts
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"
@@ -117,6 +119,49 @@ def test_the_run_of_llama_3() -> None:
     assert published.expected_mfu.m_as("") == pytest.approx(measured.m_as(""), rel=0.25)
     assert published.mfu.upper > measured  # no program beats the bound
     assert published.device_time.m_as("h") == pytest.approx(run.device_time.m_as("h"), rel=0.35)
+
+
+def test_a_choice_that_nobody_has_published_is_named() -> None:
+    """Published runs of Llama 3 70B in FP8 on H100s have TP4, and reach 36 % of the peak."""
+    plan = plan_training(
+        "llama-3-70b",
+        DGX,
+        tokens="1e12 token",
+        sequences=128,
+        length=8192,
+        devices=64,  # type: ignore[arg-type]
+        dtype="fp8",
+        software="megatron",
+    )
+    assert plan.job.recipe == "adam-mixed-fp32-gradients"
+    assert "CP4 on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
+    assert plan.assumptions[0] == plan.best.beyond_published
+    assert plan.like_published is not None
+    assert not plan.like_published.beyond_published
+    assert plan.like_published.time >= plan.best.time
+    assert "of layouts like the published ones the best is" in str(plan)
+    alone = plan_training(GPT, "mi300x-8", tokens="1B", sequences=32, length=2048, devices=8)
+    assert "No published row of dense models on AMD Instinct MI300X" in alone.best.beyond_published
+    assert alone.like_published is None
+
+
+def test_published_layouts_are_like_the_published_ones() -> None:
+    for each in published_layouts():
+        job = Job(
+            each.model,
+            each.machine,
+            each.layout.devices,
+            each.length,
+            each.batch,
+            (each.recomputation,),
+            each.software.recipe,
+            each.dtype,
+            1.0,
+            each.software.key,
+            {},
+        )
+        cuts = Cuts(job, each.layout, each.sequences, each.recomputation)
+        assert not precedents.beyond(cuts), each.row.id
 
 
 def test_what_is_printed() -> None:
