@@ -256,6 +256,7 @@ def training_step(
     experts: int = 1,
     sharers: int | None = None,
     virtual_stages: int = 1,
+    bubble: float | None = None,
     recomputed: float = 0.0,
     frozen: bool = False,
     dtype: str = "bf16",
@@ -267,7 +268,8 @@ def training_step(
     `virtual_stages` of a device; sequences are cut for `contexts` devices (CP), and experts shared
     out to `experts` (EP). Slices do two sums a block and microbatch. What devices of DP and CP
     hold alike is gathered and reduced so often in a step among all of them, or among `sharers`, and
-    the optimizer's states are in so many shards. Of the forward pass `recomputed` runs twice.
+    the optimizer's states are in so many shards. The `bubble` is what a pipeline waits over what it
+    works, that of 1F1B where none is given. Of the forward pass `recomputed` runs twice.
 
     >>> from calc import machines, models
     >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
@@ -286,7 +288,8 @@ def training_step(
         parts[kind] = time * (microbatches * fullest)
     compute = parts.total
     if pipeline > 1:
-        parts["bubble"] = compute * ((pipeline - 1) / (virtual_stages * microbatches))
+        usual = (pipeline - 1) / (virtual_stages * microbatches)
+        parts["bubble"] = compute * (usual if bubble is None else bubble)
     vectors = tokens * 2 * model.width.m_as("")
     layers = model.layers.m_as("") * fullest * microbatches
     blocks = model.blocks * fullest * microbatches

@@ -443,7 +443,6 @@ def step(
     """
     model, machine = models.transformer(model), _machine(device)
     one_of("step(): method", method, METHODS)
-    one_of("step(): recomputation", recomputation, transformer.RECOMPUTATIONS)
     away = [one_of("step(): host", each, HOST) for each in as_list("step(): host", host)]
     tokens = quantity(1, "token") * transformer.batch_tokens(context, sequences)
     projections = transformer.forward_flops(model)
@@ -455,7 +454,7 @@ def step(
         extra = adapters(model, rank, targets)
         frozen = frozen_training_flops(model.multiplied_parameters, extra, tokens)
         work = frozen + 3 * attention * tokens
-    again = {"none": 0 * forward, "selective": attention, "full": forward}[recomputation]
+    again = transformer.recomputed_flops(model, context, recomputation)
     peak = machine.device.peak(dtype)
     parts = {"compute": compute_time(work + again * tokens, peak, efficiency)}
     if "weights" in away:

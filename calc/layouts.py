@@ -40,6 +40,9 @@ from calc.roofline import StepTime, compute_time
 
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
+A_TOKEN = quantity(1, "token")
+SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
+"""Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,9 @@ class Layout:
       these are fewer, of slices too
     - `stages_per_device`: thin stages that a device has of an interleaved schedule
     - `sharing`: devices that divide a state where not all that hold the same do (hybrid sharding)
+    - `schedule`: of a pipeline: one forward and one backward pass in turn, "1f1b", interleaved with
+      thin stages; or one without most of the bubble, "zb-h1", or "zb-v" with two thin stages of a
+      device, the first with the last
 
     >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
     16384
@@ -81,11 +87,13 @@ class Layout:
     experts: Any = 1
     stages_per_device: Any = 1
     sharing: Any = None
+    schedule: str = "1f1b"
 
     def __post_init__(self) -> None:
+        one_of("a layout's schedule", self.schedule, SCHEDULES)
         for field in fields(self):
             given = getattr(self, field.name)
-            if field.name in ("sharding", "hold_gradients") or given is None:
+            if field.name in ("sharding", "hold_gradients", "schedule") or given is None:
                 continue
             if not _counts(given):
                 whole_number(f"a layout's {field.name}", given)
@@ -158,8 +166,15 @@ class Layout:
             "an interleaved schedule needs several stages; got pipeline={pipeline} with"
             " stages_per_device={stages_per_device}",
         )
+        thin = {"1f1b": self.stages_per_device, "zb-h1": 1, "zb-v": where(self.pipeline > 1, 2, 1)}
         yield (
-            where(self.stages_per_device > 1, self.microbatches % self.pipeline, 0) == 0,
+            self.stages_per_device == thin[self.schedule],
+            "the schedule {schedule} has its own number of thin stages, 1 for zb-h1 and 2 for zb-v;"
+            " got stages_per_device={stages_per_device} with pipeline={pipeline}",
+        )
+        interleaved = (self.stages_per_device > 1) & (self.schedule == "1f1b")
+        yield (
+            where(interleaved, self.microbatches % self.pipeline, 0) == 0,
             "an interleaved schedule needs microbatches in multiples of its stages; got"
             " {microbatches} for pipeline={pipeline}",
         )
@@ -217,7 +232,8 @@ class Layout:
         alone = embedding + output
         ends = maximum(embedding, embedding if model.tied_embeddings else output)
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
-        held = where(self.pipeline > 1, ends.m_as("param"), alone.m_as("param"))
+        apart = (self.pipeline > 1) & (self.schedule != "zb-v")
+        held = where(apart, ends.m_as("param"), alone.m_as("param"))
         return (inner * share + quantity(held, "param")) / self.tensor
 
     def expert_parameters(self, model: Transformer) -> Quantity:
@@ -287,11 +303,12 @@ def memory_per_device(
     P parameters in t slices and p stages, with w, g and o bytes of weight, gradient and optimizer
     for each; n_w, n_g and n_o are the devices where these share it, else one. Experts are shared
     out besides. A_first are the activations that the first stage of a pipeline has under way, and
-    A_last those of the last, which makes the logits V too, in FP32.
+    A_last those of the last, which makes the logits V too, in FP32. Schedules without a bubble hold
+    no more than 1F1B in the first stage, and as much in the last.
 
     `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`.
 
-    Source: rajbhandari2020zero, korthikanti2023reducing
+    Source: rajbhandari2020zero, korthikanti2023reducing, qi2024zero
 
     >>> layout = Layout(data=16, tensor=8, pipeline=4, sharding=1)
     >>> held = memory_per_device("llama-3-70b", layout, 8192)
@@ -320,12 +337,13 @@ def memory_per_device(
     whole = transformer.activation_memory(model, length, sequences, recomputation)
     share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude, "")
     made = whole * share / layout.context
-    first = activations_in_flight(
-        made, layout.tensor, layout.pipeline, layout.microbatches, layout.stages_per_device
-    )
-    last = stage_activations(
-        made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
-    )
+    thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
+    first = activations_in_flight(made, layout.tensor, layout.pipeline, layout.microbatches, thin)
+    last = first  # without a bubble all stages have as many microbatches under way
+    if layout.schedule == "1f1b":
+        last = stage_activations(
+            made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
+        )
     if model.vocabulary is not None:
         tokens = transformer.batch_tokens(length, sequences)
         logits = transformer.logits_memory(tokens, model.vocabulary)
@@ -358,7 +376,8 @@ def training_step(
     name hides. Of a device alone slices talk over `inner`, all else over `outer`. `sequences` are
     those of one microbatch.
 
-    Compute holds the bubble of a pipeline, the layers by which its fullest stage has more than the
+    Compute holds the bubble of a pipeline (of zb-v that of ZB-H2, an estimate: nothing where passes
+    take equal times), the layers by which its fullest stage has more than the
     mean, and of a microbatch of few tokens the reading of its weights. Slices do four all-reduces a
     layer and microbatch, six where the whole layer is recomputed; parts of a sequence gather keys
     and values twice and reduce their gradients; experts get tokens and return results, forward and
@@ -402,15 +421,12 @@ def training_step(
     tokens = transformer.batch_tokens(length, sequences)
     projections = transformer.forward_flops(model)
     forward = transformer.causal_flops(model, length)
-    again = {"none": 0 * forward, "selective": forward - projections, "full": forward}
-    one_of("training_step(): recomputation", recomputation, again)
+    again = transformer.recomputed_flops(model, length, recomputation)
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
     operations = 3 * forward * all_tokens
     peak = device.peak(dtype) * layout.devices
-    computed = (3 * forward + again[recomputation]) * all_tokens
-    bubble = collectives.bubble_overhead(
-        layout.pipeline, layout.microbatches, layout.stages_per_device
-    )
+    computed = (3 * forward + again) * all_tokens
+    bubble = _bubble(layout, forward, projections, again)
     uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude
     layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
     each = tokens / layout.context  # tokens of a microbatch on a device
@@ -466,6 +482,7 @@ def training_step(
             contexts=layout.context,
             experts=layout.experts,
             virtual_stages=layout.stages_per_device,
+            bubble=float(bubble.m_as("")),
             sharers=layout.sharers,
             recomputed=1.0 if recomputation == "full" else 0.0,
             dtype=dtype,
@@ -473,6 +490,21 @@ def training_step(
         )
 
     return replace(step, expectation=expectation.if_measured(expected, tokens, layout.devices))
+
+
+def _bubble(layout: Layout, forward: Quantity, projections: Quantity, again: Quantity) -> Quantity:
+    """Waiting of the pipeline over the time of its work.
+
+    Without a bubble gradients of weights wait, and attention has none, so that some of it is left.
+    """
+    stages, microbatches = layout.pipeline, layout.microbatches
+    if layout.schedule == "1f1b":
+        return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
+    passes = forward, 2 * forward - projections + again, projections  # and a rate that cancels out
+    ahead, back, weights = (compute_time(each * A_TOKEN, "1 FLOP/s") for each in passes)
+    delayed = SCHEDULES[layout.schedule]
+    waiting = collectives.bubble_time(stages, ahead, back, weights, delayed)
+    return (waiting / ((ahead + back + weights) * microbatches)).to("")
 
 
 @dataclass(frozen=True)

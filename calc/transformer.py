@@ -69,7 +69,7 @@ def attention_flops(
     Source: chowdhery2023palm
 
     >>> print(attention_flops(4096, 32, 32, 128, 128))
-    2.147 GFLOP/token
+    2.148 GFLOP/token
     """
     return _per_term * context * layers * heads * (key_width + value_width)
 
@@ -540,6 +540,30 @@ def causal_flops(
         lambda limit: causal_window(length, limit),
         _read_states(model, 1, batch_tokens(length).magnitude),
     )
+
+
+def recomputed_flops(
+    model: Transformer,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    recomputation: str = "selective",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass that are done again on the way back.
+
+    Equation: F = 0, F_attention or F_forward
+
+    `recomputation` is "none", "selective" for attention alone, or "full" for all of the layers.
+
+    Source: korthikanti2023reducing
+
+    >>> from calc import models
+    >>> print(recomputed_flops(models.get("llama-3-8b"), 8192))
+    2.148 GFLOP/token
+    """
+    one_of("recomputed_flops(): recomputation", recomputation, RECOMPUTATIONS)
+    forward = causal_flops(model, length)
+    if recomputation == "none":
+        return 0 * forward
+    return forward if recomputation == "full" else forward - forward_flops(model)
 
 
 def backward_flops(

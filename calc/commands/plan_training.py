@@ -42,6 +42,8 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         },
         "mfu": plan.mfu,
         "expected_mfu": plan.expected_mfu,
+        "hfu": plan.best.hfu,
+        "throughput": plan.best.throughput,
         "goodput": plan.goodput,
         "duration": plan.duration,
         "device_time": plan.device_time,

@@ -69,6 +69,10 @@ def _choices(cuts: Cuts) -> Iterator[tuple[Any, str]]:
         cuts.sequences > (0 if job.dtype in formats else job.sequences),
         (f"products in {job.dtype.upper()}"),
     )
+    yield (
+        where(layout.schedule == "1f1b", cuts.sequences > 0, cuts.sequences < 0),
+        (f"the schedule {layout.schedule}"),
+    )
     for name in LIMITED:
         degree = getattr(layout, name)
         most = max(getattr(each.layout, name) for each in known)

@@ -43,6 +43,7 @@ class Job:
     usable: float
     """Share of a device's memory that states and activations may fill."""
     software: str | None
+    schedule: str
     fixed: Mapping[str, int]
 
     @property
@@ -114,7 +115,8 @@ def all_cuts(job: Job) -> list[Cuts]:
     *chosen, sequences = columns.T
     numbers: dict[str, Any] = dict(zip(names, chosen, strict=True))
     each = job.sequences // numbers["data"]
-    layout = Layout(**numbers, microbatches=each // sequences) if columns.size else None
+    numbers |= {"microbatches": each // sequences, "schedule": job.schedule}
+    layout = Layout(**numbers) if columns.size else None
     if layout is None or not (legal := layout.legal(job.model)).any():
         raise InputError(
             f"no layout cuts {job.model.name} and {job.sequences} sequences for {job.devices}"
@@ -175,7 +177,11 @@ def _stages(job: Job, layers: int) -> list[int]:
 
 
 def _thin(job: Job, layers: int, pipeline: int, microbatches: int) -> list[int]:
-    """Thin stages of a device: one, or as many as divide its layers."""
+    """Thin stages of a device: one, or as many as divide its layers; two for zb-v."""
+    if job.schedule != "1f1b":
+        return _wanted(
+            job, "stages_per_device", [2 if job.schedule == "zb-v" and pipeline > 1 else 1]
+        )
     if pipeline == 1 or microbatches % pipeline:
         return _wanted(job, "stages_per_device", [1])
     most = min(THIN, -(-layers // pipeline))

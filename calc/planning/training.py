@@ -12,7 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from calc import constants, cost, energy, models, runs, software as programs, training, transformer
+from calc import (
+    constants,
+    cost,
+    energy,
+    layouts,
+    models,
+    parallelism,
+    runs,
+    software as programs,
+    training,
+    transformer,
+)
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
@@ -67,6 +78,24 @@ class Candidate:
         """What a step is expected to take; its upper bound where rates were not measured."""
         expected = self.step.expected
         return self.step.upper if expected is None else expected
+
+    @property
+    def mfu(self) -> Quantity:
+        """Utilisation of the peak by the model's own operations in that time."""
+        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, self.time)
+
+    @property
+    def hfu(self) -> Quantity:
+        """The same with what is computed again."""
+        job = self.cuts.job
+        again = transformer.recomputed_flops(job.model, job.length, self.recomputation)
+        forward = transformer.causal_flops(job.model, job.length)
+        return parallelism.hfu(self.mfu, again / forward)
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second of each device."""
+        return (self.step.tokens / self.time / self.layout.devices).to("token/s")
 
     @cached_property
     def beyond_published(self) -> str:
@@ -149,10 +178,7 @@ class TrainingPlan:
     @property
     def expected_mfu(self) -> Quantity | None:
         """The same as it is expected."""
-        expected = self.step.expected
-        if expected is None:
-            return None
-        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, expected)
+        return None if self.step.expected is None else self.best.mfu
 
     @property
     def checkpoint(self) -> Quantity:
@@ -287,6 +313,7 @@ def plan_training(
     recipe: str | None = None,
     dtype: str = "bf16",
     software: str | None = None,
+    schedule: str = "1f1b",
     usable: float = 0.9,
     device_time_between_failures: Annotated[QuantityLike | None, "s"] = None,
     storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None,
@@ -312,6 +339,8 @@ def plan_training(
       out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
     - `dtype`: what products are computed in
     - `software`: whose own time the expectation counts: "megatron"; none where it is left out
+    - `schedule`: of a pipeline: "1f1b", interleaved with thin stages, or one without most of the
+      bubble, "zb-h1" or "zb-v", which not all software has
     - `usable`: share of a device's memory for states and activations
     - `device_time_between_failures`: mean time between failures of one device, with its share of
       all that stops a run; that of Llama 3 405B where it is left out
@@ -346,6 +375,7 @@ def plan_training(
         dtype,
         number("usable", usable, above=0.0),
         program.key or None,
+        one_of("plan_training(): schedule", schedule, layouts.SCHEDULES),
         search.check_fixed(layout),
     )
     if job.usable > 1:

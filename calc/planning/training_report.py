@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from calc import training
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
 from calc.planning.precedents import DEGREES
@@ -34,10 +33,13 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         f"{job.model.name} on {plan.devices} {job.machine.device.name} ({job.machine.name})",
         f"{job.sequences} sequences of {job.length} tokens a step, {plan.tokens} in all",
         f"layout {cut(plan.best)}, {plan.layout.microbatches} microbatches of"
-        f" {plan.best.sequences}, recomputation {plan.best.recomputation}",
+        f" {plan.best.sequences}, recomputation {plan.best.recomputation}, {plan.layout.schedule}",
     )
     if (like := plan.like_published) is not None and like is not plan.best:
-        above += (f"of layouts like the published ones the best is {cut(like)}, {_told(like)}",)
+        above += (
+            f"of layouts like the published ones the best is {cut(like)}, {like.time} a step, MFU"
+            f" {_percent(like.mfu)}",
+        )
     expected = "" if step.expected is None else str(step.expected)
     mfu = "" if plan.expected_mfu is None else _percent(plan.expected_mfu)
     rows: list[tuple[str, ...]] = [
@@ -49,6 +51,8 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         ),
         ("step", str(step.lower), str(step.upper), expected, step.bound),
         ("MFU", _percent(plan.mfu.upper), _percent(plan.mfu.lower), mfu, ""),
+        ("HFU", "", "", _percent(plan.best.hfu), ""),
+        ("tokens of a device", "", "", str(plan.best.throughput), ""),
         ("all steps", *(str(each.to("day")) for each in plan.time), "", ""),
         ("run with failures", "", "", str(plan.duration), f"goodput {_percent(plan.goodput)}"),
         ("hours of all devices", "", "", str(plan.device_time), ""),
@@ -58,13 +62,6 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             rows.append((title, "", "", str(value), ""))
     rows.append(("checkpoint every", "", "", str(plan.checkpoint_interval.to("min")), ""))
     return above, rows
-
-
-def _told(candidate: Candidate) -> str:
-    """The time of a step, and the utilisation that it makes."""
-    step = candidate.step
-    mfu = training.mfu_of_operations(step.operations, 1, step.peak, candidate.time)
-    return f"{candidate.time} a step, MFU {_percent(mfu)}"
 
 
 def candidates(plan: TrainingPlan) -> list[tuple[str, ...]]:
@@ -101,10 +98,14 @@ def rows(plan: TrainingPlan) -> list[dict[str, Any]]:
             "microbatches": each.layout.microbatches,
             "sequences": each.sequences,
             "recomputation": each.recomputation,
+            "schedule": each.layout.schedule,
             "memory": each.memory.total.to("GB"),
             "lower": each.step.lower,
             "upper": each.step.upper,
             "expected": each.step.expected,
+            "mfu": each.mfu,
+            "hfu": each.hfu,
+            "throughput": each.throughput,
             "bound": each.step.bound,
             "like_published": not each.beyond_published,
         }

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 import calc
-from calc import InputError, layouts, machines, models, plan_training, quantity, runs
+from calc import InputError, layouts, machines, models, plan_training, quantity, runs, transformer
 from calc.commands import main
 from calc.layouts import Layout
 from calc.planning import TrainingPlan, precedents
@@ -121,6 +121,27 @@ def test_the_run_of_llama_3() -> None:
     assert published.device_time.m_as("h") == pytest.approx(run.device_time.m_as("h"), rel=0.35)
 
 
+def test_utilisations_and_tokens_of_a_device() -> None:
+    plan = small(recomputation="full")
+    assert (plan.best.hfu / plan.best.mfu).m_as("") == pytest.approx(4 / 3)
+    each = 32 * 2048 / 8 / plan.best.time.m_as("s")
+    assert plan.best.throughput.m_as("token/s") == pytest.approx(each)
+    work = 3 * transformer.causal_flops(GPT, 2048).m_as("FLOP/token")
+    assert plan.best.mfu.m_as("") == pytest.approx(each * work / 989.4e12, rel=1e-3)
+    assert "HFU" in str(plan)
+
+
+def test_a_schedule_without_a_bubble_is_no_slower() -> None:
+    cut = {"tensor": 1, "pipeline": 2, "context": 1}
+    times = {}
+    for schedule in ("1f1b", "zb-h1", "zb-v"):
+        plan = small(schedule=schedule, recomputation="none", layout=cut)
+        assert {each.layout.schedule for each in plan.candidates} == {schedule}
+        times[schedule] = plan.best.step.parts["compute"].m_as("s")
+    assert times["zb-v"] < times["zb-h1"]
+    assert "the schedule zb-v" in plan.best.beyond_published
+
+
 def test_a_choice_that_nobody_has_published_is_named() -> None:
     """Published runs of Llama 3 70B in FP8 on H100s have TP4, and reach 36 % of the peak."""
     plan = plan_training(
@@ -158,6 +179,7 @@ def test_published_layouts_are_like_the_published_ones() -> None:
             each.dtype,
             1.0,
             each.software.key,
+            "1f1b",
             {},
         )
         cuts = Cuts(job, each.layout, each.sequences, each.recomputation)
@@ -210,6 +232,7 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         ({"layout": {"tensor": 0}}, "a layout's tensor must be a whole number from 1; got 0"),
         ({"layout": "tensor=2"}, "layout fixes some of tensor"),
         ({"recomputation": "some"}, "recomputation must be one of none, selective, full"),
+        ({"schedule": "gpipe"}, "schedule must be one of 1f1b, zb-h1, zb-v; got 'gpipe'"),
         ({"recipe": "sgd"}, "no recipe 'sgd'"),
         ({"dtype": "fp3"}, "fp3"),
         ({"price": "2 USD"}, "price must be one positive quantity in USD/s"),
