@@ -69,7 +69,7 @@ def attention_flops(
     Source: chowdhery2023palm
 
     >>> print(attention_flops(4096, 32, 32, 128, 128))
-    2.148 GFLOP/token
+    2.147 GFLOP/token
     """
     return _per_term * context * layers * heads * (key_width + value_width)
 

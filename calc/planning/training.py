@@ -277,7 +277,7 @@ class TrainingPlan:
         Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
         256 sequences of 8192 tokens a step, 100B token in all
         layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
-                               perfect overlap  no overlap  expected   what binds
+                               perfect overlap  no overlap  expected        what binds
         """
         from calc.planning import training_report
 

@@ -33,7 +33,8 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         f"{job.model.name} on {plan.devices} {job.machine.device.name} ({job.machine.name})",
         f"{job.sequences} sequences of {job.length} tokens a step, {plan.tokens} in all",
         f"layout {cut(plan.best)}, {plan.layout.microbatches} microbatches of"
-        f" {plan.best.sequences}, recomputation {plan.best.recomputation}, {plan.layout.schedule}",
+        f" {plan.best.sequences}, recomputation {plan.best.recomputation}"
+        + ("" if plan.layout.schedule == "1f1b" else f", schedule {plan.layout.schedule}"),
     )
     if (like := plan.like_published) is not None and like is not plan.best:
         above += (
