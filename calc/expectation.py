@@ -259,6 +259,7 @@ def training_step(
     bubble: float | None = None,
     recomputed: float = 0.0,
     frozen: bool = False,
+    trained: float = 1.0,
     dtype: str = "bf16",
     program: Software = UNKNOWN,
 ) -> Parts:
@@ -269,7 +270,8 @@ def training_step(
     out to `experts` (EP). Slices do two sums a block and microbatch. What devices of DP and CP
     hold alike is gathered and reduced so often in a step among all of them, or among `sharers`, and
     the optimizer's states are in so many shards. The `bubble` is what a pipeline waits over what it
-    works, that of 1F1B where none is given. Of the forward pass `recomputed` runs twice.
+    works, that of 1F1B where none is given. Of the forward pass `recomputed` runs twice. Where the
+    weights are `frozen`, adapters of so many of their parameters are `trained`.
 
     >>> from calc import machines, models
     >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
@@ -315,14 +317,16 @@ def training_step(
         if members > 1:
             # All slices send at once, each through its own port: as one message of all of them.
             together = tensor * min(apart, alike)
-            parts.add_messages("data", gathers, "all_gather", state, shared * together, beyond=True)
+            kept = state if gathers > 1 else state * trained  # sharded weights, or what has changed
+            new = state * trained
+            parts.add_messages("data", gathers, "all_gather", kept, shared * together, beyond=True)
             parts.add_messages(
-                "data", reductions, "reduce_scatter", state, shared * together, beyond=True
+                "data", reductions, "reduce_scatter", new, shared * together, beyond=True
             )
             if shared < members:  # groups of hybrid sharding add up what each has reduced
-                parts.add_messages("data", 1, "all_reduce", state, members * together, beyond=True)
+                parts.add_messages("data", 1, "all_reduce", new, members * together, beyond=True)
         slices = max(tensor * min(apart, alike), apart)
-        updated += held / (pipeline * slices * max(1, optimizer_shards // apart))
+        updated += trained * held / (pipeline * slices * max(1, optimizer_shards // apart))
     if "data" in parts:
         parts.hidden += min(parts["data"], program.hides_data * compute)
     parts["optimizer"] = (quantity(STATE_TRAFFIC * updated, "byte") / machine.memory_reached).to(

@@ -31,13 +31,16 @@ from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.expectation import Parts
+from calc.finetuning import Adapters, training_work
 from calc.kernels import TWO_BYTES
 from calc.machines import NO_TIME, Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.parallelism import activations_in_flight, stage_activations, stage_traffic, state_memory
 from calc.roofline import StepTime, compute_time
+from calc.training import Recipe
 
+Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
 A_TOKEN = quantity(1, "token")
@@ -294,7 +297,7 @@ def memory_per_device(
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     recomputation: str = "selective",
-    recipe: str = "adam-mixed",
+    recipe: str | Recipe = "adam-mixed",
 ) -> DeviceMemory:
     """What the fullest device holds while it trains: its states and its activations.
 
@@ -306,7 +309,8 @@ def memory_per_device(
     A_last those of the last, which makes the logits V too, in FP32. Schedules without a bubble hold
     no more than 1F1B in the first stage, and as much in the last.
 
-    `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`.
+    `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`, or that of
+    `calc.finetuning.Adapters`, which are taken to be spread evenly.
 
     Source: rajbhandari2020zero, korthikanti2023reducing, qi2024zero
 
@@ -323,7 +327,8 @@ def memory_per_device(
     _check_is(Layout, "layout", layout)
     layout.check(model)
     sizes = dict.fromkeys(PARTS, NOTHING)
-    for part, size in training.recipe(recipe).parts.items():
+    kept = recipe if isinstance(recipe, Recipe) else training.recipe(recipe)
+    for part, size in kept.parts.items():
         kind = part if part in PARTS else "optimizer"
         sizes[kind] = sizes[kind] + size
     dense, experts = layout.dense_parameters(model), layout.expert_parameters(model)
@@ -363,6 +368,7 @@ def training_step(
     dtype: str = "bf16",
     efficiency: Annotated[QuantityLike, ""] = 1.0,
     software: str | None = None,
+    tuned: Adapters | None = None,
 ) -> StepTime:
     """The parts of a step's time at published rates, and what is expected of it.
 
@@ -374,7 +380,8 @@ def training_step(
     parts of sequences, copies and stages, and each message takes what `collectives.time` says at
     least, without latency. `expected` is made of measured rates, and of what the `software` of that
     name hides. Of a device alone slices talk over `inner`, all else over `outer`. `sequences` are
-    those of one microbatch.
+    those of one microbatch. Where adapters alone are `tuned`, weights are frozen: their gradients
+    are neither computed nor sent.
 
     Compute holds the bubble of a pipeline (of zb-v that of ZB-H2, an estimate: nothing where passes
     take equal times), the layers by which its fullest stage has more than the
@@ -423,17 +430,22 @@ def training_step(
     forward = transformer.causal_flops(model, length)
     again = transformer.recomputed_flops(model, length, recomputation)
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
-    operations = 3 * forward * all_tokens
+    work = training_work(model, length, tuned)
+    operations = work * all_tokens
     peak = device.peak(dtype) * layout.devices
-    computed = (3 * forward + again) * all_tokens
-    bubble = _bubble(layout, forward, projections, again)
+    computed = (work + again) * all_tokens
+    of_weights = projections if tuned is None else 0 * projections
+    bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
     uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude
     layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
     each = tokens / layout.context  # tokens of a microbatch on a device
     vectors = stage_traffic(maximum(each, quantity(1, "")), model.width, 1)
-    # A microbatch of few tokens waits for the weights, which each of its three passes reads.
+    # A microbatch of few tokens waits for the weights, which each of its three passes reads, or of
+    # its two where they are frozen.
+    size = training.recipe("adam-mixed").parts["gradient"]
+    weight = size if tuned is None else tuned.recipe(model).parts["weight"]
     read = model.multiplied_parameters * (uneven / (layout.tensor * layout.pipeline))
-    reading = 3 * layout.microbatches * TWO_BYTES / quantity("1 param") * read
+    reading = (3 if tuned is None else 2) * layout.microbatches * weight * read
     computing = compute_time(computed, peak, efficiency) * uneven
     computing = maximum(computing, reading / device.memory_bandwidth)
     sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers.magnitude
@@ -452,11 +464,16 @@ def training_step(
         parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
     gathers = where(layout.shards("weight"), 2 * layout.microbatches, 1)
     reductions = where(layout.shards("gradient"), layout.microbatches, 1)
-    size = training.recipe("adam-mixed").parts["gradient"]
-    parts["data"] = talk.share(layout.dense_parameters(model) * size, gathers, reductions)
+    share = 1.0 if tuned is None else tuned.share(model)
+    gathered = where(
+        layout.shards("weight"), weight.m_as("byte/param"), share * size.m_as("byte/param")
+    )
+    gathered = quantity(gathered, "byte/param")
+    passes = (gathered, gathers), (share * size, reductions)
+    parts["data"] = talk.share(layout.dense_parameters(model), *passes)
     if model.experts is not None:
-        held = layout.expert_parameters(model) * size
-        parts["data"] = parts["data"] + talk.share(held, gathers, reductions, experts=True)
+        held = layout.expert_parameters(model)
+        parts["data"] = parts["data"] + talk.share(held, *passes, experts=True)
     step = StepTime(
         {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
@@ -485,6 +502,8 @@ def training_step(
             bubble=float(bubble.m_as("")),
             sharers=layout.sharers,
             recomputed=1.0 if recomputation == "full" else 0.0,
+            frozen=tuned is not None,
+            trained=share,
             dtype=dtype,
             program=program,
         )
@@ -492,19 +511,19 @@ def training_step(
     return replace(step, expectation=expectation.if_measured(expected, tokens, layout.devices))
 
 
-def _bubble(layout: Layout, forward: Quantity, projections: Quantity, again: Quantity) -> Quantity:
-    """Waiting of the pipeline over the time of its work.
+def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quantity) -> Quantity:
+    """Waiting of the pipeline over the time of its work: forward, and gradients of both kinds.
 
     Without a bubble gradients of weights wait, and attention has none, so that some of it is left.
     """
     stages, microbatches = layout.pipeline, layout.microbatches
     if layout.schedule == "1f1b":
         return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
-    passes = forward, 2 * forward - projections + again, projections  # and a rate that cancels out
-    ahead, back, weights = (compute_time(each * A_TOKEN, "1 FLOP/s") for each in passes)
-    delayed = SCHEDULES[layout.schedule]
-    waiting = collectives.bubble_time(stages, ahead, back, weights, delayed)
-    return (waiting / ((ahead + back + weights) * microbatches)).to("")
+    # At any rate, which cancels out:
+    times = [compute_time(each * A_TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    ahead, back, delayed = times
+    waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
+    return (waiting / ((ahead + back + delayed) * microbatches)).to("")
 
 
 @dataclass(frozen=True)
@@ -540,15 +559,16 @@ class _OverLinks:
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
     def share(
-        self, state: Quantity, gathers: Any, reductions: Any, experts: bool = False
+        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
     ) -> Quantity:
         """Time of gathering the weights of copies so often, and of reducing their gradients."""
         alike = _alike(self.layout, experts)
         among = _sharing(self.layout, experts)
-        passes = gathers + reductions
-        sent = collectives.all_gather_traffic(state, among) * passes
-        sent = sent + collectives.all_reduce_traffic(state / among, alike // among)
-        latency = passes * (among - 1) * quantity(self.outer.latency)
+        (weight, gathers), (gradient, reductions) = weights, gradients
+        sent = collectives.all_gather_traffic(held * weight, among) * gathers
+        sent = sent + collectives.all_gather_traffic(held * gradient, among) * reductions
+        sent = sent + collectives.all_reduce_traffic(held * gradient / among, alike // among)
+        latency = (gathers + reductions) * (among - 1) * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
 
@@ -581,7 +601,7 @@ class _OnMachine:
         return quantity(where(self.layout.devices <= machine.domain, inside, outside), "s")
 
     def share(
-        self, state: Quantity, gathers: Any, reductions: Any, experts: bool = False
+        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
     ) -> Quantity:
         """At least the time of gathering and reducing among the devices that share a state.
 
@@ -591,9 +611,10 @@ class _OnMachine:
         layout = self.layout
         alike, among = _alike(layout, experts), _sharing(layout, experts)
         apart = layout.expert_slices * layout.experts if experts else layout.tensor
-        gathered = self._least("all_gather", state, among, apart)
-        reduced = self._least("reduce_scatter", state, among, apart)
-        summed = self._least("all_reduce", state / among, alike // among, apart * among)
+        (weight, gathers), (gradient, reductions) = weights, gradients
+        gathered = self._least("all_gather", held * weight, among, apart)
+        reduced = self._least("reduce_scatter", held * gradient, among, apart)
+        summed = self._least("all_reduce", held * gradient / among, alike // among, apart * among)
         return gathered * gathers + reduced * reductions + summed
 
     def _least(self, operation: str, size: Quantity, members: Any, apart: Any) -> Quantity:

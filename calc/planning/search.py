@@ -13,11 +13,13 @@ from typing import Any
 from calc import layouts, transformer
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
+from calc.finetuning import Adapters, training_work
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.planning.setup import most_joined
 from calc.roofline import StepTime
+from calc.training import Recipe
 
 MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""
@@ -38,7 +40,9 @@ class Job:
     sequences: int
     """Of a step, on all devices together."""
     recomputations: tuple[str, ...]
-    recipe: str
+    recipe: Recipe
+    tuned: Adapters | None
+    """What is trained, where that is not all of the model."""
     dtype: str
     usable: float
     """Share of a device's memory that states and activations may fill."""
@@ -88,6 +92,7 @@ class Cuts:
             recomputation=self.recomputation,
             dtype=job.dtype,
             software=job.software,
+            tuned=job.tuned,
         )
 
     @property
@@ -235,4 +240,4 @@ def tokens_of(job: Job) -> Quantity:
 
 def operations_of(job: Job) -> Quantity:
     """Operations of a step, forward and backward."""
-    return 3 * transformer.causal_flops(job.model, job.length) * tokens_of(job)
+    return training_work(job.model, job.length, job.tuned) * tokens_of(job)

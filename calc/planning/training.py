@@ -29,6 +29,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.finetuning import Adapters
 from calc.hardware import Accelerator
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
@@ -182,12 +183,12 @@ class TrainingPlan:
 
     @property
     def checkpoint(self) -> Quantity:
-        """Bytes of a checkpoint: weights, and the states of the optimizer."""
-        parts = training.recipe(self.job.recipe).parts
-        kept = sum(
-            (size for part, size in parts.items() if part != "gradient"), start=0 * parts["weight"]
-        )
-        return training.model_memory(self.job.model.parameters, kept)
+        """Bytes of a checkpoint: weights, and the states of the optimizer, of what is trained."""
+        job = self.job
+        recipe = job.recipe if job.tuned is None else training.recipe("adam-fp32")
+        kept = [size for part, size in recipe.parts.items() if part != "gradient"]
+        trained = job.model.parameters if job.tuned is None else job.tuned.parameters(job.model)
+        return training.model_memory(trained, sum(kept[1:], kept[0]))
 
     @property
     def checkpoint_interval(self) -> Quantity:
@@ -311,6 +312,8 @@ def plan_training(
     layout: Mapping[str, int] | None = None,
     recomputation: str | None = None,
     recipe: str | None = None,
+    fine_tune: str | None = None,
+    rank: int = 16,
     dtype: str = "bf16",
     software: str | None = None,
     schedule: str = "1f1b",
@@ -337,6 +340,8 @@ def plan_training(
     - `recomputation`: none, selective or full; the best of them where it is left out
     - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
       out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
+    - `fine_tune`: lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
+    - `rank`: of these adapters, which all matrices of the layers get
     - `dtype`: what products are computed in
     - `software`: whose own time the expectation counts: "megatron"; none where it is left out
     - `schedule`: of a pipeline: "1f1b", interleaved with thin stages, or one without most of the
@@ -364,6 +369,13 @@ def plan_training(
     for each in wanted:
         one_of("plan_training(): recomputation", each, RECOMPUTATIONS)
     program = programs.UNKNOWN if software is None else programs.get(software)
+    stored = training.recipe(program.recipe if recipe is None else recipe)
+    tuned = None if fine_tune is None else Adapters(fine_tune, rank)
+    if tuned is not None and recipe is not None:
+        raise InputError(
+            f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
+            " one out"
+        )
     job = Job(
         asked,
         machine,
@@ -371,7 +383,8 @@ def plan_training(
         _whole("length", length),
         whole_number("sequences", sequences),
         wanted,
-        training.recipe(program.recipe if recipe is None else recipe).name,
+        stored if tuned is None else tuned.recipe(asked),
+        tuned,
         dtype,
         number("usable", usable, above=0.0),
         program.key or None,

@@ -145,9 +145,14 @@ def assumptions(plan: TrainingPlan) -> Iterator[str]:
         yield plan.best.beyond_published
     yield (
         f"Products are computed in {dtype_of(job.dtype).upper()} at {device.peak(job.dtype)};"
-        f" states take {job.recipe}, and {job.usable:.0%} of {device.memory_capacity} may be"
+        f" states take {job.recipe.name}, and {job.usable:.0%} of {device.memory_capacity} may be"
         " filled, the rest being left to buffers and fragments."
     )
+    if job.tuned is not None:
+        yield (
+            f"Adapters of rank {job.tuned.rank} are trained beside frozen weights; that QLoRA"
+            " unpacks its codes for each product is in no time."
+        )
     yield (
         "Slices (TP) fill the machine's domains first, then parts of sequences (CP), experts (EP),"
         " copies (DP) and stages (PP); all activations of a layer are kept, but for what the"

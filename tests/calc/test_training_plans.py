@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from typing import Any
 
 import pytest
 
 import calc
-from calc import InputError, layouts, machines, models, plan_training, quantity, runs, transformer
+from calc import (
+    InputError,
+    finetuning,
+    layouts,
+    machines,
+    models,
+    plan_training,
+    quantity,
+    runs,
+    training,
+    transformer,
+)
 from calc.commands import main
 from calc.layouts import Layout
 from calc.planning import TrainingPlan, precedents
@@ -142,6 +154,29 @@ def test_a_schedule_without_a_bubble_is_no_slower() -> None:
     assert "the schedule zb-v" in plan.best.beyond_published
 
 
+def test_adapters_are_planned_as_they_are_tuned() -> None:
+    """On one device: the weights, states and arithmetic of `calc.finetuning`."""
+    asked: Any = {"tokens": "1e9 token", "sequences": 1, "length": 4096, "devices": 1}
+    for method in ("lora", "qlora"):
+        plan = plan_training("llama-3-8b", DGX, **asked, fine_tune=method, recomputation="full")
+        held = finetuning.memory("llama-3-8b", method, context=4096)
+        assert plan.memory.weights.m_as("GB") == pytest.approx(
+            (held.weights + held.adapters).m_as("GB")
+        )
+        assert plan.memory.gradients.m_as("GB") == pytest.approx(held.gradients.m_as("GB"))
+        assert plan.memory.optimizer.m_as("GB") == pytest.approx(held.optimizer.m_as("GB"))
+        step = finetuning.step("llama-3-8b", DGX, method, context=4096)
+        assert plan.step.lower.m_as("s") == pytest.approx(step.lower.m_as("s"))
+        trained = 12 * finetuning.adapters("llama-3-8b").m_as("param")
+        assert plan.checkpoint.m_as("byte") == pytest.approx(trained)
+    whole = plan_training("llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8})
+    tuned = plan_training(
+        "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
+    )
+    assert tuned.step.parts["data"] < 0.01 * whole.step.parts["data"]
+    assert tuned.best.time < 0.8 * whole.best.time
+
+
 def test_a_choice_that_nobody_has_published_is_named() -> None:
     """Published runs of Llama 3 70B in FP8 on H100s have TP4, and reach 36 % of the peak."""
     plan = plan_training(
@@ -154,7 +189,7 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
         dtype="fp8",
         software="megatron",
     )
-    assert plan.job.recipe == "adam-mixed-fp32-gradients"
+    assert plan.job.recipe.name == "adam-mixed-fp32-gradients"
     assert "CP4 on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
     assert plan.assumptions[0] == plan.best.beyond_published
     assert plan.like_published is not None
@@ -175,7 +210,8 @@ def test_published_layouts_are_like_the_published_ones() -> None:
             each.length,
             each.batch,
             (each.recomputation,),
-            each.software.recipe,
+            training.recipe(each.software.recipe),
+            None,
             each.dtype,
             1.0,
             each.software.key,
@@ -233,6 +269,9 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         ({"layout": "tensor=2"}, "layout fixes some of tensor"),
         ({"recomputation": "some"}, "recomputation must be one of none, selective, full"),
         ({"schedule": "gpipe"}, "schedule must be one of 1f1b, zb-h1, zb-v; got 'gpipe'"),
+        ({"fine_tune": "full"}, "the method of adapters must be one of lora, qlora; got 'full'"),
+        ({"fine_tune": "lora", "rank": 0}, "the rank of adapters must be a whole number from 1"),
+        ({"fine_tune": "lora", "recipe": "adam-8bit"}, "has states of its own; got recipe="),
         ({"recipe": "sgd"}, "no recipe 'sgd'"),
         ({"dtype": "fp3"}, "fp3"),
         ({"price": "2 USD"}, "price must be one positive quantity in USD/s"),
