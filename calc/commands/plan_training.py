@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from calc.commands.options import add_options, chosen, model_of, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
+from calc.core.files import writable, write_atomically
+from calc.core.progress import ProgressBar
 from calc.planning import plan_training
 from calc.planning.setup import machine_of
 
@@ -20,6 +23,11 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
         "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
     )
     add_options(parser, plan_training)
+    parser.add_argument(
+        "--draw",
+        metavar="FILE",
+        help="draw the time of a step by its parts, for the ten best layouts, into an .svg file",
+    )
     answers(parser, _plan_training, table=True)
 
 
@@ -28,7 +36,13 @@ def _plan_training(options: argparse.Namespace) -> Answer:
     model = model_of(asked.pop("model"))
     if asked["layout"] is not None:
         asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
-    plan = plan_training(model, machine_of(options.device), **asked)
+    if options.draw is not None and writable(options.draw).suffix != ".svg":
+        raise InputError(f"--draw needs a name that ends in .svg; got {options.draw!r}")
+    with ProgressBar(1, "planning") as bar:
+        plan = plan_training(model, machine_of(options.device), **asked, on_progress=bar.update)
+    if options.draw is not None:
+        figure = plan.draw()
+        write_atomically(Path(options.draw), lambda name: figure.savefig(name, format="svg"))
     facts = {
         "rows": plan.rows(),
         "devices": plan.devices,

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from calc import (
     constants,
@@ -40,12 +40,14 @@ from calc.planning.search import Cuts, Job
 from calc.planning.setup import A_TOKEN, amount, device_power, machine_of, most_joined
 from calc.roofline import StepTime
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
-SHOWN = 10
-"""Layouts of a plan's table."""
 TRIED = 16
 """Layouts of which the measured rates are asked, the best by published rates, each cut once."""
 MOST_DEVICES = 2**20
+Progress = Callable[[int, int], None]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
 REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
@@ -286,6 +288,12 @@ class TrainingPlan:
         below = training_report.candidates(self)
         return "\n".join([*above, *columns(rows), "", *columns(below)])
 
+    def draw(self) -> Figure:
+        """A figure of matplotlib: the time of a step by its parts, for the ten best layouts."""
+        from calc.planning import training_drawing
+
+        return training_drawing.draw(self)
+
     def __str__(self) -> str:
         return self.table()
 
@@ -321,6 +329,7 @@ def plan_training(
     device_time_between_failures: Annotated[QuantityLike | None, "s"] = None,
     storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None,
     restart_time: Annotated[QuantityLike, "s"] = "10 min",
+    on_progress: Progress | None = None,
 ) -> TrainingPlan:
     """The best of all layouts that train a model on a machine, and what the run takes.
 
@@ -351,6 +360,9 @@ def plan_training(
       all that stops a run; that of Llama 3 405B where it is left out
     - `storage_bandwidth`: to which checkpoints are written, of each device; as there
     - `restart_time`: from a failure to the next step
+
+    Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
+    done, and of how many at most.
 
     >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256, length=8192,
     ...                       devices=64)
@@ -415,10 +427,38 @@ def plan_training(
     if devices is not None:
         return _planned(job, given)
     if deadline is not None:
-        return _fewest(job, given, amount("s", "deadline", deadline, "30 day"))
+        return _fewest(job, given, amount("s", "deadline", deadline, "30 day"), on_progress)
     if paid is None or budget is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
-    return _most(job, given, amount("USD", "budget", budget, "2e6 USD"))
+    return _most(job, given, amount("USD", "budget", budget, "2e6 USD"), on_progress)
+
+
+def training_row(**asked: Any) -> dict[str, Any]:
+    """A plan as one row of words and plain numbers, for `run_plans`: its best layout, its costs.
+
+    >>> row = training_row(model="llama-3-8b", hardware="dgx-h100", tokens="1T", length=8192,
+    ...                    sequences=64, devices=64, layout={"context": 1, "pipeline": 1})
+    >>> row["cut"], row["expected"], row["recomputation"]
+    ('DP64 ZeRO1', True, 'selective')
+    """
+    from calc.planning import training_report
+
+    plan = plan_training(**asked)
+    units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
+    found = {name: (getattr(plan, name), unit) for name, unit in units.items()}
+    return {
+        "cut": training_report.cut(plan.best),
+        "recomputation": plan.best.recomputation,
+        "like_published": not plan.best.beyond_published,
+        "devices": plan.devices,
+        "expected": plan.step.expected is not None,
+        "step_s": plan.best.time.m_as("s"),
+        "mfu": plan.best.mfu.m_as(""),
+        "memory_GB": plan.memory.total.m_as("GB"),
+        "duration_days": plan.duration.m_as("day"),
+        "device_hours": plan.device_time.m_as("h"),
+        **{f"{name}_{unit}": v.m_as(unit) for name, (v, unit) in found.items() if v is not None},
+    }
 
 
 def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
@@ -469,15 +509,18 @@ def _ways(cuts: Cuts) -> Any:
     return numpy.stack([layout.tensor, layout.pipeline, layout.context, layout.experts], axis=1)
 
 
-def _counts(job: Job) -> list[int]:
+def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
     domain = job.machine.domain
-    inside = [2**each for each in range(domain.bit_length()) if 2**each < domain]
-    beyond, count = [], domain
+    counts = [2**each for each in range(domain.bit_length()) if 2**each < domain]
+    count = domain
     while count <= min(MOST_DEVICES, most_joined(job.machine)):
-        beyond.append(count)
+        counts.append(count)
         count *= 2
-    return [*inside, *beyond]
+    for done, each in enumerate(counts):
+        if on_progress is not None:
+            on_progress(done, len(counts))
+        yield each
 
 
 def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
@@ -487,12 +530,14 @@ def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
         return None
 
 
-def _fewest(job: Job, given: dict[str, Any], deadline: Quantity) -> TrainingPlan:
+def _fewest(
+    job: Job, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
+) -> TrainingPlan:
     """The fewest devices that are done in time."""
     shortest: TrainingPlan | None = None
     steps = given["tokens"] / search.tokens_of(job)
     work = steps * search.operations_of(job) / job.machine.device.peak(job.dtype)
-    for count in _counts(job):
+    for count in _counts(job, on_progress):
         plan = _tried(job, given, count) if work / count <= deadline or count == 1 else None
         if plan is None:
             continue
@@ -509,12 +554,14 @@ def _fewest(job: Job, given: dict[str, Any], deadline: Quantity) -> TrainingPlan
     raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
 
 
-def _most(job: Job, given: dict[str, Any], budget: Quantity) -> TrainingPlan:
+def _most(
+    job: Job, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
+) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
     paid: TrainingPlan | None = None
     cheapest: TrainingPlan | None = None
     last = quantity(math.inf, "s")
-    for count in _counts(job):
+    for count in _counts(job, on_progress):
         plan = _tried(job, given, count)
         if plan is None or plan.cost is None:
             continue

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from calc.planning.training import Candidate, TrainingPlan
 
 
+SHOWN = 10
+"""Layouts of a plan's table, and of its drawing."""
+
+
 def cut(candidate: Candidate) -> str:
     """A layout in a word: what is not cut is left out."""
     layout = candidate.layout
@@ -67,8 +71,6 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def candidates(plan: TrainingPlan) -> list[tuple[str, ...]]:
     """The best layouts, a line each."""
-    from calc.planning.training import SHOWN
-
     rows: list[tuple[str, ...]] = [
         ("layout", "microbatches", "recomputation", "memory", "lower", "upper", "expected")
     ]
@@ -120,10 +122,9 @@ def why_not_others(plan: TrainingPlan) -> Iterator[str]:
         f"{plan.searched - plan.fitting:,} of {plan.searched:,} legal layouts need more than"
         f" {plan.job.room.to('GB')} on their fullest device."
     )
-    best = _parts(plan.best)
+    best = parts(plan.best)
     for other in plan.candidates[1:4]:
-        parts = _parts(other)
-        more = {name: parts[name] - best.get(name, 0.0) for name in parts}
+        more = {name: time - best.get(name, 0.0) for name, time in parts(other).items()}
         name = max(more, key=lambda each: more[each])
         slower = (other.time / plan.best.time).m_as("") - 1
         yield (
@@ -131,10 +132,11 @@ def why_not_others(plan: TrainingPlan) -> Iterator[str]:
         )
 
 
-def _parts(candidate: Candidate) -> dict[str, float]:
+def parts(candidate: Candidate) -> dict[str, float]:
+    """Seconds of each part of a step, as expected, or at published rates."""
     made = candidate.step.expected_parts
-    parts = candidate.step.parts if made is None else dict(made)
-    return {name: part.m_as("s") for name, part in parts.items()}
+    times = candidate.step.parts if made is None else dict(made)
+    return {name: time.m_as("s") for name, time in times.items()}
 
 
 def assumptions(plan: TrainingPlan) -> Iterator[str]:

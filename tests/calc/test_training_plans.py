@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -282,6 +283,32 @@ def test_no_layout_is_found_in_a_sentence() -> None:
 def test_bad_input(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         small(**given)
+
+
+def test_the_drawing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = small()
+    axes = plan.draw().axes[0]
+    assert [each.get_text() for each in axes.get_yticklabels()] == [
+        row["layout"] for row in plan.rows()[:10]
+    ]
+    ends = axes.lines[0].get_xdata()
+    assert list(ends) == pytest.approx([each.time.m_as("s") for each in plan.candidates[:10]])
+    asked = ["plan-training", "llama-3-8b", "dgx-h100", "--tokens", "10B", "--sequences", "64"]
+    asked += ["--length", "1024", "--devices", "8", "--layout", "tensor=2,context=1", "--draw"]
+    assert main([*asked, str(tmp_path / "plan.svg")]) == 0
+    assert "TP2" in (tmp_path / "plan.svg").read_text()
+    assert main([*asked, str(tmp_path / "plan.gif")]) == 1
+    assert "--draw needs a name that ends in .svg" in capsys.readouterr().err
+
+
+def test_progress_is_told_of_numbers_of_devices() -> None:
+    told: list[tuple[int, int]] = []
+    small(
+        devices=None, deadline="100 day", on_progress=lambda done, total: told.append((done, total))
+    )
+    assert told
+    assert [done for done, _ in told] == list(range(len(told)))
+    assert len({total for _, total in told}) == 1
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
