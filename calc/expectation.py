@@ -259,8 +259,10 @@ def training_step(
     experts: int = 1,
     sharers: int | None = None,
     virtual_stages: int = 1,
+    bubble: float | None = None,
     recomputed: float = 0.0,
     frozen: bool = False,
+    trained: float = 1.0,
     dtype: str = "bf16",
     program: Software = UNKNOWN,
 ) -> Parts:
@@ -270,7 +272,9 @@ def training_step(
     `virtual_stages` of a device; sequences are cut for `contexts` devices (CP), and experts shared
     out to `experts` (EP). Slices do two sums a block and microbatch. What devices of DP and CP
     hold alike is gathered and reduced so often in a step among all of them, or among `sharers`, and
-    the optimizer's states are in so many shards. Of the forward pass `recomputed` runs twice.
+    the optimizer's states are in so many shards. The `bubble` is what a pipeline waits over what it
+    works, that of 1F1B where none is given. Of the forward pass `recomputed` runs twice. Where the
+    weights are `frozen`, adapters of so many of their parameters are `trained`.
 
     >>> from calc import machines, models
     >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
@@ -289,7 +293,8 @@ def training_step(
         parts[kind] = time * (microbatches * fullest)
     compute = parts.total
     if pipeline > 1:
-        parts["bubble"] = compute * ((pipeline - 1) / (virtual_stages * microbatches))
+        usual = (pipeline - 1) / (virtual_stages * microbatches)
+        parts["bubble"] = compute * (usual if bubble is None else bubble)
     vectors = tokens * 2 * model.width.m_as("")
     layers = model.layers.m_as("") * fullest * microbatches
     blocks = model.blocks * fullest * microbatches
@@ -315,14 +320,16 @@ def training_step(
         if members > 1:
             # All slices send at once, each through its own port: as one message of all of them.
             together = tensor * min(apart, alike)
-            parts.add_messages("data", gathers, "all_gather", state, shared * together, beyond=True)
+            kept = state if gathers > 1 else state * trained  # sharded weights, or what has changed
+            new = state * trained
+            parts.add_messages("data", gathers, "all_gather", kept, shared * together, beyond=True)
             parts.add_messages(
-                "data", reductions, "reduce_scatter", state, shared * together, beyond=True
+                "data", reductions, "reduce_scatter", new, shared * together, beyond=True
             )
             if shared < members:  # groups of hybrid sharding add up what each has reduced
-                parts.add_messages("data", 1, "all_reduce", state, members * together, beyond=True)
+                parts.add_messages("data", 1, "all_reduce", new, members * together, beyond=True)
         slices = max(tensor * min(apart, alike), apart)
-        updated += held / (pipeline * slices * max(1, optimizer_shards // apart))
+        updated += trained * held / (pipeline * slices * max(1, optimizer_shards // apart))
     if "data" in parts:
         parts.hidden += min(parts["data"], program.hides_data * compute)
     parts["optimizer"] = (quantity(STATE_TRAFFIC * updated, "byte") / machine.memory_reached).to(
@@ -334,6 +341,6 @@ def training_step(
 
 def _states(model: Transformer, experts: int) -> list[tuple[float, int]]:
     """Parameters that devices hold alike, and those of experts, which so many share out."""
-    inside = float(sum(each.parameters for each in model.matrices if each.used < each.copies))
+    inside = model.expert_parameters.m_as("param")
     outside = model.parameters.m_as("param") - inside
     return [(outside, 1), (inside, experts)] if inside else [(outside, 1)]

@@ -199,6 +199,67 @@ def adapters(
     return total
 
 
+@dataclass(frozen=True)
+class Adapters:
+    """What is trained beside frozen weights: `rank` and `targets` are those of `adapters`.
+
+    With "qlora" the matrices of the layers are kept in NF4, with "lora" all weights in two bytes.
+    """
+
+    method: str = "lora"
+    rank: int = 16
+    targets: str | Iterable[str] = "linear"
+
+    def __post_init__(self) -> None:
+        one_of("the method of adapters", self.method, METHODS[1:])
+        whole_number("the rank of adapters", self.rank)
+
+    def parameters(self, model: Transformer) -> Quantity:
+        """Parameters that are trained."""
+        return adapters(model, self.rank, self.targets)
+
+    def share(self, model: Transformer) -> float:
+        """These over the parameters of the model."""
+        return float((self.parameters(model) / model.parameters).m_as(""))
+
+    def recipe(self, model: Transformer) -> training.Recipe:
+        """What is kept for each parameter of the model, on average: its own, and its adapters'.
+
+        >>> from calc import models
+        >>> print(Adapters("qlora").recipe(models.get("llama-3-8b")).bytes_per_parameter)
+        0.7937 byte/param
+        """
+        trained = self.parameters(model)
+        states = training.recipe("adam-fp32").parts
+        parts = {part: (size * trained / model.parameters) for part, size in states.items()}
+        parts["weight"] = parts["weight"] + _frozen(model, self.method) / model.parameters
+        return training.Recipe(f"{self.method} of rank {self.rank}", parts)
+
+
+def training_work(
+    model: Transformer,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    tuned: Adapters | None = None,
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token, forward and backward, where all is trained, or adapters alone.
+
+    Equation: F = 3 · F_forward, or 4 · P + 6 · A + 3 · F_attention
+
+    Source: hu2021lora
+
+    >>> from calc import models
+    >>> model = models.get("llama-3-8b")
+    >>> print(training_work(model, 8192), training_work(model, 8192, Adapters()))
+    51.47 GFLOP/token 36.71 GFLOP/token
+    """
+    forward = transformer.causal_flops(model, length)
+    if tuned is None:
+        return 3 * forward
+    token = quantity("1 token")
+    frozen = frozen_training_flops(model.multiplied_parameters, tuned.parameters(model), token)
+    return frozen / token + 3 * (forward - transformer.forward_flops(model))
+
+
 def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Quantity]:
     """What training all of a model keeps besides activations, part by part.
 
@@ -443,19 +504,11 @@ def step(
     """
     model, machine = models.transformer(model), _machine(device)
     one_of("step(): method", method, METHODS)
-    one_of("step(): recomputation", recomputation, transformer.RECOMPUTATIONS)
     away = [one_of("step(): host", each, HOST) for each in as_list("step(): host", host)]
     tokens = quantity(1, "token") * transformer.batch_tokens(context, sequences)
-    projections = transformer.forward_flops(model)
-    forward = transformer.causal_flops(model, context)
-    attention = forward - projections
-    if method == "full":
-        work = 3 * forward * tokens
-    else:
-        extra = adapters(model, rank, targets)
-        frozen = frozen_training_flops(model.multiplied_parameters, extra, tokens)
-        work = frozen + 3 * attention * tokens
-    again = {"none": 0 * forward, "selective": attention, "full": forward}[recomputation]
+    tuned = None if method == "full" else Adapters(method, rank, targets)
+    work = training_work(model, context, tuned) * tokens
+    again = transformer.recomputed_flops(model, context, recomputation)
     peak = machine.device.peak(dtype)
     parts = {"compute": compute_time(work + again * tokens, peak, efficiency)}
     if "weights" in away:
@@ -469,7 +522,7 @@ def step(
             float(quantity(context).m_as("")),
             float(quantity(sequences).m_as("")),
             recomputed=1.0 if recomputation == "full" else 0.0,
-            frozen=method != "full",
+            frozen=tuned is not None,
             dtype=dtype,
         )
 

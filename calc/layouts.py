@@ -31,16 +31,21 @@ from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.expectation import Parts
-from calc.machines import Machine, device_of
+from calc.finetuning import Adapters, training_work
+from calc.kernels import TWO_BYTES
+from calc.machines import NO_TIME, Machine, device_of
 from calc.models import Transformer
 from calc.models.architecture import check_transformer
 from calc.parallelism import activations_in_flight, stage_activations, stage_traffic, state_memory
 from calc.roofline import StepTime, compute_time
+from calc.training import Recipe
 
+Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
 PARTS = ("weight", "gradient", "optimizer")
 NOTHING = quantity(0, "byte/param")
-NO_TIME = quantity(0, "s")
-TWO_BYTES = quantity(2, "byte")
+A_TOKEN = quantity(1, "token")
+SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
+"""Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,13 @@ class Layout:
       among the devices that would hold the same; gradients are then reduced in each microbatch
     - `hold_gradients`: each device holds its whole gradients instead, and reduces them once a step
     - `context`: parts of each sequence (CP)
-    - `experts`: devices to which experts are shared out (EP), of those of DP and CP
+    - `experts`: devices to which experts are shared out (EP), of those of DP and CP, and where
+      these are fewer, of slices too
     - `stages_per_device`: thin stages that a device has of an interleaved schedule
     - `sharing`: devices that divide a state where not all that hold the same do (hybrid sharding)
+    - `schedule`: of a pipeline: one forward and one backward pass in turn, "1f1b", interleaved with
+      thin stages; or one without most of the bubble, "zb-h1", or "zb-v" with two thin stages of a
+      device, the first with the last
 
     >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
     16384
@@ -81,11 +90,13 @@ class Layout:
     experts: Any = 1
     stages_per_device: Any = 1
     sharing: Any = None
+    schedule: str = "1f1b"
 
     def __post_init__(self) -> None:
+        one_of("a layout's schedule", self.schedule, SCHEDULES)
         for field in fields(self):
             given = getattr(self, field.name)
-            if field.name in ("sharding", "hold_gradients") or given is None:
+            if field.name in ("sharding", "hold_gradients", "schedule") or given is None:
                 continue
             if not _counts(given):
                 whole_number(f"a layout's {field.name}", given)
@@ -105,6 +116,16 @@ class Layout:
     def copies(self) -> Any:
         """Devices that would hold the same weights: those of DP and of CP."""
         return self.data * self.context
+
+    @property
+    def expert_copies(self) -> Any:
+        """Devices that would hold the same experts."""
+        return maximum(self.copies // self.experts, 1)
+
+    @property
+    def expert_slices(self) -> Any:
+        """Slices of the matrices of an expert: fewer where slices have different experts."""
+        return self.tensor * self.copies // (self.experts * self.expert_copies)
 
     @property
     def sharers(self) -> Any:
@@ -148,8 +169,15 @@ class Layout:
             "an interleaved schedule needs several stages; got pipeline={pipeline} with"
             " stages_per_device={stages_per_device}",
         )
+        thin = {"1f1b": self.stages_per_device, "zb-h1": 1, "zb-v": where(self.pipeline > 1, 2, 1)}
         yield (
-            where(self.stages_per_device > 1, self.microbatches % self.pipeline, 0) == 0,
+            self.stages_per_device == thin[self.schedule],
+            "the schedule {schedule} has its own number of thin stages, 1 for zb-h1 and 2 for zb-v;"
+            " got stages_per_device={stages_per_device} with pipeline={pipeline}",
+        )
+        interleaved = (self.stages_per_device > 1) & (self.schedule == "1f1b")
+        yield (
+            where(interleaved, self.microbatches % self.pipeline, 0) == 0,
             "an interleaved schedule needs microbatches in multiples of its stages; got"
             " {microbatches} for pipeline={pipeline}",
         )
@@ -159,9 +187,14 @@ class Layout:
             " devices cannot share out evenly",
         )
         yield (
-            self.copies % self.experts == 0,
-            "experts are shared out to devices of DP and CP: {experts} must divide"
-            " data × context, {copies}",
+            where(
+                self.copies % self.experts == 0,
+                0,
+                self.experts % self.copies + self.copies * self.tensor % self.experts,
+            )
+            == 0,
+            "experts are shared out to devices of DP and CP, and then to slices: {experts} must"
+            " divide data × context, {copies}, or be a multiple of it that divides all",
         )
         yield (
             self.copies % self.sharers == 0,
@@ -191,24 +224,25 @@ class Layout:
         >>> print(Layout(tensor=8, pipeline=4).parameters(models.get("llama-3-70b")))
         2.270B param
         """
+        self.check(model)
         return self.dense_parameters(model) + self.expert_parameters(model)
 
     def dense_parameters(self, model: Transformer) -> Quantity:
-        """Those of them that are in no expert."""
-        self.check(model)
+        """Those of them that are in no expert, of a model that was checked."""
         parts, none = model.parts, quantity(0, "param")
         embedding, output = parts.get("embedding", none), parts.get("output", none)
-        inner = model.parameters - embedding - output - _in_experts(model)
+        inner = model.parameters - embedding - output - model.expert_parameters
         alone = embedding + output
         ends = maximum(embedding, embedding if model.tied_embeddings else output)
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
-        held = where(self.pipeline > 1, ends.m_as("param"), alone.m_as("param"))
+        apart = (self.pipeline > 1) & (self.schedule != "zb-v")
+        held = where(apart, ends.m_as("param"), alone.m_as("param"))
         return (inner * share + quantity(held, "param")) / self.tensor
 
     def expert_parameters(self, model: Transformer) -> Quantity:
-        """Those that are in experts, of which a device has its share."""
+        """Those in experts, of which a device has its share, of a model that was checked."""
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
-        return _in_experts(model) * share / (self.tensor * self.experts)
+        return model.expert_parameters * share / (self.expert_slices * self.experts)
 
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
@@ -218,11 +252,6 @@ def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
     if getattr(getattr(given, "dtype", None), "kind", "") != "i" or not given.ndim:
         return False
     return not given.size or bool(least <= given.min() and given.max() <= most)
-
-
-def _in_experts(model: Transformer) -> Quantity:
-    held = sum(each.parameters for each in model.matrices if each.used < each.copies)
-    return quantity(held, "param")
 
 
 @dataclass(frozen=True)
@@ -268,7 +297,7 @@ def memory_per_device(
     length: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
     recomputation: str = "selective",
-    recipe: str = "adam-mixed",
+    recipe: str | Recipe = "adam-mixed",
 ) -> DeviceMemory:
     """What the fullest device holds while it trains: its states and its activations.
 
@@ -277,11 +306,13 @@ def memory_per_device(
     P parameters in t slices and p stages, with w, g and o bytes of weight, gradient and optimizer
     for each; n_w, n_g and n_o are the devices where these share it, else one. Experts are shared
     out besides. A_first are the activations that the first stage of a pipeline has under way, and
-    A_last those of the last, which makes the logits V too, in FP32.
+    A_last those of the last, which makes the logits V too, in FP32. Schedules without a bubble hold
+    no more than 1F1B in the first stage, and as much in the last.
 
-    `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`.
+    `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`, or that of
+    `calc.finetuning.Adapters`, which are taken to be spread evenly.
 
-    Source: rajbhandari2020zero, korthikanti2023reducing
+    Source: rajbhandari2020zero, korthikanti2023reducing, qi2024zero
 
     >>> layout = Layout(data=16, tensor=8, pipeline=4, sharding=1)
     >>> held = memory_per_device("llama-3-70b", layout, 8192)
@@ -296,7 +327,8 @@ def memory_per_device(
     _check_is(Layout, "layout", layout)
     layout.check(model)
     sizes = dict.fromkeys(PARTS, NOTHING)
-    for part, size in training.recipe(recipe).parts.items():
+    kept = recipe if isinstance(recipe, Recipe) else training.recipe(recipe)
+    for part, size in kept.parts.items():
         kind = part if part in PARTS else "optimizer"
         sizes[kind] = sizes[kind] + size
     dense, experts = layout.dense_parameters(model), layout.expert_parameters(model)
@@ -310,12 +342,13 @@ def memory_per_device(
     whole = transformer.activation_memory(model, length, sequences, recomputation)
     share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude, "")
     made = whole * share / layout.context
-    first = activations_in_flight(
-        made, layout.tensor, layout.pipeline, layout.microbatches, layout.stages_per_device
-    )
-    last = stage_activations(
-        made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
-    )
+    thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
+    first = activations_in_flight(made, layout.tensor, layout.pipeline, layout.microbatches, thin)
+    last = first  # without a bubble all stages have as many microbatches under way
+    if layout.schedule == "1f1b":
+        last = stage_activations(
+            made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
+        )
     if model.vocabulary is not None:
         tokens = transformer.batch_tokens(length, sequences)
         logits = transformer.logits_memory(tokens, model.vocabulary)
@@ -335,6 +368,7 @@ def training_step(
     dtype: str = "bf16",
     efficiency: Annotated[QuantityLike, ""] = 1.0,
     software: str | None = None,
+    tuned: Adapters | None = None,
 ) -> StepTime:
     """The parts of a step's time at published rates, and what is expected of it.
 
@@ -346,9 +380,11 @@ def training_step(
     parts of sequences, copies and stages, and each message takes what `collectives.time` says at
     least, without latency. `expected` is made of measured rates, and of what the `software` of that
     name hides. Of a device alone slices talk over `inner`, all else over `outer`. `sequences` are
-    those of one microbatch.
+    those of one microbatch. Where adapters alone are `tuned`, weights are frozen: their gradients
+    are neither computed nor sent.
 
-    Compute holds the bubble of a pipeline, the layers by which its fullest stage has more than the
+    Compute holds the bubble of a pipeline (of zb-v that of ZB-H2, an estimate: nothing where passes
+    take equal times), the layers by which its fullest stage has more than the
     mean, and of a microbatch of few tokens the reading of its weights. Slices do four all-reduces a
     layer and microbatch, six where the whole layer is recomputed; parts of a sequence gather keys
     and values twice and reduce their gradients; experts get tokens and return results, forward and
@@ -392,22 +428,24 @@ def training_step(
     tokens = transformer.batch_tokens(length, sequences)
     projections = transformer.forward_flops(model)
     forward = transformer.causal_flops(model, length)
-    again = {"none": 0 * forward, "selective": forward - projections, "full": forward}
-    one_of("training_step(): recomputation", recomputation, again)
+    again = transformer.recomputed_flops(model, length, recomputation)
     all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
-    operations = 3 * forward * all_tokens
+    work = training_work(model, length, tuned)
+    operations = work * all_tokens
     peak = device.peak(dtype) * layout.devices
-    computed = (3 * forward + again[recomputation]) * all_tokens
-    bubble = collectives.bubble_overhead(
-        layout.pipeline, layout.microbatches, layout.stages_per_device
-    )
+    computed = (work + again) * all_tokens
+    of_weights = projections if tuned is None else 0 * projections
+    bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
     uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude
     layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
     each = tokens / layout.context  # tokens of a microbatch on a device
     vectors = stage_traffic(maximum(each, quantity(1, "")), model.width, 1)
-    # A microbatch of few tokens waits for the weights, which each of its three passes reads.
+    # A microbatch of few tokens waits for the weights, which each of its three passes reads, or of
+    # its two where they are frozen.
+    size = training.recipe("adam-mixed").parts["gradient"]
+    weight = size if tuned is None else tuned.recipe(model).parts["weight"]
     read = model.multiplied_parameters * (uneven / (layout.tensor * layout.pipeline))
-    reading = 3 * layout.microbatches * TWO_BYTES / quantity("1 param") * read
+    reading = (3 if tuned is None else 2) * layout.microbatches * weight * read
     computing = compute_time(computed, peak, efficiency) * uneven
     computing = maximum(computing, reading / device.memory_bandwidth)
     sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers.magnitude
@@ -426,11 +464,16 @@ def training_step(
         parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
     gathers = where(layout.shards("weight"), 2 * layout.microbatches, 1)
     reductions = where(layout.shards("gradient"), layout.microbatches, 1)
-    size = training.recipe("adam-mixed").parts["gradient"]
-    parts["data"] = talk.share(layout.dense_parameters(model) * size, gathers, reductions)
+    share = 1.0 if tuned is None else tuned.share(model)
+    gathered = where(
+        layout.shards("weight"), weight.m_as("byte/param"), share * size.m_as("byte/param")
+    )
+    gathered = quantity(gathered, "byte/param")
+    passes = (gathered, gathers), (share * size, reductions)
+    parts["data"] = talk.share(layout.dense_parameters(model), *passes)
     if model.experts is not None:
-        held = layout.expert_parameters(model) * size
-        parts["data"] = parts["data"] + talk.share(held, gathers, reductions, experts=True)
+        held = layout.expert_parameters(model)
+        parts["data"] = parts["data"] + talk.share(held, *passes, experts=True)
     step = StepTime(
         {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
@@ -456,13 +499,31 @@ def training_step(
             contexts=layout.context,
             experts=layout.experts,
             virtual_stages=layout.stages_per_device,
+            bubble=float(bubble.m_as("")),
             sharers=layout.sharers,
             recomputed=1.0 if recomputation == "full" else 0.0,
+            frozen=tuned is not None,
+            trained=share,
             dtype=dtype,
             program=program,
         )
 
     return replace(step, expectation=expectation.if_measured(expected, tokens, layout.devices))
+
+
+def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quantity) -> Quantity:
+    """Waiting of the pipeline over the time of its work: forward, and gradients of both kinds.
+
+    Without a bubble gradients of weights wait, and attention has none, so that some of it is left.
+    """
+    stages, microbatches = layout.pipeline, layout.microbatches
+    if layout.schedule == "1f1b":
+        return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
+    # At any rate, which cancels out:
+    times = [compute_time(each * A_TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    ahead, back, delayed = times
+    waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
+    return (waiting / ((ahead + back + delayed) * microbatches)).to("")
 
 
 @dataclass(frozen=True)
@@ -498,15 +559,16 @@ class _OverLinks:
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
     def share(
-        self, state: Quantity, gathers: Any, reductions: Any, experts: bool = False
+        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
     ) -> Quantity:
         """Time of gathering the weights of copies so often, and of reducing their gradients."""
         alike = _alike(self.layout, experts)
         among = _sharing(self.layout, experts)
-        passes = gathers + reductions
-        sent = collectives.all_gather_traffic(state, among) * passes
-        sent = sent + collectives.all_reduce_traffic(state / among, alike // among)
-        latency = passes * (among - 1) * quantity(self.outer.latency)
+        (weight, gathers), (gradient, reductions) = weights, gradients
+        sent = collectives.all_gather_traffic(held * weight, among) * gathers
+        sent = sent + collectives.all_gather_traffic(held * gradient, among) * reductions
+        sent = sent + collectives.all_reduce_traffic(held * gradient / among, alike // among)
+        latency = (gathers + reductions) * (among - 1) * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
 
@@ -527,7 +589,7 @@ class _OnMachine:
 
     def exchanges(self, sent: Quantity) -> Quantity:
         """At least the time of sending tokens to their experts, or results back."""
-        return self._least("all_to_all", sent, self.layout.experts, self.layout.tensor)
+        return self._least("all_to_all", sent, self.layout.experts, self.layout.expert_slices)
 
     def pass_on(self, sent: Quantity) -> Quantity:
         """Time of what a stage passes on: through the ports, unless one domain holds them all."""
@@ -539,7 +601,7 @@ class _OnMachine:
         return quantity(where(self.layout.devices <= machine.domain, inside, outside), "s")
 
     def share(
-        self, state: Quantity, gathers: Any, reductions: Any, experts: bool = False
+        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
     ) -> Quantity:
         """At least the time of gathering and reducing among the devices that share a state.
 
@@ -548,10 +610,11 @@ class _OnMachine:
         """
         layout = self.layout
         alike, among = _alike(layout, experts), _sharing(layout, experts)
-        apart = layout.tensor * (layout.experts if experts else 1)
-        gathered = self._least("all_gather", state, among, apart)
-        reduced = self._least("reduce_scatter", state, among, apart)
-        summed = self._least("all_reduce", state / among, alike // among, apart * among)
+        apart = layout.expert_slices * layout.experts if experts else layout.tensor
+        (weight, gathers), (gradient, reductions) = weights, gradients
+        gathered = self._least("all_gather", held * weight, among, apart)
+        reduced = self._least("reduce_scatter", held * gradient, among, apart)
+        summed = self._least("all_reduce", held * gradient / among, alike // among, apart * among)
         return gathered * gathers + reduced * reductions + summed
 
     def _least(self, operation: str, size: Quantity, members: Any, apart: Any) -> Quantity:
@@ -584,7 +647,7 @@ class _OnMachine:
 
 def _alike(layout: Layout, experts: bool) -> Any:
     """Devices that would hold the same, of experts or of all else."""
-    return layout.copies // (layout.experts if experts else 1)
+    return layout.expert_copies if experts else layout.copies
 
 
 def _sharing(layout: Layout, experts: bool) -> Any:

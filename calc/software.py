@@ -20,10 +20,11 @@ from calc.core.names import resolve, spellings, squeezed
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 
 FILE = DATA / "software.toml"
-TEXTS = ("name", "written", "attention", "kv", "fitted_on")
+TEXTS = ("name", "written", "attention", "kv", "recipe", "fitted_on")
 TITLES = {  # of what the data say
     "attention": "attention kernel",
     "kv": "format of caches beside small weights",
+    "recipe": "states of training",
     "fitted_on": "fitted to the rows of",
     "step": "its own time for a step",
     "sequence": "its own time for each sequence of a step",
@@ -56,6 +57,8 @@ class Software:
     """The attention kernel that it calls, where that is not the best of the day."""
     kv: str
     """The format of its caches where weights have one byte or less, and nothing is said."""
+    recipe: str = "adam-mixed"
+    """What it keeps of each parameter that it trains, of `calc.training.RECIPES`."""
     fitted_on: str = ""
     """The machine whose published rows its numbers are fitted to."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
@@ -142,4 +145,5 @@ def _software(key: str, table: dict[str, Any], path: Path | str) -> Software:
     }
     name, written, attention = (table.get(each, "") for each in ("name", "written", "attention"))
     kv, fitted_on = table.get("kv", "bf16"), table.get("fitted_on", "")
-    return Software(key, name, written, attention, kv, fitted_on, records)
+    recipe = table.get("recipe", "adam-mixed")
+    return Software(key, name, written, attention, kv, recipe, fitted_on, records)

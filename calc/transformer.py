@@ -541,6 +541,30 @@ def causal_flops(
     )
 
 
+def recomputed_flops(
+    model: Transformer,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    recomputation: str = "selective",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass that are done again on the way back.
+
+    Equation: F = 0, F_attention or F_forward
+
+    `recomputation` is "none", "selective" for attention alone, or "full" for all of the layers.
+
+    Source: korthikanti2023reducing
+
+    >>> from calc import models
+    >>> print(recomputed_flops(models.get("llama-3-8b"), 8192))
+    2.148 GFLOP/token
+    """
+    one_of("recomputed_flops(): recomputation", recomputation, RECOMPUTATIONS)
+    forward = causal_flops(model, length)
+    if recomputation == "none":
+        return 0 * forward
+    return forward if recomputation == "full" else forward - forward_flops(model)
+
+
 def backward_flops(
     model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
 ) -> Annotated[Quantity, "FLOP/token"]:

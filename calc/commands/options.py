@@ -10,9 +10,12 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from calc import models
 from calc.core.errors import InputError
+from calc.models import Transformer
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
 TYPES: dict[str, Callable[[str], Any]] = {"int": int, "int | None": int, "float": float}
@@ -74,6 +77,11 @@ def chosen(options: argparse.Namespace, called: Callable[..., Any]) -> dict[str,
     """What was chosen of the arguments of a function."""
     parameters = inspect.signature(called).parameters
     return {name: value for name, value in vars(options).items() if name in parameters}
+
+
+def model_of(text: str) -> Transformer | str:
+    """The model of a file such as config.json; a name stays one."""
+    return models.load(Path(text)) if text.endswith(".json") else text
 
 
 def split_at_commas(text: str) -> list[str]:

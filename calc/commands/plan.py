@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from calc import models
-from calc.commands.options import add_options, chosen, numbers, split_at_commas
+from calc.commands.options import add_options, chosen, model_of, numbers, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import Plan, plan, report
@@ -41,10 +39,8 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 def _plan(options: argparse.Namespace) -> Answer:
     asked = chosen(options, plan)
     asked |= _grid({name: asked.pop(name) for name in COUNTS if asked[name] is not None})
-    model = asked.pop("model")
-    if model.endswith(".json"):
-        model = models.load(Path(model))
-    elif "," in model:
+    model = model_of(asked.pop("model"))
+    if isinstance(model, str) and "," in model:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"
         )

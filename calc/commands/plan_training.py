@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from calc import models
-from calc.commands.options import add_options, chosen, split_at_commas
+from calc.commands.options import add_options, chosen, model_of, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
+from calc.core.files import writable, write_atomically
+from calc.core.progress import ProgressBar
 from calc.planning import plan_training
 from calc.planning.setup import machine_of
 
@@ -22,17 +23,26 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
         "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
     )
     add_options(parser, plan_training)
+    parser.add_argument(
+        "--draw",
+        metavar="FILE",
+        help="draw the time of a step by its parts, for the ten best layouts, into an .svg file",
+    )
     answers(parser, _plan_training, table=True)
 
 
 def _plan_training(options: argparse.Namespace) -> Answer:
     asked: dict[str, Any] = chosen(options, plan_training)
-    model = asked.pop("model")
-    if model.endswith(".json"):
-        model = models.load(Path(model))
+    model = model_of(asked.pop("model"))
     if asked["layout"] is not None:
         asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
-    plan = plan_training(model, machine_of(options.device), **asked)
+    if options.draw is not None and writable(options.draw).suffix != ".svg":
+        raise InputError(f"--draw needs a name that ends in .svg; got {options.draw!r}")
+    with ProgressBar(1, "planning") as bar:
+        plan = plan_training(model, machine_of(options.device), **asked, on_progress=bar.update)
+    if options.draw is not None:
+        figure = plan.draw()
+        write_atomically(Path(options.draw), lambda name: figure.savefig(name, format="svg"))
     facts = {
         "rows": plan.rows(),
         "devices": plan.devices,
@@ -46,6 +56,8 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         },
         "mfu": plan.mfu,
         "expected_mfu": plan.expected_mfu,
+        "hfu": plan.best.hfu,
+        "throughput": plan.best.throughput,
         "goodput": plan.goodput,
         "duration": plan.duration,
         "device_time": plan.device_time,
@@ -54,6 +66,7 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         "carbon": plan.carbon,
         "checkpoint": plan.checkpoint,
         "checkpoint_interval": plan.checkpoint_interval,
+        "beyond_published": plan.best.beyond_published,
         "searched": plan.searched,
         "fitting": plan.fitting,
         "assumptions": plan.assumptions,

@@ -372,6 +372,17 @@ class Transformer:
         return active
 
     @property
+    def expert_parameters(self) -> Quantity:
+        """Those that are in experts to which a token may or may not be sent.
+
+        >>> from calc import models
+        >>> print(models.get("mixtral-8x7b").expert_parameters)
+        45.10B param
+        """
+        held = sum(each.parameters for each in self.matrices if each.used < each.copies)
+        return quantity(held, "param")
+
+    @property
     def multiplied_parameters(self) -> Quantity:
         """Those of the matrices that one token is multiplied by, from which its operations follow.
 

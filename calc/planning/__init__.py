@@ -9,6 +9,17 @@ kinds, plan for each.
 from calc.planning.capacity import device_counts
 from calc.planning.estimate import Bounds
 from calc.planning.serving import Plan, plan
-from calc.planning.training import TrainingPlan, plan_training
+from calc.planning.sweeps import grid, run_plans
+from calc.planning.training import TrainingPlan, plan_training, training_row
 
-__all__ = ["Bounds", "Plan", "TrainingPlan", "device_counts", "plan", "plan_training"]
+__all__ = [
+    "Bounds",
+    "Plan",
+    "TrainingPlan",
+    "device_counts",
+    "grid",
+    "plan",
+    "plan_training",
+    "run_plans",
+    "training_row",
+]

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -13,10 +13,13 @@ from typing import Any
 from calc import layouts, transformer
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
+from calc.finetuning import Adapters, training_work
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
 from calc.models import Transformer
+from calc.planning.setup import most_joined
 from calc.roofline import StepTime
+from calc.training import Recipe
 
 MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""
@@ -37,11 +40,14 @@ class Job:
     sequences: int
     """Of a step, on all devices together."""
     recomputations: tuple[str, ...]
-    recipe: str
+    recipe: Recipe
+    tuned: Adapters | None
+    """What is trained, where that is not all of the model."""
     dtype: str
     usable: float
     """Share of a device's memory that states and activations may fill."""
     software: str | None
+    schedule: str
     fixed: Mapping[str, int]
 
     @property
@@ -86,6 +92,7 @@ class Cuts:
             recomputation=self.recomputation,
             dtype=job.dtype,
             software=job.software,
+            tuned=job.tuned,
         )
 
     @property
@@ -95,13 +102,12 @@ class Cuts:
 
     def where(self, wanted: Any) -> Cuts:
         """Those of them that are wanted."""
-        return replace(self, layout=_at(self.layout, wanted), sequences=self.sequences[wanted])
+        layout = _each(self.layout, lambda values: values[wanted])
+        return replace(self, layout=layout, sequences=self.sequences[wanted])
 
     def one(self, place: int) -> Cuts:
         """One of them, in plain numbers."""
-        layout = Layout(
-            **{each.name: _plain(getattr(self.layout, each.name), place) for each in fields(Layout)}
-        )
+        layout = _each(self.layout, lambda values: int(values[place]))
         return replace(self, layout=layout, sequences=int(self.sequences[place]))
 
 
@@ -114,14 +120,15 @@ def all_cuts(job: Job) -> list[Cuts]:
     *chosen, sequences = columns.T
     numbers: dict[str, Any] = dict(zip(names, chosen, strict=True))
     each = job.sequences // numbers["data"]
-    layout = Layout(**numbers, microbatches=each // sequences) if columns.size else None
+    numbers |= {"microbatches": each // sequences, "schedule": job.schedule}
+    layout = Layout(**numbers) if columns.size else None
     if layout is None or not (legal := layout.legal(job.model)).any():
         raise InputError(
             f"no layout cuts {job.model.name} and {job.sequences} sequences for {job.devices}"
             f" devices of {job.machine.name}{_as_fixed(job)}: take another number of devices or"
             " sequences"
         )
-    cuts = Cuts(job, _at(layout, legal), sequences[legal], job.recomputations[0])
+    cuts = Cuts(job, layout, sequences, job.recomputations[0]).where(legal)
     return [replace(cuts, recomputation=each) for each in job.recomputations]
 
 
@@ -145,7 +152,7 @@ def _layouts(job: Job) -> Iterator[tuple[int, ...]]:
             data = copies // context
             if copies % context or job.sequences % data:
                 continue
-            shared = [each for each in _divisors(experts) if copies % each == 0]
+            shared = [each for each in _divisors(experts) if copies * tensor % each == 0]
             states = _states(job, tensor, copies)
             each = job.sequences // data
             for sequences in _powers_of_two(each):
@@ -169,13 +176,17 @@ def _wanted(job: Job, name: str, free: list[int]) -> list[int]:
 
 
 def _stages(job: Job, layers: int) -> list[int]:
-    if not job.machine.publishes("ports") and job.devices > job.machine.domain:
+    if job.devices > most_joined(job.machine):
         return []
     return _wanted(job, "pipeline", [each for each in _divisors(job.devices) if each <= layers])
 
 
 def _thin(job: Job, layers: int, pipeline: int, microbatches: int) -> list[int]:
-    """Thin stages of a device: one, or as many as divide its layers."""
+    """Thin stages of a device: one, or as many as divide its layers; two for zb-v."""
+    if job.schedule != "1f1b":
+        return _wanted(
+            job, "stages_per_device", [2 if job.schedule == "zb-v" and pipeline > 1 else 1]
+        )
     if pipeline == 1 or microbatches % pipeline:
         return _wanted(job, "stages_per_device", [1])
     most = min(THIN, -(-layers // pipeline))
@@ -202,19 +213,11 @@ def _powers_of_two(most: int) -> list[int]:
     return [2**each for each in range(most.bit_length())]
 
 
-def _at(layout: Layout, wanted: Any) -> Layout:
-    return Layout(
-        **{
-            each.name: value[wanted]
-            if getattr(value := getattr(layout, each.name), "ndim", 0)
-            else value
-            for each in fields(Layout)
-        }
-    )
-
-
-def _plain(value: Any, place: int) -> Any:
-    return int(value[place]) if getattr(value, "ndim", 0) else value
+def _each(layout: Layout, change: Callable[[Any], Any]) -> Layout:
+    """A layout with its arrays changed, and its plain numbers as they are."""
+    held = {each.name: getattr(layout, each.name) for each in fields(Layout)}
+    arrays = {name: value for name, value in held.items() if getattr(value, "ndim", 0)}
+    return replace(layout, **{name: change(value) for name, value in arrays.items()})
 
 
 def check_fixed(given: Any) -> dict[str, int]:
@@ -237,4 +240,4 @@ def tokens_of(job: Job) -> Quantity:
 
 def operations_of(job: Job) -> Quantity:
     """Operations of a step, forward and backward."""
-    return 3 * transformer.causal_flops(job.model, job.length) * tokens_of(job)
+    return training_work(job.model, job.length, job.tuned) * tokens_of(job)

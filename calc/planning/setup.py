@@ -76,7 +76,7 @@ class Setup:
             kv=kv,
             dtype=_computed_in(model, machine, weights) if dtype is None else dtype,
             link=_link(machine, link),
-            price=None if price is None else _amount("USD/s", "price", price, "3 USD/hour"),
+            price=None if price is None else amount("USD/s", "price", price, "3 USD/hour"),
             software=software.UNKNOWN if program is None else software.get(program),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
@@ -96,10 +96,7 @@ class Setup:
     @property
     def power(self) -> Quantity | None:
         """Power of a device with its share of the host's and the fans', where that is published."""
-        if self.in_machine:
-            share: Quantity = self.machine.power / self.machine.domain
-            return share.to("W")
-        return self.device.tdp if self.device.publishes("tdp") else None
+        return device_power(self.machine, whole=self.in_machine)
 
     @property
     def in_machine(self) -> bool:
@@ -169,22 +166,38 @@ def machine_of(given: Machine | Accelerator | Path | str) -> Machine:
     return machines.of(device)
 
 
+def most_joined(machine: Machine) -> float:
+    """Devices that can work together: those of a domain, or any number where it has ports."""
+    if machine.publishes("ports"):
+        return math.inf
+    return machine.domain if machine.publishes("bandwidth") else 1
+
+
+def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
+    """Power of a device, with its share of what the whole machine draws; None where unpublished."""
+    if whole and machine.publishes("power"):
+        share: Quantity = machine.power / machine.domain
+        return share.to("W")
+    return machine.device.tdp if machine.device.publishes("tdp") else None
+
+
 def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
     """The bandwidth of the ring that is given, or of a device's links where no machine is known."""
     if bandwidth is None:
         alone = machine.domain == 1 and machine.device.publishes("link_bandwidth")
         return machine.device.link_bandwidth if alone else None
-    return _amount("byte/s", "link", bandwidth, "450 GB/s")
+    return amount("byte/s", "link", bandwidth, "450 GB/s")
 
 
-def _amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
-    amount = _read(name, given)
-    if not amount.is_compatible_with(unit) or amount.ndim or not 0 < amount.magnitude < math.inf:
+def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
+    """One positive quantity that has the dimension of the unit, or a sentence with an example."""
+    found = _read(name, given)
+    if not found.is_compatible_with(unit) or found.ndim or not 0 < found.magnitude < math.inf:
         raise InputError(
             f'{name} must be one positive quantity in {unit} or the like, as in "{example}";'
             f" got {abbreviated(given)}"
         )
-    return amount
+    return found
 
 
 def _read(name: str, given: QuantityLike) -> Quantity:

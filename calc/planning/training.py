@@ -6,34 +6,48 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from calc import constants, cost, models, runs, software as programs, training, transformer
+from calc import (
+    constants,
+    cost,
+    energy,
+    layouts,
+    models,
+    parallelism,
+    runs,
+    software as programs,
+    training,
+    transformer,
+)
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.finetuning import Adapters
 from calc.hardware import Accelerator
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.planning import search
+from calc.planning import precedents, search
 from calc.planning.estimate import Bounds
 from calc.planning.search import Cuts, Job
-from calc.planning.setup import machine_of
+from calc.planning.setup import A_TOKEN, amount, device_power, machine_of, most_joined
 from calc.roofline import StepTime
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
-SHOWN = 10
-"""Layouts of a plan's table."""
 TRIED = 16
 """Layouts of which the measured rates are asked, the best by published rates, each cut once."""
 MOST_DEVICES = 2**20
+Progress = Callable[[int, int], None]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
 REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
@@ -68,6 +82,29 @@ class Candidate:
         expected = self.step.expected
         return self.step.upper if expected is None else expected
 
+    @property
+    def mfu(self) -> Quantity:
+        """Utilisation of the peak by the model's own operations in that time."""
+        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, self.time)
+
+    @property
+    def hfu(self) -> Quantity:
+        """The same with what is computed again."""
+        job = self.cuts.job
+        again = transformer.recomputed_flops(job.model, job.length, self.recomputation)
+        forward = transformer.causal_flops(job.model, job.length)
+        return parallelism.hfu(self.mfu, again / forward)
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second of each device."""
+        return (self.step.tokens / self.time / self.layout.devices).to("token/s")
+
+    @cached_property
+    def beyond_published(self) -> str:
+        """The sentence that names its choices which no published row has made; "" for none."""
+        return precedents.beyond(self.cuts)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan:
@@ -75,7 +112,8 @@ class TrainingPlan:
 
     `step` has the three answers for a step: `lower`, with all parts at once at published rates,
     `upper`, with none, and `expected`, at measured rates. `candidates` are the best layouts, one
-    for each way to cut, the one that is taken first.
+    for each way to cut, the one that is taken first; whether others have published a layout like
+    it is what `best.beyond_published` says.
     """
 
     job: Job
@@ -83,8 +121,8 @@ class TrainingPlan:
     candidates: tuple[Candidate, ...]
     searched: int
     """Legal layouts."""
-    fitting: int
-    """Those of them that fit."""
+    cuts: tuple[Cuts, ...]
+    """Those of them that fit, by what they recompute."""
     price: Quantity | None
     device_time_between_failures: Quantity
     storage_bandwidth: Quantity
@@ -96,6 +134,19 @@ class TrainingPlan:
     def best(self) -> Candidate:
         """The layout that is taken."""
         return self.candidates[0]
+
+    @property
+    def fitting(self) -> int:
+        """How many of the legal layouts fit."""
+        return sum(cuts.count for cuts in self.cuts)
+
+    @cached_property
+    def like_published(self) -> Candidate | None:
+        """The best of those that make no choice which no published row has made; None for none."""
+        if not self.best.beyond_published:
+            return self.best
+        known = (cuts.where(precedents.within(cuts)) for cuts in self.cuts)
+        return next(iter(_best([cuts for cuts in known if cuts.count])), None)
 
     @property
     def layout(self) -> Layout:
@@ -130,19 +181,16 @@ class TrainingPlan:
     @property
     def expected_mfu(self) -> Quantity | None:
         """The same as it is expected."""
-        expected = self.step.expected
-        if expected is None:
-            return None
-        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, expected)
+        return None if self.step.expected is None else self.best.mfu
 
     @property
     def checkpoint(self) -> Quantity:
-        """Bytes of a checkpoint: weights, and the states of the optimizer."""
-        parts = training.recipe(self.job.recipe).parts
-        kept = sum(
-            (size for part, size in parts.items() if part != "gradient"), start=0 * parts["weight"]
-        )
-        return training.model_memory(self.job.model.parameters, kept)
+        """Bytes of a checkpoint: weights, and the states of the optimizer, of what is trained."""
+        job = self.job
+        recipe = job.recipe if job.tuned is None else training.recipe("adam-fp32")
+        kept = [size for part, size in recipe.parts.items() if part != "gradient"]
+        trained = job.model.parameters if job.tuned is None else job.tuned.parameters(job.model)
+        return training.model_memory(trained, sum(kept[1:], kept[0]))
 
     @property
     def checkpoint_interval(self) -> Quantity:
@@ -184,14 +232,11 @@ class TrainingPlan:
     @property
     def energy(self) -> Quantity | None:
         """Energy of the run with the cooling of the building; None where no power is published."""
-        machine = self.job.machine
-        if machine.publishes("power"):
-            each = machine.power / machine.domain
-        elif machine.device.publishes("tdp"):
-            each = machine.device.tdp
-        else:
+        power = device_power(self.job.machine)
+        if power is None:
             return None
-        return (self.devices * each * self.duration * self.pue).to("MWh")
+        run = energy.energy_of_run(power * self.devices, self.duration)
+        return cost.facility_energy(run, self.pue).to("MWh")
 
     @property
     def carbon(self) -> Quantity | None:
@@ -235,13 +280,19 @@ class TrainingPlan:
         Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
         256 sequences of 8192 tokens a step, 100B token in all
         layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
-                               perfect overlap  no overlap  expected   what binds
+                               perfect overlap  no overlap  expected        what binds
         """
         from calc.planning import training_report
 
         above, rows = training_report.table(self)
         below = training_report.candidates(self)
         return "\n".join([*above, *columns(rows), "", *columns(below)])
+
+    def draw(self) -> Figure:
+        """A figure of matplotlib: the time of a step by its parts, for the ten best layouts."""
+        from calc.planning import training_drawing
+
+        return training_drawing.draw(self)
 
     def __str__(self) -> str:
         return self.table()
@@ -268,13 +319,17 @@ def plan_training(
     price: Annotated[QuantityLike | None, "USD/s"] = None,
     layout: Mapping[str, int] | None = None,
     recomputation: str | None = None,
-    recipe: str = "adam-mixed",
+    recipe: str | None = None,
+    fine_tune: str | None = None,
+    rank: int = 16,
     dtype: str = "bf16",
     software: str | None = None,
+    schedule: str = "1f1b",
     usable: float = 0.9,
     device_time_between_failures: Annotated[QuantityLike | None, "s"] = None,
     storage_bandwidth: Annotated[QuantityLike | None, "byte/s"] = None,
     restart_time: Annotated[QuantityLike, "s"] = "10 min",
+    on_progress: Progress | None = None,
 ) -> TrainingPlan:
     """The best of all layouts that train a model on a machine, and what the run takes.
 
@@ -292,14 +347,22 @@ def plan_training(
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `layout`: degrees that are fixed, {"tensor": 8, "pipeline": 16}
     - `recomputation`: none, selective or full; the best of them where it is left out
-    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`
+    - `recipe`: what is stored for each parameter, of `calc.training.RECIPES`; where it is left
+      out, as the software does: Megatron keeps gradients in FP32, 18 bytes in all
+    - `fine_tune`: lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
+    - `rank`: of these adapters, which all matrices of the layers get
     - `dtype`: what products are computed in
     - `software`: whose own time the expectation counts: "megatron"; none where it is left out
+    - `schedule`: of a pipeline: "1f1b", interleaved with thin stages, or one without most of the
+      bubble, "zb-h1" or "zb-v", which not all software has
     - `usable`: share of a device's memory for states and activations
     - `device_time_between_failures`: mean time between failures of one device, with its share of
       all that stops a run; that of Llama 3 405B where it is left out
     - `storage_bandwidth`: to which checkpoints are written, of each device; as there
     - `restart_time`: from a failure to the next step
+
+    Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
+    done, and of how many at most.
 
     >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256, length=8192,
     ...                       devices=64)
@@ -317,6 +380,14 @@ def plan_training(
     wanted = (recomputation,) if recomputation is not None else RECOMPUTATIONS
     for each in wanted:
         one_of("plan_training(): recomputation", each, RECOMPUTATIONS)
+    program = programs.UNKNOWN if software is None else programs.get(software)
+    stored = training.recipe(program.recipe if recipe is None else recipe)
+    tuned = None if fine_tune is None else Adapters(fine_tune, rank)
+    if tuned is not None and recipe is not None:
+        raise InputError(
+            f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
+            " one out"
+        )
     job = Job(
         asked,
         machine,
@@ -324,16 +395,18 @@ def plan_training(
         _whole("length", length),
         whole_number("sequences", sequences),
         wanted,
-        training.recipe(recipe).name,
+        stored if tuned is None else tuned.recipe(asked),
+        tuned,
         dtype,
         number("usable", usable, above=0.0),
-        None if software is None else programs.get(software).key,
+        program.key or None,
+        one_of("plan_training(): schedule", schedule, layouts.SCHEDULES),
         search.check_fixed(layout),
     )
     if job.usable > 1:
         raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
     transformer.forward_flops(asked, job.length)  # refuses what is longer than the model reads
-    paid = None if price is None else _amount("price", price, "USD/s", "3 USD/hour")
+    paid = None if price is None else amount("USD/s", "price", price, "3 USD/hour")
     run = runs.get(REFERENCE)
     fails, written = device_time_between_failures, storage_bandwidth
     if fails is None:
@@ -341,73 +414,113 @@ def plan_training(
     if written is None:
         written = run.storage_bandwidth / run.devices
     given = {
-        "tokens": _amount("tokens", tokens, "token", "15e12 token"),
+        "tokens": amount("token", "tokens", _tokens(tokens), "15e12 token"),
         "price": paid,
-        "device_time_between_failures": _amount(
-            "device_time_between_failures", fails, "s", "5 year"
+        "device_time_between_failures": amount(
+            "s", "device_time_between_failures", fails, "5 year"
         ),
-        "storage_bandwidth": _amount("storage_bandwidth", written, "byte/s", "100 MB/s"),
-        "restart_time": _amount("restart_time", restart_time, "s", "10 min"),
+        "storage_bandwidth": amount("byte/s", "storage_bandwidth", written, "100 MB/s"),
+        "restart_time": amount("s", "restart_time", restart_time, "10 min"),
         "pue": constants.get("pue_average"),
         "carbon_intensity": constants.get("carbon_intensity_world"),
     }
     if devices is not None:
         return _planned(job, given)
     if deadline is not None:
-        return _fewest(job, given, _amount("deadline", deadline, "s", "30 day"))
-    if paid is None:
+        return _fewest(job, given, amount("s", "deadline", deadline, "30 day"), on_progress)
+    if paid is None or budget is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
-    return _most(job, given, _amount("budget", budget, "USD", "2e6 USD"))
+    return _most(job, given, amount("USD", "budget", budget, "2e6 USD"), on_progress)
+
+
+def training_row(**asked: Any) -> dict[str, Any]:
+    """A plan as one row of words and plain numbers, for `run_plans`: its best layout, its costs.
+
+    >>> row = training_row(model="llama-3-8b", hardware="dgx-h100", tokens="1T", length=8192,
+    ...                    sequences=64, devices=64, layout={"context": 1, "pipeline": 1})
+    >>> row["cut"], row["expected"], row["recomputation"]
+    ('DP64 ZeRO1', True, 'selective')
+    """
+    from calc.planning import training_report
+
+    plan = plan_training(**asked)
+    units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
+    found = {name: (getattr(plan, name), unit) for name, unit in units.items()}
+    return {
+        "cut": training_report.cut(plan.best),
+        "recomputation": plan.best.recomputation,
+        "like_published": not plan.best.beyond_published,
+        "devices": plan.devices,
+        "expected": plan.step.expected is not None,
+        "step_s": plan.best.time.m_as("s"),
+        "mfu": plan.best.mfu.m_as(""),
+        "memory_GB": plan.memory.total.m_as("GB"),
+        "duration_days": plan.duration.m_as("day"),
+        "device_hours": plan.device_time.m_as("h"),
+        **{f"{name}_{unit}": v.m_as(unit) for name, (v, unit) in found.items() if v is not None},
+    }
 
 
 def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
-    import numpy
-
     alternatives = search.all_cuts(job)
     room = job.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
     fitting = [cuts for cuts in fits if cuts.count]
     if not fitting:
-        least = min((cuts.held.min(), cuts) for cuts in alternatives)[0]
+        least = min(cuts.held.min() for cuts in alternatives)
         raise InputError(
             f"no layout of {job.model.name} fits on {job.devices} {job.machine.device.name}: the"
             f" fullest device needs {quantity(float(least), 'byte').to('GB')} at least, and"
             f" {job.room.to('GB')} of its {job.machine.device.memory_capacity.to('GB')} may be"
             " filled: take more devices, shorter sequences, or another recipe"
         )
-    times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
-    owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
-    places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
-    chosen: dict[tuple[Any, ...], Cuts] = {}
-    for at in numpy.argsort(times, kind="stable"):
-        cuts = fitting[owners[at]].one(int(places[at]))
-        layout = cuts.layout
-        cut = layout.tensor, layout.pipeline, layout.context, layout.experts
-        chosen.setdefault(cut, cuts)
-        if len(chosen) == TRIED:
-            break
-    found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen.values()]
-    # A bound is not to be compared with what is expected: what was not measured comes last.
-    best = sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
     return TrainingPlan(
         job,
-        candidates=tuple(best),
+        candidates=tuple(_best(fitting)),
         searched=sum(cuts.count for cuts in alternatives),
-        fitting=sum(cuts.count for cuts in fitting),
+        cuts=tuple(fitting),
         **given,
     )
 
 
-def _counts(job: Job) -> list[int]:
+def _best(fitting: list[Cuts]) -> list[Candidate]:
+    """The best layouts by what is expected, of those that are best by published rates."""
+    import numpy
+
+    if not fitting:
+        return []
+    times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
+    owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
+    places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
+    ways = numpy.concatenate([_ways(cuts) for cuts in fitting])
+    order = numpy.argsort(times, kind="stable")
+    _, first = numpy.unique(ways[order], axis=0, return_index=True)  # the best of each way to cut
+    chosen = [fitting[owners[at]].one(int(places[at])) for at in order[numpy.sort(first)[:TRIED]]]
+    found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen]
+    # A bound is not to be compared with what is expected: what was not measured comes last.
+    return sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
+
+
+def _ways(cuts: Cuts) -> Any:
+    """The degrees by which layouts differ in a plan's table, a row of numbers each."""
+    import numpy
+
+    layout = cuts.layout
+    return numpy.stack([layout.tensor, layout.pipeline, layout.context, layout.experts], axis=1)
+
+
+def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
     domain = job.machine.domain
-    inside = [2**each for each in range(domain.bit_length()) if 2**each < domain]
-    most = MOST_DEVICES if job.machine.publishes("ports") else domain
-    beyond, count = [], domain
-    while count <= most:
-        beyond.append(count)
+    counts = [2**each for each in range(domain.bit_length()) if 2**each < domain]
+    count = domain
+    while count <= min(MOST_DEVICES, most_joined(job.machine)):
+        counts.append(count)
         count *= 2
-    return [*inside, *beyond]
+    for done, each in enumerate(counts):
+        if on_progress is not None:
+            on_progress(done, len(counts))
+        yield each
 
 
 def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
@@ -417,12 +530,14 @@ def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
         return None
 
 
-def _fewest(job: Job, given: dict[str, Any], deadline: Quantity) -> TrainingPlan:
+def _fewest(
+    job: Job, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
+) -> TrainingPlan:
     """The fewest devices that are done in time."""
     shortest: TrainingPlan | None = None
     steps = given["tokens"] / search.tokens_of(job)
     work = steps * search.operations_of(job) / job.machine.device.peak(job.dtype)
-    for count in _counts(job):
+    for count in _counts(job, on_progress):
         plan = _tried(job, given, count) if work / count <= deadline or count == 1 else None
         if plan is None:
             continue
@@ -439,12 +554,14 @@ def _fewest(job: Job, given: dict[str, Any], deadline: Quantity) -> TrainingPlan
     raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
 
 
-def _most(job: Job, given: dict[str, Any], budget: Quantity) -> TrainingPlan:
+def _most(
+    job: Job, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
+) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
     paid: TrainingPlan | None = None
     cheapest: TrainingPlan | None = None
     last = quantity(math.inf, "s")
-    for count in _counts(job):
+    for count in _counts(job, on_progress):
         plan = _tried(job, given, count)
         if plan is None or plan.cost is None:
             continue
@@ -477,15 +594,9 @@ def _whole(name: str, given: QuantityLike) -> int:
     return whole_number(name, int(value) if value == value // 1 else value)
 
 
-def _amount(name: str, given: Any, unit: str, example: str) -> Quantity:
-    if unit == "token" and isinstance(given, str) and re.fullmatch(COUNTED, given):
+def _tokens(given: QuantityLike) -> Quantity:
+    """Tokens with their unit, which people leave out, as in "15T"."""
+    if isinstance(given, str) and re.fullmatch(COUNTED, given):
         given = f"{given} token"
-    amount = quantity(given)
-    if amount.unitless and unit == "token":
-        amount = amount * quantity(1, "token")
-    if not amount.is_compatible_with(unit) or amount.ndim or not 0 < amount.m_as(unit) < math.inf:
-        raise InputError(
-            f'{name} must be one positive quantity in {unit} or the like, as in "{example}"; got'
-            f" {abbreviated(given)}"
-        )
-    return amount
+    found = quantity(given)
+    return found * A_TOKEN if found.unitless else found

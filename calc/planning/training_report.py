@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
+from calc.planning.precedents import DEGREES
 from calc.planning.report import memory_text
 
 if TYPE_CHECKING:
     from calc.planning.training import Candidate, TrainingPlan
 
-DEGREES = {  # of a layout, as they are written
-    "data": "DP",
-    "tensor": "TP",
-    "pipeline": "PP",
-    "context": "CP",
-    "experts": "EP",
-    "stages_per_device": "VP",
-}
+
+SHOWN = 10
+"""Layouts of a plan's table, and of its drawing."""
 
 
 def cut(candidate: Candidate) -> str:
@@ -37,12 +33,18 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """What stands above, and the rows."""
     job, step, held = plan.job, plan.step, plan.memory
     capacity = job.machine.device.memory_capacity
-    above = (
+    above: tuple[str, ...] = (
         f"{job.model.name} on {plan.devices} {job.machine.device.name} ({job.machine.name})",
         f"{job.sequences} sequences of {job.length} tokens a step, {plan.tokens} in all",
         f"layout {cut(plan.best)}, {plan.layout.microbatches} microbatches of"
-        f" {plan.best.sequences}, recomputation {plan.best.recomputation}",
+        f" {plan.best.sequences}, recomputation {plan.best.recomputation}"
+        + ("" if plan.layout.schedule == "1f1b" else f", schedule {plan.layout.schedule}"),
     )
+    if (like := plan.like_published) is not None and like is not plan.best:
+        above += (
+            f"of layouts like the published ones the best is {cut(like)}, {like.time} a step, MFU"
+            f" {_percent(like.mfu)}",
+        )
     expected = "" if step.expected is None else str(step.expected)
     mfu = "" if plan.expected_mfu is None else _percent(plan.expected_mfu)
     rows: list[tuple[str, ...]] = [
@@ -54,6 +56,8 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         ),
         ("step", str(step.lower), str(step.upper), expected, step.bound),
         ("MFU", _percent(plan.mfu.upper), _percent(plan.mfu.lower), mfu, ""),
+        ("HFU", "", "", _percent(plan.best.hfu), ""),
+        ("tokens of a device", "", "", str(plan.best.throughput), ""),
         ("all steps", *(str(each.to("day")) for each in plan.time), "", ""),
         ("run with failures", "", "", str(plan.duration), f"goodput {_percent(plan.goodput)}"),
         ("hours of all devices", "", "", str(plan.device_time), ""),
@@ -67,8 +71,6 @@ def table(plan: TrainingPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def candidates(plan: TrainingPlan) -> list[tuple[str, ...]]:
     """The best layouts, a line each."""
-    from calc.planning.training import SHOWN
-
     rows: list[tuple[str, ...]] = [
         ("layout", "microbatches", "recomputation", "memory", "lower", "upper", "expected")
     ]
@@ -99,11 +101,16 @@ def rows(plan: TrainingPlan) -> list[dict[str, Any]]:
             "microbatches": each.layout.microbatches,
             "sequences": each.sequences,
             "recomputation": each.recomputation,
+            "schedule": each.layout.schedule,
             "memory": each.memory.total.to("GB"),
             "lower": each.step.lower,
             "upper": each.step.upper,
             "expected": each.step.expected,
+            "mfu": each.mfu,
+            "hfu": each.hfu,
+            "throughput": each.throughput,
             "bound": each.step.bound,
+            "like_published": not each.beyond_published,
         }
         for each in plan.candidates
     ]
@@ -115,10 +122,9 @@ def why_not_others(plan: TrainingPlan) -> Iterator[str]:
         f"{plan.searched - plan.fitting:,} of {plan.searched:,} legal layouts need more than"
         f" {plan.job.room.to('GB')} on their fullest device."
     )
-    best = _parts(plan.best)
+    best = parts(plan.best)
     for other in plan.candidates[1:4]:
-        parts = _parts(other)
-        more = {name: parts[name] - best.get(name, 0.0) for name in parts}
+        more = {name: time - best.get(name, 0.0) for name, time in parts(other).items()}
         name = max(more, key=lambda each: more[each])
         slower = (other.time / plan.best.time).m_as("") - 1
         yield (
@@ -126,21 +132,29 @@ def why_not_others(plan: TrainingPlan) -> Iterator[str]:
         )
 
 
-def _parts(candidate: Candidate) -> dict[str, float]:
+def parts(candidate: Candidate) -> dict[str, float]:
+    """Seconds of each part of a step, as expected, or at published rates."""
     made = candidate.step.expected_parts
-    parts = candidate.step.parts if made is None else dict(made)
-    return {name: part.m_as("s") for name, part in parts.items()}
+    times = candidate.step.parts if made is None else dict(made)
+    return {name: time.m_as("s") for name, time in times.items()}
 
 
 def assumptions(plan: TrainingPlan) -> Iterator[str]:
     """What the numbers stand on."""
     job = plan.job
     device = job.machine.device
+    if plan.best.beyond_published:
+        yield plan.best.beyond_published
     yield (
         f"Products are computed in {dtype_of(job.dtype).upper()} at {device.peak(job.dtype)};"
-        f" states take {job.recipe}, and {job.usable:.0%} of {device.memory_capacity} may be"
+        f" states take {job.recipe.name}, and {job.usable:.0%} of {device.memory_capacity} may be"
         " filled, the rest being left to buffers and fragments."
     )
+    if job.tuned is not None:
+        yield (
+            f"Adapters of rank {job.tuned.rank} are trained beside frozen weights; that QLoRA"
+            " unpacks its codes for each product is in no time."
+        )
     yield (
         "Slices (TP) fill the machine's domains first, then parts of sequences (CP), experts (EP),"
         " copies (DP) and stages (PP); all activations of a layer are kept, but for what the"

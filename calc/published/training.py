@@ -9,6 +9,8 @@ out are taken as data/published/README.md says, for all rows alike.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from calc import expectation, kernels, transformer
 from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
@@ -44,10 +46,10 @@ def _work(row: Row, model: Transformer) -> float:
     """Operations of a token, forward and backward, with causal attention."""
     longest = kernels.reaching(model, _sequence(row))
     forward = transformer.causal_flops(longest, _sequence(row)).m_as("FLOP/token")
-    return forward * (FROZEN if _frozen(row) else FORWARD_AND_BACKWARD)
+    return forward * (FROZEN if is_frozen(row) else FORWARD_AND_BACKWARD)
 
 
-def _frozen(row: Row) -> bool:
+def is_frozen(row: Row) -> bool:
     """Whether the model's own weights are not trained."""
     return "lora" in f"{row['task']} {row['model']}".lower()
 
@@ -73,38 +75,82 @@ def _parts(
     row: Row, machine: Machine, model: Transformer, dtype: str, software: Software
 ) -> tuple[dict[str, float], float]:
     """The time of a token on one device in parts, and what the software hides of it."""
-    layout, devices = conditions.layout(row), conditions.devices(row)
-    tensor, stages = layout.get("TP", 1), layout.get("PP", 1)
-    contexts, experts = layout.get("CP", 1), layout.get("EP", 1)
-    replicas = max(1, devices // (tensor * stages * contexts))
-    stated = tensor * stages * contexts * layout.get("DP", replicas)
-    if stated > devices or (stated != devices and "DP" in layout):
-        raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
+    stated = cut(row)
     length = _sequence(row)
-    sequences = row.number("micro_batch") or row.number("local_batch") or layout.get("MBS") or 1
-    batch = row.number("global_batch_seqs")
-    batch = batch or replicas * (row.number("batch_per_dp") or sequences)
-    microbatches = max(1.0, batch / (replicas * sequences))
-    sharded = "FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0
+    microbatches = stated.microbatches
     found = expectation.training_step(
         model,
         machine,
         length,
-        sequences,
-        data=replicas,
-        tensor=tensor,
-        pipeline=stages,
+        stated.sequences,
+        data=stated.data,
+        tensor=stated.tensor,
+        pipeline=stated.stages,
         microbatches=microbatches,
-        gathers=2 * microbatches if sharded else 1,
-        reductions=microbatches if sharded else 1,
-        optimizer_shards=replicas,
-        contexts=contexts,
-        experts=experts,
-        virtual_stages=layout.get("VP", 1),
-        recomputed=RECOMPUTED.get(str(row["activation_checkpointing"]), 0.0),
-        frozen=_frozen(row),
+        gathers=2 * microbatches if stated.sharded else 1,
+        reductions=microbatches if stated.sharded else 1,
+        optimizer_shards=stated.data,
+        contexts=stated.contexts,
+        experts=stated.experts,
+        virtual_stages=stated.thin_stages,
+        recomputed=recomputed(row),
+        frozen=is_frozen(row),
         dtype=dtype,
         program=software,
     )
-    tokens = length * sequences / contexts * microbatches
-    return found.seconds(tokens / (tensor * stages))  # of the devices that work on them together
+    tokens = length * stated.sequences / stated.contexts * microbatches
+    # Of the devices that work on them together:
+    return found.seconds(tokens / (stated.tensor * stated.stages))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a row's model and batch are cut; what the row does not name is not cut."""
+
+    data: int
+    tensor: int
+    stages: int
+    contexts: int
+    experts: int
+    thin_stages: int
+    """Of each device."""
+    sequences: float
+    """Of a microbatch."""
+    microbatches: float
+    sharded: bool
+    """Whether copies share weights and gradients too (FSDP)."""
+
+
+def cut(row: Row) -> Cut:
+    """What a row states of its layout.
+
+    >>> from calc.published import rows
+    >>> [row] = [row for row in rows("training") if row.id == "nemo-24.07-15"]
+    >>> cut(row).tensor, cut(row).stages, cut(row).microbatches
+    (4, 4, 32.0)
+    """
+    layout, devices = conditions.layout(row), conditions.devices(row)
+    tensor, stages, contexts = (layout.get(name, 1) for name in ("TP", "PP", "CP"))
+    replicas = max(1, devices // (tensor * stages * contexts))
+    stated = tensor * stages * contexts * layout.get("DP", replicas)
+    if stated > devices or (stated != devices and "DP" in layout):
+        raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
+    sequences = row.number("micro_batch") or row.number("local_batch") or layout.get("MBS") or 1
+    batch = row.number("global_batch_seqs")
+    batch = batch or replicas * (row.number("batch_per_dp") or sequences)
+    return Cut(
+        replicas,
+        tensor,
+        stages,
+        contexts,
+        layout.get("EP", 1),
+        layout.get("VP", 1),
+        sequences,
+        max(1.0, batch / (replicas * sequences)),
+        "FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0,
+    )
+
+
+def recomputed(row: Row) -> float:
+    """The share of the forward pass that a row computes again."""
+    return RECOMPUTED.get(str(row["activation_checkpointing"]), 0.0)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
+from calc.core.row_file import Row, RowFile
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
 from calc.simulation.data import Split, checked_split
@@ -21,7 +22,6 @@ from calc.simulation.metrics import checked_power, collect_metrics
 from calc.simulation.network import NeuralNetwork
 from calc.simulation.precision import arithmetic
 from calc.simulation.pruning import KINDS, checked_level, prune
-from calc.simulation.resuming import Row, RowFile
 from calc.simulation.storage import FORMATS
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +22,7 @@ from calc import (
     runs,
 )
 from calc.layouts import Layout, Link, memory_per_device, training_step
-from calc.published import conditions
-from calc.published.prediction import UnusableRowError
+from calc.published.layouts import published_layouts
 
 LLAMA = models.get("llama-3-70b")
 LAYOUT = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
@@ -250,10 +250,15 @@ def test_the_step_of_llama_3_405b_is_within_its_bounds() -> None:
         ({"data": 8, "sharing": 3}, "sharing=3 must divide data × context, 8"),
         ({"data": 0}, "a layout's data must be a whole number from 1; got 0"),
         ({"microbatches": 2.5}, "microbatches must be a whole number from 1; got 2.5"),
+        (
+            {"pipeline": 4, "schedule": "zb-v", "microbatches": 8},
+            "the schedule zb-v has its own number of thin stages.*got stages_per_device=1",
+        ),
+        ({"schedule": "gpipe"}, "a layout's schedule must be one of 1f1b, zb-h1, zb-v"),
         ({"sharding": 4}, "sharding must be a stage from 0 to 3; got 4"),
     ],
 )
-def test_a_layout_that_cannot_be(layout: dict[str, int], sentence: str) -> None:
+def test_a_layout_that_cannot_be(layout: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Layout(**layout).parameters(LLAMA)
 
@@ -303,6 +308,46 @@ def test_thin_stages_shorten_the_bubble_and_hold_more() -> None:
     )
     held = [memory_per_device(LLAMA, each, 8192).activations for each in (thick, thin)]
     assert (held[1] / held[0]).m_as("") == pytest.approx(1 + 7 / (8 * 5))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "thin", "bubble", "sent"),
+    [("1f1b", 1, 7 / 32, 1), ("zb-h1", 1, 7 / 96, 1), ("zb-v", 2, 0, 2)],
+)
+def test_schedules_without_a_bubble(schedule: str, thin: int, bubble: float, sent: int) -> None:
+    """The table of their authors, for passes of equal times: 8 stages, 32 microbatches.
+
+    Bubble (p - 1) / m, (p - 1) / 3m and none, activations as of 1F1B, messages of stages once, once
+    and twice [description of the space sail/zero-bubble-pipeline-parallellism].
+    """
+    layout = Layout(
+        pipeline=8, microbatches=32, stages_per_device=thin, schedule=schedule, tensor=8
+    )
+    given = {"length": 2, "sequences": 4096, "recomputation": "none"}  # next to no attention
+    found, alone = step(layout, **given), step(Layout(tensor=8, microbatches=32), **given)
+    work = (found.parts["compute"] / alone.parts["compute"]).m_as("") * 8
+    assert work == pytest.approx(1 + bubble, abs=1e-3)
+    usual = replace(layout, stages_per_device=1, schedule="1f1b")
+    bytes_sent = [step(each, **given).parts["pipeline"].m_as("s") for each in (layout, usual)]
+    latency = 32 * 10e-6
+    assert bytes_sent[0] - latency == pytest.approx(sent * (bytes_sent[1] - latency))
+    logits = 4 * 8192 * LLAMA.vocabulary.magnitude / 8  # type: ignore[union-attr]
+    held = [memory_per_device(LLAMA, each, 8192).activations for each in (layout, usual)]
+    more = 0 if schedule == "1f1b" else logits
+    assert held[0].m_as("byte") == pytest.approx(held[1].m_as("byte") + more)
+
+
+def test_states_of_megatron() -> None:
+    """BF16 parameters and FP32 gradients: 6 + 12 / d bytes [Megatron Core, distributed optimizer].
+
+    Without its distributed optimizer 18.
+    """
+    parameters = LLAMA.parameters.m_as("param")
+    for sharding, copies, size in ((1, 16, 6 + 12 / 16), (0, 16, 18)):
+        layout = Layout(data=copies, sharding=sharding)
+        held = memory_per_device(LLAMA, layout, 1, recipe="adam-mixed-fp32-gradients")
+        states = held.weights + held.gradients + held.optimizer
+        assert states.m_as("byte") == pytest.approx(size * parameters)
 
 
 def test_parts_of_a_sequence_share_its_activations_and_gather_its_keys() -> None:
@@ -386,26 +431,21 @@ def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
 
 
 def test_published_layouts_are_legal() -> None:
-    """Rows that state TP or PP: their models can be cut like this."""
-    seen = legal = 0
-    for row in published.rows("training"):
-        try:
-            model, degrees = conditions.model(row), conditions.layout(row)
-            devices = conditions.devices(row)
-        except UnusableRowError:
-            continue
-        cut = {
-            name: degrees.get(short, 1)
-            for name, short in (("tensor", "TP"), ("pipeline", "PP"), ("context", "CP"))
-        }
-        slices = cut["tensor"] * cut["pipeline"] * cut["context"]
-        if not {"TP", "PP"} & {*degrees} or devices % slices:
-            continue
-        thin = degrees.get("VP", 1) if cut["pipeline"] > 1 else 1
-        layout = Layout(
-            data=devices // slices, **cut, microbatches=cut["pipeline"], stages_per_device=thin
-        )
-        seen += 1
-        legal += bool(layout.legal(model))
-    assert seen > 100
-    assert legal == seen
+    """Their models can be cut like this, with their batches; most are said to fit."""
+    found = published_layouts()
+    assert len(found) > 350
+    assert not [each.row.id for each in found if not each.layout.legal(each.model)]
+    fit = [each for each in found if each.memory.total <= each.machine.device.memory_capacity]
+    assert len(fit) > 0.85 * len(found)
+
+
+def test_experts_are_shared_out_to_slices_too() -> None:
+    """Megatron's Qwen3 235B on H100s: TP2 and PP8 leave 16 copies, and EP is 32."""
+    [found] = [each for each in published_layouts() if each.row.id == "mbridge-26.04.01-33"]
+    layout, model = found.layout, found.model
+    assert (layout.copies, layout.experts) == (16, 32)
+    inside = model.expert_parameters.m_as("param") * layout.layers_of_a_stage(model)
+    share = layout.expert_parameters(model).m_as("param")
+    assert share == pytest.approx(inside / model.layers.magnitude / 32)
+    with pytest.raises(InputError, match="or be a multiple of it that divides all"):
+        Layout(data=2, tensor=2, experts=8).check(models.get("mixtral-8x7b"))

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import json
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import calc
-from calc import InputError, layouts, machines, models, plan_training, quantity, runs
+from calc import (
+    InputError,
+    finetuning,
+    layouts,
+    machines,
+    models,
+    plan_training,
+    quantity,
+    runs,
+    training,
+    transformer,
+)
 from calc.commands import main
 from calc.layouts import Layout
-from calc.planning import TrainingPlan
+from calc.planning import TrainingPlan, precedents
+from calc.planning.search import Cuts, Job
+from calc.published.layouts import published_layouts
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"
@@ -119,6 +134,95 @@ def test_the_run_of_llama_3() -> None:
     assert published.device_time.m_as("h") == pytest.approx(run.device_time.m_as("h"), rel=0.35)
 
 
+def test_utilisations_and_tokens_of_a_device() -> None:
+    plan = small(recomputation="full")
+    assert (plan.best.hfu / plan.best.mfu).m_as("") == pytest.approx(4 / 3)
+    each = 32 * 2048 / 8 / plan.best.time.m_as("s")
+    assert plan.best.throughput.m_as("token/s") == pytest.approx(each)
+    work = 3 * transformer.causal_flops(GPT, 2048).m_as("FLOP/token")
+    assert plan.best.mfu.m_as("") == pytest.approx(each * work / 989.4e12, rel=1e-3)
+    assert "HFU" in str(plan)
+
+
+def test_a_schedule_without_a_bubble_is_no_slower() -> None:
+    cut = {"tensor": 1, "pipeline": 2, "context": 1}
+    times = {}
+    for schedule in ("1f1b", "zb-h1", "zb-v"):
+        plan = small(schedule=schedule, recomputation="none", layout=cut)
+        assert {each.layout.schedule for each in plan.candidates} == {schedule}
+        times[schedule] = plan.best.step.parts["compute"].m_as("s")
+    assert times["zb-v"] < times["zb-h1"]
+    assert "the schedule zb-v" in plan.best.beyond_published
+
+
+def test_adapters_are_planned_as_they_are_tuned() -> None:
+    """On one device: the weights, states and arithmetic of `calc.finetuning`."""
+    asked: Any = {"tokens": "1e9 token", "sequences": 1, "length": 4096, "devices": 1}
+    for method in ("lora", "qlora"):
+        plan = plan_training("llama-3-8b", DGX, **asked, fine_tune=method, recomputation="full")
+        held = finetuning.memory("llama-3-8b", method, context=4096)
+        assert plan.memory.weights.m_as("GB") == pytest.approx(
+            (held.weights + held.adapters).m_as("GB")
+        )
+        assert plan.memory.gradients.m_as("GB") == pytest.approx(held.gradients.m_as("GB"))
+        assert plan.memory.optimizer.m_as("GB") == pytest.approx(held.optimizer.m_as("GB"))
+        step = finetuning.step("llama-3-8b", DGX, method, context=4096)
+        assert plan.step.lower.m_as("s") == pytest.approx(step.lower.m_as("s"))
+        trained = 12 * finetuning.adapters("llama-3-8b").m_as("param")
+        assert plan.checkpoint.m_as("byte") == pytest.approx(trained)
+    whole = plan_training("llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8})
+    tuned = plan_training(
+        "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
+    )
+    assert tuned.step.parts["data"] < 0.01 * whole.step.parts["data"]
+    assert tuned.best.time < 0.8 * whole.best.time
+
+
+def test_a_choice_that_nobody_has_published_is_named() -> None:
+    """Published runs of Llama 3 70B in FP8 on H100s have TP4, and reach 36 % of the peak."""
+    plan = plan_training(
+        "llama-3-70b",
+        DGX,
+        tokens="1e12 token",
+        sequences=128,
+        length=8192,
+        devices=64,  # type: ignore[arg-type]
+        dtype="fp8",
+        software="megatron",
+    )
+    assert plan.job.recipe.name == "adam-mixed-fp32-gradients"
+    assert "CP4 on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
+    assert plan.assumptions[0] == plan.best.beyond_published
+    assert plan.like_published is not None
+    assert not plan.like_published.beyond_published
+    assert plan.like_published.time >= plan.best.time
+    assert "of layouts like the published ones the best is" in str(plan)
+    alone = plan_training(GPT, "mi300x-8", tokens="1B", sequences=32, length=2048, devices=8)
+    assert "No published row of dense models on AMD Instinct MI300X" in alone.best.beyond_published
+    assert alone.like_published is None
+
+
+def test_published_layouts_are_like_the_published_ones() -> None:
+    for each in published_layouts():
+        job = Job(
+            each.model,
+            each.machine,
+            each.layout.devices,
+            each.length,
+            each.batch,
+            (each.recomputation,),
+            training.recipe(each.software.recipe),
+            None,
+            each.dtype,
+            1.0,
+            each.software.key,
+            "1f1b",
+            {},
+        )
+        cuts = Cuts(job, each.layout, each.sequences, each.recomputation)
+        assert not precedents.beyond(cuts), each.row.id
+
+
 def test_what_is_printed() -> None:
     plan = small()
     text = str(plan)
@@ -165,6 +269,10 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         ({"layout": {"tensor": 0}}, "a layout's tensor must be a whole number from 1; got 0"),
         ({"layout": "tensor=2"}, "layout fixes some of tensor"),
         ({"recomputation": "some"}, "recomputation must be one of none, selective, full"),
+        ({"schedule": "gpipe"}, "schedule must be one of 1f1b, zb-h1, zb-v; got 'gpipe'"),
+        ({"fine_tune": "full"}, "the method of adapters must be one of lora, qlora; got 'full'"),
+        ({"fine_tune": "lora", "rank": 0}, "the rank of adapters must be a whole number from 1"),
+        ({"fine_tune": "lora", "recipe": "adam-8bit"}, "has states of its own; got recipe="),
         ({"recipe": "sgd"}, "no recipe 'sgd'"),
         ({"dtype": "fp3"}, "fp3"),
         ({"price": "2 USD"}, "price must be one positive quantity in USD/s"),
@@ -175,6 +283,32 @@ def test_no_layout_is_found_in_a_sentence() -> None:
 def test_bad_input(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         small(**given)
+
+
+def test_the_drawing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = small()
+    axes = plan.draw().axes[0]
+    assert [each.get_text() for each in axes.get_yticklabels()] == [
+        row["layout"] for row in plan.rows()[:10]
+    ]
+    ends = axes.lines[0].get_xdata()
+    assert list(ends) == pytest.approx([each.time.m_as("s") for each in plan.candidates[:10]])
+    asked = ["plan-training", "llama-3-8b", "dgx-h100", "--tokens", "10B", "--sequences", "64"]
+    asked += ["--length", "1024", "--devices", "8", "--layout", "tensor=2,context=1", "--draw"]
+    assert main([*asked, str(tmp_path / "plan.svg")]) == 0
+    assert "TP2" in (tmp_path / "plan.svg").read_text()
+    assert main([*asked, str(tmp_path / "plan.gif")]) == 1
+    assert "--draw needs a name that ends in .svg" in capsys.readouterr().err
+
+
+def test_progress_is_told_of_numbers_of_devices() -> None:
+    told: list[tuple[int, int]] = []
+    small(
+        devices=None, deadline="100 day", on_progress=lambda done, total: told.append((done, total))
+    )
+    assert told
+    assert [done for done, _ in told] == list(range(len(told)))
+    assert len({total for _, total in told}) == 1
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,146 @@
+"""Many plans, on any executor: models × machines × loads, a row for each, resumable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from itertools import product
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from calc.core.arguments import as_list
+from calc.core.errors import InputError, abbreviated
+from calc.core.row_file import Row, RowFile
+
+PLAIN = (str, int, float, bool, type(None))
+COLUMNS: dict[str, type] = {"point": dict, "row": dict}
+
+
+def grid(**axes: Iterable[Any]) -> list[Row]:
+    """Every combination of the values of some arguments, the last changing first.
+
+    >>> grid(devices=[8, 16], length=[4096])
+    [{'devices': 8, 'length': 4096}, {'devices': 16, 'length': 4096}]
+    """
+    values = [as_list(f"grid(): {name}", each) for name, each in axes.items()]
+    return [dict(zip(axes, each, strict=True)) for each in product(*values)]
+
+
+def run_plans(
+    row_of: Callable[..., Row],
+    points: Sequence[Row],
+    executor: Executor | None = None,
+    *,
+    resume: Path | str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[Row]:
+    """A row for each point: its arguments, and what `row_of` makes of them.
+
+    `row_of` is a function of a module, such as `calc.planning.training_row`, which an executor's
+    workers can import; points are its arguments by name, and rows are what it returns: words and
+    plain numbers both. A point that has no plan has the sentence that says why as its `error`.
+
+    With an `executor` of `concurrent.futures`, such as a ProcessPoolExecutor or that of a Dask
+    cluster (`Client.get_executor()`), rows are made by its workers; a task that it loses is given
+    to it once more. The file of `resume` takes each row as it is finished, and a later call goes on
+    from there. `on_progress` is told how many rows there are and how many there will be.
+
+    >>> from calc.planning import training_row
+    >>> asked = {"model": "llama-3-8b", "hardware": "dgx-h100", "tokens": "1T", "length": 8192}
+    >>> fixed = {"sequences": 64, "layout": {"context": 1, "pipeline": 1}}
+    >>> rows = run_plans(training_row, [asked | fixed | each for each in grid(devices=[1, 64])])
+    >>> [(row["devices"], row.get("cut"), row.get("error", "")[:15]) for row in rows]
+    [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO1', '')]
+    """
+    if executor is not None and not isinstance(executor, Executor):
+        raise InputError(
+            f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
+            f" {abbreviated(executor)}"
+        )
+    sweep = _Sweep(row_of, [_checked(each) for each in as_list("points", points)], on_progress)
+    if resume is not None:
+        sweep.continue_in(resume)
+    sweep.run(executor)
+    return [{**json.loads(key), **sweep.rows[key]} for key in sweep.keys]
+
+
+def _checked(point: Any) -> str:
+    """A point as text, which names it in the file of finished rows."""
+    if not isinstance(point, Mapping) or not all(isinstance(name, str) for name in point):
+        raise InputError(f"a point is arguments by their names; got {abbreviated(point)}")
+    for name, value in point.items():
+        held = value.values() if isinstance(value, Mapping) else [value]
+        if not all(isinstance(each, PLAIN) for each in held):
+            raise InputError(
+                f"{name} of a point must be a word or a plain number, so that it can be kept in a"
+                f" file; got {abbreviated(value)}"
+            )
+    return json.dumps(dict(point))
+
+
+def _row(row_of: Callable[..., Row], key: str) -> Row:
+    try:
+        return row_of(**json.loads(key))
+    except InputError as error:
+        return {"error": str(error)}
+
+
+class _Sweep:
+    """Rows that are there, by their points, and those that are to be made."""
+
+    def __init__(
+        self,
+        row_of: Callable[..., Row],
+        keys: list[str],
+        on_progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self.row_of, self.keys = row_of, keys
+        self.on_progress = on_progress or (lambda done, total: None)
+        self.rows: dict[str, Row] = {}
+        self.file: RowFile | None = None
+
+    def continue_in(self, path: Path | str) -> None:
+        settings = {"plans": f"{self.row_of.__module__}.{self.row_of.__qualname__}"}
+        self.file = RowFile(path, settings, COLUMNS)
+        kept = {json.dumps(each["point"]): each["row"] for each in self.file.open()}
+        self.rows = {key: kept[key] for key in self.keys if key in kept}
+
+    def run(self, executor: Executor | None) -> None:
+        missing = [key for key in dict.fromkeys(self.keys) if key not in self.rows]
+        self._tell()
+        if executor is None:
+            for key in missing:
+                self._finish(key, _row(self.row_of, key))
+            return
+        pending: dict[Future[Row], tuple[str, bool]] = {}
+        finished: SimpleQueue[Future[Row]] = SimpleQueue()
+
+        def submit(key: str, again: bool) -> None:
+            future = executor.submit(_row, self.row_of, key)
+            pending[future] = key, again
+            future.add_done_callback(finished.put)
+
+        try:
+            for key in missing:
+                submit(key, again=False)
+            while pending:
+                future = finished.get()
+                key, again = pending.pop(future)
+                if future.exception() is not None and not again:
+                    submit(key, again=True)  # Dask loses a task while it moves a worker's work
+                else:
+                    self._finish(key, future.result())
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _finish(self, key: str, row: Row) -> None:
+        if self.file is not None:
+            self.file.append({"point": json.loads(key), "row": row})
+        self.rows[key] = row
+        self._tell()
+
+    def _tell(self) -> None:
+        self.on_progress(len(self.rows), len(dict.fromkeys(self.keys)))
