@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
@@ -25,6 +26,23 @@ from calc.core.names import spellings, squeezed
 from calc.core.records import source
 from calc.core.units import Quantity
 
+
+@cache
+def _comparisons() -> dict[str, formats.TrainingFormat | formats.QuantizedModel]:
+    """Published models in few bits beside themselves in more, trained so or quantised."""
+    trained = {each.key: each for each in formats.training_formats()}
+    return {**trained, **{each.key: each for each in formats.quantized_models()}}
+
+
+def _named(names: Callable[[], Iterable[str]], get: Callable[[str], Any]) -> SimpleNamespace:
+    """What is looked up as data are, where no module of `calc` does it."""
+    return SimpleNamespace(
+        names=lambda: tuple(names()),
+        get=get,
+        key_of=lambda name: spellings(dict.fromkeys(names(), ())).get(squeezed(name)),
+    )
+
+
 DATA: dict[str, Any] = {
     "constants": constants,
     "devices": hardware,
@@ -33,11 +51,8 @@ DATA: dict[str, Any] = {
     "models": models,
     "runs": runs,
     "formats": formats,
-    "recipes": SimpleNamespace(
-        names=lambda: tuple(training.RECIPES),
-        get=training.recipe,
-        key_of=lambda name: spellings(dict.fromkeys(training.RECIPES, ())).get(squeezed(name)),
-    ),
+    "comparisons": _named(_comparisons, lambda key: _comparisons()[key]),
+    "recipes": _named(lambda: training.RECIPES, training.recipe),
 }
 KINDS = (*DATA, "laws", "functions")
 TITLES = (
@@ -47,6 +62,7 @@ TITLES = (
     | runs.TITLES
     | software.TITLES
     | {each: each.upper() for each in hardware.DTYPES}
+    | {"kept": "kept in more bits", "sense": "gap is stated as", "gap": "gap of the loss"}
     | {"unsupported": "not supported by its matrix units", "links": "links to other devices"}
 )
 NOT_YET = "announced, and not to be had yet:"
@@ -87,6 +103,8 @@ def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
         return told | {"title": (inspect.getdoc(thing) or "").split("\n")[0]}
     if isinstance(thing, training.Recipe):
         return told | {"title": f"{thing.bytes_per_parameter}: {thing.breakdown}"}
+    if kind == "comparisons":
+        return told | {"title": thing.title}
     if kind == "devices" and thing.announced:
         return told | {"title": f"{thing.name}, announced", "announced": True}
     family = f", {thing.family}" if isinstance(thing, models.Network) else ""
@@ -242,10 +260,10 @@ def _shown(kind: str, thing: Any) -> Answer:
     facts = facts_of(kind, thing)
     if kind == "constants":
         return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
-    year = f" ({thing.year})" if hasattr(thing, "year") else ""
+    year = f" ({thing.year})" if hasattr(thing, "year") and kind != "comparisons" else ""
     # Of software there may be no number, and then nothing to have a source.
     named = {each.source for each in origins(facts)} or {getattr(thing, "source", "")} - {""}
-    about = entry(kind, getattr(thing, "key", thing.name), thing)
+    about = entry(kind, getattr(thing, "key", None) or thing.name, thing)
     lines = [f"{about['title']}{year}", *table(facts, TITLES)]
     told = [f"Source: {_cited(each)}" for each in sorted(named)]
     told += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
@@ -281,6 +299,10 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     if kind == "software":
         texts = {each: getattr(thing, each) for each in software.TITLES if each in software.TEXTS}
         return {**{each: text for each, text in texts.items() if text}, **thing.records}
+    if kind == "comparisons":
+        named = ("format", "bits", "measure", "scales", "kept", "baseline", "sense", "read")
+        told = {each: getattr(thing, each, "") for each in named}
+        return {**{each: text for each, text in told.items() if text}, **thing.records}
     if kind == "runs":
         return {"device": thing.device, **thing.records}
     names = [each.name for each in fields(thing)]
