@@ -15,7 +15,18 @@ from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import constants, formats, hardware, machines, models, runs, software, training
+from calc import (
+    attention,
+    constants,
+    formats,
+    hardware,
+    machines,
+    models,
+    runs,
+    software,
+    training,
+    transformer,
+)
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError, abbreviated
@@ -24,7 +35,7 @@ from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.records import source
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 
 
 @cache
@@ -311,10 +322,27 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
-        return {**numbers, **shape, "parameters": {**thing.parts, **counted}}
+        return {**numbers, **shape, "parameters": {**thing.parts, **counted}} | _in_two_forms(thing)
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}
+
+
+def _in_two_forms(model: models.Model) -> dict[str, Any]:
+    """What a token takes in both forms of latent attention, and when one is better."""
+    if not isinstance(model, models.Transformer) or model.kv_latent is None:
+        return {}
+    written = transformer.decode_matmuls(model, model.context)
+    latent, rotary = model.kv_latent, model.rotary_width
+    return {
+        "token_at_full_context": {
+            "expanded_as_read": transformer.forward_flops(model, model.context),
+            "absorbed_as_written": sum(each.operations for each in written) / quantity("1 token"),
+            "expanded_from_queries": attention.latent_crossover(
+                model.context, latent, model.key_width - rotary, model.head_value_width
+            ),
+        }
+    }
 
 
 def _is_property(member: object) -> bool:
