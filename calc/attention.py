@@ -242,7 +242,8 @@ def absorbed_flops(
     Equation: F = 2 · n · h · (c · (2 · r + d_r) + r · (d_k + d_v))
 
     The matrices that would make keys and values are applied to n queries and their results, and c
-    latents stay as they are stored. d_k is the key's width without its rotary part.
+    latents stay as they are stored. d_k is the key's width without its rotary part. This is the
+    form of a decode, and what `transformer.decode_matmuls` counts.
 
     Source: deepseek2024v2
 
@@ -269,7 +270,7 @@ def expanded_flops(
     Equation: F = 2 · h · c · (n · (d_k + d_r + d_v) + r · (d_k + d_v))
 
     Each of c latents is expanded once for all n queries. d_k is the key's width without its rotary
-    part.
+    part. This is the form of prefills and of training, which `transformer.forward_flops` counts.
 
     Source: deepseek2024v2
 

@@ -25,7 +25,7 @@ from calc import (
     models,
     transformer,
 )
-from calc.core.arguments import whole_number
+from calc.core.arguments import check_shapes, whole_number
 from calc.core.elementwise import erfc, expm1, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
@@ -196,7 +196,9 @@ def exchange(
     _check(machine)
     count = whole_number("devices that share out the experts", devices)
     size = formats.element_size("element_size", element_size)
-    sent = quantity(tokens) * quantity(copies) * quantity(width) * size
+    factors = {"tokens": quantity(tokens), "width": quantity(width), "copies": quantity(copies)}
+    check_shapes(factors | {"element_size": size})
+    sent = factors["tokens"] * factors["copies"] * factors["width"] * size
     least = collectives.least_time("all_to_all", sent, count, machine)
     return least, least + constants.latency_expert_exchange * (1 if count > 1 else 0)
 

@@ -313,6 +313,7 @@ def prefill(
 
     n counts the tokens of all prompts, F is the average of their operations, D = W + n · m, and the
     rest is that of `decode`. Attention is causal, and the output is computed for last tokens alone.
+    Latents are expanded into keys and values, while a decode absorbs their matrices.
     The `lower` bound is the least possible time to first token, queues left out.
 
     Source: pope2023efficiently

@@ -158,6 +158,13 @@ class Layout:
             f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices neither"
             " divide nor are a multiple of",
         )
+        for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
+            if (width := getattr(model, name)) is not None:
+                yield (
+                    int(width.magnitude) % self.tensor == 0,
+                    f"{{tensor}} slices do not divide the {name.replace('_', ' ')} of"
+                    f" {model.name}, {width}: choose tensor among the divisors",
+                )
         yield (
             # The first stage may hold the embedding alone, and the last the output.
             (stages - 1) * ceiling(layers / stages) < layers + 2,

@@ -423,7 +423,8 @@ def prefill_matmuls(
     Scores are counted in full, as a product without a mask is; the output for the last token alone.
     Queries that share keys and values are rows of one product. Layers with a window, or that select
     positions, have products of their own, one for each stretch of as many tokens, which look at as
-    many. States are read in chunks, where the model has a `chunk`.
+    many. States are read in chunks, where the model has a `chunk`. Latents are expanded into keys
+    and values, as in `forward_flops`.
 
     >>> from calc import models
     >>> for each in prefill_matmuls(models.get("llama-3-8b"), 1000)[:5]:
@@ -458,14 +459,19 @@ def decode_matmuls(
 ) -> tuple[Matmul, ...]:
     """The matrix products that write the next token of so many sequences, each with its context.
 
-    Latent attention multiplies with what it has stored, and with the matrices that make keys and
-    values of it one head at a time.
+    Latent attention multiplies with what it has stored: the matrices that make keys and values of
+    it are absorbed, one head at a time, by queries and results. That takes more operations than
+    the expanded form of `forward_flops`, and reads fewer bytes.
 
     >>> from calc import models
     >>> for each in decode_matmuls(models.get("llama-3-8b"), 8192, 32)[2:4]:
     ...     print(f"{each.name:6} {each.m:3.0f} {each.n:5.0f} {each.k:5.0f} {each.count:4.0f}")
     value   32  1024  4096    1
     scores   4  8192   128  256
+    >>> latents = models.get("deepseek-v3-2")
+    >>> absorbed = sum(each.operations for each in decode_matmuls(latents, 100_000))
+    >>> print(forward_flops(latents, 100_000), absorbed.to("GFLOP"))
+    185.1 GFLOP/token 209.7 GFLOP
     """
     model = _check(model, context)
     if model.output not in ("own", "tied"):
@@ -500,6 +506,10 @@ def forward_flops(
     select positions at no more than these, after `calc.attention.index_flops`; states take
     `calc.attention.recurrence_flops`, whatever the context.
 
+    Latent attention counts as it reads a prompt or trains: each token's latent is expanded once
+    into keys and values, for all queries. A decode absorbs the matrices instead and takes more
+    operations, those of `decode_matmuls`; `calc.attention.latent_crossover` tells when.
+
     Source: chowdhery2023palm
 
     >>> from calc import models
@@ -522,7 +532,7 @@ def causal_flops(
 
     Symbols are those of `forward_flops`; c is `causal_context` in layers that look at all, and
     `causal_window` in those that look at no more than a window or a selection. States are read in
-    chunks, where the model has a `chunk`.
+    chunks, where the model has a `chunk`. Latents are expanded, as in `forward_flops`.
 
     Source: chowdhery2023palm
 

@@ -9,12 +9,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import constants, formats, hardware, machines, models, runs, software, training
+from calc import (
+    attention,
+    constants,
+    formats,
+    hardware,
+    machines,
+    models,
+    runs,
+    software,
+    training,
+    transformer,
+)
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError, abbreviated
@@ -23,7 +35,24 @@ from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.records import source
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
+
+
+@cache
+def _comparisons() -> dict[str, formats.TrainingFormat | formats.QuantizedModel]:
+    """Published models in few bits beside themselves in more, trained so or quantised."""
+    trained = {each.key: each for each in formats.training_formats()}
+    return {**trained, **{each.key: each for each in formats.quantized_models()}}
+
+
+def _named(names: Callable[[], Iterable[str]], get: Callable[[str], Any]) -> SimpleNamespace:
+    """What is looked up as data are, where no module of `calc` does it."""
+    return SimpleNamespace(
+        names=lambda: tuple(names()),
+        get=get,
+        key_of=lambda name: spellings(dict.fromkeys(names(), ())).get(squeezed(name)),
+    )
+
 
 DATA: dict[str, Any] = {
     "constants": constants,
@@ -33,11 +62,8 @@ DATA: dict[str, Any] = {
     "models": models,
     "runs": runs,
     "formats": formats,
-    "recipes": SimpleNamespace(
-        names=lambda: tuple(training.RECIPES),
-        get=training.recipe,
-        key_of=lambda name: spellings(dict.fromkeys(training.RECIPES, ())).get(squeezed(name)),
-    ),
+    "comparisons": _named(_comparisons, lambda key: _comparisons()[key]),
+    "recipes": _named(lambda: training.RECIPES, training.recipe),
 }
 KINDS = (*DATA, "laws", "functions")
 TITLES = (
@@ -47,6 +73,7 @@ TITLES = (
     | runs.TITLES
     | software.TITLES
     | {each: each.upper() for each in hardware.DTYPES}
+    | {"kept": "kept in more bits", "sense": "gap is stated as", "gap": "gap of the loss"}
     | {"unsupported": "not supported by its matrix units", "links": "links to other devices"}
 )
 NOT_YET = "announced, and not to be had yet:"
@@ -87,6 +114,8 @@ def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
         return told | {"title": (inspect.getdoc(thing) or "").split("\n")[0]}
     if isinstance(thing, training.Recipe):
         return told | {"title": f"{thing.bytes_per_parameter}: {thing.breakdown}"}
+    if kind == "comparisons":
+        return told | {"title": thing.title}
     if kind == "devices" and thing.announced:
         return told | {"title": f"{thing.name}, announced", "announced": True}
     family = f", {thing.family}" if isinstance(thing, models.Network) else ""
@@ -242,10 +271,10 @@ def _shown(kind: str, thing: Any) -> Answer:
     facts = facts_of(kind, thing)
     if kind == "constants":
         return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
-    year = f" ({thing.year})" if hasattr(thing, "year") else ""
+    year = f" ({thing.year})" if hasattr(thing, "year") and kind != "comparisons" else ""
     # Of software there may be no number, and then nothing to have a source.
     named = {each.source for each in origins(facts)} or {getattr(thing, "source", "")} - {""}
-    about = entry(kind, getattr(thing, "key", thing.name), thing)
+    about = entry(kind, getattr(thing, "key", None) or thing.name, thing)
     lines = [f"{about['title']}{year}", *table(facts, TITLES)]
     told = [f"Source: {_cited(each)}" for each in sorted(named)]
     told += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
@@ -281,6 +310,10 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     if kind == "software":
         texts = {each: getattr(thing, each) for each in software.TITLES if each in software.TEXTS}
         return {**{each: text for each, text in texts.items() if text}, **thing.records}
+    if kind == "comparisons":
+        named = ("format", "bits", "measure", "scales", "kept", "baseline", "sense", "read")
+        told = {each: getattr(thing, each, "") for each in named}
+        return {**{each: text for each, text in told.items() if text}, **thing.records}
     if kind == "runs":
         return {"device": thing.device, **thing.records}
     names = [each.name for each in fields(thing)]
@@ -291,10 +324,27 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
         release = getattr(thing, "released", None)
         shape = shape | ({} if release is None else {"released": release})
-        return {**numbers, **shape, "parameters": {**thing.parts, **counted}}
+        return {**numbers, **shape, "parameters": {**thing.parts, **counted}} | _in_two_forms(thing)
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
     return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}
+
+
+def _in_two_forms(model: models.Model) -> dict[str, Any]:
+    """What a token takes in both forms of latent attention, and when one is better."""
+    if not isinstance(model, models.Transformer) or model.kv_latent is None:
+        return {}
+    written = transformer.decode_matmuls(model, model.context)
+    latent, rotary = model.kv_latent, model.rotary_width
+    return {
+        "token_at_full_context": {
+            "expanded_as_read": transformer.forward_flops(model, model.context),
+            "absorbed_as_written": sum(each.operations for each in written) / quantity("1 token"),
+            "expanded_from_queries": attention.latent_crossover(
+                model.context, latent, model.key_width - rotary, model.head_value_width
+            ),
+        }
+    }
 
 
 def _is_property(member: object) -> bool:

@@ -84,6 +84,19 @@ def as_array(name: str, given: Any) -> Any:
         ) from None
 
 
+def check_shapes(counts: dict[str, Quantity]) -> None:
+    """Refuse arrays that do not go together, with the name and the shape of each."""
+    arrays = {name: count.shape for name, count in counts.items() if count.ndim}
+    if len(arrays) > 1:
+        import numpy
+
+        try:
+            numpy.broadcast_shapes(*arrays.values())
+        except ValueError:
+            shapes = ", ".join(f"{name} {shape}" for name, shape in arrays.items())
+            raise InputError(f"arrays of these shapes do not broadcast: {shapes}") from None
+
+
 def check_finite(name: str, values: Any) -> None:
     """An array holds numbers, and each is finite."""
     if not values.size:

@@ -422,7 +422,7 @@ class LossGaps:
 
     deepseek, nvfp4_8b, mxfp4_8b = (
         next(each.gap for each in formats.training_formats() if each.key == key)
-        for key in ("deepseek-v3", "nvfp4-8b", "mxfp4-8b")
+        for key in ("deepseek-v3-fp8", "nvfp4-8b", "mxfp4-8b")
     )
     more_tokens = quantity(36, "%")
     kept_layers = quantity(16, "%")

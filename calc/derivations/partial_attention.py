@@ -101,6 +101,12 @@ class Chosen:
     kept_share = transformer.kv_cache(model, length) / transformer.kv_cache(dense, length)
 
 
+def _absorbed(model: Transformer, context: int) -> Quantity:
+    """Operations of a token that is written with its matrices absorbed."""
+    products = transformer.decode_matmuls(model, context)
+    return sum((each.operations for each in products), quantity("0 FLOP")) / A_TOKEN
+
+
 class TwoForms:
     """Latent attention multiplies in one of two orders: few queries absorb, many expand."""
 
@@ -117,6 +123,12 @@ class TwoForms:
     absorbed = attention.latent_intensity(1, context, 128, 512, 64)
     expanded = transformer.fused_attention_intensity(1, context)
     crossover = attention.latent_crossover(long_context, latent, 128, 128)
+
+    selecting = Chosen.model
+    token_expanded = transformer.forward_flops(selecting, long_context)
+    token_absorbed = _absorbed(selecting, long_context)
+    dense_expanded = transformer.forward_flops(model, long_context)
+    dense_absorbed = _absorbed(model, long_context)
 
 
 class GemmaByHand:

@@ -8,6 +8,7 @@ import numpy
 
 from calc import (
     calibration,
+    formats,
     hardware,
     inference,
     models,
@@ -16,9 +17,9 @@ from calc import (
     training,
     transformer,
 )
-from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
 from calc.derivations.quantization import Groups, Rounding, normal
+from calc.formats import QuantizedModel
 
 
 class Scales:
@@ -84,25 +85,23 @@ class FourBits:
 class PublishedQuality:
     """What quantisation cost models that others quantised, beside the SQNR of a bell."""
 
-    rows: tuple[dict[str, Any], ...] = tuple(
-        read_toml(DATA / "quantization_quality.toml")["quality"]
-    )
+    rows = formats.quantized_models()
 
     @classmethod
     def perplexity(cls) -> list[tuple[Any, ...]]:
         """The rows of perplexity, of which less is better."""
         return [
             (
-                f"{row['model']}, {row['method']}",
+                f"{row.model}, {row.method}",
                 _bits(row),
-                row["before"],
-                row["after"],
+                row.before,
+                row.after,
                 _cost(row),
                 _bell(row),
                 _source(row),
             )
             for row in cls.rows
-            if row["measure"] == "perplexity"
+            if row.measure == "perplexity"
         ]
 
     @classmethod
@@ -110,70 +109,57 @@ class PublishedQuality:
         """The rows of scores, of which more is better."""
         return [
             (
-                f"{row['model']}, {row['method']}",
+                f"{row.model}, {row.method}",
                 _bits(row),
-                row["measure"],
-                row["before"],
-                row["after"],
+                row.measure,
+                row.before,
+                row.after,
                 _source(row),
             )
             for row in cls.rows
-            if row["measure"] != "perplexity"
+            if row.measure != "perplexity"
         ]
 
     @classmethod
-    def find(cls, model: str, method: str, weights: int, group: int | None = None) -> Any:
-        """The one row of this model, method, bits and group."""
-        [row] = [
-            row
-            for row in cls.rows
-            if (row["model"], row["method"], row["weights"], row.get("group"))
-            == (model, method, weights, group)
-            and "activations" not in row
-        ]
-        return row
+    def cost(cls, key: str) -> Quantity:
+        """By how much the perplexity of the row with this key rose."""
+        return _cost(next(row for row in cls.rows if row.key == key))
 
 
-def _cost(row: dict[str, Any]) -> Quantity:
+def _cost(row: QuantizedModel) -> Quantity:
     """By how much perplexity rose, as a share of what it was."""
-    return quantity(row["after"] / row["before"] - 1, "").to("%")
+    return quantity(row.after / row.before - 1, "").to("%")
 
 
-def _bits(row: dict[str, Any]) -> str:
+def _bits(row: QuantizedModel) -> str:
     """Bits of weights, activations and cache, and the group."""
-    group = f", groups of {row['group']}" if "group" in row else ""
-    return f"{row['weights']}/{row.get('activations', 16)}/{row.get('cache', 16)}{group}"
+    group = f", groups of {row.group}" if row.group else ""
+    return f"{row.weights}/{row.activations}/{row.cache}{group}"
 
 
-def _bell(row: dict[str, Any]) -> Quantity | None:
+def _bell(row: QuantizedModel) -> Quantity | None:
     """SQNR of a bell after the same bits and groups, where these are plain integers."""
-    if row["weights"] == 16 or "format" in row:
-        return None
-    return BellNoise.sqnr(row["weights"], row.get("group"))
+    return None if row.weights == 16 or row.format else BellNoise.sqnr(row.weights, row.group)
 
 
-def _source(row: dict[str, Any]) -> str:
+def _source(row: QuantizedModel) -> str:
     """The citation, and whether the source itself or an account of it was read."""
-    return f"[@{row['source']}]" + (", in an account" if "account" in row["read"] else "")
+    return f"[@{row.source}]" + (", in an account" if "account" in row.read else "")
 
 
 class SameDecibels:
     """One number of bits, three costs: the method and the size of the model decide."""
 
-    bits = 4
     few_bits = 3
-    group = Groups.group
 
-    nearest = _cost(PublishedQuality.find("Llama 2 7B", "round to nearest", bits, group))
-    awq = _cost(PublishedQuality.find("Llama 2 7B", "AWQ", bits, group))
-    nearest_in_three = _cost(
-        PublishedQuality.find("Llama 2 7B", "round to nearest", few_bits, group)
-    )
+    nearest = PublishedQuality.cost("llama-2-7b-rtn-w4a16-g128")
+    awq = PublishedQuality.cost("llama-2-7b-awq-w4a16-g128")
+    nearest_in_three = PublishedQuality.cost("llama-2-7b-rtn-w3a16-g128")
     # A small rise of perplexity is the rise of the loss, in nats a token.
     rise = quantity(
         float(numpy.log1p(nearest_in_three.m_as("")) / numpy.log1p(nearest.m_as(""))), ""
     )
-    per_channel = _cost(PublishedQuality.find("LLaMA 7B", "round to nearest", few_bits))
+    per_channel = PublishedQuality.cost("llama-7b-rtn-w3a16")
 
 
 class WhichLimit:

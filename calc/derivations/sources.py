@@ -9,10 +9,12 @@ from dataclasses import fields
 from itertools import chain, groupby
 from typing import Any
 
-from calc import constants, hardware, models, runs
+from calc import constants, formats, hardware, models, runs
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
+from calc.formats import QuantizedModel, TrainingFormat
+from calc.formats.recipes import SENSES
 from calc.hardware import Accelerator
 from calc.runs import Run
 
@@ -86,7 +88,8 @@ def _device_rows_by_vendor(devices: Iterable[Accelerator]) -> dict[str, list[tup
 def _told(title: str, record: Record) -> str:
     if record.published is None:
         return title
-    return f"{title} {_mark(record)}{show(record.quantity, digits=9)}"
+    told = f"{_mark(record)}{show(record.quantity, digits=9)}"
+    return told if told.endswith(title) else f"{title} {told}"  # the unit may say it already
 
 
 def _listed(rates: dict[str, Record]) -> str:
@@ -104,16 +107,28 @@ def _mark(record: Record) -> str:
 
 
 def _run_rows(run: Run) -> list[tuple[str, str]]:
-    titles = runs.TITLES | dict.fromkeys(("parameters", "tokens"), "")  # as the unit says
-    told = {titles[name]: record for name, record in run.records.items()}
+    told = {runs.TITLES[name]: record for name, record in run.records.items()}
     return _rows(f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} ", told)
+
+
+def _comparison_rows(each: TrainingFormat | QuantizedModel) -> list[tuple[str, str]]:
+    """One row for all that has one kind and one source."""
+    if isinstance(each, QuantizedModel):
+        lead = f"**{each.model}**, {each.method}, {each.bits}."
+        told = {f"{each.measure} {moment}": record for moment, record in each.records.items()}
+    else:
+        lead = f"**{each.name}** ({each.year}), {each.format} instead of {each.baseline}."
+        published = each.records["gap"].published is not None
+        rise = "rise of the loss" + (f", {SENSES[each.sense]}" if published else "")
+        told = {rise if name == "gap" else name: record for name, record in each.records.items()}
+    return _rows(f"[{lead}]{{#{each.key}}} ", told)
 
 
 def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
     """One row for all that has one kind and one source."""
     alike: dict[str, list[str]] = {}
     for title, record in records.items():
-        alike.setdefault(_origin(record), []).append(_told(title, record).lstrip())
+        alike.setdefault(_origin(record), []).append(_told(title, record))
     return [
         (("" if place else lead) + _capitalized("; ".join(told)), origin)
         for place, (origin, told) in enumerate(alike.items())
@@ -209,11 +224,28 @@ class ModelSources:
     rows = tuple(chain.from_iterable(_model_rows(key) for key in keys))
 
 
+class ComparisonSources:
+    """Every number of every published comparison of few bits with more."""
+
+    header = ("Comparison", "Source")
+    comparisons: tuple[TrainingFormat | QuantizedModel, ...] = (
+        *formats.training_formats(),
+        *formats.quantized_models(),
+    )
+    records = tuple(chain.from_iterable(each.records.values() for each in comparisons))
+    rows = tuple(chain.from_iterable(_comparison_rows(each) for each in comparisons))
+    unpublished = _told_why("unpublished", records)
+
+
 class KindsOfSource:
     """Most values are stated by vendors; few are measured."""
 
-    header = ("Kind", "What it means", "Constants", "Devices", "Models", "Runs")
+    header = ("Kind", "What it means", "Constants", "Devices", "Models", "Runs", "Comparisons")
     rows = _kind_rows(
-        ConstantSources.records, DeviceSources.records, ModelSources.records, RunSources.records
+        ConstantSources.records,
+        DeviceSources.records,
+        ModelSources.records,
+        RunSources.records,
+        ComparisonSources.records,
     )
-    unpublished = DeviceSources.unpublished + RunSources.unpublished
+    unpublished = DeviceSources.unpublished + RunSources.unpublished + ComparisonSources.unpublished

@@ -35,6 +35,10 @@ from calc.formats.blocks import (
 )
 from calc.formats.floating import Float as Float
 from calc.formats.integer import Integer as Integer
+from calc.formats.quality import (
+    QuantizedModel as QuantizedModel,
+    quantized_models as quantized_models,
+)
 from calc.formats.recipes import (
     TrainingFormat as TrainingFormat,
     training_formats as training_formats,
@@ -55,6 +59,7 @@ from calc.formats.tiles import Tiles as Tiles, delayed as delayed
 __all__ = [
     *("Block", "Encoded", "EncodedTensor", "Float", "Integer", "PowerOfTwo", "Tiles"),
     *(
+        "QuantizedModel",
         "TrainingFormat",
         "TwoLevelBlock",
         "delayed",
@@ -62,7 +67,7 @@ __all__ = [
         "inverse_hadamard_transform",
     ),
     *("kahan_sum", "neumaier_sum", "pairwise_sum", "running_sum", "tensor_core_sum"),
-    *("training_formats", "element_size", "get", "key_of", "names", "printed"),
+    *("quantized_models", "training_formats", "element_size", "get", "key_of", "names", "printed"),
 ]
 
 Format = Float | Integer | PowerOfTwo | Block | TwoLevelBlock

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 
+from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.records import DATA, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity
@@ -13,7 +14,7 @@ FILE = DATA / "training_formats.toml"
 TEXTS = ("name", "format", "scales", "kept", "baseline", "read", "sense", "source")
 NUMBERS = {"parameters": "parameters", "tokens": "tokens", "gap": "gap of the loss"}
 WAYS_OF_READING = ("in the source", "in a copy of its text", "in an account of it")
-SENSES = ("below", "about")
+SENSES = {"below": "less than", "about": "about"}
 INHERITED = ("kind", "source", "checked")
 
 
@@ -32,6 +33,20 @@ class TrainingFormat:
     sense: str
     source: str
     records: dict[str, Record] = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.title}; read {self.read}: {citation(self.source)}"
+
+    @property
+    def title(self) -> str:
+        """What was compared, and how much higher the loss was.
+
+        >>> print(training_formats()[0].title)
+        FP8 E4M3 instead of BF16, DeepSeek-V3's recipe (2024): loss less than 0.25% higher
+        """
+        gap = self.records["gap"].published
+        told = "gap unpublished" if gap is None else f"{SENSES[self.sense]} {gap} higher"
+        return f"{self.format} instead of {self.baseline}, {self.name} ({self.year}): loss {told}"
 
     @property
     def parameters(self) -> Quantity:

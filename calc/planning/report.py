@@ -309,8 +309,14 @@ def _expectations(plan: Plan) -> tuple[bool, list[str]]:
 
 
 def _not_full(model: Transformer) -> Iterator[str]:
-    """What layers do that do not attend to the whole context."""
+    """What layers do that do not attend to the whole context, or that attend to latents."""
     layers = f"of its {model.layers} layers"
+    if model.kv_latent is not None:
+        yield (
+            "latents are counted expanded into keys and values where prompts are read, and with"
+            " their matrices absorbed into queries and results where tokens are written, which"
+            " takes more operations and reads fewer bytes"
+        )
     if count := model.layers_with("window"):
         yield f"{count} {layers} look back on {model.window} tokens and keep no more"
     if count := model.layers_with("sparse"):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, hardware, machines, models, software, transformer
+from calc.core.arguments import check_shapes
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -65,7 +66,7 @@ class Setup:
         model = model if context is None else model.with_context(context)
         machine = machine_of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
-        _check_shapes(numbers)
+        check_shapes(numbers)
         if weights is None:
             weights = UNSTATED if model.released is None else RELEASED
         setup = cls(
@@ -219,15 +220,3 @@ def _whole_number(name: str, given: QuantityLike) -> Quantity:
         most = f" to {quantity(LARGEST_COUNT)}" if largest(count) >= LARGEST_COUNT else ""
         raise InputError(f"{name} must be a whole number from 1{most}; got {abbreviated(given)}")
     return count
-
-
-def _check_shapes(counts: dict[str, Quantity]) -> None:
-    arrays = {name: count.shape for name, count in counts.items() if count.ndim}
-    if len(arrays) > 1:
-        import numpy
-
-        try:
-            numpy.broadcast_shapes(*arrays.values())
-        except ValueError:
-            shapes = ", ".join(f"{name} {shape}" for name, shape in arrays.items())
-            raise InputError(f"arrays of these shapes do not broadcast: {shapes}") from None

@@ -20,7 +20,13 @@ def test_every_group_is_on_the_page() -> None:
 
 
 def test_every_value_is_in_a_row() -> None:
-    from calc.derivations.sources import ConstantSources, DeviceSources, ModelSources, RunSources
+    from calc.derivations.sources import (
+        ComparisonSources,
+        ConstantSources,
+        DeviceSources,
+        ModelSources,
+        RunSources,
+    )
 
     constants = [row for rows in ConstantSources.rows.values() for row in rows]
     assert len(constants) == len(ConstantSources.records)
@@ -28,6 +34,7 @@ def test_every_value_is_in_a_row() -> None:
         *(row for rows in DeviceSources.rows.values() for row in rows),
         *ModelSources.rows,
         *RunSources.rows,
+        *ComparisonSources.rows,
     ]
     told = " ".join(text for text, _ in rows)
     origins = {origin for _, origin in rows}
@@ -37,7 +44,14 @@ def test_every_value_is_in_a_row() -> None:
         assert f"{{#model-{key}}}" in told
     for run in RunSources.runs:
         assert f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}}" in told
-    for record in (*DeviceSources.records, *ModelSources.records, *RunSources.records):
+    for comparison in ComparisonSources.comparisons:
+        assert f"]{{#{comparison.key}}}" in told
+    for record in (
+        *DeviceSources.records,
+        *ModelSources.records,
+        *RunSources.records,
+        *ComparisonSources.records,
+    ):
         provenance = record.provenance
         cited = f"{provenance.kind} [@{provenance.source}]"
         assert (provenance.kind if record.published is None else cited) in origins

@@ -17,7 +17,7 @@ import numpy
 import pint
 
 import calc
-from calc import formats, hardware, layouts, models, quantity, simulation
+from calc import formats, hardware, layouts, machines, models, quantity, rollouts, simulation
 from calc.core.law import Range
 
 foreign = pint.UnitRegistry(cache_folder=None)
@@ -128,6 +128,10 @@ USUAL: dict[str, Any] = {
     "restored": [1.0, 2.0],
     "left": [[1, 2]],
     "right": [[1], [2]],
+    "machine": machines.get("dgx-h100"),
+    "lengths": rollouts.Lengths(1000, 4096),
+    "form": formats.FP16,
+    "terms": [1.0, 2.0],
 }
 IN_SIMULATION: dict[str, Any] = {
     "model": simulation.NeuralNetwork((4, 3, 2), ("relu", "softmax")),

@@ -166,6 +166,8 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         *(("model", name) for name in models.names()),
         *(("run", name) for name in runs.names()),
         *(("format", name) for name in formats.names()),
+        *(("comparison", each.key) for each in formats.training_formats()),
+        *(("comparison", each.key) for each in formats.quantized_models()),
         *(("recipe", name) for name in training.RECIPES),
         *(("law", name) for name in calc.laws()),
         *(("function", name) for name in functions()),
@@ -179,7 +181,8 @@ def test_everything_is_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> N
         first = rows(capsys, f"list {kind}")[0]
         assert first["kind"] == kind.removesuffix("s")
         assert first["title"]
-    for name in (*machines.names(), *runs.names(), *formats.names(), *functions()):
+    comparisons = (each["name"] for each in told(capsys, "list comparisons")["rows"])
+    for name in (*machines.names(), *runs.names(), *formats.names(), *functions(), *comparisons):
         assert printed(capsys, f"show {name}")
     assert {"plan", "inference.decode", "transformer.forward_flops", "roofline.gemm"} <= set(
         functions()
@@ -425,6 +428,8 @@ def test_validate_takes_a_device_of_ones_own(
         ("mxfp4", "mxfp4"),
         ("kv cache", "transformer.kv_cache"),
         ("e4m3", "fp8-e4m3"),
+        ("fp8 loss", "deepseek-v3-fp8"),
+        ("quarot perplexity", "llama-2-7b-quarot-w4a4"),
     ],
 )
 def test_search(capsys: pytest.CaptureFixture[str], words: str, first: str) -> None:

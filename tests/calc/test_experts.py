@@ -131,3 +131,8 @@ def test_what_cannot_be_is_refused() -> None:
         experts.decode(V3, DGX, 2048, 8, 1.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="domains"):
         experts.decode(V3, DGX, 2048, 8, 81)
+
+
+def test_an_exchange_of_arrays_that_do_not_go_together() -> None:
+    with pytest.raises(InputError, match=r"do not broadcast: tokens \(3,\), copies \(2,\)"):
+        experts.exchange(DGX, [1, 2, 3], 7168, [8, 8], 64, "2 byte")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 import tomllib
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from hypothesis import given, strategies as st
 from calc import InputError, formats, hardware, inference, models, quantity, roofline, simulation
 from calc.core import citations
 from calc.core.names import squeezed
-from calc.formats import Block, Float, Integer, PowerOfTwo, Tiles, delayed, recipes
+from calc.formats import Block, Float, Integer, PowerOfTwo, Tiles, delayed, quality, recipes
 
 # Each format with the type that numpy or ml_dtypes has for it.
 FLOATS: dict[str, tuple[Float, Any]] = {
@@ -838,12 +839,12 @@ def test_published_gaps_name_their_sources(tmp_path: Path, monkeypatch: pytest.M
 # The gaps, typed once more from their sources: DeepSeek-V3's report, section 3.3; arXiv:2509.25149,
 # sections 3 and 5; the account of Nemotron's reports.
 GAPS = {
-    "deepseek-v3": 0.25,
-    "nemotron-h": 0.1,
+    "deepseek-v3-fp8": 0.25,
+    "nemotron-h-fp8": 0.1,
     "nvfp4-12b": 1.5,
     "nvfp4-8b": 1.5,
     "mxfp4-8b": 2.5,
-    "nemotron-3-ultra": 0.4,
+    "nemotron-3-ultra-nvfp4": 0.4,
 }
 
 
@@ -854,6 +855,42 @@ def test_published_gaps_against_a_second_typing() -> None:
         if each.records["gap"].published is not None
     }
     assert found == GAPS
+
+
+# Rows of the data of quantisation, typed once more: README of GPTQ; Lin et al. 2024, table 4;
+# README of SpinQuant; model card of Llama 3.2.
+QUALITY = {
+    "llama-7b-gptq-w3a16-g128": (5.68, 6.61),
+    "llama-2-70b-awq-w4a16-g128": (3.32, 3.41),
+    "llama-2-7b-quarot-w4a4": (5.5, 6.4),
+    "llama-3-2-3b-instruct-qat-lora-w4a8-g32": (63.4, 62.4),
+}
+
+
+def test_published_quality_against_a_second_typing_and_its_sources() -> None:
+    rows = {each.key: each for each in formats.quantized_models()}
+    assert all(citations.citation(each.source) for each in rows.values())
+    assert {key: (rows[key].before, rows[key].after) for key in QUALITY} == QUALITY
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('method = "GPTQ"', 'way = "GPTQ"', "unknown field way"),
+        ("before = 5.68\n", "", "llama-7b-rtn-w4a16 has no before"),
+        ("after = 6.09", 'after = "6.09"', "value must be a number; got '6.09'"),
+    ],
+)
+def test_quality_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "quantization_quality.toml"
+    path.write_text(quality.FILE.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    monkeypatch.setattr(quality, "FILE", path)
+    quality.quantized_models.cache_clear()
+    with pytest.raises(InputError, match=re.escape(message)):
+        formats.quantized_models()
+    quality.quantized_models.cache_clear()
 
 
 # --- names, shapes, refusals ---

@@ -263,6 +263,13 @@ def test_a_layout_that_cannot_be(layout: dict[str, Any], sentence: str) -> None:
         Layout(**layout).parameters(LLAMA)
 
 
+def test_slices_that_divide_heads_and_not_the_feed_forward_network() -> None:
+    model = models.get("granite-4-h-tiny")  # 12 heads, 4 of keys and values, experts of 512 numbers
+    assert Layout(tensor=4).legal(model)
+    with pytest.raises(InputError, match="12 slices do not divide the expert width of Granite"):
+        Layout(tensor=12).parameters(model)
+
+
 def test_bad_input() -> None:
     with pytest.raises(
         InputError, match=r"a transformer of calc.models is needed here; got ResNet"
