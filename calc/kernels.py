@@ -227,11 +227,11 @@ def step(
 def _amount(name: str, given: Any) -> Any:
     """A number, or an array of them: a table of steps is made in one pass."""
     kind = getattr(getattr(given, "dtype", None), "kind", "")
-    if isinstance(given, Quantity) or kind not in ("i", "u", "f") or given.ndim != 1:
+    if type(given).__name__ != "ndarray" or kind not in ("i", "u", "f") or given.ndim != 1:
         return number(name, given)
     check_finite(name, given)
     number(name, smallest(given))
-    return given
+    return given.astype(float)
 
 
 def training_step(

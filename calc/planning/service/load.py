@@ -25,6 +25,8 @@ COLUMNS = {  # of a trace, by the names that they have in published ones, withou
     "prompt": ("prompt", "contexttokens", "request tokens"),
     "generated": ("generated", "generatedtokens", "response tokens"),
 }
+WIDEST = 10
+NARROWEST = 1e-3  # below it all lengths are alike
 LONGEST = 10**7  # tokens, beyond every context: a longer request is a slip of a file
 
 
@@ -111,7 +113,9 @@ def _lengths(random: Any, name: str, mean: float, spread: float, count: int) -> 
     import numpy
 
     middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
-    if not spread:
+    if spread > WIDEST:
+        raise InputError(f"{name}_spread must be from 0 to {WIDEST}; got {abbreviated(spread)}")
+    if spread < NARROWEST:
         return numpy.full(count, max(1, round(middle)), dtype=numpy.int64)
     shape = spread**-2
     drawn = random.gamma(shape, middle / shape, count)

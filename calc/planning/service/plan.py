@@ -403,7 +403,10 @@ def plan_service(
         written=written,
         most_devices=None if devices is None else whole_number("devices", devices),
     )
-    return _planned(service, setup.price, on_progress or (lambda done, total: None))
+    if not (on_progress is None or callable(on_progress)):
+        raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
+    tell = (lambda done, total: None) if on_progress is None else on_progress
+    return _planned(service, setup.price, tell)
 
 
 def transformer_of(model: Transformer | str) -> Transformer:
@@ -681,7 +684,14 @@ def _no_design(
     name, device = setup.model.name, setup.machine.device.name
     if not replicas:
         group, why = list(refused.items())[-1]
-        return f"{name} does not fit on {group} of {device}: {why}"
+        weights = inference.weight_memory(setup.model, setup.weight_size)
+        each = setup.software.memory_share * setup.device.memory_capacity
+        least = math.ceil((weights / each).m_as(""))
+        return (
+            f"{name} does not fit on {group} of {device}: {why}; its weights alone,"
+            f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"
+            ' many, or smaller weights (weights="int4")'
+        )
     loads = {
         str(answers.group): replica.under(ALONE, service.demand, service.percentile)
         for answers, replica in replicas
@@ -740,13 +750,13 @@ def _trace(
                 " too: leave the trace or the lengths out"
             )
         return read_trace(path)
-    missing = {"rate": rate, "prompt": prompt, "generated": generated}
-    if None in missing.values():
-        names = ", ".join(name for name, given in missing.items() if given is None)
+    needed = {"rate": rate, "prompt": prompt, "generated": generated}
+    if missing := [name for name, given in needed.items() if given is None]:
         raise InputError(
-            f"plan_service() needs a trace, or rate, prompt and generated; {names} is left out"
+            "plan_service() needs a trace, or rate, prompt and generated; what is left out:"
+            f" {', '.join(missing)}"
         )
-    means = [_length(name, missing[name]) for name in ("prompt", "generated")]
+    means = [_length(name, needed[name]) for name in ("prompt", "generated")]
     count = whole_number("requests", requests, 100)
     return poisson(_rate(rate), count, means[0], means[1], prompt_spread, generated_spread, seed)
 

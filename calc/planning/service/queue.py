@@ -18,9 +18,9 @@ from typing import Any
 from calc.planning.service.load import Trace
 from calc.planning.service.steps import Steps
 
-SHARES = 50
+SHARES = 25
 """Points at which the answers of a trace stand for all: each for as many of them."""
-HALVINGS = 16
+HALVINGS = 12
 FASTEST = 1e6
 """Requests a second at which a search gives up: no replica serves so many."""
 
@@ -109,6 +109,8 @@ class _Stalled:
     """Variance of it, over a single token."""
     batches: float
     """Variance of the time of a step, over the batches that one meets."""
+    returning: float
+    """Share of a burst that is gone after the mean time of an answer, to the first order."""
 
 
 NOTHING_WRITTEN = _Written(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -177,7 +179,8 @@ class Replica:
         inside = share[1:].copy()
         inside[-1] += beyond
         batch = float((inside * count).sum() / total)
-        met = inside * count / (inside * count).sum()
+        met = inside * count / step  # a batch is met by as many tokens as it writes
+        met /= met.sum()
         each = step / steps.written
         tpot = float((met * each).sum())
         at = min(most, max(1, round(batch))) - 1
@@ -186,6 +189,7 @@ class Replica:
             stalls,
             stalls * float(reading[at]) * (1 + demand.prompt_variation**2),
             float((met * (each - tpot) ** 2).sum()),
+            _elasticity(count, leaving, at),
         )
         late = _late(demand, percentile, tpot, stalled)
         full = float((share[-1] + beyond) / total)
@@ -263,9 +267,11 @@ def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> 
     """
     import numpy
 
-    long = demand.answers / demand.answer
+    long = demand.answers / demand.answer * stalled.returning
     averaged = 2 * (long - 1 + numpy.exp(-long)) / long**2
-    variance = stalled.batches * averaged + stalled.each / demand.answers
+    # The same burst of requests stalls an answer and fills its batch, so that both rise together.
+    batches, stalls = stalled.batches * averaged, stalled.each / demand.answers
+    variance = (numpy.sqrt(batches) + numpy.sqrt(stalls)) ** 2
     if not variance.max():
         return mean
     above = stalled.mean + math.sqrt(stalled.batches)  # the mean, less the shortest time
@@ -278,6 +284,15 @@ def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> 
         enough = _share_below(middle - mean + above, above, spread) >= percentile
         low, high = (low, middle) if enough else (middle, high)
     return high
+
+
+def _elasticity(count: Any, leaving: Any, at: int) -> float:
+    """By how much more in proportion requests leave a batch that is larger: 1 if steps stay."""
+    if len(count) == 1:
+        return 1.0
+    low, high = max(0, at - 1), min(len(count) - 1, at + 1)
+    more = math.log(count[high] / count[low])
+    return max(1e-3, math.log(leaving[high] / leaving[low]) / more)
 
 
 def _share_below(time: float, mean: float, spread: Any) -> float:

@@ -19,11 +19,16 @@ def _above(plan: ServicePlan) -> tuple[str, ...]:
     service, setup = plan.service, plan.service.setup
     demand = service.demand
     rate = quantity(float(f"{service.rate:.4g}"), "request/s")
+    read, written = _tokens(demand.prompt), _tokens(demand.answer)
     return (
         f"{setup.model.name} on {plan.devices} {setup.device.name} ({setup.machine.name})",
-        f"{rate}, {demand.prompt:.4g} tokens read and {demand.answer:.4g} written on average",
+        f"{rate}, {read} tokens read and {written} written on average",
         f"{plan.design}, steps of {plan.design.pools[-1].replica.chunk} tokens at most",
     )
+
+
+def _tokens(count: float) -> str:
+    return str(quantity(float(f"{count:.3g}"), ""))
 
 
 def _rows(plan: ServicePlan) -> list[tuple[str, ...]]:
