@@ -27,7 +27,16 @@ sys.modules[__name__].__class__ = Package
 
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
 # `python -m pages` writes from it.
-__all__ = ["InputError", "Quantity", "laws", "plan", "plan_training", "quantity", "source"]
+__all__ = [
+    "InputError",
+    "Quantity",
+    "laws",
+    "plan",
+    "plan_service",
+    "plan_training",
+    "quantity",
+    "source",
+]
 
 LAW_MODULES = (
     "hardware",
@@ -83,6 +92,7 @@ _HOMES = {
     "InputError": "core.errors",
     "Quantity": "core.units",
     "plan": "planning",
+    "plan_service": "planning",
     "plan_training": "planning",
     "quantity": "core.units",
     "source": "core.records",

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from calc import collectives, curves, kernels, machines, transformer
+from calc.core.elementwise import largest
 from calc.core.formatting import columns
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.kernels import Kernel
@@ -90,36 +91,35 @@ class Parts(dict[str, Quantity]):
         self._told[part] = (*self._told.get(part, ()), told)
 
     def add_messages(
-        self,
-        part: str,
-        count: float,
-        operation: str,
-        size: float,
-        devices: int,
-        beyond: bool = False,
+        self, part: str, count: float, operation: str, size: Any, devices: int, beyond: bool = False
     ) -> None:
         """So many collectives of so many bytes; one device alone sends nothing.
+
+        An array of sizes makes an array of times, and the last of them is what is told.
 
         Those of large messages may go `beyond` the devices that measurements reach: there they take
         as long as among these, since bandwidth no longer falls and latency is a small part.
         """
         if devices == 1:
             return
-        machine, sent = self._machine, quantity(size, "byte")
+        machine = self._machine
         among, reach = devices, curves.farthest(operation)
         if beyond and devices > max(reach, machine.domain):
             among = reach // machine.domain * machine.domain
-        found = collectives.time(operation, sent, among, machine)
-        used = dict.fromkeys(curve.machine for curve in found.measured)
+        sizes = [quantity(float(each), "byte") for each in getattr(size, "flat", [size])]
+        found = [collectives.time(operation, sent, among, machine) for sent in sizes]
+        used = dict.fromkeys(curve.machine for curve in found[-1].measured)
         others = [key for key in used if key != machine.key]
         like = f" as on {', '.join(machines.get(each).name for each in others)}" if others else ""
         if among < devices:
             like += f" as among {among} devices, not {devices}"
-        sources = tuple(dict.fromkeys(curve.source for curve in found.measured))
-        told = f"{found.needed} {MESSAGES[operation]} of {sent}{like}"
-        self.add(part, count * found.needed, Origin(told, sources))
+        sources = tuple(dict.fromkeys(curve.source for curve in found[-1].measured))
+        told = f"{found[-1].needed} {MESSAGES[operation]} of {sizes[-1]}{like}"
+        times = [each.needed.m_as("s") for each in found]
+        time = quantity(times if getattr(size, "ndim", 0) else times[0], "s")
+        self.add(part, count * time, Origin(told, sources))
 
-    def add_host(self, sequences: float) -> None:
+    def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
         for name, count in (("step", 1.0), ("sequence", sequences)):
             if (record := self._program.records.get(name)) is not None:
@@ -176,12 +176,12 @@ ONE_POINT = "an expectation is made of one point; ask for the one that is meant"
 class Tokens:
     """What a pass of serving does: sequences that write a token each, and prompts that are read."""
 
-    writing: float = 0.0
-    """Sequences that write a token each."""
+    writing: Any = 0.0
+    """Sequences that write a token each: a number, or an array for as many passes."""
     context: float = 0.0
     """Tokens that each of them has in its cache."""
-    reading: float = 0.0
-    """Tokens of prompts that are read."""
+    reading: Any = 0.0
+    """Tokens of prompts that are read: a number, or an array for as many passes."""
     prompt: float = 1.0
     """Tokens of each of these prompts."""
     drafted: float = 0.0
@@ -231,7 +231,7 @@ def serving_pass(
         parts.add_messages("experts", 2 * routed, "all_to_all", vector * copies, experts)
         sums -= routed
     parts.add_messages("tensor", sums, "all_reduce", vector, slices)
-    if shared_caches and writing:
+    if shared_caches and largest(writing):
         attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
         among = max(1, slices // model.cache_heads)
         times, held = 2 * model.caching_layers, writing * attended / slices

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from calc import attention, transformer
-from calc.core.arguments import as_list, number, truth, whole_number
-from calc.core.elementwise import ceiling, maximum
+from calc.core.arguments import as_list, check_finite, number, truth, whole_number
+from calc.core.elementwise import ceiling, largest, maximum, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -185,9 +185,9 @@ def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
 
 def step(
     model: Transformer,
-    writing: float,
+    writing: Any,
     context: float,
-    reading: float = 0,
+    reading: Any = 0,
     prompt: float = 1,
     slices: int = 1,
     dtype: str = "bf16",
@@ -200,31 +200,42 @@ def step(
     """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
 
     `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
-    tokens; either may be none. Matrices are cut into `slices` for as many devices (TP), and experts
-    are shared out to as many as `experts` says (EP): whole ones to the same devices, or to more,
-    whose tokens they then read too. Slices beyond the heads of keys and values read copies of the
-    caches, or a part each of `shared_caches`. Of each sequence that writes so many `drafted` tokens
-    are checked too, by the same reading of its cache. What devices say to each other is no kernel.
+    tokens; either may be none, or an array for as many steps. Matrices are cut into `slices` for as
+    many devices (TP), and experts are shared out to as many as `experts` says (EP): whole ones to
+    the same devices, or to more, whose tokens they then read too. Slices beyond the heads of keys
+    and values read copies of the caches, or a part each of `shared_caches`. Of each sequence that
+    writes so many `drafted` tokens are checked too, by the same reading of its cache. What devices
+    say to each other is no kernel.
 
     >>> from calc import machines, models
     >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
     >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
     10.95 ms
     """
-    writing, context = number("writing", writing), number("context", context)
-    reading, prompt = number("reading", reading), number("prompt", prompt, 1)
-    if not writing + reading:
+    writing, context = _amount("writing", writing), number("context", context)
+    reading, prompt = _amount("reading", reading), number("prompt", prompt, 1)
+    if smallest(writing + reading) <= 0:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
     part = Slice(model, slices, dtype, weight_size, experts)
     computed = writing * (1 + number("drafted", drafted))
     tokens, outputs = computed + reading, computed + reading / prompt
     kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
-    if writing:
+    if largest(writing):
         shared = truth("shared_caches", shared_caches)
         kernels += part.caches(writing, context, kv_size, shared)
-    if reading:
+    if largest(reading):
         kernels.append(part.prompts(reading, prompt))
     return kernels
+
+
+def _amount(name: str, given: Any) -> Any:
+    """A number, or an array of them: a table of steps is made in one pass."""
+    kind = getattr(getattr(given, "dtype", None), "kind", "")
+    if type(given).__name__ != "ndarray" or kind not in ("i", "u", "f") or given.ndim != 1:
+        return number(name, given)
+    check_finite(name, given)
+    number(name, smallest(given))
+    return given.astype(float)
 
 
 def training_step(

@@ -153,6 +153,7 @@ NETWORKS: dict[str, dict[str, Any]] = {  # in the modules of one family
     "diffusion": {"model": models.get("flux-1-dev")},
     "encoder_decoder": {"model": models.get("whisper-large-v3")},
     "recommenders": {"model": models.get("dlrm-dcnv2")},
+    "planning": {"rate": "1 request/s", "prompt": 100, "generated": 10, "requests": 100},
 }
 SIMULATION = (  # what trains nothing
     "HardwareSimulationConfig",

@@ -1,0 +1,76 @@
+"""Planning a service: `calc plan-service`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from calc import models
+from calc.commands.options import add_options, chosen
+from calc.commands.output import Answer, answers
+from calc.core.errors import InputError
+from calc.core.files import writable
+from calc.core.progress import ProgressBar
+from calc.planning import plan_service
+from calc.planning.setup import machine_of
+
+DRAWN = (".svg", ".png", ".pdf")
+
+
+def add_plan_service(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", help="a name that `calc list` prints, such as llama-3-70b, or a config.json"
+    )
+    parser.add_argument(
+        "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
+    )
+    add_options(parser, plan_service)
+    parser.add_argument(
+        "--draw", metavar="FILE", help=f"draw the times against the rate; {', '.join(DRAWN)}"
+    )
+    answers(parser, _plan_service, table=True)
+
+
+def _plan_service(options: argparse.Namespace) -> Answer:
+    asked: dict[str, Any] = chosen(options, plan_service)
+    model = asked.pop("model")
+    if model.endswith(".json"):
+        model = models.load(Path(model))
+    if options.draw is not None and writable(options.draw).suffix not in DRAWN:
+        raise InputError(
+            f"--draw needs a name that ends in {', '.join(DRAWN)}; got {options.draw!r}"
+        )
+    with ProgressBar(1, "simulating") as bar:
+        plan = plan_service(model, machine_of(options.device), **asked, on_progress=bar.update)
+    if options.draw is not None:
+        plan.draw().savefig(options.draw)
+    facts: dict[str, Any] = {
+        "rows": plan.rows(),
+        "design": str(plan.design),
+        "devices": plan.devices,
+        "least_devices": plan.least_devices,
+        "ttft": plan.ttft,
+        "tpot": plan.tpot,
+        "closed_form": plan.load,
+        "most_requests": plan.most_requests,
+        "throughput": plan.throughput,
+        "cost_per_token": plan.cost_per_token,
+        "energy_per_token": plan.energy_per_token,
+        "why_not_others": plan.why_not_others,
+        "what_would_change": plan.what_would_change,
+        "assumptions": plan.assumptions,
+    }
+    titles = {
+        "why_not_others": "Why not another design",
+        "what_would_change": "What would change it",
+        "assumptions": "Assumed",
+    }
+
+    def lines() -> list[str]:
+        told = plan.table().split("\n")
+        for name, title in titles.items():
+            told += ["", f"{title}:", *(f"- {each}" for each in facts[name])]
+        return told
+
+    return Answer(facts, lines)

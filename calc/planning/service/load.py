@@ -1,0 +1,232 @@
+"""What a service is asked for: requests with their times, prompts and answers, drawn or recorded.
+
+Lengths are drawn from a gamma distribution, which two numbers settle, the mean and the spread: with
+a spread of 0 all are alike, with 1 they are exponential, as in the closed forms of `queueing`.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from calc.core.arguments import number, whole_number
+from calc.core.errors import InputError, MissingExtraError, abbreviated
+from calc.core.files import read_text
+
+COLUMNS = {  # of a trace, by the names that they have in published ones, without their capitals
+    "arrival": ("arrival", "timestamp"),
+    "prompt": ("prompt", "contexttokens", "request tokens"),
+    "generated": ("generated", "generatedtokens", "response tokens"),
+}
+WIDEST = 10
+NARROWEST = 1e-3  # below it all lengths are alike
+LONGEST = 10**7  # tokens, beyond every context: a longer request is a slip of a file
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Requests in the order of their arrival: numpy arrays of one length."""
+
+    arrivals: Any
+    """Seconds from the start."""
+    prompts: Any
+    """Tokens that each reads."""
+    answers: Any
+    """Tokens that each writes."""
+    cached: Any
+    """Tokens of each prompt whose keys and values are there already: found, or sent by a pool."""
+
+    def __len__(self) -> int:
+        return len(self.arrivals)
+
+    @property
+    def rate(self) -> float:
+        """Requests a second."""
+        span = float(self.arrivals[-1] - self.arrivals[0])
+        return (len(self) - 1) / span if span > 0 else float("inf")
+
+    def at_rate(self, rate: float) -> Trace:
+        """The same requests, with their times stretched or compressed to another rate."""
+        return replace(self, arrivals=self.arrivals * (self.rate / rate))
+
+    def with_hits(self, share: float) -> Trace:
+        """The same, where this share of each prompt is found in a prefix cache.
+
+        The last token is read in any case: the first of the answer comes of it.
+        """
+        import numpy
+
+        found = numpy.minimum(numpy.floor(self.prompts * share), self.prompts - 1)
+        return replace(self, cached=found.astype(numpy.int64))
+
+    def first(self, count: int) -> Trace:
+        """Its first requests."""
+        return self._at(slice(count))
+
+    def turns(self, count: int) -> list[Trace]:
+        """What each of so many replicas gets, which take turns."""
+        return [self._at(slice(place, None, count)) for place in range(count)]
+
+    def _at(self, chosen: slice) -> Trace:
+        return Trace(
+            *(each[chosen] for each in (self.arrivals, self.prompts, self.answers, self.cached))
+        )
+
+
+def poisson(
+    rate: float,
+    count: int,
+    prompt: float,
+    generated: float,
+    prompt_spread: float = 0.0,
+    generated_spread: float = 1.0,
+    seed: int = 0,
+) -> Trace:
+    """So many requests that come at random at this rate, a second, with lengths of these means.
+
+    A spread is the standard deviation of lengths over their mean. The same seed draws the same
+    requests at every rate, but for the time between them.
+
+    >>> trace = poisson(2, 1000, 500, 100, seed=1)
+    >>> len(trace), int(trace.prompts[0]), round(trace.rate, 1)
+    (1000, 500, 2.0)
+    """
+    import numpy
+
+    requests = whole_number("count", count, 2)
+    random = numpy.random.default_rng(whole_number("seed", seed, 0))
+    gaps = random.exponential(1 / number("rate", rate, above=0.0), requests)
+    read = _lengths(random, "prompt", prompt, prompt_spread, requests)
+    written = _lengths(random, "generated", generated, generated_spread, requests)
+    return Trace(numpy.cumsum(gaps), read, written, numpy.zeros_like(read))
+
+
+def _lengths(random: Any, name: str, mean: float, spread: float, count: int) -> Any:
+    """Whole tokens, at least one."""
+    import numpy
+
+    middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
+    if spread > WIDEST:
+        raise InputError(f"{name}_spread must be from 0 to {WIDEST}; got {abbreviated(spread)}")
+    if spread < NARROWEST:
+        return numpy.full(count, max(1, round(middle)), dtype=numpy.int64)
+    shape = spread**-2
+    drawn = random.gamma(shape, middle / shape, count)
+    drawn *= middle / drawn.mean()  # a few thousand are too few to meet their mean by themselves
+    return numpy.clip(numpy.round(drawn), 1, LONGEST).astype(numpy.int64)
+
+
+def read_trace(path: Path | str) -> Trace:
+    """The requests of a file: a line each, with its arrival, its prompt and its answer in tokens.
+
+    CSV needs a line of titles: arrival, prompt, generated, or those of the traces of Azure and of
+    BurstGPT; an arrival is seconds, or a date with its time. Parquet needs polars.
+    """
+    import numpy
+
+    rows = list(_parquet(path) if str(path).endswith(".parquet") else _csv(path))
+    if len(rows) < 2:
+        raise InputError(f"{path}: a trace needs two requests or more; it has {len(rows)}")
+    arrivals, prompts, answers = (numpy.array(each) for each in zip(*rows, strict=True))
+    return Trace(arrivals - arrivals[0], prompts, answers, numpy.zeros_like(prompts))
+
+
+def _csv(path: Path | str) -> Iterator[tuple[float, int, int]]:
+    reader = csv.reader(io.StringIO(read_text(path)))
+    try:
+        titles = next(reader, [])
+        places = _places(path, titles)
+        lines = (
+            (
+                f"line {reader.line_num}",
+                [each[place] if place < len(each) else "" for place in places],
+            )
+            for each in reader
+            if each
+        )
+        yield from _checked(path, lines)
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: is no CSV: {error}") from None
+
+
+def _parquet(path: Path | str) -> Iterator[tuple[float, int, int]]:
+    try:
+        import polars
+    except ImportError:
+        raise MissingExtraError("a trace in Parquet", "polars", "simulation") from None
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file")
+    try:
+        table = polars.read_parquet(path)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {abbreviated(str(error))}") from None
+    rows = table.select([table.columns[place] for place in _places(path, table.columns)]).rows()
+    yield from _checked(path, ((f"row {at}", list(row)) for at, row in enumerate(rows, 1)))
+
+
+def _places(path: Path | str, titles: list[str]) -> list[int]:
+    """Where the three columns stand."""
+    plain = [each.strip().lower() for each in titles]
+    places = []
+    for name, known in COLUMNS.items():
+        found = next((plain.index(each) for each in known if each in plain), None)
+        if found is None:
+            raise InputError(
+                f"{path}: a trace needs a column {name} (or {', '.join(known[1:])}); its first line"
+                f" has {abbreviated(', '.join(titles))}"
+            )
+        places.append(found)
+    return places
+
+
+def _checked(
+    path: Path | str, lines: Iterator[tuple[str, list[Any]]]
+) -> Iterator[tuple[float, int, int]]:
+    last = None
+    for line, (arrival, prompt, generated) in lines:
+        where = f"{path}, {line}"
+        at = _seconds(where, arrival)
+        if last is not None and at < last:
+            raise InputError(
+                f"{where}: arrivals must be in the order of time; got {abbreviated(arrival)}, which"
+                " is before that of the line above"
+            )
+        last = at
+        yield at, _tokens(where, "prompt", prompt), _tokens(where, "generated", generated)
+
+
+def _seconds(where: str, given: Any) -> float:
+    """A time in seconds, whatever it counts from."""
+    try:
+        if isinstance(given, datetime):
+            return given.timestamp()
+        if isinstance(given, str) and given.strip()[4:5] == "-":
+            day, _, fraction = given.strip().partition(
+                "."
+            )  # seven digits are more than Python reads
+            return datetime.fromisoformat(day).timestamp() + float(f"0.{fraction or 0}")
+        return number("arrival", float(given), at_least=-float("inf"))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(given)}"
+        ) from None
+
+
+def _tokens(where: str, name: str, given: Any) -> int:
+    try:
+        count = float(given)
+    except (TypeError, ValueError):
+        count = 0.0
+    if not (1 <= count <= LONGEST and count == int(count)):
+        raise InputError(
+            f"{where}: {name} must be a whole number of tokens from 1 to {LONGEST:,}; got"
+            f" {abbreviated(given)}"
+        )
+    return int(count)

@@ -1,0 +1,308 @@
+"""What a replica does under load, in closed form: a batch whose step grows with what is in it.
+
+The sequences that write share a processor: with n in the batch each gets a token every T(n), so
+that they leave at n / (g · T(n)), and the number of them is a birth-death chain whose states and
+probabilities follow from T alone. Prompts take their part of the time first, and wait for one
+another as in M/G/1. For exponential answers this is exact but for what prompts do; the tails of
+several parts are added as those of independent ones. The simulation has the last word.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from calc.planning.service.load import Trace
+from calc.planning.service.steps import Steps
+
+SHARES = 25
+"""Points at which the answers of a trace stand for all: each for as many of them."""
+HALVINGS = 12
+FASTEST = 1e6
+"""Requests a second at which a search gives up: no replica serves so many."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a request asks for on average, and how prompts and answers vary."""
+
+    prompt: float
+    answer: float
+    computed: float
+    """Tokens of the prompt that are not cached."""
+    answer_length: float
+    """Tokens of the answer that a token meets, the average: more than the mean of answers."""
+    looked_at: float
+    """Positions that the computed tokens look at."""
+    prompt_variation: float
+    """Standard deviation of the computed tokens over their mean."""
+    prompts: Any
+    """Computed tokens of each request, to take a percentile of."""
+    answers: Any
+    """Lengths of answers that stand for as many each."""
+
+    @classmethod
+    def of(cls, trace: Trace) -> Demand:
+        """The averages of a trace."""
+        import numpy
+
+        computed = (trace.prompts - trace.cached).astype(float)
+        mean = float(computed.mean())
+        answers = trace.answers.astype(float)
+        return cls(
+            float(trace.prompts.mean()),
+            float(answers.mean()),
+            mean,
+            float((answers**2).mean() / answers.mean()),
+            float((computed * (trace.cached + computed / 2)).mean()),
+            float(computed.std() / mean),
+            computed,
+            numpy.maximum(2.0, numpy.quantile(answers, (numpy.arange(SHARES) + 0.5) / SHARES)),
+        )
+
+
+@dataclass(frozen=True)
+class Load:
+    """A replica under load; times in seconds, those at the percentile that was asked for."""
+
+    ttft: float
+    tpot: float
+    mean_ttft: float
+    mean_tpot: float
+    batch: float
+    """Sequences that write, on average."""
+    busy: float
+    """Share of the most that the replica can take, in reading or in writing."""
+
+    def keeps(self, ttft: float, tpot: float) -> bool:
+        """Whether both limits are kept."""
+        return self.ttft <= ttft and self.tpot <= tpot
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What the batch of those that write is, in seconds and sequences."""
+
+    tpot: float
+    late: float
+    """Time of a token at the percentile."""
+    batch: float
+    busy: float
+    full: float
+    """Probability that every place is taken."""
+    place: float
+    """Mean time until one is free, when every place is taken."""
+    step: float
+    """Time of a step that only writes."""
+
+
+@dataclass(frozen=True)
+class _Stalled:
+    """What makes the time of a token vary, in seconds and their squares."""
+
+    mean: float
+    """What prompts add to the time of a token."""
+    each: float
+    """Variance of it, over a single token."""
+    batches: float
+    """Variance of the time of a step, over the batches that one meets."""
+    returning: float
+    """Share of a burst that is gone after the mean time of an answer, to the first order."""
+
+
+NOTHING_WRITTEN = _Written(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+OVERLOADED = Load(math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Replica:
+    """One copy of the model, with its steps, its memory and the chunk of a step."""
+
+    steps: Steps
+    memory: int
+    """Tokens whose keys and values it holds."""
+    chunk: int
+    """Tokens of a step at most, those that are written among them."""
+    slots: int
+    """Sequences of a batch at most."""
+    writes: bool = True
+    """Whether it writes answers; a pool that only reads sends each prompt's cache away."""
+
+    def under(self, rate: float, demand: Demand, percentile: float) -> Load:
+        """What requests at this rate, a second, meet."""
+        written = self._written(rate, demand, percentile) if self.writes else NOTHING_WRITTEN
+        if written is None:
+            return OVERLOADED
+        return self._read(rate, demand, percentile, written)
+
+    def most(self, demand: Demand, percentile: float, ttft: float, tpot: float) -> float:
+        """The largest rate at which both limits are kept; 0 where none is."""
+
+        def keeps(rate: float) -> bool:
+            return self.under(rate, demand, percentile).keeps(ttft, tpot)
+
+        low, high = 0.0, 1.0
+        while keeps(high) and high < FASTEST:
+            low, high = high, 2 * high
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if keeps(middle) else (low, middle)
+        return low
+
+    def _written(self, rate: float, demand: Demand, percentile: float) -> _Written | None:
+        """The batch of those that write, as a birth-death chain; None where it only grows."""
+        import numpy
+
+        steps = self.steps
+        held = demand.prompt + demand.answer_length / 2  # in the middle of an answer
+        most = max(1, min(self.slots, steps.most_sequences, int(self.memory / held)))
+        count = numpy.arange(1, most + 1)
+        reading = self._reading(count, demand)
+        left = 1 - rate * reading  # of the time, for steps that only write
+        if left[-1] <= 0:
+            return None
+        alone = steps.time(count, count * held)
+        step = alone / numpy.maximum(left, 1e-9)
+        passes = max(1.0, (demand.answer - 1) / steps.written)
+        leaving = count / (passes * step)
+        busy = float(rate / leaving[-1])
+        if busy >= 1:
+            return None
+        # Births at the rate, deaths at n / (g · T(n)); beyond its places the last of them.
+        logs = numpy.concatenate([[0.0], numpy.cumsum(numpy.log(rate) - numpy.log(leaving))])
+        share = numpy.exp(logs - logs.max())
+        beyond = share[-1] * busy / (1 - busy)
+        total = float(share.sum() + beyond)
+        inside = share[1:].copy()
+        inside[-1] += beyond
+        batch = float((inside * count).sum() / total)
+        met = inside * count / step  # a batch is met by as many tokens as it writes
+        met /= met.sum()
+        each = step / steps.written
+        tpot = float((met * each).sum())
+        at = min(most, max(1, round(batch))) - 1
+        stalls = rate * float(each[at]) * float(reading[at])
+        stalled = _Stalled(
+            stalls,
+            stalls * float(reading[at]) * (1 + demand.prompt_variation**2),
+            float((met * (each - tpot) ** 2).sum()),
+            _elasticity(count, leaving, at),
+        )
+        late = _late(demand, percentile, tpot, stalled)
+        full = float((share[-1] + beyond) / total)
+        place = 1 / (float(leaving[-1]) - rate)
+        busy = max(busy, float(rate * reading[-1]))
+        return _Written(tpot, late, batch, busy, full, place, float(alone[at]))
+
+    def _read(self, rate: float, demand: Demand, percentile: float, written: _Written) -> Load:
+        """The wait for a place, for the step under way and for the prompts before; then its own."""
+        import numpy
+
+        sequences = round(written.batch)
+        service = self._service(demand, sequences)
+        load = rate * service
+        if load >= 1:
+            return OVERLOADED
+        variation = 1 + demand.prompt_variation**2
+        queue = load * service * variation / (2 * (1 - load))
+        own = self._alone(demand.computed, demand, sequences)
+        longest = float(numpy.quantile(demand.prompts, percentile))
+        begun = written.step / 2
+        waiting = written.full * written.place
+        beyond = 1 - percentile
+        above = (
+            _tail(queue / load, load, beyond) - queue if load else 0.0,
+            _tail(written.place, written.full, beyond) - waiting,
+            self._alone(longest, demand, sequences) - own,
+            begun,
+        )
+        mean = begun + queue + waiting + own
+        late = mean + math.sqrt(sum(max(0.0, each) ** 2 for each in above))
+        busy = max(written.busy, load)
+        return Load(late, written.late, mean, written.tpot, written.batch, busy)
+
+    def _pieces(self, tokens: Any, sequences: Any) -> tuple[Any, Any]:
+        """How many steps a prompt takes beside so many sequences, and what each reads."""
+        import numpy
+
+        room = numpy.maximum(1.0, self.chunk - self.steps.checked * sequences)
+        pieces = numpy.maximum(1.0, numpy.ceil(tokens / room))
+        return pieces, numpy.ceil(tokens / pieces).astype(int)
+
+    def _reading(self, count: Any, demand: Demand) -> Any:
+        """What a prompt adds to the steps of so many sequences."""
+        steps = self.steps
+        pieces, read = self._pieces(demand.computed, count)
+        tokens = steps.checked * count
+        more = steps.together[tokens + read] - steps.together[tokens]
+        return pieces * more + steps.attended * demand.looked_at
+
+    def _alone(self, tokens: float, demand: Demand, sequences: int) -> float:
+        """How long a prompt of so many tokens takes beside a batch, with no other prompt."""
+        steps = self.steps
+        pieces, read = self._pieces(tokens, sequences)
+        held = demand.prompt + demand.answer_length / 2
+        positions = demand.looked_at * (tokens / demand.computed) ** 2
+        step = steps.time(sequences, sequences * held, read)
+        return float(pieces * step + steps.attended * positions)
+
+    def _service(self, demand: Demand, sequences: int) -> float:
+        """Time that a prompt keeps others waiting: its share of a step that is full."""
+        steps = self.steps
+        room = max(1, self.chunk - steps.checked * sequences)
+        held = demand.prompt + demand.answer_length / 2
+        full = steps.time(sequences, sequences * held, room)
+        return float(demand.computed / room * full + steps.attended * demand.looked_at)
+
+
+def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> float:
+    """The time of a token at a percentile of requests, long answers and short ones.
+
+    Each is spread about the mean: by the batches that it meets, which a long answer averages over,
+    and by the prompts that stall it, of which a short answer may meet none or several. What is
+    above the shortest time has a gamma distribution, in the approximation of Wilson and Hilferty.
+    """
+    import numpy
+
+    long = demand.answers / demand.answer * stalled.returning
+    averaged = 2 * (long - 1 + numpy.exp(-long)) / long**2
+    # The same burst of requests stalls an answer and fills its batch, so that both rise together.
+    batches, stalls = stalled.batches * averaged, stalled.each / demand.answers
+    variance = (numpy.sqrt(batches) + numpy.sqrt(stalls)) ** 2
+    if not variance.max():
+        return mean
+    above = stalled.mean + math.sqrt(stalled.batches)  # the mean, less the shortest time
+    spread = variance / (9 * above**2)
+    low, high = mean, mean + above
+    while _share_below(high - mean + above, above, spread) < percentile:
+        low, high = high, mean + 2 * (high - mean)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = _share_below(middle - mean + above, above, spread) >= percentile
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _elasticity(count: Any, leaving: Any, at: int) -> float:
+    """By how much more in proportion requests leave a batch that is larger: 1 if steps stay."""
+    if len(count) == 1:
+        return 1.0
+    low, high = max(0, at - 1), min(len(count) - 1, at + 1)
+    more = math.log(count[high] / count[low])
+    return max(1e-3, math.log(leaving[high] / leaving[low]) / more)
+
+
+def _share_below(time: float, mean: float, spread: Any) -> float:
+    """The share of gamma-distributed times below one, over all spreads alike."""
+    import numpy
+
+    places = ((time / mean) ** (1 / 3) - 1 + spread) / numpy.sqrt(2 * spread)
+    return sum(math.erfc(-each) for each in places) / (2 * len(places))
+
+
+def _tail(mean: float, some: float, beyond: float) -> float:
+    """What a share of requests exceeds, where some wait, for an exponential time of this mean."""
+    return mean * math.log(some / beyond) if some > beyond else 0.0

@@ -1,0 +1,234 @@
+"""How long a step of a continuous batch takes, as tables: made once, read a million times.
+
+A step writes a token for each of some sequences and reads pieces of prompts beside them. Its time
+is a sum: what all its tokens take together (the weights, the messages), what sequences take on top
+(the output, the host), and what attention takes, in proportion to the caches that are looked at.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from calc import expectation, inference
+from calc.core.units import Quantity
+from calc.expectation import Tokens
+from calc.machines import NotMeasured
+from calc.planning.setup import Setup
+
+PER_DOUBLING = 2
+"""Points of a table for each doubling of the tokens, between which a line is drawn."""
+PROMPT = 1024.0  # tokens of the prompts by which attention to prompts is told from the rest
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Times of steps, in seconds; sequences, tokens and positions may be numpy arrays.
+
+    A time is that of all tokens of the step, `together`, and, for each number of sequences that
+    write, what these take `apart`; of each position of a cache that a written token looks at, and
+    of each that a token of a prompt does.
+    """
+
+    together: Any
+    """For each number of tokens from 0 on."""
+    apart: Any
+    """For each number of sequences from 0 on."""
+    cached: float
+    """For each position of the caches of written tokens."""
+    attended: float
+    """For each position that a token of a prompt looks at, of those of its own prompt."""
+    checked: int = 1
+    """Tokens that a pass checks for each sequence: more than one with a draft."""
+    written: float = 1.0
+    """Tokens that a pass writes of each sequence, on average."""
+
+    @property
+    def most_tokens(self) -> int:
+        """The largest step of the table."""
+        return len(self.together) - 1
+
+    @property
+    def most_sequences(self) -> int:
+        """The largest batch of the table."""
+        return len(self.apart) - 1
+
+    def time(self, sequences: Any, held: Any, read: Any = 0, looked_at: Any = 0.0) -> Any:
+        """A step that writes for sequences which hold so many tokens, and reads so many.
+
+        `looked_at` adds up, over the tokens that are read, the positions that each looks at.
+        """
+        tokens = sequences * self.checked + read
+        both = self.together[tokens] + self.apart[sequences]
+        return both + self.cached * held + self.attended * looked_at
+
+    def prompt_work(self, read: Any, before: Any = 0) -> Any:
+        """Positions that the tokens of a piece look at, where so many stand before it."""
+        return read * (before + read / 2)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Devices that share a copy of the model: matrices are cut for all (TP)."""
+
+    devices: int
+    experts: int = 1
+    """Devices that whole experts are shared out to (EP); 1 where experts are cut as the rest."""
+
+    def __str__(self) -> str:
+        return f"TP{self.devices}" + (f" EP{self.experts}" if self.experts > 1 else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The three answers for a step of a group: at least, at most without overlap, as expected."""
+
+    setup: Setup
+    group: Group
+    tokens: int
+    """The largest step."""
+    sequences: int
+    """The largest batch."""
+    per_doubling: int = PER_DOUBLING
+
+    @cached_property
+    def published(self) -> dict[str, Steps]:
+        """The parts of a step at published rates, each by itself."""
+        setup, count = self.setup, self.group.devices
+        sizes = setup.dtype, setup.weight_size, setup.kv_size
+
+        def write(sequences: Any, context: float) -> dict[str, Any]:
+            place = setup.machine, context, sequences, count
+            return _seconds(inference.decode(setup.model, *place, *sizes).parts)
+
+        def read(tokens: Any, prompt: float) -> dict[str, Any]:
+            import numpy
+
+            # Few tokens take the bytes of a decode, and all tokens the operations of a prefill.
+            once = inference.prefill(setup.model, setup.machine, prompt, 1, count, *sizes)
+            parts = write(numpy.asarray(tokens), 1.0)
+            return parts | {"compute": tokens * (_seconds(once.parts)["compute"] / prompt)}
+
+        return self._tables(read, write)
+
+    @cached_property
+    def expected(self) -> Steps | str:
+        """What kernels and messages were measured to take, or which rate was not measured."""
+        setup, group = self.setup, self.group
+
+        def passed(tokens: Tokens) -> dict[str, Any]:
+            parts = expectation.serving_pass(
+                setup.model,
+                setup.machine,
+                tokens,
+                group.devices,
+                experts=group.experts,
+                dtype=setup.dtype,
+                weight_size=setup.weight_size,
+                kv_size=setup.kv_size,
+                program=setup.software,
+            )
+            return {"step": parts.total.m_as("s")}
+
+        def write(sequences: Any, context: float) -> dict[str, Any]:
+            return passed(Tokens(writing=sequences, context=context))
+
+        def read(tokens: Any, prompt: float) -> dict[str, Any]:
+            return passed(Tokens(reading=tokens, prompt=prompt))
+
+        try:
+            return self._tables(read, write)["step"]
+        except NotMeasured as missing:
+            return str(missing)
+
+    @property
+    def upper(self) -> Steps:
+        """The parts at published rates, one after the other."""
+        parts = list(self.published.values())
+        return Steps(
+            sum(each.together for each in parts),
+            sum(each.apart for each in parts),
+            sum(each.cached for each in parts),
+            sum(each.attended for each in parts),
+        )
+
+    @property
+    def decided_by(self) -> Steps:
+        """What is expected; the upper bound where rates were not measured."""
+        return self.upper if isinstance(self.expected, str) else self.expected
+
+    def lower(self, *step: Any) -> Any:
+        """The least time of a step, all parts at once: no program beats it."""
+        import numpy
+
+        return numpy.maximum.reduce([each.time(*step) for each in self.published.values()])
+
+    def _tables(
+        self,
+        read: Callable[[Any, float], dict[str, Any]],
+        write: Callable[[Any, float], dict[str, Any]],
+    ) -> dict[str, Steps]:
+        """Tables of each part, of the times at a few points."""
+        tokens = _points(self.tokens, self.per_doubling)
+        sequences = _points(self.sequences, self.per_doubling)
+        short, long = read(tokens, PROMPT), read(tokens[-1:], 2 * PROMPT)
+        context = float(self.setup.prompt.magnitude)
+        full = float(self.setup.context.magnitude)
+        begun, ended = write(sequences, context), write(sequences[-1:], full)
+        tables = {}
+        for part in short:
+            middle = tokens[-1] * PROMPT / 2  # positions more that the long prompt looks at
+            attended = max(0.0, float((long[part][-1] - short[part][-1]) / middle))
+            cached = float((ended[part][-1] - begun[part][-1]) / (sequences[-1] * (full - context)))
+            if not begun[part].any():
+                continue  # one device sends nothing
+            together = short[part] - attended * tokens * PROMPT / 2
+            table = _filled(tokens, together)
+            apart = begun[part] - cached * sequences * context - table[sequences]
+            tables[part] = Steps(table, _filled(sequences, apart), cached, attended)
+        return tables
+
+
+def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Steps:
+    """Steps that check what a draft has written: its passes come on top, one after the other."""
+    import numpy
+
+    count = drafted + 1
+    sequences = numpy.arange(model.most_sequences // count + 1)
+    checking = model.together[count * sequences] + model.apart[count * sequences]
+    drafting = draft.together[sequences] + draft.apart[sequences]
+    most = min(model.most_tokens, draft.most_tokens) + 1
+    together = model.together[:most] + draft.together[:most]
+    return Steps(
+        together,
+        checking + drafted * drafting - together[count * sequences],
+        model.cached + drafted * draft.cached,
+        model.attended + draft.attended,
+        count,
+        written,
+    )
+
+
+def _points(most: int, per_doubling: int) -> Any:
+    """Whole numbers from 1 to this one, the powers of two among them, so many for each doubling."""
+    import numpy
+
+    powers = numpy.arange(0, numpy.log2(most), 1 / per_doubling)
+    return numpy.unique([*numpy.round(2.0**powers).astype(numpy.int64), most])
+
+
+def _filled(points: Any, values: Any) -> Any:
+    """Lines between points, for each whole number from 0 on; a step of nothing takes no time."""
+    import numpy
+
+    table = numpy.interp(numpy.arange(points[-1] + 1), points, values)
+    table[0] = 0.0
+    return table
+
+
+def _seconds(parts: dict[str, Quantity]) -> dict[str, Any]:
+    return {name: time.m_as("s") for name, time in parts.items()}

@@ -1,0 +1,309 @@
+"""Plans of services: limits, pools, traces, drafts, what is printed, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calc
+from calc import InputError, inference, machines, models, plan_service, quantity
+from calc.commands import main
+from calc.planning.service import ServicePlan, Steps, read_trace
+from calc.planning.service.load import poisson
+from calc.planning.service.queue import Demand
+
+ASKED: dict[str, Any] = {
+    "rate": "10 request/s",
+    "prompt": 1000,
+    "generated": 200,
+    "ttft": "1 s",
+    "tpot": "50 ms",
+    "software": "vllm",
+}
+
+
+def small(**more: Any) -> ServicePlan:
+    return plan_service("llama-3-8b", "dgx-h100", **(ASKED | {"pools": "mixed"} | more))
+
+
+@pytest.fixture(scope="module")
+def large() -> ServicePlan:
+    return plan_service("llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "price": "3 USD/hour"}))
+
+
+def test_the_simulation_keeps_the_limits(large: ServicePlan) -> None:
+    assert large.ttft <= quantity("1 s")
+    assert large.tpot <= quantity("50 ms")
+    assert large.design.keeps
+    assert large.devices >= large.least_devices
+    assert all(
+        each.devices >= large.devices for each in large.designs if each.keeps or each.run is None
+    )
+    assert large.cost_per_token is not None
+    assert large.energy_per_token is not None
+    throughput = large.throughput.m_as("token/s")
+    assert throughput == pytest.approx(20 * 200, rel=0.01)
+    paid = large.devices * 3 / 3600 / throughput * 1e6
+    assert large.cost_per_token.m_as("USD/Mtoken") == pytest.approx(paid)
+
+
+def test_one_copy_less_breaks_a_limit(large: ServicePlan) -> None:
+    from calc.planning.service.plan import _simulated
+
+    for pool in large.design.pools:
+        if pool.count > 1:
+            assert not _simulated(replace(pool, count=pool.count - 1)).keeps
+
+
+def test_more_requests_and_tighter_limits_take_no_fewer_devices() -> None:
+    counts = [small(rate=rate).devices for rate in (5, 40, 160)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+    assert small(rate=40, tpot="20 ms").devices >= small(rate=40, tpot="100 ms").devices
+
+
+def test_more_copies_make_nothing_slower(large: ServicePlan) -> None:
+    pool = large.design.pools[0]
+    loads = [replace(pool, count=count).load for count in range(pool.count, pool.count + 4)]
+    assert all(more.ttft <= fewer.ttft for fewer, more in itertools.pairwise(loads))
+
+
+def test_a_prompt_alone_takes_the_prefill() -> None:
+    """By the closed form, and by the law for one prompt."""
+    plan = small(prompt_spread=0, generated_spread=0)
+    pool = plan.design.pools[0]
+    alone = pool.replica.under(1e-6, pool.demand, 0.5)
+    setup = plan.service.setup
+    law = inference.prefill(setup.model, setup.machine, 1000).lower.m_as("s")
+    assert alone.mean_ttft >= law
+    assert plan.ttft.m_as("s") >= law
+
+
+def test_a_prefix_cache_and_a_draft_take_less() -> None:
+    asked = {"rate": 60, "ttft": "400 ms", "tpot": "25 ms"}
+    plain = small(**asked)
+    cached = small(**asked, hit_rate=0.8)
+    assert cached.design.pools[0].most > 1.2 * plain.design.pools[0].most
+    base = small(rate=1)
+    drafted = small(rate=1, draft="llama-3-2-1b", drafted=3, acceptance=0.7)
+    written = inference.speculative_tokens(0.7, 3).m_as("")
+    assert drafted.service.written == pytest.approx(written)
+    assert drafted.load.mean_tpot < base.load.mean_tpot
+    assert any("drafts 3 tokens" in each for each in drafted.assumptions)
+
+
+def test_two_pools_split_the_work() -> None:
+    plan = plan_service(
+        "llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "pools": "disaggregated"})
+    )
+    reads, writes = plan.design.pools
+    assert (reads.does, writes.does) == ("read", "write")
+    assert plan.devices == reads.devices + writes.devices
+    assert writes.transfer == pytest.approx(
+        1000 * 327_680 / (2 * machines.get("dgx-h100").ports.m_as("byte/s")), rel=0.01
+    )
+    assert plan.design.load.mean_tpot >= writes.transfer / 200
+    assert any("from one pool to the other" in each for each in plan.assumptions)
+
+
+def test_what_is_printed(large: ServicePlan, tmp_path: Path) -> None:
+    text = str(large)
+    assert text.splitlines()[0].startswith(f"Llama 3 70B on {large.devices} NVIDIA H100")
+    assert "first token, 99 %" in text
+    assert "served by" in repr(large)
+    assert large._repr_html_().startswith("<table>")
+    told = (*large.assumptions, *large.what_would_change, *large.why_not_others)
+    assert all(each.endswith(".") and "\n" not in each for each in told)
+    rows = large.rows()
+    assert rows[0]["devices"] == large.devices
+    assert rows[0]["simulated_ttft"] == large.ttft
+    drawn = tmp_path / "service.svg"
+    large.draw().savefig(drawn)
+    assert "Requests a second" in drawn.read_text(encoding="utf-8") or drawn.stat().st_size > 5000
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    small(on_progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (1, 1)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = ["plan-service", "llama-3-8b", "h100", "--rate", "10", "--prompt", "1000"]
+    line += ["--generated", "200", "--ttft", "1s", "--tpot", "50ms", "--pools", "mixed"]
+    assert main([*line, "--software", "vllm"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[:3] == [
+        "Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)",
+        "10 request/s, 1000 tokens read and 200 written on average",
+        "1 replica of TP1, steps of 2048 tokens at most",
+    ]
+    assert "Why not another design:" in printed
+    assert main([*line, "--json", "--draw", str(tmp_path / "times.svg")]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["devices"] == 1
+    assert facts["rows"][0]["design"] == "1 replica of TP1"
+    assert facts["closed_form"]["batch"] > 1
+    assert (tmp_path / "times.svg").stat().st_size > 5000
+    assert main([*line, "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("design,devices,pools")
+    assert main([*line, "--draw", "times.txt"]) == 1
+    assert "--draw needs a name that ends in .svg" in capsys.readouterr().err
+
+
+TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.5,50,1\n"
+
+
+def test_traces_are_read(tmp_path: Path) -> None:
+    plain, azure, burst = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
+    plain.write_text(TRACE)
+    azure.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n"
+    )
+    burst.write_text("Timestamp,Model,Request tokens,Response tokens\n5,x,472,18\n45,x,1087,230\n")
+    assert read_trace(plain).answers.tolist() == [20, 10, 1]
+    assert read_trace(azure).arrivals.tolist() == pytest.approx([0, 4.314579], abs=1e-5)
+    assert read_trace(burst).prompts.tolist() == [472, 1087]
+    import polars
+
+    table = tmp_path / "a.parquet"
+    polars.DataFrame(
+        {"arrival": [0.0, 1.5], "prompt": [10, 20], "generated": [5, 6]}
+    ).write_parquet(table)
+    assert read_trace(table).arrivals.tolist() == [0.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (TRACE + "1,-5,3\n", r"line 5: prompt must be a whole number .* got '-5'"),
+        (TRACE + "1,5,0\n", "line 5: generated must be a whole number"),
+        (TRACE + "1,5,2.5\n", "line 5: generated must be a whole number"),
+        (TRACE + "0.2,5,3\n", r"line 5: arrivals must be in the order of time; got '0.2'"),
+        (TRACE + "soon,5,3\n", "line 5: arrival must be seconds"),
+        (TRACE + "nan,5,3\n", "line 5: arrival must be seconds|line 5: .*arrival"),
+        (TRACE + "1,5\n", "line 5: generated must be a whole number .* got ''"),
+        ("time,in,out\n1,2,3\n", "a trace needs a column arrival"),
+        ("", "a trace needs a column arrival"),
+        ("arrival,prompt,generated\n0,1,1\n", "needs two requests or more; it has 1"),
+    ],
+)
+def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "trace.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=told):
+        read_trace(file)
+
+
+def test_bad_parquet_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "trace.parquet"
+    file.write_text("no parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_trace(file)
+    with pytest.raises(InputError, match="there is no such file"):
+        read_trace(tmp_path / "none.parquet")
+    import polars
+
+    polars.DataFrame({"arrival": [1.0, 0.5], "prompt": [1, 2], "generated": [1, 2]}).write_parquet(
+        file
+    )
+    with pytest.raises(InputError, match="row 2: arrivals must be in the order of time"):
+        read_trace(file)
+
+
+def test_a_trace_is_planned_for(tmp_path: Path) -> None:
+    trace = poisson(5, 600, 800, 150, 0.8, 1.0, seed=3)
+    file = tmp_path / "trace.csv"
+    rows = zip(trace.arrivals, trace.prompts, trace.answers, strict=True)
+    file.write_text("arrival,prompt,generated\n" + "\n".join(f"{a},{p},{g}" for a, p, g in rows))
+    limits = {"ttft": "1 s", "tpot": "50 ms", "pools": "mixed"}
+    plan = plan_service("llama-3-8b", "h100", trace=file, **limits)  # type: ignore[arg-type]
+    assert plan.service.rate == pytest.approx(5, rel=0.1)
+    assert len(plan.design.run.arrivals) == 540  # type: ignore[union-attr]
+    faster = plan_service("llama-3-8b", "h100", trace=file, rate=200, **limits)  # type: ignore[arg-type]
+    assert faster.devices > plan.devices
+    long = tmp_path / "long.csv"
+    long.write_text(TRACE + "1,9000,3\n")
+    with pytest.raises(InputError, match="request 4 has 9003 tokens, and Llama 3 8B reads at most"):
+        plan_service("llama-3-8b", "h100", trace=long, **limits)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"rate": None}, "needs a trace, or rate, prompt and generated; what is left out: rate"),
+        ({"rate": 0}, "rate must be one positive quantity"),
+        ({"rate": "5 GB"}, "rate must be one positive quantity in request/s"),
+        ({"ttft": "-1 s"}, "ttft must be one positive quantity in s"),
+        ({"tpot": "5"}, "tpot must be one positive quantity in s"),
+        ({"percentile": 100}, "percentile must be in per cent, from 1 to below 100; got 100"),
+        ({"pools": "both"}, "pools must be one of mixed, disaggregated"),
+        ({"hit_rate": 1.5}, "hit_rate is a share, at most 1"),
+        ({"draft": "llama-3-2-1b"}, "takes draft together with acceptance, which is missing"),
+        ({"acceptance": 0.5}, "takes acceptance together with draft, which is missing"),
+        ({"chunk": 3}, "chunk must be a whole number from 16"),
+        ({"requests": 3}, "requests must be a whole number from 100|count must be"),
+        ({"prompt_spread": -1}, "prompt_spread must be a number from 0"),
+        ({"trace": "x.csv"}, "takes the lengths of its trace, and prompt and generated are given"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told) as refused:
+        small(**given)
+    assert "\n" not in str(refused.value)
+
+
+def test_limits_that_cannot_be_kept() -> None:
+    asked = ASKED | {"rate": 1}
+    with pytest.raises(
+        InputError,
+        match=r"within a TTFT of 10 ms, and the best that can be had is [\d.]+ ms on TP8; nor"
+        r" within a TPOT of 1 ms, and the best that can be had is [\d.]+ ms on TP\d",
+    ):
+        plan_service("llama-3-8b", "dgx-h100", **(asked | {"ttft": "10 ms", "tpot": "1 ms"}))
+    with pytest.raises(InputError, match=r"within a TPOT of 1 ms, and the best"):
+        plan_service("llama-3-8b", "dgx-h100", **(asked | {"tpot": "1 ms"}))
+    with pytest.raises(InputError, match=r"take \d+ devices, and devices=1 allows no more"):
+        small(rate=100, devices=1)
+    with pytest.raises(
+        InputError, match=r"Llama 3 405B does not fit on TP8 .* holds 0 .* 812 GB, take 11 such"
+    ):
+        plan_service("llama-3-1-405b", "dgx-h100", **ASKED)
+
+
+def test_without_measured_rates_bounds_decide() -> None:
+    plan = plan_service("llama-3-8b", "l4", **(ASKED | {"rate": 0.2, "tpot": "200 ms"}))
+    expected = plan.design.pools[0].answers.expected
+    assert not isinstance(expected, Steps)
+    assert any("upper bound at published rates" in each for each in plan.assumptions)
+    assert math.isfinite(plan.load.ttft)
+
+
+def test_lengths_have_the_mean_and_the_spread_that_are_asked_for() -> None:
+    trace = poisson(3, 20_000, 500, 200, 0.5, 1.0, seed=4)
+    assert trace.prompts.mean() == pytest.approx(500, rel=0.005)
+    assert trace.prompts.std() / trace.prompts.mean() == pytest.approx(0.5, rel=0.03)
+    assert trace.answers.std() / trace.answers.mean() == pytest.approx(1.0, rel=0.03)
+    assert trace.rate == pytest.approx(3, rel=0.03)
+    assert trace.at_rate(6).rate == pytest.approx(6)
+    demand = Demand.of(trace)
+    answers = trace.answers.astype(float)
+    assert demand.answer_length == pytest.approx((answers**2).sum() / answers.sum())
+    assert [len(each) for each in trace.first(10).turns(3)] == [4, 3, 3]
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([each.arrivals for each in trace.first(10).turns(3)])),
+        trace.first(10).arrivals,
+    )
+
+
+def test_it_is_offered_at_the_front_door() -> None:
+    assert calc.plan_service is plan_service
+    assert models.get("llama-3-8b").name in repr(small())

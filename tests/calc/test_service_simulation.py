@@ -1,0 +1,328 @@
+"""The simulation of a service: against closed forms, against steps one by one, and its laws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from calc import InputError, models, quantity, queueing
+from calc.planning.service import Answers, Demand, Group, Replica, Run, Steps, Trace, simulate
+from calc.planning.service.load import poisson
+from calc.planning.serving import Plan
+
+T_999 = 3.883  # of Student's distribution with 19 degrees of freedom: 99.9 % of intervals
+SLOTS = 64
+
+
+def steps(shared: float = 0.0, own: float = 0.0, read: float = 0.0, cached: float = 0.0) -> Steps:
+    """Steps that take a time for all, a time for each sequence, and one for each token read."""
+    count = np.arange(SLOTS + 1)
+    apart = np.where(count, shared + own * count - read * count, 0.0)
+    return Steps(read * np.arange(4096), apart, cached, 0.0)
+
+
+def replica(made: Steps, slots: int = SLOTS, memory: int = 10**9, chunk: int = 4000) -> Replica:
+    return Replica(made, memory, chunk, slots)
+
+
+def interval(values: Any) -> tuple[float, float]:
+    """The mean of a run, and what it may be off by: from the means of twenty parts of it."""
+    parts = np.array([each.mean() for each in np.array_split(values, 20)])
+    return float(values.mean()), T_999 * float(parts.std(ddof=1)) / math.sqrt(20)
+
+
+def test_one_server_is_m_m_1() -> None:
+    step, tokens, rate = 0.01, 200, 0.4
+    trace = poisson(rate, 40_000, 1, tokens, 0, 1, seed=1)
+    run = simulate(replica(steps(step), slots=1), trace).steady()
+    service = quantity((tokens - 1) * step, "s")
+    busy = queueing.server_utilization(quantity(rate, "request/s"), service)
+    mean, error = interval(run.done - run.arrivals)
+    assert error < 0.3 * mean
+    assert abs(mean - queueing.single_server_time(service, busy).m_as("s")) < error
+    late = np.quantile(run.done - run.arrivals, 0.99)
+    assert late == pytest.approx(
+        queueing.single_server_tail(service, busy, "1%").m_as("s"), rel=0.15
+    )
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.5])
+def test_one_server_is_m_g_1(spread: float) -> None:
+    """The queue before one server, by Pollaczek and Khinchine, whatever the lengths are."""
+    step, tokens, rate = 0.01, 200, 0.35
+    trace = poisson(rate, 40_000, 1, tokens, 0, spread, seed=2)
+    run = simulate(replica(steps(step), slots=1), trace).steady()
+    services = (trace.answers - 1) * step
+    service = quantity(float(services.mean()), "s")
+    busy = queueing.server_utilization(quantity(rate, "request/s"), service)
+    variation = float(services.std() / services.mean())
+    expected = queueing.single_server_wait(service, busy, variation).m_as("s")
+    mean, error = interval(run.first - run.arrivals)
+    assert abs(mean - expected) < error
+
+
+def test_places_are_servers_of_m_m_k() -> None:
+    step, tokens, rate, places = 0.01, 200, 3.2, 8
+    trace = poisson(rate, 60_000, 1, tokens, 0, 1, seed=3)
+    run = simulate(replica(steps(step), slots=places), trace).steady()
+    service = quantity((tokens - 1) * step, "s")
+    busy = queueing.server_utilization(quantity(rate, "request/s"), service, places)
+    expected = queueing.waiting_time(service, busy, places).m_as("s")
+    mean, error = interval(run.first - run.arrivals)
+    # An arrival waits for the end of the step that is under way, half of it, and reads in the next.
+    assert abs(mean - expected - 1.5 * step) < error + 0.5 * step
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 2.0])
+def test_a_step_for_each_is_a_shared_processor(spread: float) -> None:
+    """T_0 + n · T_1 with places for all: `batch_time`, for which of lengths the mean counts."""
+    shared, own, tokens, rate = 0.004, 0.0005, 200, 3.0
+    trace = poisson(rate, 40_000, 1, tokens, 0, spread, seed=4)
+    run = simulate(replica(steps(shared, own)), trace).steady()
+    work = (tokens - 1) * quantity(1, "s")
+    full = shared + SLOTS * own
+    busy = rate * (tokens - 1) * full / SLOTS
+    expected = queueing.batch_time(busy, SLOTS, shared * work, own * work).m_as("s")
+    mean, error = interval(run.done - run.first)
+    assert abs(mean - expected) < error
+    load = replica(steps(shared, own)).under(rate, Demand.of(trace), 0.9)
+    assert load.batch == pytest.approx(rate * expected, rel=0.01)
+    assert load.mean_tpot * (tokens - 1) == pytest.approx(expected, rel=0.01)
+
+
+def test_places_that_are_few_make_requests_wait() -> None:
+    shared, own, tokens, rate, places = 0.004, 0.0005, 200, 4.8, 8
+    trace = poisson(rate, 60_000, 1, tokens, 0, 1, seed=5)
+    run = simulate(replica(steps(shared, own), slots=places), trace).steady()
+    work = (tokens - 1) * quantity(1, "s")
+    busy = rate * (tokens - 1) * (shared + places * own) / places
+    laws = busy, places, shared * work, own * work
+    expected = queueing.batch_waiting_time(*laws).m_as("s")
+    mean, error = interval(run.first - run.arrivals)
+    assert abs(mean - expected - 1.5 * (shared + places * own)) < error + 0.01
+
+
+def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], int]:
+    """The same rules, a step at a time, with nothing kept but what each request has."""
+    made, count = copy.steps, len(trace)
+    waiting: list[int] = []
+    active: list[int] = []  # in the order in which they were let in
+    whole, read = trace.prompts.tolist(), trace.cached.tolist()
+    start = trace.cached.tolist()
+    written = [0] * count  # since it was last let in
+    left = trace.answers.tolist()
+    first, done = [math.nan] * count, [math.nan] * count
+    clock, coming, preempted = 0.0, 0, 0
+    while coming < count or waiting or active:
+        if not waiting and not active:
+            clock = max(clock, trace.arrivals[coming])
+        while coming < count and trace.arrivals[coming] <= clock:
+            waiting.append(coming)
+            coming += 1
+        while waiting and len(active) < copy.slots:
+            writing = sum(1 for each in active if written[each])
+            held = sum(whole[each] + max(0, written[each] - 1) for each in active)
+            if held + whole[waiting[0]] + writing >= copy.memory:
+                break
+            active.append(waiting.pop(0))
+        while True:
+            writers = [each for each in active if written[each]]
+            held = sum(whole[each] + max(0, written[each] - 1) for each in active)
+            if held + len(writers) <= copy.memory:
+                break
+            places = range(len(active))
+            last = active.pop(max(places, key=lambda at: (active[at] not in writers, at)))
+            if written[last]:
+                whole[last] += written[last] - 1
+                start[last] = 0
+            read[last], written[last] = start[last], 0
+            preempted += 1
+            waiting.insert(0, last)
+        room, pieces, looked_at = copy.chunk - len(writers), 0, 0.0
+        finished = []
+        for each in [one for one in active if one not in writers]:
+            piece = min(room - pieces, whole[each] - read[each])
+            if piece <= 0 and read[each] < whole[each]:
+                break
+            looked_at += piece * (read[each] + piece / 2)
+            pieces += piece
+            read[each] += piece
+            if read[each] == whole[each]:
+                finished.append(each)
+        held = sum(whole[each] + written[each] - 1 for each in writers)
+        clock += float(made.time(len(writers), held, pieces, looked_at))
+        for each in writers:
+            written[each] += 1
+            left[each] -= 1
+        for each in finished:
+            written[each] = 1
+            if math.isnan(first[each]):
+                first[each] = clock
+                left[each] -= 1
+        for each in list(active):
+            if written[each] and not left[each]:
+                done[each] = clock
+                active.remove(each)
+    return first, done, preempted
+
+
+@given(
+    st.integers(0, 10**6),
+    st.floats(0.5, 60.0),
+    st.sampled_from([220, 400, 10**6]),
+    st.integers(1, 12),
+    st.sampled_from([16, 50, 400]),
+)
+def test_against_steps_one_by_one(
+    seed: int, rate: float, memory: int, slots: int, chunk: int
+) -> None:
+    """What stands between two events is summed up, and must be what its steps are, to the digit."""
+    trace = poisson(rate, 40, 60, 20, 0.5, 1.0, seed=seed)
+    small = replace(
+        trace, prompts=np.minimum(trace.prompts, 120), answers=np.minimum(trace.answers, 90)
+    )
+    copy = Replica(steps(0.01, 0.001, 0.0002, 1e-6), memory, chunk, slots)
+    run = simulate(copy, small)
+    first, done, preempted = one_by_one(copy, small)
+    np.testing.assert_allclose(run.first, first, rtol=1e-9)
+    np.testing.assert_allclose(run.done, done, rtol=1e-9)
+    assert run.preempted == preempted
+
+
+@given(st.integers(0, 10**6), st.floats(0.1, 30.0), st.floats(0, 2), st.integers(2, SLOTS))
+def test_laws_of_every_run(seed: int, rate: float, spread: float, slots: int) -> None:
+    """All come and all leave; nobody is faster than its own work; Little's law."""
+    trace = poisson(rate, 300, 100, 50, spread, spread, seed=seed)
+    made = steps(0.004, 0.0005, 0.0001)
+    run = simulate(Replica(made, 10**5, 512, slots), trace)
+    assert len(run.done) == len(trace)
+    assert np.isfinite(run.done).all()
+    assert (run.done >= run.first).all()
+    reading = made.together[np.minimum(trace.prompts, 512)]
+    assert (run.ttft >= reading * (1 - 1e-9)).all()
+    assert (run.done - run.first >= (trace.answers - 1) * (0.004 + 0.0005 - 0.0001) - 1e-9).all()
+    times = np.concatenate([run.arrivals, run.done])
+    change = np.concatenate([np.ones(len(trace)), -np.ones(len(trace))])
+    order = np.argsort(times, kind="stable")
+    inside = np.cumsum(change[order])[:-1]
+    area = float((inside * np.diff(times[order])).sum())
+    span = float(run.done.max() - run.arrivals[0])
+    throughput = len(trace) / span
+    mean = float((run.done - run.arrivals).mean())
+    assert area / span == pytest.approx(throughput * mean)
+    assert run.in_flight == pytest.approx(area / span)
+
+
+@given(st.integers(0, 10**6), st.floats(1, 20))
+def test_faster_steps_are_no_slower(seed: int, rate: float) -> None:
+    trace = poisson(rate, 200, 100, 50, 1, 1, seed=seed)
+    slow, fast = steps(0.008, 0.001, 0.0002), steps(0.004, 0.0005, 0.0001)
+    runs = [simulate(Replica(each, 10**5, 512, SLOTS), trace) for each in (slow, fast)]
+    assert runs[1].done.mean() <= runs[0].done.mean()
+    assert runs[1].ttft.mean() <= runs[0].ttft.mean() * (1 + 1e-9)
+
+
+def test_what_is_cached_is_not_read() -> None:
+    trace = poisson(2, 500, 1000, 20, 0, 0, seed=1)
+    made = steps(0.004, 0.0005, 0.0001)
+    whole, hit = (
+        simulate(replica(made), each).ttft.mean() for each in (trace, trace.with_hits(0.5))
+    )
+    assert hit == pytest.approx(whole / 2, rel=0.15)
+    assert (trace.with_hits(1).cached == 999).all()  # the last token is read in any case
+
+
+def test_a_memory_that_fills_makes_sequences_start_again() -> None:
+    trace = poisson(20, 300, 100, 100, 0, 0, seed=1)
+    made = steps(0.004, 0.0005, 0.0001)
+    tight, wide = (simulate(replica(made, memory=each), trace) for each in (1000, 10**6))
+    assert tight.preempted > 0 == wide.preempted
+    assert tight.done.mean() > wide.done.mean()
+    with pytest.raises(InputError, match=r"request 1 of the trace needs 201 .* holds 150"):
+        simulate(replica(made, memory=150), trace)
+    with pytest.raises(InputError, match="chunk must be above 1"):
+        simulate(replica(made, chunk=1), trace)
+
+
+def test_goodput_counts_what_kept_both_limits() -> None:
+    run = Run(
+        arrivals=np.array([0.0, 1.0, 2.0]),
+        first=np.array([0.5, 3.0, 2.5]),
+        done=np.array([1.5, 4.0, 10.0]),
+        answers=np.array([11, 11, 11]),
+    )
+    assert run.goodput(1.0, 0.2) == pytest.approx(1 / 10)
+    assert run.goodput(math.inf, 0.2) == pytest.approx(2 / 10)
+    assert run.at(0.5) == pytest.approx((0.5, 0.1))
+
+
+def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Answers:
+    counts = {"batch": 1, "prompt": 1000, "generated": 200, "devices": devices}
+    options = "bf16", "bf16", None, None, None, None, "vllm"
+    setup = Plan.read(models.get(key), "dgx-h100", counts, *options)  # type: ignore[arg-type]
+    return Answers(setup, Group(devices), 4096, 512, per_doubling)
+
+
+@pytest.mark.parametrize(("key", "devices"), [("llama-3-8b", 1), ("mixtral-8x7b", 4)])
+def test_tables_are_the_laws(key: str, devices: int) -> None:
+    """In steps that read and write, and between the points of a table, where tiles make waves."""
+    from calc import expectation, machines, software
+    from calc.expectation import Tokens
+
+    made = answers(2, key, devices)
+    assert isinstance(made.expected, Steps)
+    for writing, context, reading, before in [
+        (1, 1100, 0, 0),
+        (64, 1100, 0, 0),
+        (100, 1500, 0, 0),
+        (64, 1100, 512, 0),
+        (30, 1100, 700, 1024),
+        (0, 1, 1024, 0),
+    ]:
+        asked = Tokens(writing, context, reading, 2 * before + reading if reading else 1.0)
+        law = expectation.serving_pass(
+            *(models.get(key), machines.get("dgx-h100"), asked, devices),
+            program=software.get("vllm"),
+        )
+        step = writing, writing * context, reading, made.expected.prompt_work(reading, before)
+        assert made.expected.time(*step) == pytest.approx(law.total.m_as("s"), rel=0.08)
+        assert made.lower(*step) <= made.expected.time(*step)
+        assert made.lower(*step) <= made.upper.time(*step)
+
+
+def test_against_itself_with_half_the_step_of_its_tables() -> None:
+    trace = poisson(8, 3000, 1000, 200, 1, 1, seed=7)
+    found = []
+    for per_doubling in (2, 4):
+        made = answers(per_doubling).expected
+        assert isinstance(made, Steps)
+        run = simulate(Replica(made, 300_000, 2048, 512), trace).steady()
+        found.append((run.ttft.mean(), run.tpot.mean()))
+    assert found[0] == pytest.approx(found[1], rel=0.03)
+
+
+@pytest.mark.slow
+def test_the_closed_form_against_the_simulation() -> None:
+    """Means within a tenth and late first tokens within a fifth, up to two thirds of the most.
+
+    The time of a late token is that of answers of a few tokens, and is within three tenths.
+    """
+    made = answers(2).expected
+    assert isinstance(made, Steps)
+    copy = Replica(made, 300_000, 2048, 512)
+    for spread in (0.0, 1.0):
+        demand = Demand.of(poisson(1, 20_000, 1000, 200, spread, spread))
+        most = copy.most(demand, 0.99, math.inf, 0.2)
+        for part in (0.1, 0.4, 0.66):
+            rate = part * most
+            load = copy.under(rate, demand, 0.99)
+            run = simulate(copy, poisson(rate, 20_000, 1000, 200, spread, spread)).steady()
+            late = run.at(0.99)
+            assert load.mean_tpot == pytest.approx(run.tpot.mean(), rel=0.1)
+            assert load.ttft == pytest.approx(late[0], rel=0.25)
+            assert load.tpot == pytest.approx(late[1], rel=0.35)
