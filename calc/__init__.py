@@ -27,7 +27,16 @@ sys.modules[__name__].__class__ = Package
 
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
 # `python -m pages` writes from it.
-__all__ = ["InputError", "Quantity", "laws", "plan", "plan_training", "quantity", "source"]
+__all__ = [
+    "InputError",
+    "Quantity",
+    "compare",
+    "laws",
+    "plan",
+    "plan_training",
+    "quantity",
+    "source",
+]
 
 LAW_MODULES = (
     "hardware",
@@ -82,6 +91,7 @@ SUBMODULES = (
 _HOMES = {
     "InputError": "core.errors",
     "Quantity": "core.units",
+    "compare": "planning",
     "plan": "planning",
     "plan_training": "planning",
     "quantity": "core.units",

@@ -40,6 +40,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "plan_training",
         "the best layout of a training run, what it takes, and why others lose",
     ),
+    "compare": (
+        "compare",
+        "machines or models side by side: cost, energy and latency, each at its best batch",
+    ),
     "throughput": (
         "throughput",
         "images or samples a second of a network that writes no tokens, and what bounds them",
