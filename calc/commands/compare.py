@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calc import models
-from calc.commands.options import add_options, chosen, split_at_commas
+from calc.commands.options import add_config, add_options, chosen, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.planning import compare
 
@@ -26,6 +26,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         " several by commas",
     )
     add_options(parser, compare)
+    add_config(parser, compare)
     parser.add_argument("--draw", metavar="FILE", help="draw the front into an .svg file")
     parser.epilog = (
         'A price is one for all, "3 USD/hour", or by machine, as in'

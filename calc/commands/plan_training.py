@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calc import models
-from calc.commands.options import add_options, chosen, split_at_commas
+from calc.commands.options import add_config, add_options, chosen, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import plan_training
@@ -22,6 +22,7 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
         "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
     )
     add_options(parser, plan_training)
+    add_config(parser, plan_training)
     answers(parser, _plan_training, table=True)
 
 

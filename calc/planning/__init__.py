@@ -9,6 +9,7 @@ kinds, `calc.compare` them.
 from calc.planning.capacity import device_counts
 from calc.planning.comparing import Comparison, compare
 from calc.planning.estimate import Bounds
+from calc.planning.files import read_options
 from calc.planning.serving import Plan, plan
 from calc.planning.training import TrainingPlan, plan_training
 
@@ -21,4 +22,5 @@ __all__ = [
     "device_counts",
     "plan",
     "plan_training",
+    "read_options",
 ]

@@ -243,6 +243,12 @@ class TrainingPlan:
         below = training_report.candidates(self)
         return "\n".join([*above, *columns(rows), "", *columns(below)])
 
+    def to_toml(self) -> str:
+        """The options that make this plan again, as the text of a file."""
+        from calc.planning import files
+
+        return files.plan_text(self, plan_training)
+
     def __str__(self) -> str:
         return self.table()
 
