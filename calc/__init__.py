@@ -30,6 +30,7 @@ sys.modules[__name__].__class__ = Package
 __all__ = [
     "InputError",
     "Quantity",
+    "compare",
     "laws",
     "plan",
     "plan_service",
@@ -91,6 +92,7 @@ SUBMODULES = (
 _HOMES = {
     "InputError": "core.errors",
     "Quantity": "core.units",
+    "compare": "planning",
     "plan": "planning",
     "plan_service": "planning",
     "plan_training": "planning",

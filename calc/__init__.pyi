@@ -52,6 +52,7 @@ from calc import (
 )
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
+from calc.planning.comparing import compare as compare
 from calc.planning.serving import plan as plan
 from calc.planning.training import plan_training as plan_training
 from calc.core.records import source as source

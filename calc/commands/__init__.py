@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from pint import DimensionalityError
 
-from calc.commands.options import option_of
+from calc.commands.options import checked_config_file, option_of, take_from_file, write_config
 from calc.commands.output import checked_csv_file, write
 from calc.core.errors import InputError, abbreviated, did_you_mean
 
@@ -43,6 +43,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "plan-service": (
         "plan_service",
         "the fewest devices that serve requests within limits on their times, by a simulation",
+    ),
+    "compare": (
+        "compare",
+        "machines or models side by side: cost, energy and latency, each at its best batch",
     ),
     "throughput": (
         "throughput",
@@ -72,9 +76,14 @@ class CommandParser(argparse.ArgumentParser):
             command = self.prog.split()[-1].replace("-", "_")
             getattr(group, f"add_{command}")(self)
 
-    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.add_options()
-        return super().parse_known_args(*arguments, **named)
+        if self.get_default("called") is not None:
+            before = CommandParser(prog=self.prog, add_help=False)
+            before.add_argument("--config")
+            if (file := before.parse_known_args(args)[0].config) is not None:
+                take_from_file(self, file)
+        return super().parse_known_args(args, namespace)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Of a wrong word the nearest right ones too."""
@@ -119,7 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command_parser()[0].parse_args(arguments, options)
         checked_csv_file(options)
+        checked_config_file(options)
         lines = write(options.run(options), options)
+        write_config(options)
     except (InputError, DimensionalityError) as error:
         return _failed(_as_typed(str(error), options))
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from calc.commands.lookup import KINDS, things
 from calc.commands.output import Answer, answers
 from calc.core.errors import MissingExtraError
 
-FILES = ("log", "file", "html", "csv", "parquet", "resume")
+FILES = ("log", "file", "html", "csv", "parquet", "resume", "draw", "config", "write_config")
 HELP = 'as in: source <(calc completion bash); for zsh: calc completion zsh > "${fpath[1]}/_calc"'
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from calc import models
 from calc.core.errors import InputError
+from calc.core.files import writable
 from calc.models import Transformer
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
@@ -97,3 +98,74 @@ def numbers(name: str, text: str, example: str, separator: str = ",") -> list[fl
         raise InputError(
             f"{option_of(name)} needs numbers, as in {example}; got {text!r}"
         ) from None
+
+
+def add_config(parser: argparse.ArgumentParser, called: Callable[..., Any]) -> None:
+    """Options that may stand in a file, which a command reads before the others and can write."""
+    parser.add_argument(
+        "--config", metavar="FILE", help="take options from a .toml file; those given beside it win"
+    )
+    parser.add_argument(
+        "--write-config", metavar="FILE", help="write the options into a .toml file for --config"
+    )
+    parser.set_defaults(called=called)
+
+
+def take_from_file(parser: argparse.ArgumentParser, file: str) -> None:
+    """Make what a file holds the defaults of a command, which then needs none of it."""
+    from calc.planning.files import read_options
+
+    options = read_options(file, parser.get_default("called"))
+    for action in parser._actions:
+        if (name := ARGUMENTS.get(action.dest, action.dest)) in options:
+            action.default, action.required = _typed(options[name]), False
+            if not action.option_strings:
+                action.nargs = "?"
+
+
+def checked_config_file(options: argparse.Namespace) -> None:
+    """Refuse a file of options that cannot be written before there is anything to write."""
+    if (file := getattr(options, "write_config", None)) is not None:
+        writable(file)
+
+
+def write_config(options: argparse.Namespace) -> None:
+    """Write the options of a command into the file that was asked for, if one was."""
+    if (file := getattr(options, "write_config", None)) is None:
+        return
+    from calc.planning.files import option_names, options_text, write_options
+
+    typed = {ARGUMENTS.get(name, name): value for name, value in vars(options).items()}
+    names = [name for name in option_names(options.called) if name in typed]
+    write_options(file, options_text({name: _written(typed[name]) for name in names}))
+
+
+ARGUMENTS = {"device": "hardware"}  # of a command, and what they are called in the library
+
+
+def _typed(value: Any) -> str:
+    """A value of a file as one types it in a shell."""
+    if isinstance(value, dict):
+        return ",".join(f"{name}={each}" for name, each in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _written(value: Any) -> Any:
+    """What was typed in a shell as a file has it: a number, a text, or several of them."""
+    if not isinstance(value, str):
+        return value
+    parts = split_at_commas(value)
+    if all("=" in each for each in parts):
+        pairs = (each.split("=", 1) for each in parts)
+        return {name.strip(): _number_or_text(each.strip()) for name, each in pairs}
+    several = [_number_or_text(each) for each in parts]
+    return several if len(several) > 1 else several[0]
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc.commands.options import add_options, chosen, model_of, numbers, split_at_commas
+from calc.commands.options import (
+    add_config,
+    add_options,
+    chosen,
+    model_of,
+    numbers,
+    split_at_commas,
+)
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import Plan, plan, report
@@ -24,6 +31,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         " machine in which it usually stands; or a .toml; several by commas",
     )
     add_options(parser, plan)
+    add_config(parser, plan)
     parser.add_argument(
         "--parts",
         action="store_true",

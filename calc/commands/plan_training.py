@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from calc.commands.options import add_options, chosen, model_of, split_at_commas
+from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.core.files import writable, write_atomically
@@ -28,6 +28,7 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="draw the time of a step by its parts, for the ten best layouts, into an .svg file",
     )
+    add_config(parser, plan_training)
     answers(parser, _plan_training, table=True)
 
 

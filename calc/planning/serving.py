@@ -68,6 +68,12 @@ class Plan(Estimate):
         """
         return report.table(self)
 
+    def to_toml(self) -> str:
+        """The options that make this plan again, as the text of a file."""
+        from calc.planning import files
+
+        return files.plan_text(self, plan)
+
     def __str__(self) -> str:
         return self.table()
 

@@ -294,6 +294,12 @@ class TrainingPlan:
 
         return training_drawing.draw(self)
 
+    def to_toml(self) -> str:
+        """The options that make this plan again, as the text of a file."""
+        from calc.planning import files
+
+        return files.plan_text(self, plan_training)
+
     def __str__(self) -> str:
         return self.table()
 

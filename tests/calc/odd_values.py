@@ -116,6 +116,8 @@ ODD: dict[str, Callable[[], Any]] = {
 
 # What arguments that are no plain numbers usually are, by their names.
 USUAL: dict[str, Any] = {
+    "models": "llama-3-8b",
+    "machines": "t4",
     "model": models.get("llama-3-8b"),
     "device": hardware.H100,
     "hardware": hardware.H100,

@@ -1,0 +1,75 @@
+"""Machines, or models, side by side: `calc compare`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from calc import models
+from calc.commands.options import add_config, add_options, chosen, split_at_commas
+from calc.commands.output import Answer, answers
+from calc.planning import compare
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "models",
+        help="a name that `calc list` prints, such as llama-3-70b, or a config.json; several by"
+        " commas",
+    )
+    parser.add_argument(
+        "--machines",
+        required=True,
+        metavar="MACHINES",
+        help="machines or devices that `calc list` prints, such as dgx-h100,mi300x-8, or a .toml;"
+        " several by commas",
+    )
+    add_options(parser, compare)
+    add_config(parser, compare)
+    parser.add_argument("--draw", metavar="FILE", help="draw the front into an .svg file")
+    parser.epilog = (
+        'A price is one for all, "3 USD/hour", or by machine, as in'
+        " dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."
+    )
+    answers(parser, _compare, table=True)
+
+
+def _compare(options: argparse.Namespace) -> Answer:
+    asked: dict[str, Any] = chosen(options, compare)
+    asked["models"] = [
+        models.load(Path(each)) if each.endswith(".json") else each
+        for each in split_at_commas(asked["models"])
+    ]
+    asked["machines"] = split_at_commas(asked["machines"])
+    if asked["price"] is not None and "=" in asked["price"]:
+        asked["price"] = dict(map(_priced, split_at_commas(asked["price"])))
+    if options.draw is not None:
+        from calc.planning import drawing
+
+        drawing.checked_svg(options.draw)
+    found = compare(**asked)
+    if options.draw is not None:
+        drawing.write_svg(found.draw(), options.draw)
+    facts = {
+        "rows": found.rows(),
+        "ranked_by": found.by,
+        "basis": found.basis,
+        "assumptions": found.assumptions,
+        "what_would_change": found.what_would_change,
+    }
+    titles = {"assumptions": "Assumed", "what_would_change": "What would change it"}
+
+    def lines() -> list[str]:
+        told = found.table().split("\n")
+        for name, title in titles.items():
+            if facts[name]:
+                told += ["", f"{title}:", *(f"- {each}" for each in facts[name])]
+        return told
+
+    return Answer(facts, lines)
+
+
+def _priced(text: str) -> tuple[str, str]:
+    machine, _, price = text.partition("=")
+    return machine.strip(), price.strip()

@@ -1,0 +1,216 @@
+"""Comparisons: against plans one by one, fronts by brute force, prices that level, refusals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy
+import pytest
+
+from calc import InputError, compare, plan
+from calc.commands import main
+from calc.planning.comparing import EXPECTED, UPPER, Comparison
+from calc.planning.drawing import INK, write_svg
+
+ASKED: dict[str, Any] = {"prompt": 1000, "generated": 200}
+BATCHES = numpy.arange(1, 800)
+PRICES = {"dgx-h100": "3 USD/hour", "mi300x-8": "2 USD/hour"}
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compare("llama-3-70b", ["dgx-h100", "dgx-h200", "t4"], **ASKED, price="3 USD/hour")
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Comparison:
+    """Prefill was not measured on the MI300X, so that the bounds of both are compared."""
+    return compare("llama-3-70b", list(PRICES), **ASKED, price=PRICES)
+
+
+def test_each_entry_is_the_plan_of_its_devices_and_batch(found: Comparison) -> None:
+    for entry in found.planned:
+        mine = found.plan_of(entry)
+        same = plan(
+            "llama-3-70b",
+            entry.machine,
+            batch=mine.batch,
+            devices=mine.devices,
+            price="3 USD/hour",
+            **ASKED,
+        )
+        assert same.expected is not None
+        assert found.value(mine, "cost_per_token") == same.expected.cost_per_token
+        assert mine.time_per_token == same.time_per_token
+        fewest = plan("llama-3-70b", entry.machine, batch=1, **ASKED)
+        assert (mine.devices, mine.batch) == (fewest.devices, fewest.largest_batch)
+
+
+@pytest.mark.parametrize(
+    ("tpot", "ttft"), [(40.0, 4000.0), (12.0, 9000.0), (30.0, 300.0), (5.0, 100.0), (3.0, 50.0)]
+)
+def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: float) -> None:
+    """On bounds, which rise with the batch, against every batch planned at once."""
+    limits = {"tpot": f"{tpot} ms", "ttft": f"{ttft} ms"}
+    [entry] = compare("llama-3-70b", "mi300x-8", **ASKED, **limits).entries
+    for count in (1, 2, 4, 8):
+        every = plan("llama-3-70b", "mi300x-8", batch=BATCHES, devices=count, **ASKED)
+        kept = (
+            every.fits
+            & (every.time_per_token.upper.m_as("ms") <= tpot)
+            & (every.time_to_first_token.upper.m_as("ms") <= ttft)
+        )
+        if kept.any():
+            assert (entry.curve[-1].devices, entry.curve[-1].batch) == (count, kept.sum())
+            return
+    assert entry.reason.startswith("cannot keep")
+
+
+def test_what_does_not_fit_says_by_how_much(found: Comparison) -> None:
+    """Weights and 1 200 tokens of cache, less the 16 GiB of one T4, in plain arithmetic."""
+    needed = 2 * 70_553_706_496 + 1200 * 2 * 80 * 8 * 128 * 2
+    last = found.entries[-1]
+    lacking = needed / 2**30 - 16
+    assert last.machine.key == "t4"
+    assert last.reason == f"does not fit: {lacking:.1f} GiB too little on 1 device with 16 GiB"
+    assert found.rows()[-1]["rank"] is None
+    assert last.reason in str(found)
+    with pytest.raises(InputError, match="Llama 3 70B on NVIDIA T4 does not fit"):
+        found.plan_of(last)
+
+
+def test_a_limit_that_nothing_keeps_says_the_best_that_can_be_had() -> None:
+    [entry] = compare("llama-3-70b", "dgx-h100", **ASKED, tpot="3 ms").entries
+    times = {}
+    for count in (2, 4, 8, 16, 32, 64):
+        one = plan("llama-3-70b", "dgx-h100", devices=count, **ASKED).expected
+        assert one is not None
+        times[count] = one.time_per_token.to("ms")
+    least = min(times, key=lambda each: times[each])
+    assert entry.reason == (
+        f"cannot keep tpot of 3 ms: tpot is {times[least]} at least, on {least} devices"
+    )
+
+
+def test_the_front_by_brute_force(mixed: Comparison) -> None:
+    points = [(each, plan) for each in mixed.planned for plan in each.curve]
+    for entry, one in points:
+        beaten = any(
+            mixed.price(other) <= mixed.price(one)
+            and mixed.latency(other) <= mixed.latency(one)
+            and other is not one
+            for _, other in points
+        )
+        assert (one in mixed.front.get(entry, ())) is not beaten
+
+
+def test_ranks_fall_in_what_is_asked_for() -> None:
+    for by, name, sign in (("cost", "cost_per_token", 1), ("throughput", "throughput", -1)):
+        asked = compare("llama-3-70b", [*PRICES, "gb200-nvl72"], **ASKED, price="3 USD/h", by=by)
+        values = [sign * asked.value(asked.plan_of(each), name) for each in asked.planned]
+        assert all(one <= next_ for one, next_ in pairwise(values))
+
+
+def test_what_has_no_price_stands_behind_and_says_so() -> None:
+    asked = compare("llama-3-70b", ["gb200-nvl72", *PRICES], **ASKED, price=PRICES)
+    assert [each.machine.key for each in asked.entries][-1] == "gb200-nvl72"
+    assert any(
+        each.startswith("NVIDIA GB200 NVL72: no cost is known") for each in asked.assumptions
+    )
+    assert asked.by == "cost"
+    assert compare("llama-3-8b", "h100", **ASKED).by == "energy"
+
+
+def test_a_bound_is_never_held_against_an_expectation(found: Comparison, mixed: Comparison) -> None:
+    assert (found.basis, mixed.basis) == (EXPECTED, UPPER)
+    assert any("not all is expected of AMD Instinct MI300X" in each for each in mixed.assumptions)
+    assert any("Energies are not of one kind" in each for each in mixed.assumptions)
+    assert "expected" in str(mixed).split("\n\n")[-1]
+
+
+def test_the_price_that_levels_levels(mixed: Comparison) -> None:
+    told = next(each for each in mixed.what_would_change if each.startswith("At "))
+    price = told.removeprefix("At ").split(" a device")[0]
+    level = compare("llama-3-70b", list(PRICES), **ASKED, price=PRICES | {"dgx-h100": price})
+    one, other = (level.value(level.plan_of(each), "cost_per_token") for each in level.entries)
+    assert (one / other).m_as("") == pytest.approx(1, rel=1e-3)
+
+
+def test_models_side_by_side() -> None:
+    asked = compare(["llama-3-70b", "qwen-3-32b"], "dgx-h100", **ASKED, price="3 USD/hour")
+    assert [row["model"] for row in asked.rows()] == ["qwen-3-32b", "llama-3-70b"]
+    assert str(asked).startswith(
+        "NVIDIA DGX H100; 1000 tokens read and 200 written; ranked by cost"
+    )
+    assert "<table" in asked._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("models", "machines", "change", "sentence"),
+    [
+        ("llama-3-70b", [], {}, "a model and a machine at least; got an empty list"),
+        ("llama-3-70b", 3, {}, "compare(): what is compared must be a list; got 3"),
+        ("llama-3-70b", "h100", {"tpot": "3 GB"}, "tpot must be one positive time, as in"),
+        ("llama-3-70b", "h100", {"ttft": 0}, "ttft must be one positive time, as in"),
+        ("llama-3-70b", "h100", {"by": "beauty"}, "compare(): by must be one of cost, energy"),
+        ("llama-3-70b", "h100", {"price": {"t4": "1 USD/h"}}, "one of t4, which is not compared"),
+        ("llama-3-70b", "h100", {"prompt": 10**6}, "Llama 3 70B reads at most 8192 tokens"),
+        ("llama-3-70b", ["h100", "t4"], {"weights": "int3.3"}, "weights"),
+    ],
+)
+def test_bad_input(models: Any, machines: Any, change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        compare(models, machines, **(ASKED | change))
+    assert sentence in str(refused.value)
+
+
+def test_a_drawing_has_the_ink_of_its_page(found: Comparison, tmp_path: Path) -> None:
+    write_svg(found.draw(), tmp_path / "front.svg")
+    text = (tmp_path / "front.svg").read_text()
+    assert INK not in text.replace("svg { color: #1f2328;", "")
+    assert "prefers-color-scheme: dark" in text
+    words = {each.text for each in ElementTree.fromstring(text).iter() if each.text}
+    assert {"NVIDIA DGX H100", "Time per token (ms)", "Cost (USD/Mtoken)"} <= words
+    again = tmp_path / "again.svg"
+    write_svg(found.draw(), again)
+    assert again.read_text() == text
+    with pytest.raises(InputError, match=r"ends in \.svg; got front\.png"):
+        write_svg(found.draw(), "front.png")
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    drawn = tmp_path / "front.svg"
+    line = (
+        "compare llama-3-70b --machines dgx-h100,t4 --prompt 1000 --generate 200"
+        f" --price 'dgx-h100=3 USD/hour' --draw {drawn}"
+    )
+    assert main(shlex.split(line)) == 0
+    told = capsys.readouterr().out
+    assert "115.8 GiB too little" in told
+    assert "Assumed:" in told
+    assert drawn.exists()
+    assert main(shlex.split(f"{line} --json")) == 0
+    first, last = json.loads(capsys.readouterr().out)["rows"]
+    assert (first["rank"], first["machine"], first["devices"], last["rank"]) == (
+        1,
+        "dgx-h100",
+        2,
+        None,
+    )
+    assert main(shlex.split(f"{line} --csv")) == 0
+    listed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["machine"] for row in listed] == ["dgx-h100", "t4"]
+    assert (
+        main(
+            shlex.split("compare llama-3-70b --machines h100 --prompt 1 --generated 1 --draw x.png")
+        )
+        == 1
+    )
+    assert "ends in .svg" in capsys.readouterr().err

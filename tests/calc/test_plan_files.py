@@ -1,0 +1,165 @@
+"""Options of plans as files: round trips of plans and of commands, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from calc import InputError, compare, machines, models, plan, plan_training
+from calc.commands import main
+from calc.planning import read_options
+from calc.planning.files import option_names, plan_text
+
+COUNTS = st.integers(1, 4000)
+TRAINED: dict[str, Any] = {
+    "tokens": "1T",
+    "sequences": 64,
+    "length": 8192,
+    "devices": 64,
+    "layout": {"context": 1, "pipeline": 1},
+    "recomputation": "selective",
+    "price": "3.3 USD/hour",
+    "storage_bandwidth": "123.4 MB/s",
+    "software": "megatron",
+}
+
+
+@given(
+    st.fixed_dictionaries(
+        {"prompt": COUNTS, "generated": COUNTS},
+        optional={
+            "batch": st.one_of(st.integers(1, 64), st.lists(st.integers(1, 64), min_size=1)),
+            "devices": st.sampled_from([4, 8]),
+            "weights": st.sampled_from(["int8", "fp8-e4m3", "4.5 bit", 8]),
+            "kv": st.sampled_from(["bf16", "int8"]),
+            "dtype": st.sampled_from(["bf16", "fp16"]),
+            "link": st.floats(1, 900).map("{!r} GB/s".format),
+            "price": st.floats(0.01, 100).map("{!r} USD/hour".format),
+            "context": st.integers(8000, 10**6),
+            "software": st.just("vllm"),
+        },
+    ),
+    st.sampled_from(["dgx-h100", "h200", "rtx-4090", "gb200-nvl72"]),
+)
+def test_a_plan_is_made_again_of_its_text(options: dict[str, Any], machine: str) -> None:
+    made = plan("llama-3-8b", machine, **({"devices": 1} | options))
+    again = plan(**tomllib.loads(made.to_toml()))
+    assert again.to_toml() == made.to_toml()
+    assert again.table() == made.table()
+    assert again.assumptions == made.assumptions
+
+
+def test_a_training_plan_is_made_again_of_its_text() -> None:
+    made = plan_training("llama-3-8b", "dgx-h100", **TRAINED)
+    again = plan_training(**tomllib.loads(made.to_toml()))
+    assert again.table() == made.table()
+    assert again.assumptions == made.assumptions
+
+
+def test_a_deadline_becomes_the_devices_that_keep_it() -> None:
+    asked = {name: each for name, each in TRAINED.items() if name != "devices"}
+    made = plan_training("llama-3-8b", "dgx-h100", **asked, deadline="60 day")
+    options = tomllib.loads(made.to_toml())
+    assert options["devices"] == made.devices
+    assert "deadline" not in options
+
+
+@pytest.mark.parametrize("called", [plan, plan_training, compare])
+def test_every_argument_is_an_option(called: Any) -> None:
+    assert set(option_names(called)) == set(inspect.signature(called).parameters)
+
+
+def test_what_has_no_key_cannot_be_written() -> None:
+    model, machine = models.get("llama-3-8b"), machines.get("dgx-h100")
+    deeper = replace(model, layers=model.layers * 2)
+    wider = replace(machine, domain=16)
+    for own in ((deeper, machine), (model, wider)):
+        with pytest.raises(InputError, match="is none of these"):
+            plan(*own, prompt=1, generated=1).to_toml()
+    longer = plan(model.with_context(20000), machine, prompt=1, generated=1)
+    assert tomllib.loads(longer.to_toml())["context"] == 20000
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("model = 'x'\nmdoel = 'y'", "line 2: plan() has no option mdoel; did you mean model?"),
+        ("\n\n[layout]\ntensor = 8", "line 3: plan() has no option layout; known are model,"),
+        ("model = 'x'\nmodel = 'y'", "is not valid TOML: Cannot overwrite a value"),
+        ("model = 3 4", "is not valid TOML: Expected newline or end of document after a statement"),
+    ],
+)
+def test_bad_files(text: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_options(file, plan)
+    assert sentence in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+def told(capsys: pytest.CaptureFixture[str], line: str, code: int = 0) -> str:
+    assert main(shlex.split(line)) == code
+    output = capsys.readouterr()
+    return output.err if code else output.out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan llama-3-8b h100,t4 --batch 1,8 --prompt 1000 --generated 200 --price '3 USD/hour'",
+        "plan-training llama-3-8b dgx-h100 --tokens 1T --sequences 64 --length 8192 --devices 64"
+        " --layout context=1,pipeline=1",
+        "compare llama-3-8b,qwen-3-8b --machines t4 --prompt 10 --generated 10 --tpot '1 s'"
+        " --price 't4=0.35 USD/hour'",
+    ],
+)
+def test_a_command_is_run_again_from_its_file(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.toml"
+    first = told(capsys, f"{command} --json --write-config {file}")
+    name = command.split()[0]
+    assert told(capsys, f"{name} --config {file} --json") == first
+    told(capsys, f"{name} --config {file} --write-config {file}.again")
+    assert Path(f"{file}.again").read_text() == file.read_text()
+
+
+def test_an_option_beside_a_file_wins(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(plan("llama-3-8b", "h100", prompt=10, generated=10).to_toml())
+    assert "batch 4, 10 tokens read" in told(capsys, f"plan --config {file} --batch 4")
+    assert "Qwen3 8B on 1" in told(capsys, f"plan qwen-3-8b --config={file}")
+
+
+def test_a_file_may_contradict_what_is_typed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(plan_training("llama-3-8b", "dgx-h100", **TRAINED).to_toml())
+    error = told(capsys, f"plan-training --config {file} --deadline '3 day'", 1)
+    assert "takes one of devices, deadline and budget; got devices=64, deadline='3 day'" in error
+
+
+def test_a_file_that_cannot_be_written_is_refused_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    line = "plan llama-3-8b h100 --prompt 10 --generated 10 --write-config"
+    assert "there is no folder" in told(capsys, f"{line} {tmp_path}/none/plan.toml", 1)
+    file = tmp_path / "plan.toml"
+    error = told(capsys, f"plan no-model h100 --prompt 1 --generated 1 --write-config {file}", 1)
+    assert "no-model" in error
+    assert not file.exists()
+
+
+def test_only_what_is_planned_is_written(tmp_path: Path) -> None:
+    made = plan("llama-3-8b", "h100", prompt=10, generated=10)
+    assert plan_text(made, plan) == made.to_toml()
+    assert "software" not in made.to_toml()
