@@ -551,7 +551,7 @@ def _memory(setup: Setup, service: Service) -> int:
     for each in (setup, service.draft):
         if each is None:
             continue
-        room -= inference.weight_memory(each.model, each.weight_size).m_as("byte")
+        room -= each.model_memory.m_as("byte")
         length = each.context
         held = transformer.kv_cache(each.model, length, each.kv_size)
         held = held + transformer.state_memory(each.model)
@@ -684,7 +684,7 @@ def _no_design(
     name, device = setup.model.name, setup.machine.device.name
     if not replicas:
         group, why = list(refused.items())[-1]
-        weights = inference.weight_memory(setup.model, setup.weight_size)
+        weights = setup.model_memory
         each = setup.software.memory_share * setup.device.memory_capacity
         least = math.ceil((weights / each).m_as(""))
         return (

@@ -99,7 +99,7 @@ class Answers:
     def published(self) -> dict[str, Steps]:
         """The parts of a step at published rates, each by itself."""
         setup, count = self.setup, self.group.devices
-        sizes = setup.dtype, setup.weight_size, setup.kv_size
+        sizes = setup.dtype, setup.weights, setup.kv_size
 
         def write(sequences: Any, context: float) -> dict[str, Any]:
             place = setup.machine, context, sequences, count
@@ -128,7 +128,7 @@ class Answers:
                 group.devices,
                 experts=group.experts,
                 dtype=setup.dtype,
-                weight_size=setup.weight_size,
+                weight_size=setup.weights,
                 kv_size=setup.kv_size,
                 program=setup.software,
             )
