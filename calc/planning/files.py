@@ -21,6 +21,7 @@ from calc.core.units import Quantity
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.software import Software
+from calc.training import Recipe
 
 CALLED = {  # in a plan, where it has another name than the argument
     "hardware": "machine",
@@ -119,6 +120,8 @@ def _plain(value: Any) -> Any:
         return value.key
     if isinstance(value, Software):
         return value.key or None
+    if isinstance(value, Recipe):
+        return value.name
     if isinstance(value, Quantity):
         number = _whole(value.magnitude.tolist() if value.ndim else float(value.magnitude))
         return number if value.unitless else f"{number!r} {value.units}"

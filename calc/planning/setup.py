@@ -81,6 +81,7 @@ class Setup:
             software=software.UNKNOWN if program is None else software.get(program),
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
+        _ = setup.kept  # refuses what is no format
         return setup
 
     @property
