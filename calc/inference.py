@@ -5,7 +5,7 @@ The laws take numbers. `prefill`, `decode` and `largest_batch` put them together
 not a forecast. Devices of a machine of `calc.machines` add up their results twice a layer; those of
 `calc.hardware` alone talk in no time. Caches are shared evenly, as if each were held once. Lengths
 and batches may be arrays. The size of an element may be given by the name of its format, "INT8",
-and that of weights by group of matrices, as `calc.models.weights` reads them: "released".
+and that of weights by group of matrices too: "experts=mxfp4,others=bf16", or as "released".
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.

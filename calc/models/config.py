@@ -140,7 +140,8 @@ class Config:
             method = quantized.get("quant_method") if isinstance(quantized, dict) else quantized
             yield (
                 f"its quantization_config ({abbreviated(method)}) is not counted: the format of the"
-                ' weights is what the caller says, as in weights="fp8"'
+                ' weights is what the caller says, as in weights="fp8" or'
+                ' "experts=mxfp4,others=bf16"'
             )
         if left:
             named = ", ".join(sorted(left))

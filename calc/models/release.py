@@ -19,10 +19,11 @@ class Release:
     """The formats of a released checkpoint."""
 
     formats: Mapping[str, str]
-    """By group of `GROUPS`; the bits of a weight where a format leaves its share of a scale out."""
+    """By group: experts, feed-forward, attention, others. In place of one that counts no scales,
+    the bits of a weight with its share of one."""
     products: str = ""
-    """What products are computed in, where a device has it; where it is left out, in BF16, of which
-    the formats keep the weights alone."""
+    """What products are computed in too, where a device has it; left out where weights alone are
+    in these formats."""
     provenance: Provenance | None = None
 
     def __str__(self) -> str:
