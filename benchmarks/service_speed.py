@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--simpy", metavar="FOLDER", help="a folder that holds simpy")
     options = parser.parse_args()
     plan_service("llama-3-70b", "dgx-h100", **ASKED)  # what is read once is read
-    wall, busy, plan = timed(lambda: plan_service("llama-3-70b", "dgx-h100", **ASKED))
+    wall, busy, _ = timed(lambda: plan_service("llama-3-70b", "dgx-h100", **ASKED))
     print(f"A plan of Llama 3 70B, 20 request/s, H100s: {wall:.2f} s ({busy:.2f} s of one core)")
     small = plan_service("llama-3-70b", "dgx-h100", **(ASKED | {"pools": "mixed"}))
     replica = small.design.pools[0].replica
