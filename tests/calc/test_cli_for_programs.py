@@ -84,7 +84,8 @@ def test_every_command_has_json_and_what_it_is_for() -> None:
         options = each._option_string_actions
         assert "--json" in options
         assert ("--csv" in options) == (
-            each.prog.split()[1] in {"list", "search", "plan", "plan-training", "sweep", "validate"}
+            each.prog.split()[1]
+            in {"list", "search", "plan", "plan-service", "plan-training", "sweep", "validate"}
         )
         assert all(action.help for action in each._actions), each.prog
 
