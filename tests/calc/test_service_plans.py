@@ -111,6 +111,10 @@ def test_two_pools_split_the_work() -> None:
     )
     assert plan.design.load.mean_tpot >= writes.transfer / 200
     assert any("from one pool to the other" in each for each in plan.assumptions)
+    narrow = plan_service(
+        "llama-3-8b", "dgx-h100", **(ASKED | {"pools": "disaggregated", "chunk": 512})
+    )
+    assert narrow.design.pools[1].replica.chunk == 512
 
 
 def test_what_is_printed(large: ServicePlan, tmp_path: Path) -> None:
@@ -194,6 +198,7 @@ def test_traces_are_read(tmp_path: Path) -> None:
         ("time,in,out\n1,2,3\n", "a trace needs a column arrival"),
         ("", "a trace needs a column arrival"),
         ("arrival,prompt,generated\n0,1,1\n", "needs two requests or more; it has 1"),
+        ("arrival,prompt,generated\n0,1,1\n0,1,1\n", "all requests of the trace arrive at once"),
     ],
 )
 def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, text: str, told: str) -> None:
