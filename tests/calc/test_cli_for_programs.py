@@ -85,7 +85,10 @@ def test_every_command_has_json_and_what_it_is_for() -> None:
         assert "--json" in options
         assert ("--csv" in options) == (
             each.prog.split()[1]
-            in {"list", "search", "plan", "plan-training", "compare", "sweep", "validate"}
+            in {
+                *("list", "search", "plan", "plan-service", "plan-training", "compare"),
+                *("sweep", "validate"),
+            }
         )
         assert all(action.help for action in each._actions), each.prog
 

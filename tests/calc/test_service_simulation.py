@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, models, quantity, queueing
+from calc import InputError, inference, models, quantity, queueing
 from calc.planning.service import Answers, Demand, Group, Replica, Run, Steps, Trace, simulate
 from calc.planning.service.load import poisson
 from calc.planning.serving import Plan
@@ -268,7 +268,9 @@ def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Ans
     return Answers(setup, Group(devices), 4096, 512, per_doubling)
 
 
-@pytest.mark.parametrize(("key", "devices"), [("llama-3-8b", 1), ("mixtral-8x7b", 4)])
+@pytest.mark.parametrize(
+    ("key", "devices"), [("llama-3-8b", 1), ("mixtral-8x7b", 4), ("granite-4-h-small", 1)]
+)
 def test_tables_are_the_laws(key: str, devices: int) -> None:
     """In steps that read and write, and between the points of a table, where tiles make waves."""
     from calc import expectation, machines, software
@@ -293,6 +295,11 @@ def test_tables_are_the_laws(key: str, devices: int) -> None:
         assert made.expected.time(*step) == pytest.approx(law.total.m_as("s"), rel=0.08)
         assert made.lower(*step) <= made.expected.time(*step)
         assert made.lower(*step) <= made.upper.time(*step)
+    for tokens in (512, 2048):
+        law = inference.prefill(models.get(key), machines.get("dgx-h100"), tokens, 1, devices)
+        assert made.lower(0, 0, tokens, tokens**2 / 2) == pytest.approx(
+            law.lower.m_as("s"), rel=0.03
+        )
 
 
 def test_against_itself_with_half_the_step_of_its_tables() -> None:

@@ -135,6 +135,8 @@ def read_trace(path: Path | str) -> Trace:
     if len(rows) < 2:
         raise InputError(f"{path}: a trace needs two requests or more; it has {len(rows)}")
     arrivals, prompts, answers = (numpy.array(each) for each in zip(*rows, strict=True))
+    if arrivals[-1] == arrivals[0]:
+        raise InputError(f"{path}: all requests of the trace arrive at once, which is no rate")
     return Trace(arrivals - arrivals[0], prompts, answers, numpy.zeros_like(prompts))
 
 

@@ -518,7 +518,7 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
             )
             continue
         slots = min(service.slots, memory)
-        most = max(chunks) + checked * slots
+        most = max(*chunks, CHUNKS[-1]) + checked * slots  # the last is that of a pool that reads
         answers = Answers(here, group, most, checked * slots)
         steps = answers.decided_by
         if service.draft is not None:
@@ -613,10 +613,9 @@ def _fewest_copies(pool: Pool, fewest: float) -> Pool:
         if more * pool.group.devices >= fewest or more > MOST_COPIES * pool.count:
             return tried
         tried = _simulated(replace(pool, count=more))
-    if not low:  # the closed form had enough: one by one is soon too few
-        while tried.count > 1 and (fewer := _simulated(replace(pool, count=tried.count - 1))).keeps:
-            tried = fewer
-        return tried
+    while not low and tried.count > 1:  # the closed form had enough, or more than that
+        fewer = _simulated(replace(pool, count=tried.count - max(1, tried.count // 8)))
+        low, tried = (low, fewer) if fewer.keeps else (fewer.count, tried)
     while tried.count - low > 1:
         middle = _simulated(replace(pool, count=(low + tried.count) // 2))
         low, tried = (low, middle) if middle.keeps else (middle.count, tried)

@@ -79,7 +79,7 @@ class Load:
 
     def keeps(self, ttft: float, tpot: float) -> bool:
         """Whether both limits are kept."""
-        return self.ttft <= ttft and self.tpot <= tpot
+        return self.busy < 1 and self.ttft <= ttft and self.tpot <= tpot
 
 
 @dataclass(frozen=True)

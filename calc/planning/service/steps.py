@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from calc import expectation, inference
+from calc import expectation, inference, kernels
 from calc.core.units import Quantity
 from calc.expectation import Tokens
 from calc.machines import NotMeasured
@@ -105,13 +105,15 @@ class Answers:
             place = setup.machine, context, sequences, count
             return _seconds(inference.decode(setup.model, *place, *sizes).parts)
 
-        def read(tokens: Any, prompt: float) -> dict[str, Any]:
-            import numpy
+        model = kernels.reaching(setup.model, max(self.tokens, 2 * PROMPT))
 
-            # Few tokens take the bytes of a decode, and all tokens the operations of a prefill.
-            once = inference.prefill(setup.model, setup.machine, prompt, 1, count, *sizes)
-            parts = write(numpy.asarray(tokens), 1.0)
-            return parts | {"compute": tokens * (_seconds(once.parts)["compute"] / prompt)}
+        def read(tokens: Any, prompt: float) -> dict[str, Any]:
+            # The bytes of one prompt of so many tokens, and their operations in shorter ones.
+            parts = _seconds(
+                inference.prefill(model, setup.machine, tokens, 1, count, *sizes).parts
+            )
+            once = _seconds(inference.prefill(model, setup.machine, prompt, 1, count, *sizes).parts)
+            return parts | {"compute": tokens * (once["compute"] / prompt)}
 
         return self._tables(read, write)
 
