@@ -313,8 +313,9 @@ def of(
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
-    size = kernels.SIZES.get(dtype, formats.element_size("dtype", dtype if dtype != "tf32" else 4))
-    asked = _Asked(machine, batch, dtype, size, steps, height, width, table, devices)
+    asked = _Asked(
+        machine, batch, dtype, kernels.input_size(dtype), steps, height, width, table, devices
+    )
     for family, answer in ANSWERS.items():
         if isinstance(found, family):
             return answer(asked, found)
