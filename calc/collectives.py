@@ -689,6 +689,10 @@ class CollectiveTime:
     measured: tuple[Curve, ...] = ()
     """The curves of which the expectation is made."""
 
+    def __str__(self) -> str:
+        expected = f"{self.expected} expected" if self.missing == "" else self.missing
+        return f"{self.lower} at least by {self.algorithm}; {expected}"
+
     @property
     def needed(self) -> Quantity:
         """What is expected, for what cannot go on without; the missing curve is an error."""

@@ -12,23 +12,26 @@ that go to memory and back, and the time until a kernel runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import attention, transformer
+from calc import attention, gemms, transformer
 from calc.core.arguments import as_list, check_finite, number, truth, whole_number
 from calc.core.elementwise import ceiling, largest, maximum, smallest
 from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.gemms import TILES
 from calc.hardware import dtype_of
-from calc.machines import Machine
+from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
 from calc.models.architecture import RECURRENT, Matrix, check_transformer
 from calc.models.weights import Weights
+from calc.roofline import StepTime, Workload
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -82,11 +85,11 @@ def gemm_time(
     192.0 µs
     """
     share = 0.0 * (m * n)
-    for rows, columns in TILES:
-        tiles = products * ceiling(m / rows) * ceiling(n / columns)
-        kept = (rows * columns / LARGEST_TILE) ** SMALLER_TILE
+    for a, b in TILES:
+        tiles = products * ceiling(m / a) * ceiling(n / b)
+        kept = (a * b / LARGEST_TILE) ** SMALLER_TILE
         waves = ceiling(tiles / units)
-        share = maximum(share, kept * products * m * n / (waves * units * rows * columns))
+        share = maximum(share, kept * products * m * n / (waves * units * a * b))
     compute = products * _per_term * m * n * k / (rate * share)
     reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
     return maximum(compute, reads) + products * m * n * output_size / bandwidth + start
@@ -137,6 +140,169 @@ class Kernel:
         if self.kind == "attention":
             return machine.memory_reached, machine.attention_reached(self.direction, attention)
         return machine.memory_reached, machine.gap
+
+
+def input_size(dtype: str) -> Quantity:
+    """What an element of a product's inputs takes in a format in which a device computes.
+
+    >>> print(input_size("bf16"), input_size("fp8"), input_size("tf32"))
+    2 byte 1 byte 4 byte
+    """
+    found = dtype_of(dtype)
+    return SIZES.get(found) or element_size("dtype", "fp32" if found == "tf32" else dtype)
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """One matrix product (m × k) · (k × n) on a device: its bound, its waves, what is expected."""
+
+    m: int
+    n: int
+    k: int
+    machine: Machine
+    dtype: str = "bf16"
+
+    @property
+    def kernel(self) -> Kernel:
+        """The product as a pass launches it; its results have two bytes, or those of its inputs."""
+        size = input_size(self.dtype)
+        sizes = (size, size, maximum(size, TWO_BYTES))
+        m, n, k = self.m, self.n, self.k
+        work = quantity(2.0 * m * n * k, "FLOP")
+        moved = (m * k + k * n) * size + m * n * sizes[2]
+        return Kernel("product", "gemm", 1, work, moved, (m, n, k), sizes=sizes, dtype=self.dtype)
+
+    @property
+    def bound(self) -> StepTime:
+        """Its operations and bytes at published rates."""
+        kernel = self.kernel
+        return Workload(kernel.operations, kernel.traffic).on(self.machine.device, self.dtype)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the tile of which the most is left, as `gemm_time` takes it."""
+        return max(TILES, key=self._kept)
+
+    @property
+    def tiles(self) -> int:
+        """How many of them cover the output."""
+        return int(gemms.tiles(self.m, self.n, *self.tile).magnitude)
+
+    @property
+    def waves(self) -> int:
+        """How often the processors compute a tile each."""
+        return math.ceil(self.tiles / self.machine.processors.magnitude)
+
+    @property
+    def tile_efficiency(self) -> Quantity:
+        """Share of the tiles that is output."""
+        return gemms.tile_efficiency(self.m, self.n, *self.tile).to("%")
+
+    @property
+    def wave_efficiency(self) -> Quantity:
+        """Share of the processors that work, over all waves."""
+        return gemms.wave_efficiency(self.tiles, self.machine.processors).to("%")
+
+    @property
+    def expected(self) -> Quantity | None:
+        """Its time at the rates that the machine was measured to reach; None without one."""
+        return None if self.not_expected else self.kernel.expected(self.machine)
+
+    @property
+    def not_expected(self) -> str:
+        """Which rate was not measured."""
+        try:
+            self.kernel.rates(self.machine)
+        except NotMeasured as missing:
+            return str(missing)
+        return ""
+
+    def _kept(self, tile: tuple[int, int]) -> float:
+        """Share of the best rate with a tile, of which smaller ones have less."""
+        share = gemms.tile_efficiency(self.m, self.n, *tile) * gemms.wave_efficiency(
+            gemms.tiles(self.m, self.n, *tile), self.machine.processors
+        )
+        return share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The answer, by names that stay; tiles and waves where a device's processors are known."""
+        bound, expected = self.bound, self.expected
+        facts: dict[str, Any] = {
+            "device": self.machine.device.key,
+            "dtype": self.dtype,
+            "m": self.m,
+            "n": self.n,
+            "k": self.k,
+            "operations": bound.operations,
+            "traffic": bound.traffic,
+            "intensity": Workload(bound.operations, bound.traffic).intensity,
+            "time": {"perfect_overlap": bound.lower, "no_overlap": bound.upper},
+            "bound": bound.bound,
+        }
+        if self.machine.device.publishes("units"):
+            facts |= {
+                "tile": self.tile,
+                "tiles": self.tiles,
+                "tile_efficiency": self.tile_efficiency,
+                "processors": self.machine.processors,
+                "waves": self.waves,
+                "wave_efficiency": self.wave_efficiency,
+            }
+        if expected is None:
+            return facts | {"expected": None, "not_expected": self.not_expected}
+        rate = (bound.operations / expected).to("TFLOP/s")
+        return facts | {
+            "expected": expected,
+            "expected_rate": rate,
+            "share_of_peak": (rate / bound.peak).to("%"),
+        }
+
+    def __str__(self) -> str:
+        facts, bound = self.facts, self.bound
+        rows = {
+            "operations": str(bound.operations),
+            "bytes": f"{bound.traffic}, each matrix once: {facts['intensity']}",
+            "bound": f"{bound.lower} by {bound.bound}, at {bound.peak} and"
+            f" {self.machine.device.memory_bandwidth} as published",
+        }
+        if "tile" in facts:
+            rows["tiles"] = (
+                f"{self.tiles} of {self.tile[0]} × {self.tile[1]}, {self.tile_efficiency} of which"
+                " is output"
+            )
+            rows["waves"] = (
+                f"{self.waves} of {facts['processors']} processors, {self.wave_efficiency} of"
+                " which work on average"
+            )
+        if facts["expected"] is None:
+            rows["not expected"] = self.not_expected
+        else:
+            share = f"{facts['share_of_peak']:.3g} of the peak"
+            rows["expected"] = f"{facts['expected']}, {facts['expected_rate']}, {share}"
+        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
+        title = f"{shape} on 1 {self.machine.device.name}"
+        return "\n".join([title, *columns([*rows.items()])])
+
+
+def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:
+    """One matrix product (m × k) · (k × n) on a device of a machine.
+
+    - `dtype`: format of the inputs; bf16 where it is left out and the device has it
+
+    >>> from calc import machines
+    >>> product = gemm(4097, 4096, 4096, machines.get("dgx-h100"))
+    >>> print(product.bound.lower, product.tile, product.waves, product.expected)
+    139.0 µs (128, 256) 4 192.9 µs
+    """
+    if not isinstance(machine, Machine):
+        raise InputError(f"a machine of calc.machines is needed; got {abbreviated(machine)}")
+    m, n, k = (
+        whole_number(f"the size {x}", size) for x, size in zip("mnk", (m, n, k), strict=True)
+    )
+    dtype = machine.device.usual_dtype if dtype is None else dtype
+    machine.device.peak(dtype)  # refuses a format in which the device does not compute
+    return Gemm(m, n, k, machine, dtype_of(dtype))
 
 
 def expected(

@@ -18,6 +18,7 @@ from calc import hardware, inference, machines, models, transformer
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.device import check_device
 from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
@@ -200,6 +201,10 @@ class RolloutStep:
     tokens: Quantity
     """Of all answers."""
     devices: int
+
+    def __str__(self) -> str:
+        names = "generation", "scoring", "training", "update", "total", "tail", "throughput"
+        return "\n".join(columns([(name, str(getattr(self, name))) for name in names]))
 
     @property
     def total(self) -> Quantity:

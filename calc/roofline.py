@@ -17,7 +17,8 @@ from functools import cached_property, reduce
 from typing import Annotated, Any
 
 from calc.core.device import Device, check_device
-from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, where
+from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, smallest, where
+from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.units import Label, Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
@@ -403,6 +404,10 @@ class Workload:
             self.traffic,
         )
 
+    def __str__(self) -> str:
+        intensity = f": {self.intensity}" if smallest(self.traffic) > 0 else ""
+        return f"{self.operations} and {self.traffic}{intensity}"
+
     def __add__(self, other: Workload) -> Workload:
         return Workload(self.operations + other.operations, self.traffic + other.traffic)
 
@@ -414,11 +419,11 @@ NO_MACHINE = "a device alone has no measured rates: give a machine of calc.machi
 class StepTime:
     """The time of a step in parts, each by itself at its full rate, and what the step does.
 
-    A part has the name of what it keeps busy: compute, memory, links. At published rates the step
-    takes `lower` where all parts overlap, and `upper` where none does. Real programs run below
-    these rates, and most are slower than `upper` too; `expected`, by the rates that were measured
-    on a machine, says by how much. What a caller does not count, bytes of memory or tokens, is
-    zero.
+    A part has the name of what it keeps busy: compute, memory, links. `print` shows all of them. At
+    published rates the step takes `lower` where all parts overlap, and `upper` where none does.
+    Real programs run below these rates, and most are slower than `upper` too; `expected`, by the
+    rates that were measured on a machine, says by how much. What a caller does not count, bytes of
+    memory or tokens, is zero.
     """
 
     parts: dict[str, Quantity]
@@ -490,6 +495,25 @@ class StepTime:
         """Model FLOP utilisation at the `upper` and at the `lower` time."""
         work = self.operations / self.peak
         return (work / self.upper).to(""), (work / self.lower).to("")
+
+    def __str__(self) -> str:
+        """Its parts, its bounds and what is expected, a line each."""
+        return "\n".join(columns(self._rows()))
+
+    def _repr_html_(self) -> str:
+        return html_table([], [("", "time"), *self._rows()])
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = {name: str(time) for name, time in self.parts.items()}
+        rows |= {
+            "perfect overlap": f"{self.lower}, bound by {self.bound}",
+            "no overlap": str(self.upper),
+        }
+        if self.expected is not None:
+            rows["expected"] = str(self.expected)
+        elif self.not_expected != NO_MACHINE:
+            rows["not expected"] = self.not_expected
+        return [(name, " ".join(text.split())) for name, text in rows.items()]
 
     @property
     def _seconds(self) -> list[Any]:

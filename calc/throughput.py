@@ -1,9 +1,10 @@
 """Images and samples a second of networks that write no tokens, and what bounds them.
 
-`of` answers for vision transformers, convolutional networks, diffusion transformers, encoders and
-recommenders, as `calc.plan` does for transformers that write. A pass is a list of kernels, one
-after the other; each takes at least as long as its arithmetic or its bytes at published rates. At
-rates that were measured on a machine, the same list says how long it is expected to take.
+`of` answers for vision transformers, convolutional networks, diffusion transformers, encoders of
+texts and recommenders, as `calc.plan` does for transformers that write. A pass is a list of
+kernels, one after the other; each takes at least as long as its arithmetic or its bytes at
+published rates. At rates that were measured on a machine, the same list says how long it is
+expected to take.
 """
 
 from __future__ import annotations
@@ -313,8 +314,9 @@ def of(
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
-    size = kernels.SIZES.get(dtype, formats.element_size("dtype", dtype if dtype != "tf32" else 4))
-    asked = _Asked(machine, batch, dtype, size, steps, height, width, table, devices)
+    asked = _Asked(
+        machine, batch, dtype, kernels.input_size(dtype), steps, height, width, table, devices
+    )
     for family, answer in ANSWERS.items():
         if isinstance(found, family):
             return answer(asked, found)
@@ -357,9 +359,16 @@ class _Asked:
             name, "gemm", launches, work, traffic, (m, n, k), sizes=sizes, dtype=self.dtype
         )
 
-    def attention(self, tokens: float, inner: float, sequences: float, launches: float) -> Kernel:
-        """Fused attention without a mask: queries, keys, values and results go to memory."""
-        work = quantity(4.0 * tokens**2 * inner * sequences, "FLOP")
+    def attention(
+        self,
+        tokens: float,
+        inner: float,
+        sequences: float,
+        launches: float,
+        seen: float | None = None,
+    ) -> Kernel:
+        """Fused attention to all tokens, or to so many; its inputs and results go to memory."""
+        work = quantity(4.0 * tokens * (seen or tokens) * inner * sequences, "FLOP")
         traffic = 4 * tokens * inner * sequences * kernels.TWO_BYTES
         return Kernel("attention", "attention", launches, work, traffic, dtype=self.dtype)
 
@@ -382,17 +391,21 @@ class _Asked:
 
 
 def _transformer(asked: _Asked, model: Transformer) -> Throughput:
-    """A pass over a batch of images, each of which fills the context."""
-    if model.patch_inputs is None:
+    """A pass over a batch of images, or of an encoder's texts, each of which fills the context."""
+    texts = model.patch_inputs is None
+    if texts and model.output in ("own", "tied"):
         raise InputError(
             f"{model.name} writes tokens: calc.plan answers for it, and calc.throughput for"
-            " networks of images and for recommenders"
+            " encoders, networks of images and recommenders"
         )
 
     def found() -> Iterator[Kernel]:
         length = int(model.context.magnitude)
         inner = int((model.heads * model.head_width).m_as(""))
-        yield asked.attention(length, inner, asked.batch, int(model.layers.magnitude))
+        window = length if model.window is None else min(length, int(model.window.magnitude))
+        for kind, seen in (("full", length), ("window", window)):
+            if layers := model.layers_with(kind):
+                yield asked.attention(length, inner, asked.batch, layers, seen)
         for each in transformer.prefill_matmuls(model, length, asked.batch):
             if not each.name.endswith(("scores", "weighted values")):
                 shape = (float(each.m), float(each.n), float(each.k))
@@ -401,8 +414,12 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     length = asked.batch * int(model.context.magnitude)
     width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)
     vectors = asked.vectors(length, width, hidden, int(model.layers.magnitude))
-    notes = (f"Reading and scaling the images is left out; an image is {model.context} tokens.",)
-    return asked.answer(model, "images", found(), vectors=tuple(vectors), notes=notes)
+    note = f"An image is {model.context} tokens; reading and scaling it is left out."
+    note = (
+        f"A text fills the context of {model.context} tokens, without padding." if texts else note
+    )
+    more: dict[str, Any] = {"vectors": tuple(vectors), "notes": (note,)}
+    return asked.answer(model, "texts" if texts else "images", found(), **more)
 
 
 def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:

@@ -34,6 +34,7 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "show": ("lookup", "everything about one of these, with sources"),
     "search": ("lookup", "find any of these by words of its name, title, note or first line"),
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
+    "gemm": ("gemm", "a matrix product on a device: its bound, its tiles and waves, its time"),
     "eval": ("roofline", "evaluate an expression with units"),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
     "plan-training": (

@@ -13,7 +13,7 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         help="a name that `calc list models` prints: of a vision or diffusion transformer, a"
-        " convolutional network, an encoder or a recommender",
+        " convolutional network, an encoder such as bert-base, or a recommender",
     )
     parser.add_argument("device", help="a machine or a device that `calc list` prints, or a .toml")
     add_options(parser, throughput.of)

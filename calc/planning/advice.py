@@ -38,8 +38,9 @@ def changes(plan: Estimate) -> Iterator[str]:
         yield (
             f"Batch {most:.0f}, the largest that fits, writes"
             f" {_ratio(full.throughput.lower, plan.throughput.lower)} times as many tokens a second"
-            f" and takes {_ratio(full.answer_time.upper, plan.answer_time.upper)} times as long for"
-            " an answer."
+            f"{_as_expected(full, plan, 'throughput')} and takes"
+            f" {_ratio(full.answer_time.upper, plan.answer_time.upper)} times as long for an"
+            f" answer{_as_expected(full, plan, 'answer_time')}."
         )
     counts = linked_counts(plan)
     place = counts.index(int(count))
@@ -48,21 +49,19 @@ def changes(plan: Estimate) -> Iterator[str]:
         if other.fits:
             longer = _ratio(other.time_per_token.upper, plan.time_per_token.upper)
             paid = _ratio(_device_time(other), _device_time(plan))
-            told = f"{longer} times the time per token, {paid} the device time"
-            ours, theirs = (
-                None if each.expected is None else each.expected.get("time_per_token")
-                for each in (plan, other)
+            expected = _as_expected(other, plan, "time_per_token")
+            yield (
+                f"{_devices(number)}: {longer} times the time per token{expected}, {paid} the"
+                " device time."
             )
-            if ours is not None and theirs is not None:
-                told += f"; expected are {_ratio(theirs, ours)} times the time per token"
-            yield f"{_devices(number)}: {told}."
     for form in SMALLER_WEIGHTS:
         small = replace(plan, weights=form.key)
         if small.model_memory < plan.model_memory:
             fewest = on_fewest_devices(small).devices.magnitude
             longer = _ratio(small.time_per_token.upper, plan.time_per_token.upper)
             fewer = f", and fit on {_devices(fewest)}" if fewest < count else ""
-            yield f"{form.name} weights: {longer} times the time per token{fewer}."
+            expected = _as_expected(small, plan, "time_per_token")
+            yield f"{form.name} weights: {longer} times the time per token{expected}{fewer}."
 
 
 def ways_to_fit(setup: Setup) -> Iterator[str]:
@@ -135,6 +134,14 @@ def _where_another_roof_binds(plan: Estimate) -> str:
 
 def _binds(roof: str) -> str:
     return f"{roof} {'bind' if roof == 'links' else 'binds'}"
+
+
+def _as_expected(other: Estimate, plan: Estimate, name: str) -> str:
+    """In brackets, how many times the same is expected of another plan, where it is of both."""
+    ours, theirs = (
+        None if each.expected is None else each.expected.get(name) for each in (plan, other)
+    )
+    return "" if ours is None or theirs is None else f" ({_ratio(theirs, ours)} expected)"
 
 
 def _device_time(plan: Estimate) -> Quantity:

@@ -26,6 +26,9 @@ class Bounds(NamedTuple):
     upper: Quantity
     """At most."""
 
+    def __str__(self) -> str:
+        return f"{self.lower} to {self.upper}"
+
 
 class Estimate(Setup):
     """A setup and what follows from it: memory of each device, times of passes, rates and costs."""

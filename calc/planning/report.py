@@ -255,7 +255,7 @@ def assumptions(plan: Plan) -> Iterator[str]:
         if model.experts is not None:
             yield (
                 "Experts are cut like all matrices: layouts that share out whole experts or"
-                " sequences (EP, DP) are others, which may be faster."
+                " sequences (EP, DP) are others, which may be faster; calc.experts.decode has them."
             )
         if largest(shared := copies(plan)) > 1:
             has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"

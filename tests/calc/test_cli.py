@@ -500,3 +500,14 @@ def test_throughput(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Llama 3 8B writes tokens" in sentence
     assert "1024 → 1024 → 512 → 256 → 1" in run(capsys, "show", "dlrm-dcnv2")
     assert "inverted, to 24 channels" in run(capsys, "show", "mobilenet-v3-large")
+
+
+def test_a_product(capsys: pytest.CaptureFixture[str]) -> None:
+    product = calc.kernels.gemm(64, 4096, 4096, calc.machines.get("dgx-b200"), "fp8")
+    shape = ("gemm", "64", "4096", "4096", "b200", "--dtype", "FP8_E4M3")
+    assert run(capsys, *shape) == f"{product}\n"
+    facts = json.loads(run(capsys, *shape, "--json"))
+    assert product.expected is not None
+    assert facts["expected"]["value"] == pytest.approx(product.expected.m_as("s"))
+    assert (facts["bound"], facts["waves"], facts["tile"]) == ("memory", 1, [64, 64])
+    assert "the size m must be a whole number" in refused(capsys, "gemm", "0", "1", "1", "h100")

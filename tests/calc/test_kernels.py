@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from calc import hardware, inference, kernels, machines, models, quantity, transformer
+from calc import InputError, hardware, inference, kernels, machines, models, quantity, transformer
 from calc.kernels import Kernel
 from calc.machines import NotMeasured
 
@@ -18,6 +18,38 @@ def total(launched: list[Kernel], what: str, *kinds: str) -> float:
     unit = {"operations": "FLOP", "traffic": "byte"}[what]
     some = [each for each in launched if not kinds or each.kind in kinds]
     return float(sum(getattr(each, what).m_as(unit) * each.launches for each in some))
+
+
+def test_one_product_on_a_device() -> None:
+    """4097 rows by 4096 columns on 132 processors: 33 · 16 tiles of 128 × 256, four full waves.
+
+    They are 97% output, so that at 794.5 TFLOP/s the product takes 178.4 µs over 0.97, and results
+    go out at 3.18 TB/s.
+    """
+    product = kernels.gemm(4097, 4096, 4096, machines.get("dgx-h100"))
+    assert (product.tile, product.tiles, product.waves) == ((128, 256), 33 * 16, 4)
+    assert product.wave_efficiency == quantity(100, "%")
+    output = 4097 * 4096
+    assert product.tile_efficiency.m_as("") == pytest.approx(output / (528 * 128 * 256))
+    assert product.expected is not None
+    by_hand = 528 * 128 * 256 * 2 * 4096 / 794.5e12 + output * 2 / 3.18e12 + 4e-6
+    assert product.expected.m_as("s") == pytest.approx(by_hand, rel=1e-9)
+    assert product.bound.bound == "compute"
+    assert product.facts["expected_rate"] < product.bound.peak
+    assert "tiles       528 of 128 × 256, 96.99% of which is output" in str(product)
+
+
+def test_a_product_where_a_rate_or_the_processors_are_not_known() -> None:
+    product = kernels.gemm(64, 4096, 4096, machines.get("tpu-v5p-pod"))
+    assert product.expected is None
+    assert "tiles" not in product.facts
+    assert str(product).splitlines()[-1].startswith("not expected  the bandwidth of memory, copy")
+    with pytest.raises(InputError, match="the size k must be a whole number from 1; got 0"):
+        kernels.gemm(1, 1, 0, machines.get("dgx-h100"))
+    with pytest.raises(InputError, match="no dense peak for INT4"):
+        kernels.gemm(1, 1, 1, machines.get("dgx-h100"), "int4")
+    with pytest.raises(InputError, match=r"a machine of calc.machines is needed; got 'dgx-h100'"):
+        kernels.gemm(1, 1, 1, "dgx-h100")  # type: ignore[arg-type]
 
 
 # --- laws ---

@@ -188,6 +188,21 @@ def test_tables_are_cut_for_few_devices_and_copied_for_the_others() -> None:
     assert eight.expected > two.time
 
 
+def test_an_encoder_of_texts_reads_without_a_mask_and_within_windows() -> None:
+    """BERT-base: 12 layers of 512 tokens see all of 512; of ModernBERT's 22 layers 14 see 128."""
+    for name, tokens, layers in (("bert-base", 512, 12 * 512), ("modernbert-base", 8192, 0)):
+        layers = layers or 8 * 8192 + 14 * 128
+        answer = throughput.of(name, "h100", batch=2)
+        assert answer.items == "texts"
+        assert f"fills the context of {tokens}" in " ".join(answer.assumptions).replace("K", "")
+        work = sum(
+            each.operations.m_as("FLOP") * each.launches
+            for each in answer.kernels
+            if each.name == "attention"
+        )
+        assert work == 2 * 4 * tokens * 768 * layers
+
+
 def test_a_recommender_computes_a_batch_and_any_other_network_one_input() -> None:
     assert throughput.of("dlrm-dcnv2", "h100").batch == 51_200
     assert throughput.of("flux-1-dev", "h100").batch == 1

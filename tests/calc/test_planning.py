@@ -271,6 +271,12 @@ def test_what_would_change_is_true() -> None:
     assert plan("llama-3-70b", H100, devices=2, **(question | {"batch": 78})).fits
     assert not plan("llama-3-70b", H100, devices=2, **(question | {"batch": 79})).fits
     assert more.startswith("4 devices: ")
+    expected = [
+        plan("llama-3-70b", H100, **(question | {"devices": count})).expected.time_per_token
+        for count in (2, 4)
+    ]
+    assert f"time per token ({(expected[1] / expected[0]).m_as(''):.3g} expected), " in more
+    assert re.search(r" a second \([\d.]+ expected\) and takes .* answer \([\d.]+ expected\)", full)
     assert small.startswith("INT8 weights: ")
     assert small.endswith("fit on 1 device.")
     assert plan("llama-3-70b", H100, weights="INT8", **question).devices == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, hardware, quantity, roofline
+from calc import InputError, hardware, inference, machines, models, quantity, roofline
 
 positive = st.floats(1e-3, 1e15)
 
@@ -150,3 +152,23 @@ def test_a_time_in_parts_lies_between_its_longest_part_and_their_sum(seconds: li
     arrays = {name: quantity([each.m_as("s"), 1.0], "s") for name, each in parts.items()}
     both = roofline.StepTime(arrays, quantity("1 FLOP"), quantity("1 FLOP/s"))
     assert both.bound.tolist() == [step.bound, "part 0"]
+
+
+def test_a_step_and_a_workload_print_as_people_read_them() -> None:
+    """A decode step of Llama 3 70B: parts, bounds, what is expected, and why nothing is."""
+    asked = (models.get("llama-3-70b"), machines.get("dgx-h100"), 4096, 32, 8)
+    step = inference.decode(*asked)
+    told = dict(re.split("  +", line) for line in str(step).splitlines())
+    assert [*told] == [*step.parts, "perfect overlap", "no overlap", "expected"]
+    assert told["perfect overlap"] == f"{step.lower}, bound by memory"
+    assert told["expected"] == str(step.expected)
+    assert all(
+        f"<th>{name}</th><td>{time}</td>" in step._repr_html_() for name, time in told.items()
+    )
+    unmeasured = inference.prefill(asked[0], machines.get("tpu-v5p-pod"), 4096, devices=8)
+    assert str(unmeasured).splitlines()[-1].startswith("not expected     the bandwidth of memory")
+    square = roofline.gemm(4096, 4096, 4096)
+    assert str(square) == "137.4 GFLOP and 100.7 MB: 1365 FLOP/byte"
+    assert "expected" not in str(square.on(hardware.H100, "bf16"))
+    none = roofline.Workload(quantity("3 FLOP"), quantity("0 byte"))
+    assert str(none) == "3 FLOP and 0 byte"
