@@ -44,7 +44,9 @@ def draw(plan: TrainingPlan) -> Figure:
     axes.plot(ends, places, "|", color=INK, markersize=16, markeredgewidth=2.5)
     axes.set_yticks(places, [cut(each) for each in best])
     axes.invert_yaxis()
-    axes.set_xlabel("Seconds of each part of a step; the mark is its end, since some are hidden", color=INK)
+    axes.set_xlabel(
+        "Seconds of each part of a step; the mark is its end, since some are hidden", color=INK
+    )
     axes.tick_params(colors=INK)
     for side, spine in axes.spines.items():
         spine.set_visible(side == "bottom")
