@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
 TRIED = 16
-"""Layouts of which the measured rates are asked, the best by published rates, each cut once."""
+"""Ways to cut of which the measured rates are asked, the best by published rates."""
 MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
@@ -490,7 +490,11 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
 
 
 def _best(fitting: list[Cuts]) -> list[Candidate]:
-    """The best layouts by what is expected, of those that are best by published rates."""
+    """The best layouts by what is expected, of those that are best by published rates.
+
+    Published rates say little of what is computed again against what hides, so that each way to cut
+    is asked for with each recomputation.
+    """
     import numpy
 
     if not fitting:
@@ -500,11 +504,20 @@ def _best(fitting: list[Cuts]) -> list[Candidate]:
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
     ways = numpy.concatenate([_ways(cuts) for cuts in fitting])
     order = numpy.argsort(times, kind="stable")
-    _, first = numpy.unique(ways[order], axis=0, return_index=True)  # the best of each way to cut
-    chosen = [fitting[owners[at]].one(int(places[at])) for at in order[numpy.sort(first)[:TRIED]]]
-    found = [Candidate(cuts, cuts.memory, cuts.step) for cuts in chosen]
-    # A bound is not to be compared with what is expected: what was not measured comes last.
-    return sorted(found, key=lambda each: (each.step.expected is None, each.time.m_as("s")))
+    kinds = numpy.column_stack([ways, owners])[order]
+    _, first = numpy.unique(kinds, axis=0, return_index=True)  # the best of each kind
+    tried: dict[tuple[int, ...], list[Candidate]] = {}
+    for place in numpy.sort(first):
+        way, at = tuple(kinds[place][:-1]), order[place]
+        if way in tried or len(tried) < TRIED:
+            cuts = fitting[owners[at]].one(int(places[at]))
+            tried.setdefault(way, []).append(Candidate(cuts, cuts.memory, cuts.step))
+    return sorted((min(each, key=_rank) for each in tried.values()), key=_rank)
+
+
+def _rank(candidate: Candidate) -> tuple[bool, float]:
+    """Shorter steps first; what was not measured is no time to compare, and comes last."""
+    return candidate.step.expected is None, candidate.time.m_as("s")
 
 
 def _ways(cuts: Cuts) -> Any:

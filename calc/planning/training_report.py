@@ -165,7 +165,7 @@ def assumptions(plan: TrainingPlan) -> Iterator[str]:
         yield (
             f"Expected is what kernels and messages were measured to reach on {job.machine.name} or"
             f" the machine most like it, with the own time of {program}; the"
-            f" {len(plan.candidates)} best by published rates were asked for it."
+            f" {len(plan.candidates)} best ways to cut, by published rates, were asked for it."
         )
     else:
         yield f"Nothing is expected: {plan.step.not_expected}."

@@ -1,0 +1,159 @@
+"""Published layouts of training beside those that `calc.plan_training` finds.
+
+`python -m benchmarks.published_layouts [SOFTWARE]` prints a line for each row that states its
+layout: whether it is legal and fits, measured over expected, the share of the bound, and how many
+times as long as the search's best the published layout is expected to take. Some minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from statistics import median
+
+from calc import plan_training, published
+from calc.core.errors import InputError
+from calc.core.formatting import columns
+from calc.core.progress import ProgressBar
+from calc.models import Transformer
+from calc.planning import TrainingPlan
+from calc.planning.training import Candidate
+from calc.planning.training_report import cut
+from calc.published.layouts import PublishedLayout, published_layouts
+
+NEAR = 0.25  # of what is expected
+HEADING = ("", "layout", "fits", "measured", "of bound", "search's best", "over it", "over like")
+
+
+@dataclass(frozen=True)
+class Held:
+    """A published layout, beside the search's best."""
+
+    found: PublishedLayout
+    measured: float | None
+    """Over expected."""
+    share_of_bound: float | None
+    plan: TrainingPlan | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the fullest device holds what the model says, by the software's recipe."""
+        return bool(self.found.memory.total <= self.found.machine.device.memory_capacity)
+
+    @property
+    def over_best(self) -> float | None:
+        """Time of the published layout over that of the search's best, both as expected."""
+        return self._over(None if self.plan is None else self.plan.best)
+
+    @property
+    def over_like(self) -> float | None:
+        """The same, of the best layout like the published ones."""
+        return self._over(None if self.plan is None else self.plan.like_published)
+
+    def _over(self, best: Candidate | None) -> float | None:
+        expected = self.found.step.expected
+        if best is None or best.step.expected is None or expected is None:
+            return None
+        return float((expected / best.time).m_as(""))
+
+
+@cache
+def planned(
+    model: str, machine: str, devices: int, batch: int, length: int, dtype: str, software: str
+) -> TrainingPlan | None:
+    """The search for a row's model, devices and batch, on all of their memory; None for none."""
+    try:
+        return plan_training(
+            _models()[model],
+            machine,
+            tokens="1e12 token",
+            sequences=batch,
+            length=length,
+            devices=devices,
+            dtype=dtype,
+            software=software or None,
+            usable=1.0,
+        )
+    except InputError:
+        return None
+
+
+@cache
+def _models() -> dict[str, Transformer]:
+    return {f"{each.model.name} {each.model.context}": each.model for each in published_layouts()}
+
+
+def held(found: PublishedLayout) -> Held:
+    """One row, with its search."""
+    comparison = published.predict(found.row)
+    error = comparison.error
+    plan = planned(
+        f"{found.model.name} {found.model.context}",
+        found.machine.key,
+        found.layout.devices,
+        found.batch,
+        found.length,
+        found.dtype,
+        found.software.key,
+    )
+    return Held(found, None if error is None else 1 + error, comparison.share_of_bound, plan)
+
+
+def line(each: Held) -> tuple[str, ...]:
+    """What is printed of a row."""
+
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.2f}"
+
+    return (
+        each.found.row.id,
+        str(each.found.row["parallelism"])[:28],
+        "yes" if each.fits else str(each.found.memory.total.to("GB")),
+        number(each.measured),
+        number(each.share_of_bound),
+        "–" if each.plan is None else cut(each.plan.best),
+        number(each.over_best),
+        number(each.over_like),
+    )
+
+
+def summary(rows: list[Held]) -> Iterator[str]:
+    """The figures that the planner is held to."""
+    expected = [each.measured for each in rows if each.measured is not None]
+    near = sum(abs(each - 1) <= NEAR for each in expected)
+    above = [each for each in rows if (each.share_of_bound or 0) > 1.005]
+    fit = [each for each in rows if each.fits]
+    compared = [each for each in fit if each.over_best is not None]
+    slower = [each for each in compared if (each.over_best or 0) < 0.995]
+    legal = sum(bool(each.found.layout.legal(each.found.model)) for each in rows)
+    yield f"{legal} of {len(rows)} published layouts are legal, and {len(fit)} fit."
+    yield f"{near} of {len(expected)} rows are within {NEAR:.0%} of what is expected of them."
+    yield f"{len(above)} rows are above the bound."
+    yield f"The search's best is slower than {len(slower)} of {len(compared)} that can be compared."
+    ratios = [each.over_best or 0 for each in compared]
+    if ratios:
+        yield (
+            f"The published layout takes {median(ratios):.2f} times as long as the best in the"
+            f" median, and {max(ratios):.2f} at most."
+        )
+    alike = [each.over_like for each in compared if each.over_like is not None]
+    if alike:
+        yield f"Beside the best layout like published ones it is {median(alike):.2f}."
+
+
+def main() -> None:
+    wanted = [
+        each for each in published_layouts() if not sys.argv[1:] or each.software.key in sys.argv
+    ]
+    rows = []
+    with ProgressBar(len(wanted), "searching") as bar:
+        for each in wanted:
+            rows.append(held(each))
+            bar.advance(each.row.id)
+    print("\n".join([*columns([HEADING, *map(line, rows)]), "", *summary(rows)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What the section "Designing a run" of the chapter "Training at scale" quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calc import machines, models, plan_training, runs, training
+from calc.core.units import quantity
+from calc.planning import search
+from calc.planning.training import Candidate
+from calc.planning.training_report import cut
+
+
+class DesignedRun:
+    """A search finds the published layout of Llama 3.1 405B, and some that nobody has published."""
+
+    run = runs.get("llama-3-1-405b")
+    machine = machines.get("dgx-h100")
+    reported = run.mfu
+    devices = 16384
+    sequences = 2048
+    length = 8192
+    capacity = machine.device.memory_capacity
+
+    plan = plan_training(
+        models.get("llama-3-405b"),
+        machine,
+        tokens=run.tokens,
+        sequences=sequences,
+        length=length,
+        devices=devices,
+        software="megatron",
+    )
+    published = plan_training(
+        models.get("llama-3-405b"),
+        machine,
+        tokens=run.tokens,
+        sequences=sequences,
+        length=length,
+        devices=devices,
+        software="megatron",
+        layout={"tensor": 8, "pipeline": 16, "context": 1},
+    )
+    searched = plan.searched
+    time = published.best.time
+    mfu = published.best.mfu.to("%")
+    of_expected = (reported / mfu).to("%")
+    usable = (plan.job.usable * capacity).to("GB")
+
+    @staticmethod
+    def row(each: Candidate) -> tuple[Any, ...]:
+        """A layout: what its fullest device holds, its bound, what is expected, and its like."""
+        alike = "no" if each.beyond_published else "yes"
+        memory, step = each.memory.total.to("GB"), each.step
+        return cut(each), memory, step.lower, each.time, each.mfu.to("%"), alike
+
+    @classmethod
+    def rows(cls) -> list[tuple[Any, ...]]:
+        """The ten best, and the published one."""
+        return [cls.row(each) for each in (*cls.plan.candidates[:10], cls.published.best)]
+
+    @classmethod
+    def frontiers(cls) -> dict[str, tuple[Any, Any]]:
+        """By recomputation, memory in rising order and the least time that so much buys."""
+        import numpy
+
+        found = {}
+        for cuts in search.all_cuts(cls.plan.job):
+            times, order = cuts.step.upper.m_as("s"), numpy.argsort(cuts.held, kind="stable")
+            least = numpy.minimum.accumulate(times[order])
+            steps = numpy.flatnonzero(numpy.diff(least, prepend=numpy.inf))
+            found[cuts.recomputation] = cuts.held[order][steps] / 1e9, least[steps]
+        return found
+
+
+class RentFor70B:
+    """Problem 6: how many devices train a model of 70 billion parameters in a month."""
+
+    parameters = quantity("70B param")
+    tokens = quantity("2T token")
+    fewer = 512
+    more = 1024
+    utilization = quantity(40, "%")
+    deadline = quantity("30 day")
+    peak = machines.get("dgx-h100").device.peak("bf16")
+
+    by_fewer = training.training_time(parameters, tokens, fewer, peak, utilization).to("day")
+    by_more = training.training_time(parameters, tokens, more, peak, utilization).to("day")
