@@ -24,7 +24,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE
+from calc.formats import ELEMENT_SIZE, element_size
 from calc.gemms import TILES
 from calc.hardware import dtype_of
 from calc.machines import Machine, NotMeasured

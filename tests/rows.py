@@ -16,7 +16,8 @@ def each_row() -> Iterator[Row]:
 
     A test for each of thousands of rows would take longer to count than to run.
     """
-    wrong: dict[object, BaseException] = {}
+    wrong: list[BaseException] = []
+    names: list[str] = []
 
     @contextmanager
     def row(name: object) -> Iterator[None]:
@@ -24,8 +25,9 @@ def each_row() -> Iterator[Row]:
             yield
         except (Exception, pytest.fail.Exception) as failure:
             failure.add_note(f"This is of {name}.")
-            wrong[name] = failure
+            wrong.append(failure)
+            names.append(str(name))
 
     yield row
     if wrong:
-        raise BaseExceptionGroup(f"wrong: {', '.join(map(str, wrong))}", list(wrong.values()))
+        raise BaseExceptionGroup(f"wrong: {', '.join(names)}", wrong)

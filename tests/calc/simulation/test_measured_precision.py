@@ -7,11 +7,12 @@ import statistics
 import pytest
 
 from benchmarks import record_precision
-from calc.derivations.simulating import PrecisionCost
 from calc.simulation import PRECISIONS, digits
 
 
 def test_the_stored_file_says_how_it_was_measured() -> None:
+    from calc.derivations.simulating import PrecisionCost
+
     measured = PrecisionCost.measured
     assert measured["command"] == record_precision.COMMAND
     assert measured["seeds"] == list(record_precision.SEEDS)
@@ -25,6 +26,8 @@ def test_the_stored_file_says_how_it_was_measured() -> None:
 
 @pytest.mark.slow
 def test_a_seed_measured_again_lies_within_the_spread() -> None:
+    from calc.derivations.simulating import PrecisionCost
+
     data = digits(seed=record_precision.SPLIT_SEED)
     first, second = (record_precision.trained(data, seed) for seed in (0, 1))
     for row in record_precision.rows(data, 0, first, second):
