@@ -24,6 +24,11 @@ from press.writing.site import roman
 
 IMPORT = '#import "book.typ": *\n'
 
+# How many characters a line of a table holds, and the space between two columns: of tables with
+# up to as many columns, and of those with more, which the theme sets smaller and closer.
+MANY_COLUMNS = 7
+LINE, GAP, LONG_LINE, SMALL_GAP = 83, 3, 90, 2
+
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
@@ -205,7 +210,7 @@ class _Typst(Dresser):
         return self.captioned(opening, caption, f"alt: {alt}", identifier, [body])
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
-        body = self.dress([table])
+        body = self.dress([_fitted(table)])
         if not caption and not identifier:
             return body
         opening = f"#numbered-table([{_named(label)}], ["
@@ -261,6 +266,35 @@ def _tall(table: Node) -> str:
     *_, head, bodies, _ = table["c"]
     rows = len(head[1]) + sum(len(body[3]) for body in bodies)
     return _truth(rows + len(plain_text(table)) / 150 > 22)
+
+
+def _fitted(table: Node) -> Node:
+    """A table that is wider than a line, with widths for its columns.
+
+    Typst would make all wide columns alike, and count a heading as wide although it can be broken.
+    """
+    attributes, caption, columns, head, bodies, foot = table["c"]
+    rows = [*head[1], *(row for body in bodies for row in (*body[2], *body[3]))]
+    if any(width["t"] != "ColWidthDefault" for _, width in columns) or any(
+        len(cells) != len(columns) for _, cells in rows
+    ):
+        return table
+    texts = [[plain_text(cell[4]) for cell in cells] for _, cells in rows]
+    line, gap = (LONG_LINE, SMALL_GAP) if len(columns) > MANY_COLUMNS else (LINE, GAP)
+    if sum(max(map(len, column)) + gap for column in zip(*texts, strict=True)) <= line:
+        return table
+    broken = [[max(map(len, text.split(" "))) for text in row] for row in texts]
+    least = [max(column) + gap for column in zip(*broken, strict=True)]
+    below = texts[len(head[1]) :]
+    whole = [max(few, *(len(row[place]) + gap for row in below)) for place, few in enumerate(least)]
+    most = float(max(whole))
+    widths = [float(width) for width in whole]
+    while most > 1 and sum(widths) > line:
+        most *= 0.95
+        widths = [max(few, min(width, most)) for few, width in zip(least, whole, strict=True)]
+    shares = [{"t": "ColWidth", "c": width / sum(widths)} for width in widths]
+    given = [[align, share] for (align, _), share in zip(columns, shares, strict=True)]
+    return {**table, "c": [attributes, caption, given, head, bodies, foot]}
 
 
 def _truth(value: bool) -> str:
