@@ -104,7 +104,8 @@ class Chosen:
 def _absorbed(model: Transformer, context: int) -> Quantity:
     """Operations of a token that is written with its matrices absorbed."""
     products = transformer.decode_matmuls(model, context)
-    return sum((each.operations for each in products), quantity("0 FLOP")) / A_TOKEN
+    total: Quantity = sum((each.operations for each in products), quantity("0 FLOP")) / A_TOKEN
+    return total
 
 
 class TwoForms:
