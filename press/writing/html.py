@@ -19,6 +19,7 @@ from press.document.weave import FIGURE
 
 SPACE = {"t": "Space"}
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
+SENTENCE = 24  # characters: more than a unit or a name has
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
@@ -115,7 +116,8 @@ class _Html(Dresser):
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
         name = plain_text([string(label)]) or "Table"
-        scroll = f'<div class="table-scroll" tabindex="0" role="region" aria-label="{name}">'
+        kind = "table-scroll words-last" if _ends_in_words(table) else "table-scroll"
+        scroll = f'<div class="{kind}" tabindex="0" role="region" aria-label="{name}">'
         whole = _in(scroll, self.dress([table]))
         words = self.caption(label, caption)
         if not words and not identifier:
@@ -152,6 +154,12 @@ class _Html(Dresser):
             return []
         name = [span(["caption-label"], [string(f"{label}:")]), SPACE] if label else []
         return _in("<figcaption>", [plain(*name, *self.dress(inlines))])
+
+
+def _ends_in_words(table: Node) -> bool:
+    """Whether the last column holds sentences, which a phone must not squeeze to single words."""
+    rows = [row for body in table["c"][4] for row in body[3]]
+    return any(len(plain_text(cells[-1][4])) > SENTENCE for _, cells in rows if cells)
 
 
 def _in(opening: str, blocks: list[Node]) -> list[Node]:

@@ -275,26 +275,32 @@ def _fitted(table: Node) -> Node:
     """
     attributes, caption, columns, head, bodies, foot = table["c"]
     rows = [*head[1], *(row for body in bodies for row in (*body[2], *body[3]))]
-    if any(width["t"] != "ColWidthDefault" for _, width in columns) or any(
-        len(cells) != len(columns) for _, cells in rows
-    ):
+    plain_grid = all(len(cells) == len(columns) for _, cells in rows)
+    if not plain_grid or any(width["t"] != "ColWidthDefault" for _, width in columns):
         return table
     texts = [[plain_text(cell[4]) for cell in cells] for _, cells in rows]
     line, gap = (LONG_LINE, SMALL_GAP) if len(columns) > MANY_COLUMNS else (LINE, GAP)
-    if sum(max(map(len, column)) + gap for column in zip(*texts, strict=True)) <= line:
+    least, whole, with_headings = [], [], []
+    for column in zip(*texts, strict=True):
+        unbroken = max(_length(word) for text in column for word in text.split(" "))
+        lengths = [_length(text) for text in column]
+        least.append(gap + unbroken)
+        whole.append(gap + max([unbroken, *lengths[len(head[1]) :]]))
+        with_headings.append(gap + max(lengths))
+    if sum(with_headings) <= line:
         return table
-    broken = [[max(map(len, text.split(" "))) for text in row] for row in texts]
-    least = [max(column) + gap for column in zip(*broken, strict=True)]
-    below = texts[len(head[1]) :]
-    whole = [max(few, *(len(row[place]) + gap for row in below)) for place, few in enumerate(least)]
-    most = float(max(whole))
-    widths = [float(width) for width in whole]
+    most, widths = max(whole), whole
     while most > 1 and sum(widths) > line:
         most *= 0.95
-        widths = [max(few, min(width, most)) for few, width in zip(least, whole, strict=True)]
+        widths = [max(few, min(all_, most)) for few, all_ in zip(least, whole, strict=True)]
     shares = [{"t": "ColWidth", "c": width / sum(widths)} for width in widths]
     given = [[align, share] for (align, _), share in zip(columns, shares, strict=True)]
     return {**table, "c": [attributes, caption, given, head, bodies, foot]}
+
+
+def _length(text: str) -> float:
+    """How long a text is, in small letters: digits and capitals are wider."""
+    return sum(1.15 if letter.isdigit() or letter.isupper() else 1.0 for letter in text)
 
 
 def _truth(value: bool) -> str:
