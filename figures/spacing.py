@@ -117,4 +117,4 @@ def _labels(axes: Axes, narrow: bool) -> None:
         axes.text(x, y, name, color=COLOURS[form], ha=side, weight="bold", size=style.SMALL)
     if not narrow:
         axes.text(4e-6, 0.02, "the smallest numbers lose digits", size=style.SMALL)
-        axes.text(1.1e5, 0.5, "beyond the wall:\ninfinity or NaN", va="center", size=style.SMALL)
+        axes.text(1e5, 0.6, "beyond\nthe wall:\ninfinity\nor NaN", va="center", size=style.SMALL)

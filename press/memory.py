@@ -58,5 +58,6 @@ class Memory:
     def forget_unused(self) -> None:
         """Of the stages that took part; the others belong to a format that was not asked for."""
         for stage, names in self.used.items():
-            for name in set(os.listdir(self.folder / stage)) - names:
-                (self.folder / stage / name).unlink()
+            folder = self.folder / stage  # not there where each file changed while it was read
+            for name in set(os.listdir(folder) if folder.is_dir() else ()) - names:
+                (folder / name).unlink()

@@ -204,7 +204,8 @@ class GemmsHeld:
     def rows(cls) -> Iterator[tuple[Any, ...]]:
         for name, found in products.sets().items():
             errors = [products.errors(name, way) for way in cls.ways]
-            cells = (f"{percent(median(each))} · {percent(tenth_worst(each))}" for each in errors)
+            cells = (f"{percent(median(each))}~·~{percent(tenth_worst(each))}" for each in errors)
+            cells = (each.replace("~", "\N{NO-BREAK SPACE}") for each in cells)
             yield (name, len(found), *cells)
 
 

@@ -26,7 +26,6 @@ import sys
 import sysconfig
 import tempfile
 import warnings
-from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -117,22 +116,28 @@ def drawn(figure: object) -> str | None:
     svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
     svg = re.sub(r'(?<= )(?:d|x|y|x1|x2|y1|y2|points)="[^"]*"', _shortened, svg)
     svg = re.sub(r"\n +<", "\n<", svg)
-    svg = re.sub(r"(?<=\n)<g>\n(<(?:path|text|use)\b[^\n]*\n)</g>\n", r"\1", svg)
-    svg = re.sub(r'<path [^>]*style="fill: none; opacity: 0"/>\n', "", svg)
+    svg = _ungrouped(svg)
+    svg = re.sub(r'<path d=[^>]*style="fill: none(?:; opacity: 0)?"/>\n', "", svg)
     svg = re.sub(r'(?:^<path d="[^"]*"(.*)\n)(?:^<path d="[^"]*"\1\n)+', _joined, svg, flags=re.M)
+    # A curve whose control point is its end is a straight line, which matplotlib writes for dots.
+    svg = re.sub(r"Q (\S+ \S+) \1(?= |\")", r"L \1", svg)
     svg = re.sub(r' d="([^CQ"]*)"', _by_steps, svg)
-    svg = re.sub(r' clip-path="([^"]*)" style="([^"]*)"', r' style="\2; clip-path: \1"', svg)
-    return _said_once(svg)
+    return re.sub(r' clip-path="([^"]*)" style="([^"]*)"', r' style="\2; clip-path: \1"', svg)
 
 
-def _said_once(svg: str) -> str:
-    """Styles that repeat, as classes: half of a drawing's bytes otherwise."""
-    styles = Counter(re.findall(r' style="([^"]*)"', svg))
-    classes = {style: f"s{number}" for number, style in enumerate(styles) if styles[style] > 1}
-    for style, name in classes.items():
-        svg = svg.replace(f' style="{style}"', f' class="{name}"')
-    rules = "".join(f".{name}{{{style}}}" for style, name in classes.items())
-    return svg.replace("</style>", f"{rules}</style>", 1)
+def _ungrouped(svg: str) -> str:
+    """A drawing without the groups that say nothing."""
+    kept: list[bool] = []
+
+    def tag(found: re.Match[str]) -> str:
+        if found[0].startswith("</"):
+            return found[0] if kept.pop() else ""
+        if found[0].rstrip().endswith("/>"):
+            return ""
+        kept.append(not found[0].startswith("<g>"))
+        return found[0] if kept[-1] else ""
+
+    return re.sub(r"</?g\b[^>]*>\n?", tag, svg)
 
 
 def _joined(strokes: re.Match[str]) -> str:
@@ -153,21 +158,30 @@ def _shortened(attribute: re.Match[str]) -> str:
 def _by_steps(path: re.Match[str]) -> str:
     """Straight lines, each from where the last one ended: half the digits.
 
-    Counted in hundredths, so that no rounding adds up.
+    Counted in hundredths, so that no rounding adds up. Lines along an axis have one number.
     """
     x = y = 0
     text = ""
     for stroke in path[1].split("M")[1:]:
         numbers = [round(100 * float(number)) for number in re.findall(r"[\d.-]+", stroke)]
-        text += "m"
+        last = ""
         for place in zip(numbers[::2], numbers[1::2], strict=True):
-            text += f" {(place[0] - x) / 100:g} {(place[1] - y) / 100:g}"
+            across, down = f"{(place[0] - x) / 100:g}", f"{(place[1] - y) / 100:g}"
             x, y = place
+            if not last:
+                command, step = "m", f"{across} {down}"
+            elif "0" in (across, down):
+                command, step = ("h", across) if down == "0" else ("v", down)
+            else:
+                command, step = "l", f"{across} {down}"
+            text += (" " if command == last or (last, command) == ("m", "l") else command) + step
+            last = command
         if "z" in stroke:
             text += "z"
             x, y = numbers[:2]
-    text = text.replace("m ", "m").replace(" -", "-")
-    return f' d="{re.sub(r"(?<![0-9])0[.]", ".", text)}"'
+    text = re.sub(r"(?<![0-9])0[.]", ".", text).replace(" -", "-")
+    text = re.sub(r"([.][0-9]+) (?=[.])", r"\1", text)
+    return f' d="{text}"'
 
 
 class Chapter:

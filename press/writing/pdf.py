@@ -24,6 +24,11 @@ from press.writing.site import roman
 
 IMPORT = '#import "book.typ": *\n'
 
+# How many characters a line of a table holds, and the space between two columns: of tables with
+# up to as many columns, and of those with more, which the theme sets smaller and closer.
+MANY_COLUMNS = 7
+LINE, GAP, LONG_LINE, SMALL_GAP = 83, 3, 90, 2
+
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
@@ -205,7 +210,7 @@ class _Typst(Dresser):
         return self.captioned(opening, caption, f"alt: {alt}", identifier, [body])
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
-        body = self.dress([table])
+        body = self.dress([_fitted(table)])
         if not caption and not identifier:
             return body
         opening = f"#numbered-table([{_named(label)}], ["
@@ -261,6 +266,41 @@ def _tall(table: Node) -> str:
     *_, head, bodies, _ = table["c"]
     rows = len(head[1]) + sum(len(body[3]) for body in bodies)
     return _truth(rows + len(plain_text(table)) / 150 > 22)
+
+
+def _fitted(table: Node) -> Node:
+    """A table that is wider than a line, with widths for its columns.
+
+    Typst would make all wide columns alike, and count a heading as wide although it can be broken.
+    """
+    attributes, caption, columns, head, bodies, foot = table["c"]
+    rows = [*head[1], *(row for body in bodies for row in (*body[2], *body[3]))]
+    plain_grid = all(len(cells) == len(columns) for _, cells in rows)
+    if not plain_grid or any(width["t"] != "ColWidthDefault" for _, width in columns):
+        return table
+    texts = [[plain_text(cell[4]) for cell in cells] for _, cells in rows]
+    line, gap = (LONG_LINE, SMALL_GAP) if len(columns) > MANY_COLUMNS else (LINE, GAP)
+    least, whole, with_headings = [], [], []
+    for column in zip(*texts, strict=True):
+        unbroken = max(_length(word) for text in column for word in text.split(" "))
+        lengths = [_length(text) for text in column]
+        least.append(gap + unbroken)
+        whole.append(gap + max([unbroken, *lengths[len(head[1]) :]]))
+        with_headings.append(gap + max(lengths))
+    if sum(with_headings) <= line:
+        return table
+    most, widths = max(whole), whole
+    while most > 1 and sum(widths) > line:
+        most *= 0.95
+        widths = [max(few, min(all_, most)) for few, all_ in zip(least, whole, strict=True)]
+    shares = [{"t": "ColWidth", "c": width / sum(widths)} for width in widths]
+    given = [[align, share] for (align, _), share in zip(columns, shares, strict=True)]
+    return {**table, "c": [attributes, caption, given, head, bodies, foot]}
+
+
+def _length(text: str) -> float:
+    """How long a text is, in small letters: digits and capitals are wider."""
+    return sum(1.15 if letter.isdigit() or letter.isupper() else 1.0 for letter in text)
 
 
 def _truth(value: bool) -> str:
