@@ -11,7 +11,6 @@ nothing is fitted to any of these rows.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,6 +23,7 @@ from calc.kernels import SIZES, TWO_BYTES
 from calc.published import conditions
 from calc.published.kernels import measured_rate
 from calc.published.reading import Row, rows
+from calc.roofline import Workload
 
 FILE = DATA / "measured" / "gemms.csv"
 SOURCE = "nvidia-aiconfigurator"
@@ -98,7 +98,7 @@ def names() -> tuple[str, ...]:
     >>> names()
     ('dgx-a100', 'dgx-h100', 'dgx-b200')
     """
-    return tuple(dict.fromkeys(each.machine for each in _rows()))
+    return tuple(_rows())
 
 
 def measured(machine: str) -> tuple[Product, ...]:
@@ -137,10 +137,10 @@ def predictions(product: Product) -> dict[str, Quantity]:
     begin, units = start(CHIPS[product.machine]), machine.processors
     how = (size, TWO_BYTES, product.products, begin)
     peak = machine.device.peak(product.dtype)
-    published = _overlapped(product, size, peak, machine.device.memory_bandwidth)
-    reached = _overlapped(product, size, rate, bandwidth)
+    work = _work(product, size)
+    reached = work.between(rate, bandwidth).lower
     found = (
-        published,
+        work.between(peak, machine.device.memory_bandwidth).lower,
         reached,
         reached + begin,
         gemms.time_in_tiles(*shape, rate, bandwidth, units, *TILE, 1, *how),
@@ -176,13 +176,11 @@ def _errors() -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def _overlapped(product: Product, size: Quantity, rate: Quantity, bandwidth: Quantity) -> Quantity:
-    """The roofline's time, each matrix moved once and results in two bytes."""
+def _work(product: Product, size: Quantity) -> Workload:
+    """What a roofline sees of it, each matrix moved once and results in two bytes."""
     m, n, k = product.m, product.n, product.k
     operations = quantity(2 * m * n * k, "FLOP") * product.products
-    moved = (k * (m + n) * size + m * n * TWO_BYTES) * product.products
-    longest: Quantity = max((operations / rate).to("s"), (moved / bandwidth).to("s"))
-    return longest
+    return Workload(operations, (k * (m + n) * size + m * n * TWO_BYTES) * product.products)
 
 
 def _listed(row: Row) -> Product | None:
@@ -203,15 +201,15 @@ def _of(machine: str) -> tuple[Product, ...]:
         raise InputError(
             f"products were measured on {', '.join(names())}; got {abbreviated(machine)}"
         )
-    return tuple(each for each in _rows() if each.machine == machine)
+    return _rows()[machine]
 
 
 @cache
-def _rows() -> tuple[Product, ...]:
-    return tuple(_products())
-
-
-def _products() -> Iterator[Product]:
+def _rows() -> dict[str, tuple[Product, ...]]:
+    """NVIDIA's products by machine."""
+    found: dict[str, list[Product]] = {}
     for row in csv.DictReader(read_text(FILE).splitlines()):
         m, n, k = (int(row[side]) for side in "mnk")
-        yield Product(row["machine"], m, n, k, quantity(float(row["time_microseconds"]), "us"))
+        time = quantity(float(row["time_microseconds"]), "us")
+        found.setdefault(row["machine"], []).append(Product(row["machine"], m, n, k, time))
+    return {machine: tuple(products) for machine, products in found.items()}
