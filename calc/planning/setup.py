@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from calc import formats, hardware, inference, machines, models, software, transformer
+from calc import formats, inference, machines, models, software, transformer
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -20,6 +20,7 @@ from calc.software import Software
 COMPUTED_IN = ("bf16", "fp16", "fp32")  # in the first of these that a device has
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
+machine_of = machines.of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +63,7 @@ class Setup:
             )
         model = models.transformer(model)
         model = model if context is None else model.with_context(context)
-        machine = machine_of(device)
+        machine = machines.of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         _check_shapes(numbers)
         if dtype is None:
@@ -134,23 +135,6 @@ def _element_size(name: str, format_or_size: QuantityLike) -> Quantity:
     if size.ndim:
         raise InputError(f"{name} must be one format or size; got {abbreviated(format_or_size)}")
     return size
-
-
-def machine_of(given: Machine | Accelerator | Path | str) -> Machine:
-    """The machine that is meant: by its key, or by its device's, which usually stands in one."""
-    if isinstance(given, str) and (key := machines.key_of(given)) is not None:
-        return machines.get(key)
-    if isinstance(given, str | Path) and hardware.is_file(given):
-        return machines.get(given)
-    device = hardware.get(given) if isinstance(given, str) else given
-    if isinstance(device, Machine):
-        return device
-    if not isinstance(device, Accelerator):
-        raise InputError(
-            "a device of calc.hardware or a machine of calc.machines, or its key, is needed; got"
-            f" {abbreviated(device)}"
-        )
-    return machines.of(device)
 
 
 def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
