@@ -776,15 +776,7 @@ def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
     positive = smallest(amount) > 0 and largest(amount) < math.inf
     if not amount.is_compatible_with("byte") or not positive:
         raise InputError(f"the size of a collective is positive and in byte; got {size}")
-    return amount, _machine(machine)
-
-
-def _machine(given: Any) -> Machine:
-    if isinstance(given, Machine):
-        return given
-    if isinstance(given, Accelerator):
-        return machines.of(given)
-    return machines.get(given)
+    return amount, machines.get(machine) if isinstance(machine, str) else machines.of(machine)
 
 
 Bound = tuple[Quantity, str]

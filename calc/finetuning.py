@@ -13,18 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
-from calc import (
-    constants,
-    expectation,
-    hardware,
-    machines,
-    models,
-    quantization,
-    training,
-    transformer,
-)
+from calc import constants, expectation, machines, models, quantization, training, transformer
 from calc.core.arguments import as_list, number, one_of, whole_number
-from calc.core.device import check_device
 from calc.core.elementwise import floor, maximum
 from calc.core.errors import InputError
 from calc.core.formatting import columns
@@ -342,7 +332,7 @@ class TuningMemory:
 
     def check(self, device: Machine | Accelerator | str) -> None:
         """Refuse a device that is too small, and say by how much."""
-        found = _machine(device).device
+        found = machines.of(device).device
         if self.total > found.memory_capacity:
             raise InputError(
                 f"it needs {self.total.to('GB')} and an {found.name} has"
@@ -459,7 +449,7 @@ def longest_context(
     """
     model = models.transformer(model)
     kept = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
-    room = _machine(device).device.memory_capacity.m_as("byte") - kept
+    room = machines.of(device).device.memory_capacity.m_as("byte") - kept
 
     def beyond(context: int) -> float:
         held = memory(model, method, rank, context, **options).total
@@ -502,7 +492,7 @@ def step(
     >>> print(tuned.lower, tuned.throughput)
     205.3 ms 19.95K token/s
     """
-    model, machine = models.transformer(model), _machine(device)
+    model, machine = models.transformer(model), machines.of(device)
     one_of("step(): method", method, METHODS)
     away = [one_of("step(): host", each, HOST) for each in as_list("step(): host", host)]
     tokens = quantity(1, "token") * transformer.batch_tokens(context, sequences)
@@ -558,18 +548,6 @@ def _targets(model: Transformer, targets: str | Iterable[str]) -> tuple[Matrix, 
     names = [each.name for each in every]
     wanted = [one_of("adapters(): a target", name, names) for name in as_list("targets", targets)]
     return tuple(each for each in every if each.name in wanted)
-
-
-def _machine(given: Machine | Accelerator | str) -> Machine:
-    """The machine that is meant, or that a device usually stands in."""
-    if isinstance(given, Machine):
-        return given
-    if isinstance(given, str):
-        if machines.key_of(given) is not None:
-            return machines.get(given)
-        given = hardware.get(given)
-    check_device(given)
-    return machines.of(given)
 
 
 def _larger(one: Quantity, other: Quantity) -> Quantity:

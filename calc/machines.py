@@ -254,12 +254,26 @@ def device_of(given: Device | Machine) -> Device:
     return device
 
 
-def of(device: Accelerator) -> Machine:
-    """The machine in which a device usually stands; a device of none is a machine of one.
+def of(given: Machine | Accelerator | Path | str) -> Machine:
+    """The machine that is meant: itself, or the one in which a device usually stands.
 
-    >>> of(hardware.get("h100")).name, of(hardware.get("t4")).domain
+    Both may be given by their keys or files. A device of no machine is a machine of one.
+
+    >>> of(hardware.get("h100")).name, of("t4").domain
     ('NVIDIA DGX H100', 1)
     """
+    if isinstance(given, str) and (named := key_of(given)) is not None:
+        return get(named)
+    if isinstance(given, str | Path) and hardware.is_file(given):
+        return get(given)
+    device = hardware.get(given) if isinstance(given, str) else given
+    if isinstance(device, Machine):
+        return device
+    if not isinstance(device, Accelerator):
+        raise InputError(
+            "a device of calc.hardware or a machine of calc.machines, or its key, is needed; got"
+            f" {abbreviated(device)}"
+        )
     for key, table in _tables().items():
         usual = table.get("usual") and table["device"] == device.key
         if usual and _get(key).device is device:  # and not one of its own by that key

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from calc import hardware, inference, machines, models, transformer
+from calc import inference, machines, models, transformer
 from calc.core.arguments import as_list, number, truth, whole_number
-from calc.core.device import check_device
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
@@ -254,7 +253,7 @@ def writing_times(
     >>> round(tokens[-1]), round(seconds[-1], 1)
     (3926, 24.6)
     """
-    model, found = models.transformer(model), _machine(machine)
+    model, found = models.transformer(model), machines.of(machine)
     _check_lengths(lengths)
     count = whole_number("writing_times(): answers", answers)
     prompt = number("writing_times(): prompt", prompt)
@@ -313,7 +312,7 @@ def step(
     >>> print(found.total, found.generating, found.tail)
     100.3 s 71.82% 19.48%
     """
-    model, found = models.transformer(model), _machine(machine)
+    model, found = models.transformer(model), machines.of(machine)
     _check_lengths(lengths)
     count = whole_number("step(): answers", answers)
     prompt = number("step(): prompt", prompt)
@@ -347,14 +346,3 @@ def _check_lengths(given: Any) -> None:
         raise InputError(
             f"lengths must be those of answers, as Lengths(1000, 4096) is; got {abbreviated(given)}"
         )
-
-
-def _machine(given: Any) -> Machine:
-    if isinstance(given, Machine):
-        return given
-    if isinstance(given, str):
-        if machines.key_of(given) is not None:
-            return machines.get(given)
-        given = hardware.get(given)
-    check_device(given)
-    return machines.of(given)

@@ -44,7 +44,6 @@ from calc.models import (
     Recommender,
     Transformer,
 )
-from calc.planning.setup import machine_of
 
 PAIRS = 51_200
 """Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
@@ -304,7 +303,7 @@ def of(
     2 52.30 GB memory
     """
     found = models.get(model) if isinstance(model, str) else model
-    machine = machine_of(device)
+    machine = machines.of(device)
     if batch is None:
         batch = PAIRS if isinstance(found, Recommender) else 1
     batch = whole_number("batch", batch)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from calc import kernels
+from calc import kernels, machines
 from calc.commands.options import add_options, chosen
 from calc.commands.output import Answer, answers
-from calc.planning.setup import machine_of
 
 
 def add_gemm(parser: argparse.ArgumentParser) -> None:
@@ -23,5 +22,5 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
 
 
 def _gemm(options: argparse.Namespace) -> Answer:
-    product = kernels.gemm(**chosen(options, kernels.gemm), machine=machine_of(options.device))
+    product = kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
     return Answer(product.facts, lambda: str(product).split("\n"))

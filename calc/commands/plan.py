@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from calc import machines
 from calc.commands.options import (
     add_config,
     add_options,
@@ -16,7 +17,6 @@ from calc.commands.options import (
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.planning import Plan, plan, report
-from calc.planning.setup import machine_of
 
 COUNTS = ("devices", "batch", "prompt", "generated")
 
@@ -52,7 +52,7 @@ def _plan(options: argparse.Namespace) -> Answer:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"
         )
-    devices = [machine_of(each) for each in split_at_commas(options.device)]
+    devices = [machines.of(each) for each in split_at_commas(options.device)]
     plans: list[Plan] = []
     left_out: dict[str, str] = {}
     for device in devices:

@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from calc import models
+from calc import machines, models
 from calc.commands.options import add_options, chosen
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.core.files import writable
 from calc.core.progress import ProgressBar
 from calc.planning import plan_service
-from calc.planning.setup import machine_of
 
 DRAWN = (".svg", ".png", ".pdf")
 
@@ -42,7 +41,7 @@ def _plan_service(options: argparse.Namespace) -> Answer:
             f"--draw needs a name that ends in {', '.join(DRAWN)}; got {options.draw!r}"
         )
     with ProgressBar(1, "simulating") as bar:
-        plan = plan_service(model, machine_of(options.device), **asked, on_progress=bar.update)
+        plan = plan_service(model, machines.of(options.device), **asked, on_progress=bar.update)
     if options.draw is not None:
         plan.draw().savefig(options.draw)
     facts: dict[str, Any] = {

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from calc import machines
 from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError
 from calc.core.files import writable, write_atomically
 from calc.core.progress import ProgressBar
 from calc.planning import plan_training
-from calc.planning.setup import machine_of
 
 
 def add_plan_training(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def _plan_training(options: argparse.Namespace) -> Answer:
     if options.draw is not None and writable(options.draw).suffix != ".svg":
         raise InputError(f"--draw needs a name that ends in .svg; got {options.draw!r}")
     with ProgressBar(1, "planning") as bar:
-        plan = plan_training(model, machine_of(options.device), **asked, on_progress=bar.update)
+        plan = plan_training(model, machines.of(options.device), **asked, on_progress=bar.update)
     if options.draw is not None:
         figure = plan.draw()
         write_atomically(Path(options.draw), lambda name: figure.savefig(name, format="svg"))

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from calc import models as known_models
+from calc import machines as known_machines, models as known_models
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
@@ -29,7 +29,6 @@ from calc.planning import advice
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.report import RANGES, memory_text
 from calc.planning.serving import Plan, plan
-from calc.planning.setup import machine_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -206,7 +205,7 @@ def compare(
     dgx-h100 2 78
     """
     asked = [known_models.transformer(each) for each in _several(models)]
-    places = [machine_of(each) for each in _several(machines)]
+    places = [known_machines.of(each) for each in _several(machines)]
     prices = _prices(price, places)
     limits = {
         name: _limit(name, given)
@@ -273,7 +272,7 @@ def _prices(given: Any, places: list[Machine]) -> list[Any]:
     """A price for each machine: one for all, or those that are named by their machines."""
     if not isinstance(given, Mapping):
         return [given] * len(places)
-    by_key = {machine_of(name).key: price for name, price in given.items()}
+    by_key = {known_machines.of(name).key: price for name, price in given.items()}
     compared = [each.key for each in places]
     for key in by_key:
         if key not in compared:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from calc import formats, hardware, machines, models, software, transformer
+from calc import formats, machines, models, software, transformer
 from calc.core.arguments import check_shapes
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
@@ -64,7 +64,7 @@ class Setup:
             )
         model = models.transformer(model)
         model = model if context is None else model.with_context(context)
-        machine = machine_of(device)
+        machine = machines.of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         check_shapes(numbers)
         if weights is None:
@@ -149,23 +149,6 @@ def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) ->
 def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
     if size.ndim:
         raise InputError(f"{name} must be one format or size; got {abbreviated(given)}")
-
-
-def machine_of(given: Machine | Accelerator | Path | str) -> Machine:
-    """The machine that is meant: by its key, or by its device's, which usually stands in one."""
-    if isinstance(given, str) and (key := machines.key_of(given)) is not None:
-        return machines.get(key)
-    if isinstance(given, str | Path) and hardware.is_file(given):
-        return machines.get(given)
-    device = hardware.get(given) if isinstance(given, str) else given
-    if isinstance(device, Machine):
-        return device
-    if not isinstance(device, Accelerator):
-        raise InputError(
-            "a device of calc.hardware or a machine of calc.machines, or its key, is needed; got"
-            f" {abbreviated(device)}"
-        )
-    return machines.of(device)
 
 
 def most_joined(machine: Machine) -> float:

@@ -17,6 +17,7 @@ from calc import (
     cost,
     energy,
     layouts,
+    machines,
     models,
     parallelism,
     runs,
@@ -37,7 +38,7 @@ from calc.models import Transformer
 from calc.planning import precedents, search
 from calc.planning.estimate import Bounds
 from calc.planning.search import Cuts, Job
-from calc.planning.setup import A_TOKEN, amount, device_power, machine_of, most_joined
+from calc.planning.setup import A_TOKEN, amount, device_power, most_joined
 from calc.roofline import StepTime
 
 if TYPE_CHECKING:
@@ -376,7 +377,7 @@ def plan_training(
     1 1 selective
     """
     asked = models.transformer(model)
-    machine = machine_of(hardware)
+    machine = machines.of(hardware)
     if (devices is None) + (deadline is None) + (budget is None) != 2:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
