@@ -29,8 +29,15 @@ def draw() -> Figure:
     best = DesignedRun.plan.best
     place = best.memory.total.m_as("GB"), best.step.upper.m_as("s")
     axes.plot(*place, "o", color=style.RED, markersize=5)
-    note = {"xytext": (-6, 4), "textcoords": "offset points", "ha": "right"}
-    axes.annotate("expected best", place, color=style.RED, size=style.SMALL, **note)
+    axes.annotate(
+        "expected best",
+        place,
+        xytext=(-6, 4),
+        textcoords="offset points",
+        ha="right",
+        color=style.RED,
+        size=style.SMALL,
+    )
     axes.set_xlim(0, MOST)
     axes.set_ylim(2.9, 6)
     axes.set_xlabel("Memory of the fullest device (GB)")
