@@ -49,8 +49,8 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
         jobs += ["read", "write"]
     if not jobs:
         raise InputError(
-            "two pools need a link between devices, which the data have to have, and answers of more"
-            " than a token: take pools=mixed"
+            "two pools need a link between devices, which the data have to have, and answers of"
+            " more than a token: take pools=mixed"
         )
     pools = {job: _pools(service, job, replicas, refused) for job in jobs}
     found: list[Design] = []
