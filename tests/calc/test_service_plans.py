@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,11 @@ def test_the_simulation_keeps_the_limits(large: ServicePlan) -> None:
 
 
 def test_one_copy_less_breaks_a_limit(large: ServicePlan) -> None:
-    from calc.planning.service.plan import _simulated
+    from calc.planning.service.search import simulated
 
     for pool in large.design.pools:
         if pool.count > 1:
-            assert not _simulated(replace(pool, count=pool.count - 1)).keeps
+            assert not simulated(replace(pool, count=pool.count - 1)).keeps
 
 
 def test_more_requests_and_tighter_limits_take_no_fewer_devices() -> None:
@@ -284,6 +285,12 @@ def test_limits_that_cannot_be_kept() -> None:
         plan_service("llama-3-1-405b", "dgx-h100", **ASKED)
 
 
+def test_two_pools_need_something_to_send_and_a_way() -> None:
+    for machine, more in (("dgx-h100", {"generated": 1, "generated_spread": 0}), ("l4", {})):
+        with pytest.raises(InputError, match="two pools need a link between devices"):
+            plan_service("llama-3-8b", machine, **(ASKED | {"pools": "disaggregated"} | more))
+
+
 def test_without_measured_rates_bounds_decide() -> None:
     plan = plan_service("llama-3-8b", "l4", **(ASKED | {"rate": 0.2, "tpot": "200 ms"}))
     expected = plan.design.pools[0].answers.expected
@@ -307,6 +314,12 @@ def test_lengths_have_the_mean_and_the_spread_that_are_asked_for() -> None:
         np.sort(np.concatenate([each.arrivals for each in trace.first(10).turns(3)])),
         trace.first(10).arrivals,
     )
+
+
+def test_plans_travel_between_processes() -> None:
+    """So that sweeps run on any executor."""
+    plan = small()
+    assert str(pickle.loads(pickle.dumps(plan))) == str(plan)
 
 
 def test_it_is_offered_at_the_front_door() -> None:

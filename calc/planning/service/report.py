@@ -10,7 +10,9 @@ from typing import Any
 from calc.core.formatting import columns, html_table
 from calc.core.units import quantity
 from calc.hardware import dtype_of
-from calc.planning.service.plan import Design, Service, ServicePlan, limits_of, seconds
+from calc.planning.service.asked import Service, seconds
+from calc.planning.service.design import Design, limits_of
+from calc.planning.service.plan import ServicePlan
 
 POINTS = 40  # of a curve
 

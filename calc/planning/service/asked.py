@@ -1,0 +1,178 @@
+"""What is asked of a service, read and checked once: requests, limits, and who serves."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from calc import inference, models, transformer
+from calc.core.arguments import number, whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.hardware import Accelerator
+from calc.machines import Machine
+from calc.models import Transformer
+from calc.planning.service.load import Trace, poisson, read_trace
+from calc.planning.service.queue import Demand
+from calc.planning.setup import A_TOKEN, Setup
+
+POOLS = ("mixed", "disaggregated")
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """What is asked of a service: read and checked once."""
+
+    setup: Setup
+    rate: float
+    """Requests a second."""
+    trace: Trace
+    recorded: bool
+    """Whether the trace is that of a file."""
+    ttft: float
+    """The limit on the time to first token, in seconds."""
+    tpot: float
+    """The limit on the time of each token after it."""
+    percentile: float
+    """Share of requests that keep each limit."""
+    pools: tuple[str, ...]
+    chunk: int | None
+    slots: int
+    hit_rate: float
+    draft: Setup | None
+    drafted: int
+    written: float
+    """Tokens that a pass writes of each sequence, on average."""
+    most_devices: int | None
+
+    @cached_property
+    def demand(self) -> Demand:
+        """What its requests ask for on average."""
+        return Demand.of(self.trace)
+
+    @property
+    def limits(self) -> str:
+        """Both limits, in words."""
+        kept = f"{100 * self.percentile:g} % of requests"
+        return f"TTFT {seconds(self.ttft)} and TPOT {seconds(self.tpot)} for {kept}"
+
+
+def transformer_of(model: Transformer | str) -> Transformer:
+    """The model that is meant, which must write tokens."""
+    asked = models.transformer(model)
+    transformer.forward_flops(asked, 1)
+    return asked
+
+
+def trace_of(
+    path: Path | str | None,
+    rate: QuantityLike | None,
+    prompt: QuantityLike | None,
+    generated: QuantityLike | None,
+    prompt_spread: float,
+    generated_spread: float,
+    seed: int,
+    requests: int,
+) -> Trace:
+    if path is not None:
+        if prompt is not None or generated is not None:
+            raise InputError(
+                "plan_service() takes the lengths of its trace, and prompt and generated are given"
+                " too: leave the trace or the lengths out"
+            )
+        return read_trace(path)
+    needed = {"rate": rate, "prompt": prompt, "generated": generated}
+    if missing := [name for name, given in needed.items() if given is None]:
+        raise InputError(
+            "plan_service() needs a trace, or rate, prompt and generated; what is left out:"
+            f" {', '.join(missing)}"
+        )
+    means = [_length(name, needed[name]) for name in ("prompt", "generated")]
+    count = whole_number("requests", requests, 100)
+    return poisson(rate_of(rate), count, means[0], means[1], prompt_spread, generated_spread, seed)
+
+
+def within_context(trace: Trace, model: Transformer, path: Path | str | None) -> Trace:
+    """Requests that the model can read: drawn ones are cut, and a recorded one that is too long
+    is an error."""
+    import numpy
+
+    most = int(model.context.magnitude)
+    long = trace.prompts + trace.answers > most
+    if not long.any():
+        return trace
+    if path is not None:
+        place = int(long.argmax())
+        needed = int((trace.prompts + trace.answers)[place])
+        raise InputError(
+            f"{path}: request {place + 1} has {needed} tokens, and {model.name} reads at most"
+            f" {most}"
+        )
+    prompts = numpy.minimum(trace.prompts, most - 1)
+    return replace(trace, prompts=prompts, answers=numpy.minimum(trace.answers, most - prompts))
+
+
+def draft_of(
+    draft: Transformer | str | None,
+    drafted: int,
+    acceptance: QuantityLike | None,
+    hardware: Machine | Accelerator | Path | str,
+    lengths: dict[str, QuantityLike],
+    options: tuple[Any, ...],
+) -> tuple[float, Setup | None]:
+    """What a pass writes on average, and the draft model with its formats."""
+    if (draft is None) != (acceptance is None):
+        given, needed = ("acceptance", "draft") if draft is None else ("draft", "acceptance")
+        raise InputError(f"plan_service() takes {given} together with {needed}, which is missing")
+    if draft is None or acceptance is None:
+        return 1.0, None
+    count = whole_number("drafted", drafted)
+    written = inference.speculative_tokens(acceptance, count).m_as("")
+    return float(written), Setup.read(transformer_of(draft), hardware, lengths, *options)
+
+
+def rate_of(given: Any) -> float:
+    amount = quantity(given)
+    if amount.unitless:
+        amount = amount * quantity(1, "request/s")
+    return _positive("rate", amount, given, "request/s", "10 request/s")
+
+
+def time_of(name: str, given: Any, example: str) -> float:
+    return _positive(name, quantity(given), given, "s", example)
+
+
+def share_of(name: str, given: Any) -> float:
+    value = number(name, given, above=0.0)
+    if not 1 <= value < 100:
+        raise InputError(
+            f"{name} must be in per cent, from 1 to below 100; got {abbreviated(given)}"
+        )
+    return value / 100
+
+
+def _length(name: str, given: Any) -> float:
+    amount = quantity(given)
+    if amount.is_compatible_with("token"):
+        amount = amount / A_TOKEN
+    return max(1.0, _positive(name, amount, given, "", "1000"))
+
+
+def _positive(name: str, amount: Quantity, given: Any, unit: str, example: str) -> float:
+    if not amount.is_compatible_with(unit) or amount.ndim or not 0 < amount.m_as(unit) < math.inf:
+        needed = f"in {unit} " if unit else ""
+        raise InputError(
+            f'{name} must be one positive quantity {needed}or the like, as in "{example}"; got'
+            f" {abbreviated(given)}"
+        )
+    return float(amount.m_as(unit))
+
+
+def seconds(time: float) -> str:
+    """A time as people read it."""
+    return f"{quantity(time, 's'):.3g}" if time >= 1 else str(quantity(float(f"{time:.3g}"), "s"))

@@ -1,0 +1,160 @@
+"""A design of a service: pools of replicas, what each does, and what its requests meet."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from calc.planning.service.asked import Service
+from calc.planning.service.load import Trace
+from calc.planning.service.queue import Demand, Load, Replica
+from calc.planning.service.simulation import Run
+from calc.planning.service.steps import Answers, Group
+
+JOBS = ("both", "read", "write")
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Copies of the model that do the same."""
+
+    service: Service
+    does: str
+    """One of JOBS."""
+    answers: Answers
+    replica: Replica
+    demand: Demand
+    most: float
+    """Requests a second that one copy takes within the limits, by the closed form."""
+    count: int
+    transfer: float = 0.0
+    """Seconds that the cache of a mean prompt takes to get there."""
+    run: Run | None = None
+    """What the simulation made of one copy and its share of the requests."""
+
+    @property
+    def group(self) -> Group:
+        """Devices of a copy."""
+        return self.answers.group
+
+    @property
+    def devices(self) -> int:
+        """Devices of all copies."""
+        return self.count * self.group.devices
+
+    @property
+    def load(self) -> Load:
+        """What requests meet by the closed form."""
+        service = self.service
+        return self.replica.under(service.rate / self.count, self.demand, service.percentile)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the simulation kept the limits that are this pool's to keep."""
+        if self.run is None:
+            return False
+        ttft, tpot = limits_of(self.service, self.does)
+        first, rest = self.run.at(self.service.percentile)
+        return first <= ttft and rest <= tpot
+
+    def __str__(self) -> str:
+        one = self.count == 1
+        does = "" if self.does == "both" else f" that {self.does}{'s' if one else ''}"
+        return f"{self.count} {'replica' if one else 'replicas'} of {self.group}{does}"
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Pools that together serve all requests: one, or one that reads and one that writes."""
+
+    pools: tuple[Pool, ...]
+
+    @property
+    def devices(self) -> int:
+        """Devices of all pools."""
+        return sum(pool.devices for pool in self.pools)
+
+    @property
+    def load(self) -> Load:
+        """What requests meet by the closed form: their first token in one pool, the rest in one."""
+        first, rest = self.pools[0].load, self.pools[-1].load
+        busy = max(first.busy, rest.busy)
+        return replace(rest, ttft=first.ttft, mean_ttft=first.mean_ttft, busy=busy)
+
+    @property
+    def most(self) -> float:
+        """Requests a second that all copies take within the limits, by the closed form."""
+        return min(pool.count * pool.most for pool in self.pools)
+
+    @cached_property
+    def run(self) -> Run | None:
+        """What the simulation made of the requests; None where it was not asked."""
+        first, rest = self.pools[0].run, self.pools[-1].run
+        if first is None or rest is None or first is rest:
+            return first
+        return _joined(first, rest)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the simulation kept both limits."""
+        return all(pool.keeps for pool in self.pools)
+
+    @property
+    def simulated(self) -> tuple[float, float] | None:
+        """Time to first token and of a token at the percentile, as simulated."""
+        return None if self.run is None else self.run.at(self.pools[0].service.percentile)
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.pools))
+
+
+def limits_of(service: Service, job: str) -> tuple[float, float]:
+    """The limits that a pool with this job must keep, in seconds."""
+    ttft = math.inf if job == "write" else service.ttft
+    return ttft, math.inf if job == "read" else service.tpot
+
+
+def requests_of(service: Service, job: str) -> Trace:
+    """What a pool with this job is asked for.
+
+    The first token comes of reading. A pool that writes gets the keys and values of a prompt, and
+    makes those of the first token; a request that wants no more never gets there.
+    """
+    import numpy
+
+    trace = service.trace
+    if job == "both":
+        return trace
+    if job == "read":
+        return replace(trace, answers=numpy.ones_like(trace.answers))
+    more = trace.answers > 1
+    prompts = trace.prompts[more]
+    return Trace(trace.arrivals[more], prompts + 1, trace.answers[more] - 1, prompts)
+
+
+def least_copies(pool: Pool) -> int:
+    """Copies that any program needs: each part of a step alone, at its published rate."""
+    service = pool.service
+    limits = service.percentile, *limits_of(service, pool.does)
+    fastest = min(
+        replace(pool.replica, steps=steps).most(pool.demand, *limits)
+        for steps in pool.answers.published.values()
+    )
+    return max(1, math.ceil(service.rate / fastest))
+
+
+def _joined(read: Run, written: Run) -> Run:
+    """The first tokens of one pool with what the other made of their answers."""
+    count = min(len(read.arrivals), len(written.arrivals))
+    first = read.first[:count]
+    return Run(
+        arrivals=read.arrivals[:count],
+        first=first,
+        done=first + (written.done - written.first)[:count],
+        answers=written.answers[:count],
+        preempted=written.preempted,
+        in_flight=read.in_flight + written.in_flight,
+    )

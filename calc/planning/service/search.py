@@ -1,0 +1,293 @@
+"""The search for a design: by the closed form first, then by the simulation.
+
+Each group of devices is tried by the closed form: the largest rate that one copy of the model takes
+within the limits says how many copies there must be. Those that promise the fewest devices are
+simulated, and get copies until the simulation keeps the limits too, until no group promises less
+than was found. Pools that read and pools that write are looked for each by themselves.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from calc import transformer
+from calc.core.errors import InputError
+from calc.core.units import quantity
+from calc.machines import Machine
+from calc.planning.capacity import device_counts, with_devices
+from calc.planning.service.asked import Service, seconds
+from calc.planning.service.design import Design, Pool, limits_of, requests_of
+from calc.planning.service.load import Trace
+from calc.planning.service.queue import Demand, Replica
+from calc.planning.service.simulation import simulate
+from calc.planning.service.steps import Answers, Group, with_draft
+from calc.planning.setup import Setup
+
+CHUNKS = (512, 2048, 8192)
+"""Tokens of a step that are tried where none is given: from short steps to fast reading."""
+MOST_COPIES = 8
+"""Times the copies of the closed form at which a simulation that keeps no limit gives up."""
+RESIDENCES = 20
+"""Requests of a run for each sequence of the batch, so that it is full long before the end."""
+LONGEST_RUN = 20_000
+ALONE = 1e-6
+"""Requests a second that meet nobody."""
+Progress = Callable[[int, int], None]
+
+
+def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict[str, str]]:
+    """All designs that were found, the best first, and why groups that are in none are not."""
+    refused: dict[str, str] = {}
+    replicas = list(_replicas(service, refused))
+    jobs = ["both"] if "mixed" in service.pools else []
+    sent = _between_pools(service.setup.machine) is not None and service.trace.answers.max() > 1
+    if "disaggregated" in service.pools and sent:
+        jobs += ["read", "write"]
+    if not jobs:
+        raise InputError(
+            "two pools need a link between devices, which the data have to have, and answers of"
+            " more than a token: take pools=mixed"
+        )
+    pools = {job: _pools(service, job, replicas, refused) for job in jobs}
+    found: list[Design] = []
+    fewest = math.inf
+    if pools.get("both"):
+        on_progress(0, len(jobs))
+        found += [Design((each,)) for each in _enough(pools["both"])]
+        fewest = min((each.devices for each in found if each.keeps), default=math.inf)
+    if pools.get("read") and pools.get("write"):
+        on_progress(1, len(jobs))
+        halves = [pools["read"], pools["write"]]
+        if sum(min(each.devices for each in half) for half in halves) < fewest:
+            halves = [_enough(half) for half in halves]
+        found.append(Design(tuple(min(half, key=_order) for half in halves)))
+    if not found:
+        raise InputError(_no_design(service, replicas, refused))
+    on_progress(len(jobs), len(jobs))
+    if not any(each.keeps for each in found):
+        raise InputError(
+            f"no number of replicas keeps {service.limits} in the simulation, though the closed"
+            f" form has {found[0]} do so: longer limits are needed"
+        )
+    best, *others = sorted(found, key=lambda each: (not each.keeps, each.devices, len(each.pools)))
+    if service.most_devices is not None and best.devices > service.most_devices:
+        could = service.rate * service.most_devices / best.devices
+        raise InputError(
+            f"{service.limits} at {quantity(service.rate, 'request/s')} take {best.devices}"
+            f" devices, and devices={service.most_devices} allows no more: take as many, longer"
+            f" limits, or about {quantity(could, 'request/s'):.3g}"
+        )
+    return [best, *others], refused
+
+
+def _order(pool: Pool) -> tuple[bool, int]:
+    """Of several the one with the fewest devices, of those that keep their limits if any does."""
+    return not pool.keeps, pool.devices
+
+
+def _pools(
+    service: Service, job: str, replicas: list[tuple[Answers, Replica]], refused: dict[str, str]
+) -> list[Pool]:
+    """A pool of each group that can serve a request within the limits, by the closed form."""
+    demand, pools = Demand.of(requests_of(service, job)), []
+    sent = _transfer(service, replicas) if job == "write" else 0.0
+    for answers, replica in replicas:
+        copy = replica
+        if job == "read":  # nobody waits for a token beside it
+            copy = replace(replica, writes=False, chunk=max(CHUNKS[-1], replica.chunk))
+        most = copy.most(demand, service.percentile, *limits_of(service, job))
+        if most > ALONE:
+            count = max(1, math.ceil(service.rate / most))
+            pools.append(Pool(service, job, answers, copy, demand, most, count, sent))
+        elif job == "both":
+            refused[str(answers.group)] = _too_slow(service, replica)
+    return pools
+
+
+def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answers, Replica]]:
+    """A copy of the model on each group of devices that holds it, with the best of the chunks."""
+    setup = service.setup
+    longest = int((service.trace.prompts + service.trace.answers).max() + service.written) + 1
+    chunks = CHUNKS if service.chunk is None else (service.chunk,)
+    checked = service.drafted + 1 if service.draft else 1
+    for group in _groups(setup):
+        here = with_devices(setup, group.devices)
+        memory = _memory(here, service)
+        if memory < longest:
+            refused[str(group)] = (
+                f"its memory holds {memory} tokens of cache, and a request needs {longest}"
+            )
+            continue
+        slots = min(service.slots, memory)
+        most = max(*chunks, CHUNKS[-1]) + checked * slots  # the last is that of a pool that reads
+        answers = Answers(here, group, most, checked * slots)
+        steps = answers.decided_by
+        if service.draft is not None:
+            drafting = Answers(with_devices(service.draft, group.devices), group, most, slots)
+            steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
+        copies = [Replica(steps, memory, chunk, slots) for chunk in chunks]
+        limits = service.percentile, service.ttft, service.tpot
+        yield answers, max(copies, key=lambda each: each.most(service.demand, *limits))
+
+
+def _groups(setup: Setup) -> list[Group]:
+    """Groups within a domain that cut the model, and a mixture's experts by slices or whole."""
+    machine = setup.machine
+    counts = [each for each in device_counts(setup.model) if each <= machine.domain]
+    if not machine.publishes("bandwidth"):
+        counts = [1]
+    groups = [Group(each) for each in counts]
+    if setup.model.experts is not None:
+        shared = [each for each in counts if each > 1 and setup.model.experts.magnitude % each == 0]
+        groups += [Group(each, each) for each in shared]
+    return groups
+
+
+def _memory(setup: Setup, service: Service) -> int:
+    """Tokens of cache that a group holds: of requests of the mean length, windows counted."""
+    share = setup.software.memory_share
+    devices = int(setup.devices.magnitude)
+    room = share * setup.device.memory_capacity.m_as("byte") * devices
+    tokens = 0.0
+    for each in (setup, service.draft):
+        if each is None:
+            continue
+        room -= each.model_memory.m_as("byte")
+        length = each.context
+        held = transformer.kv_cache(each.model, length, each.kv_size)
+        held = held + transformer.state_memory(each.model)
+        copies = max(1.0, devices / each.model.cache_heads)
+        tokens += copies * held.m_as("byte") / float(length.magnitude)
+    return max(0, math.floor(room / tokens))
+
+
+def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> float:
+    """Seconds in which the smallest group sends or gets the cache of a mean prompt."""
+    setup = service.setup
+    cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.kv_size)
+    devices = min((answers.group.devices for answers, _ in replicas), default=1)
+    return cache.m_as("byte") / (devices * (_between_pools(setup.machine) or math.inf))
+
+
+def _between_pools(machine: Machine) -> float | None:
+    """Bytes a second at which a device sends caches: out of the machine, or within it."""
+    for name in ("ports", "bandwidth"):
+        if machine.publishes(name):
+            return getattr(machine, name).m_as("byte/s")
+    return None
+
+
+def _enough(pools: list[Pool]) -> list[Pool]:
+    """The same pools, with as many copies as keep their limits in the simulation.
+
+    Whatever promises fewer devices than were found is simulated; the rest is left as it is.
+    """
+    pools = sorted(pools, key=lambda each: each.devices)
+    fewest = math.inf
+    for place, pool in enumerate(pools):
+        if pool.devices < fewest:
+            found = pools[place] = _fewest_copies(pool, fewest)
+            fewest = min(fewest, found.devices) if found.keeps else fewest
+    return pools
+
+
+def _fewest_copies(pool: Pool, fewest: float) -> Pool:
+    """The fewest copies that keep the limits; one that does not, where less than `fewest` do not.
+
+    It stops at several times what the closed form has, and keeps no limit then either.
+    """
+    low, tried = 0, simulated(pool)
+    while not tried.keeps:
+        low = tried.count
+        more = low + max(1, low // 4)
+        if more * pool.group.devices >= fewest or more > MOST_COPIES * pool.count:
+            return tried
+        tried = simulated(replace(pool, count=more))
+    while not low and tried.count > 1:  # the closed form had enough, or more than that
+        fewer = simulated(replace(pool, count=tried.count - max(1, tried.count // 8)))
+        low, tried = (low, fewer) if fewer.keeps else (fewer.count, tried)
+    while tried.count - low > 1:
+        middle = simulated(replace(pool, count=(low + tried.count) // 2))
+        low, tried = (low, middle) if middle.keeps else (middle.count, tried)
+    return tried
+
+
+def simulated(pool: Pool) -> Pool:
+    """The pool with the run of one of its copies, which gets its share of the requests."""
+    service, trace = pool.service, requests_of(pool.service, pool.does)
+    rate = service.rate * len(trace) / len(service.trace)  # of those that come to the pool
+    if service.recorded:
+        mine = trace.at_rate(rate).turns(pool.count)[0].first(LONGEST_RUN)
+    else:
+        batch = pool.load.batch
+        full = RESIDENCES * batch if math.isfinite(batch) else LONGEST_RUN
+        wanted = max(len(trace), min(LONGEST_RUN, round(full)))
+        mine = _longer(trace, wanted).at_rate(rate / pool.count)
+    run = simulate(pool.replica, mine).steady()
+    if pool.does == "write":  # where the first token was written when the request was sent
+        run = replace(run, first=run.arrivals - pool.transfer, answers=run.answers + 1)
+    return replace(pool, run=run)
+
+
+def _longer(trace: Trace, count: int) -> Trace:
+    """The requests again and again, one round after the other, until there are so many."""
+    import numpy
+
+    times = -(-count // len(trace))
+    round_ = float(trace.arrivals[-1]) + 1 / trace.rate
+    later = numpy.repeat(numpy.arange(times) * round_, len(trace))
+    rest = (numpy.tile(each, times) for each in (trace.prompts, trace.answers, trace.cached))
+    return Trace(numpy.tile(trace.arrivals, times) + later, *rest).first(count)
+
+
+def _too_slow(service: Service, replica: Replica) -> str:
+    """Which limit a replica breaks for a single request, and by what."""
+    alone = replica.under(ALONE, service.demand, service.percentile)
+    told = []
+    if alone.ttft > service.ttft:
+        told.append(f"a request alone waits {seconds(alone.ttft)} for its first token")
+    if alone.tpot > service.tpot:
+        told.append(f"a request alone takes {seconds(alone.tpot)} a token")
+    return " and ".join(told) or "no load that it can take keeps both limits"
+
+
+def _no_design(
+    service: Service, replicas: list[tuple[Answers, Replica]], refused: dict[str, str]
+) -> str:
+    """Which limit no group keeps, and the best that can be had; what is missing, if memory is."""
+    setup = service.setup
+    name, device = setup.model.name, setup.machine.device.name
+    if not replicas:
+        group, why = list(refused.items())[-1]
+        weights = setup.model_memory
+        each = setup.software.memory_share * setup.device.memory_capacity
+        least = math.ceil((weights / each).m_as(""))
+        return (
+            f"{name} does not fit on {group} of {device}: {why}; its weights alone,"
+            f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"
+            ' many, or smaller weights (weights="int4")'
+        )
+    loads = {
+        str(answers.group): replica.under(ALONE, service.demand, service.percentile)
+        for answers, replica in replicas
+    }
+    first = min(loads, key=lambda each: loads[each].ttft)
+    each = min(loads, key=lambda one: loads[one].tpot)
+    told = []
+    if loads[first].ttft > service.ttft:
+        best = f"{seconds(loads[first].ttft)} on {first}"
+        told.append(f"a TTFT of {seconds(service.ttft)}, and the best that can be had is {best}")
+    if loads[each].tpot > service.tpot:
+        best = f"{seconds(loads[each].tpot)} on {each}"
+        told.append(f"a TPOT of {seconds(service.tpot)}, and the best that can be had is {best}")
+    if not told:
+        told.append(
+            f"both a TTFT of {seconds(service.ttft)} and a TPOT of {seconds(service.tpot)}: the"
+            f" best TTFT is {seconds(loads[first].ttft)} on {first}, the best TPOT"
+            f" {seconds(loads[each].tpot)} on {each}"
+        )
+    return f"no group of {device} serves {name} within {'; nor within '.join(told)}"
