@@ -144,8 +144,8 @@ def pool_ratio(
     Equation: q = (n_in / r_in) / (n_out / r_out)
 
     The rates are those of a device of each pool within its limit, on TTFT or on TPOT, measured or
-    expected: bounds are too high by a factor of its own for each pool. Hits in a
-    prefix cache count as read where the rate counts them.
+    expected: bounds are too high by a factor of its own for each pool. Hits in a prefix cache count
+    as read where the rate counts them.
 
     Source: zhong2024distserve
 
