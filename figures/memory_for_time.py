@@ -29,15 +29,8 @@ def draw() -> Figure:
     best = DesignedRun.plan.best
     place = best.memory.total.m_as("GB"), best.step.upper.m_as("s")
     axes.plot(*place, "o", color=style.RED, markersize=5)
-    axes.annotate(
-        "expected best",
-        place,
-        xytext=(-6, 4),
-        textcoords="offset points",
-        ha="right",
-        color=style.RED,
-        size=style.SMALL,
-    )
+    x, y = place
+    axes.text(x - 2, y + 0.07, "expected best", color=style.RED, size=style.SMALL, ha="right")
     axes.set_xlim(0, MOST)
     axes.set_ylim(2.9, 6)
     axes.set_xlabel("Memory of the fullest device (GB)")
