@@ -14,7 +14,6 @@ the weights that these channels meet are divided, by the factor that the chapter
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ import numpy
 
 from benchmarks.machine import description
 from benchmarks.tables import write_rows
-from calc import calibration, quantization
+from calc import calibration, formats, quantization
 from calc.core.records import DATA
 from calc.simulation import language
 from calc.simulation.language import MATRICES, LanguageModel
@@ -200,16 +199,8 @@ def _basis(recipe: Recipe, matrix: Any, inputs: Any) -> Any:
     if recipe.method == "smoothed":
         return numpy.diag(1 / calibration.smoothing_scales(matrix, inputs))
     if "rotated" in recipe.method:
-        return hadamard(len(matrix.T))
+        return formats.hadamard_transform(numpy.eye(len(matrix.T)), len(matrix.T))
     return numpy.eye(len(matrix.T))
-
-
-def hadamard(width: int) -> Any:
-    """A rotation of ±1 over the root of the width, a power of two; each output holds all inputs."""
-    rotation = numpy.ones((1, 1))
-    while len(rotation) < width:
-        rotation = numpy.block([[rotation, rotation], [rotation, -rotation]])
-    return rotation / math.sqrt(width)
 
 
 def _round_inputs(recipe: Recipe, into: Any, largest: float, values: Any) -> Any:

@@ -5,6 +5,7 @@ All of it follows the data: whoever adds a row, a rate or a fault changes these 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log
 from statistics import median
@@ -21,6 +22,8 @@ from calc import (
     software,
     training,
 )
+from calc.core.files import read_text
+from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
 from calc.published import Comparison, conditions
@@ -453,6 +456,47 @@ def furthest() -> Iterator[tuple[Any, ...]]:
                 len(alike),
                 KNOWN.get((what, where), UNKNOWN),
             )
+
+
+# What `python -m benchmarks.peers` recorded.
+ANSWERS = tuple(csv.DictReader(read_text(DATA / "measured" / "peers.csv").splitlines()))
+OTHERS = tuple(each for each in ANSWERS if each["planner"] != "calc")
+
+
+def beside(name: str) -> tuple[Any, ...]:
+    """A row, what was measured of one device, and what each planner predicts over that."""
+    each = row(name)
+    answers = [answer for answer in OTHERS if answer["row"] == name]
+    measured = float(answers[0]["measured"])
+    return (
+        of(each),
+        f"{conditions.devices(each.row)} {device(each)}",
+        f"{measured:.4g}",
+        each.measured / each.prediction.expected,
+        *(
+            float(answer["predicted"]) / measured if answer["predicted"] else None
+            for answer in answers
+        ),
+    )
+
+
+def of_ours(answer: dict[str, str]) -> float:
+    """Processor time of an answer over that of ours to the same question."""
+    (ours,) = (
+        each for each in ANSWERS if (each["row"], each["planner"]) == (answer["row"], "calc")
+    )
+    return float(answer["seconds"]) / float(ours["seconds"])
+
+
+class Peers:
+    """Other planners on published rows, each with its own defaults."""
+
+    rows = tuple(beside(name) for name in dict.fromkeys(each["row"] for each in ANSWERS))
+    questions = len(rows)
+    others = len({each["planner"] for each in OTHERS})
+    times = tuple(of_ours(each) for each in OTHERS if each["seconds"])
+    quickest = min(times)
+    slowest = max(times)
 
 
 class Furthest:

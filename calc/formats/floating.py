@@ -148,14 +148,7 @@ class Float(Coded):
         >>> hex(FP16.encode(-1.5)), hex(FP8_E4M3.encode(464)), hex(FP8_E4M3.encode(465))
         ('0xbe00', '0x7e', '0x7f')
         """
-        numpy, given = numbers(values)
-        missing = numpy.isnan(given)
-        if self.specials == "none" and missing.any():
-            raise InputError(f"{self.name} has no NaN, and there is one among the values")
-        infinite = numpy.isinf(given)
-        size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
-        exponent = self._exponent(numpy, size)
-        steps = whole_steps(numpy, numpy.ldexp(size, self.mantissa_bits - exponent), random)
+        numpy, given, missing, infinite, exponent, steps = self._steps(values, random)
         # A mantissa that rounds up to the next power of two carries into the exponent by itself.
         code = ((exponent - self.min_exponent) << self.mantissa_bits) + steps
         code = numpy.where(infinite, self._overflow_code, numpy.minimum(code, self._overflow_code))
@@ -190,16 +183,9 @@ class Float(Coded):
         >>> FP8_E4M3.round([0.3, -17.0, 465.0])
         array([  0.3125, -16.    ,      nan])
         """
-        numpy, given = numbers(values)
-        missing = numpy.isnan(given)
-        if self.specials == "none" and missing.any():
-            raise InputError(f"{self.name} has no NaN, and there is one among the values")
-        infinite = numpy.isinf(given)
-        size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
-        last = self._exponent(numpy, size) - self.mantissa_bits
-        steps = whole_steps(numpy, numpy.ldexp(size, -last), random).astype(float)
+        numpy, given, missing, infinite, exponent, steps = self._steps(values, random)
         with numpy.errstate(over="ignore"):
-            kept = numpy.ldexp(steps, last)
+            kept = numpy.ldexp(steps.astype(float), exponent - self.mantissa_bits)
         beyond = {"ieee": math.inf, "nan": math.nan, "none": self.max}[self.specials]
         kept = numpy.where(infinite | (kept > self.max), beyond, kept)
         return like(given, numpy.copysign(numpy.where(missing, math.nan, kept), given))
@@ -228,6 +214,17 @@ class Float(Coded):
             bits, cut, one = given.view(numpy.uint32), 23 - self.mantissa_bits, numpy.uint32(1)
             kept = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
             return numpy.where(numpy.isnan(given), given, kept.view(numpy.float32))
+
+    def _steps(self, values: Any, random: Any) -> tuple[ModuleType, Any, Any, Any, Any, Any]:
+        """Values, where they are NaN or infinite, and their sizes rounded to steps of a binade."""
+        numpy, given = numbers(values)
+        missing, infinite = numpy.isnan(given), numpy.isinf(given)
+        if self.specials == "none" and missing.any():
+            raise InputError(f"{self.name} has no NaN, and there is one among the values")
+        size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
+        exponent = self._exponent(numpy, size)
+        steps = whole_steps(numpy, numpy.ldexp(size, self.mantissa_bits - exponent), random)
+        return numpy, given, missing, infinite, exponent, steps
 
     def _exponent(self, numpy: ModuleType, size: Any) -> Any:
         """The exponent of the binade in which a value lies, as a 64-bit integer."""

@@ -19,8 +19,7 @@ def running_sum(terms: Any, form: Float, random: Any = None) -> Any:
     >>> running_sum([1.0] * 1000, BF16)
     256.0
     """
-    check_float("running_sum(): form", form)
-    numpy, given = _terms(terms)
+    numpy, given = _rounded("running_sum", terms, form)
     total = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
         total = form.round(total + given[..., step], random=random)
@@ -34,8 +33,7 @@ def pairwise_sum(terms: Any, form: Float) -> Any:
     >>> pairwise_sum([1.0] * 1000, BF16)
     1000.0
     """
-    check_float("pairwise_sum(): form", form)
-    numpy, given = _terms(terms)
+    numpy, given = _rounded("pairwise_sum", terms, form)
     part = given
     while part.shape[-1] > 1:
         if part.shape[-1] % 2:
@@ -51,8 +49,7 @@ def kahan_sum(terms: Any, form: Float) -> Any:
     >>> kahan_sum([1.0] * 1000, BF16)
     1000.0
     """
-    check_float("kahan_sum(): form", form)
-    numpy, given = _terms(terms)
+    numpy, given = _rounded("kahan_sum", terms, form)
     total = lost = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
         term = form.round(given[..., step] - lost)
@@ -69,8 +66,7 @@ def neumaier_sum(terms: Any, form: Float) -> Any:
     >>> neumaier_sum([1.0, 1e30, 1.0, -1e30], BF16), kahan_sum([1.0, 1e30, 1.0, -1e30], BF16)
     (2.0, 0.0)
     """
-    check_float("neumaier_sum(): form", form)
-    numpy, given = _terms(terms)
+    numpy, given = _rounded("neumaier_sum", terms, form)
     total = lost = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
         term = form.round(given[..., step])
@@ -124,6 +120,12 @@ def _cut_off(numpy: Any, values: Any, largest: Any, bits: int) -> Any:
     """Values without what is behind so many bits, counted from the first of the largest one."""
     last = numpy.frexp(largest)[1] - bits
     return numpy.ldexp(numpy.trunc(numpy.ldexp(values, -last)), last)
+
+
+def _rounded(name: str, given: Any, form: Any) -> tuple[Any, Any]:
+    """The terms of a sum that a format rounds, which must be one of floating point."""
+    check_float(f"{name}(): form", form)
+    return _terms(given)
 
 
 def _terms(given: Any) -> tuple[Any, Any]:
