@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import Annotated
 
-from calc.core.elementwise import largest
+from calc.core.elementwise import evaluate, largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -111,7 +112,7 @@ def decoder_flops(
     attention, feed_forward = model.layer_weights.values()
     weights = layers * (1.5 * attention + feed_forward)
     weights += (model.vocabulary * model.width).m_as("")
-    seen = source + quantity(written).m_as("")
+    seen = evaluate(add, (source, quantity(written).m_as("")))
     scores = cross_attention_flops(seen, layers, model.heads, model.head_width)
     return quantity(2.0 * weights, "FLOP/token") + scores
 
@@ -129,7 +130,9 @@ def caches(
     """
     model = network(model, EncoderDecoder)
     shape = (model.decoder_layers, model.heads, model.head_width, element_size)
-    return cross_cache(_length(model, source), *shape) + self_cache(written, *shape)
+    parts = cross_cache(_length(model, source), *shape), self_cache(written, *shape)
+    both: Quantity = evaluate(add, parts)
+    return both
 
 
 def _length(model: EncoderDecoder, source: QuantityLike) -> float:
