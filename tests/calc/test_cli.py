@@ -377,8 +377,8 @@ def test_eval_to_another_dimension(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", "zzz") == (
-        "calc: there is no constant, device, machine, software, model, run, format, recipe, law or"
-        " function 'zzz'; `calc list` prints their names\n"
+        "calc: there is no constant, device, machine, software, model, run, format, comparison,"
+        " recipe, law or function 'zzz'; `calc list` prints their names\n"
     )
     assert len(refused(capsys, "show", "z" * 5000)) < 300
 
