@@ -27,7 +27,7 @@ IMPORT = '#import "book.typ": *\n'
 # How many characters a line of a table holds, and the space between two columns: of tables with
 # up to as many columns, and of those with more, which the theme sets smaller and closer.
 MANY_COLUMNS = 7
-LINE, GAP, LONG_LINE, SMALL_GAP = 83, 3, 90, 2
+LINE, GAP, LONG_LINE, SMALL_GAP = 92, 3, 99, 2
 
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
