@@ -191,7 +191,7 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
         software="megatron",
     )
     assert plan.job.recipe.name == "adam-mixed-fp32-gradients"
-    assert "CP4 on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
+    assert "on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
     assert plan.assumptions[0] == plan.best.beyond_published
     assert plan.like_published is not None
     assert not plan.like_published.beyond_published
