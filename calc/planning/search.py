@@ -11,7 +11,6 @@ from itertools import product
 from typing import Any
 
 from calc import layouts, transformer
-from calc.core.elementwise import minimum
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.finetuning import Adapters, training_work
@@ -95,13 +94,6 @@ class Cuts:
             software=job.software,
             tuned=job.tuned,
         )
-
-    @property
-    def times(self) -> Any:
-        """Seconds of a step at published rates, where only what copies send hides, as it does."""
-        parts = self.step.parts
-        hidden = minimum(parts["data"].m_as("s"), parts["compute"].m_as("s"))
-        return self.step.upper.m_as("s") - hidden
 
     @property
     def count(self) -> int:

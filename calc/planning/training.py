@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
-TRIED = 24
+TRIED = 16
 """Ways to cut of which the measured rates are asked, the best by published rates."""
 MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
@@ -500,7 +500,7 @@ def _best(fitting: list[Cuts]) -> list[Candidate]:
 
     if not fitting:
         return []
-    times = numpy.concatenate([cuts.times for cuts in fitting])
+    times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
     owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
     ways = numpy.concatenate([_ways(cuts) for cuts in fitting])
