@@ -516,8 +516,11 @@ def test_closed_streams(closed: str, line: str, error: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", error)
 
 
-def test_the_commands_that_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_that_the_readme_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every line of README.md that needs no machine and no file is one that works."""
+    monkeypatch.chdir(tmp_path)  # what they write stands there
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\$ calc (.*?)(?: \| .*)?$", text, re.MULTILINE)
     assert len(lines) >= 10
