@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,35 +18,20 @@ from press.reading.project import read_book
 from press.reading.source import Cell, read_source
 from tests.book.rendered import REPOSITORY
 
-
-def fault(path: Path) -> str:
-    """What is wrong with a notebook, run in its folder by the kernel `fresh`, if anything is.
-
-    What its cells give is held against what was printed with them, as far as it is text.
-    """
-    import nbformat  # half a second, with the client, that only the slow tier needs
-    from nbclient import NotebookClient
-
-    notebook = nbformat.read(path, as_version=4)
-    nbformat.validate(notebook)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    before = list(map(told, cells))
-    place = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, timeout=300, kernel_name="fresh", resources=place)
-    try:
-        client.execute()
-    except Exception as error:  # a cell that fails, or a kernel
-        return f"{path.stem}: {str(error)[-2000:]}"
-    changed = [
-        f"{cell.source} was printed with {old} and gives {told(cell)}"
-        for cell, old in zip(cells, before, strict=True)
-        if told(cell) != old
-    ]
-    return f"{path.stem}: {'; '.join(changed)}" if changed else ""
-
-
-def told(cell: Any) -> str:
+# Runs a notebook in its folder, by the kernel `fresh`, and holds what its cells give against what
+# was printed with them, as far as it is text.
+RUN = """
+import sys, nbclient, nbformat
+book = nbformat.read(sys.argv[1], as_version=4)
+nbformat.validate(book)
+def told(cell):
     return "".join(o.get("text") or o["data"].get("text/markdown", "") for o in cell.outputs)
+cells = [cell for cell in book.cells if cell.cell_type == "code"]
+before = [told(cell) for cell in cells]
+nbclient.NotebookClient(book, timeout=300, kernel_name='fresh').execute()
+for cell, old in zip(cells, before):
+    assert told(cell) == old, f"{cell.source} was printed with {old} and gives {told(cell)}"
+"""
 
 
 def command(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -88,9 +74,7 @@ def with_cells() -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.first
-def test_each_notebook_runs_in_a_fresh_environment(
-    book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_notebook_runs_in_a_fresh_environment(book: Path, tmp_path: Path) -> None:
     zips = sorted((book / "notebooks").glob("*.zip"))
     assert {path.stem for path in zips} == with_cells()
     for path in zips:
@@ -104,11 +88,16 @@ def test_each_notebook_runs_in_a_fresh_environment(
     described.write_text(
         json.dumps({"argv": kernel, "display_name": "Fresh", "language": "python"})
     )
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    names = [path.stem for path in zips]
-    notebooks = [tmp_path / "downloads" / name / f"{name}.ipynb" for name in names]
+    environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "jupyter")}
+
+    def faults(path: Path) -> str:
+        folder = tmp_path / "downloads" / path.stem
+        run = (sys.executable, "-c", RUN, f"{path.stem}.ipynb")
+        done = command(*run, cwd=folder, env=environment)
+        return f"{path.stem}: {done.stderr.strip()[-2000:]}" if done.returncode else ""
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        assert not [found for found in pool.map(fault, notebooks) if found]
+        assert not [fault for fault in pool.map(faults, zips) if fault]
 
 
 def test_notebooks_say_what_the_pages_say(book: Path) -> None:
