@@ -10,14 +10,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = $(RUN) -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-slow test-all test-torch lint style bench lock clean set-up-book set-up-test set-up-torch
+.PHONY: help book test test-slow test-torch lint style bench lock clean set-up-book set-up-test set-up-torch
 
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  lint, type-check and run the tests, but for the slow ones'
 	@echo 'make test-slow             the slow tests, and the property tests on many more examples'
-	@echo 'make test-all              both in one run'
+	@echo 'make              both in one run'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make set-up-test           bring what tests, lint and python -m pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'
@@ -43,10 +43,6 @@ test: style
 
 test-slow: set-up-test
 	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=long
-
-# Collected once, and no worker waits for the other between the two.
-test-all: style
-	@$(PYTEST) -m "" --hypothesis-profile=long
 
 test-torch: set-up-torch
 	@TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto -m "" --hypothesis-profile=long calc/codesign tests/calc/codesign \
