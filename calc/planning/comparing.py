@@ -178,7 +178,7 @@ def compare(
     tpot: Annotated[QuantityLike | None, "s"] = None,
     price: QuantityLike | Mapping[str, QuantityLike] | None = None,
     by: str | None = None,
-    weights: Annotated[QuantityLike, "byte"] = "bf16",
+    weights: Annotated[QuantityLike | None, "byte"] = None,
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
     context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
@@ -193,9 +193,11 @@ def compare(
     - `price`: of a device, "3 USD/hour", or of that of each machine by its key; without it, no cost
     - `by`: what ranks: cost, energy, tpot, ttft or throughput; cost where it is left out and a
       price is given, or else energy
-    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); "released"
+      where it is left out and the data say in what, or else bf16
     - `kv`: format of keys and values, or the size of one
-    - `dtype`: what products are computed in; bf16 where it is left out and the device has it
+    - `dtype`: what products are computed in; where it is left out and the device has it, what the
+      released weights are made for, or bf16
     - `context`: the most tokens that a model reads, where that is not the published number
     - `software`: whose own time the expectation counts: "vllm"; none where it is left out
 

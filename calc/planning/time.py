@@ -52,10 +52,17 @@ def _decode(setup: Setup, held: Any) -> StepTime:
     before = _pass(setup, inference.decode, (setup.prompt + full) / 2, one, held)
     after = _pass(setup, inference.decode, (full + setup.context) / 2, one, held)
     share = (full - setup.prompt) / setup.generated
-    parts = {
-        name: share * part + (1 - share) * after.parts[name] for name, part in before.parts.items()
-    }
-    return replace(after, parts=parts)
+
+    def mean(filling: Quantity, filled: Quantity) -> Quantity:
+        both: Quantity = share * filling + (1 - share) * filled
+        return both
+
+    return replace(
+        after,
+        parts={name: mean(part, after.parts[name]) for name, part in before.parts.items()},
+        operations=mean(before.operations, after.operations),
+        traffic=mean(before.traffic, after.traffic),
+    )
 
 
 def _pass(

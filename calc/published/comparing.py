@@ -21,9 +21,9 @@ PREDICT = {
 def compare(measurements: Iterable[Row] | None = None) -> tuple[Comparison, ...]:
     """Every row, beside its prediction.
 
-    >>> from calc import published
-    >>> [row] = [row for row in published.rows("training") if row.id == "llm-foundry"]
-    >>> [found] = published.compare([row])
+    >>> from calc.published import compare, rows
+    >>> [row] = [row for row in rows("training") if row.id == "llm-foundry"]
+    >>> [found] = compare([row])
     >>> print(f"{found.share_of_bound:.2f}")
     0.40
     """

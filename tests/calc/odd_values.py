@@ -188,6 +188,7 @@ def functions() -> dict[str, Callable[..., Any]]:
                 and (inspect.isfunction(value) or _is_made(value))
             ):
                 found.setdefault(f"{name}.{member}", value)
+    del found["planning.training_row"]  # which hands all that it is given to plan_training
     found |= {"quantity": calc.quantity, "source": calc.source}
     found |= {f"simulation.{name}": getattr(simulation, name) for name in SIMULATION}
     found["models.with_context"] = models.get("llama-3-8b").with_context

@@ -23,8 +23,9 @@ LAYERS = [
     {"core"},
     {"constants", "hardware", "machines", "software", "curves", "models", "runs", "formats"},
     set(calc.LAW_MODULES) - {"hardware"} | {"expectation"},
+    {"published"},
     {"planning", "throughput"},
-    {"derivations", "simulation", "codesign", "measure", "published"},
+    {"derivations", "simulation", "codesign", "measure"},
     {"commands", "__main__"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -179,7 +179,7 @@ def plan_service(
     drafted: int = 4,
     acceptance: Annotated[QuantityLike | None, "", FRACTION] = None,
     devices: int | None = None,
-    weights: Annotated[QuantityLike, "byte"] = "bf16",
+    weights: Annotated[QuantityLike | None, "byte"] = None,
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
@@ -211,9 +211,11 @@ def plan_service(
     - `drafted`: tokens that it drafts for each pass of the model
     - `acceptance`: probability that a drafted token is accepted
     - `devices`: the most that may be taken
-    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit)
+    - `weights`: format of the weights, or the size of one: "int8", "4.5 bit", 8 (bit); "released"
+      where it is left out and the data say in what, or else bf16
     - `kv`: format of keys and values, or the size of one
-    - `dtype`: what products are computed in; bf16 where it is left out and the device has it
+    - `dtype`: what products are computed in; where it is left out and the device has it, what the
+      released weights are made for, or bf16
     - `price`: of a device, "3 USD/hour"; without it, no cost
     - `software`: whose own time the expectation counts: "vllm"; none where it is left out
     - `requests`: requests of a simulation, or more where batches are large

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import record_quantization as record
-from calc import InputError
+from calc import InputError, formats
 from calc.core.records import DATA
 from calc.simulation import language
 
@@ -94,7 +94,7 @@ def test_many_bits_change_nothing_whatever_the_method(
 
 
 def test_a_rotation_keeps_lengths_and_angles() -> None:
-    rotation = record.hadamard(64)
+    rotation = formats.hadamard_transform(np.eye(64), 64)
     assert rotation @ rotation.T == pytest.approx(np.eye(64))
     assert abs(rotation) == pytest.approx(np.full((64, 64), 1 / 8))
 
