@@ -98,13 +98,23 @@ GIVEN = {  # an argument of each name, where it has no default
     "devices": 1,
     "models": "llama-3-8b",
     "draft": "llama-3.2-1b",
+    "drafted": 4,
+    "options": (None, "bf16", None, None, None, None, None),
+    "acceptance": 0.8,
     "ttft": "1 hour",
     "tpot": "1 hour",
 }
 
 GIVEN_TO = {  # what a function may be given instead
     "calc.planning.comparing.compare": {"machines": CPU},
-    "calc.planning.service.plan.plan_service": {"rate": "1 request/hour", "prompt": 16},
+    "calc.planning.service.asked.draft_of": {
+        "lengths": {"prompt": 16, "generated": 16, "batch": 1}
+    },
+    "calc.planning.service.plan.plan_service": {
+        "rate": "1 request/hour",
+        "prompt": 16,
+        "generated": 16,
+    },
     "calc.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
     "calc.planning.training.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
