@@ -237,10 +237,10 @@ def assert_row_is_there(name: str, heading: str, pages: list[str]) -> None:
     assert page is not None, f"tests/published.toml checks {name}, which is on no page"
     table = page[page.index(start) :].split("</table>")[0]
     rows = [
-        " ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).split())
+        " ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).replace("’", "'").split())
         for row in table.split("<tr")[1:]
     ]
-    entry = TABLES[name]
+    entry = {part: text.replace("’", "'") for part, text in TABLES[name].items()}
     wanted = " ".join(entry["cells"].split())
     matches = [row for row in rows if row.startswith(f"> {entry['row']}") and row.endswith(wanted)]
     assert matches, f"no row of {name} is {entry['row']} … {wanted}; its rows are {rows}"
