@@ -56,8 +56,10 @@ def tex(equation: str) -> str:
     T = 6 \cdot P \cdot D / (N \cdot R_\text{peak} \cdot U)
     """
     text = re.sub(r" {2,}", " ", "".join(map(_token, TOKEN.finditer(equation)))).strip()
-    text = NEXT.sub(r",\\quad ", text)
-    return ROOT.sub(r"\\sqrt{\1}", text)
+    text = ROOT.sub(r"\\sqrt{\1}", NEXT.sub(r",\\quad ", text))
+    if "√" in text:
+        raise SystemExit(f"{equation}: a root needs brackets, as in √(p)")
+    return text
 
 
 def _token(match: re.Match[str]) -> str:

@@ -21,7 +21,11 @@ PAUSE = 0.1  # seconds between two looks at the files
 
 def watch(root: Path, only: str | None) -> NoReturn:
     """Goes on until the author ends it with Ctrl+C."""
-    print(f"Watching {root}; Ctrl+C ends it.", file=sys.stderr, flush=True)
+    print(
+        f"Watching {root}; Ctrl+C ends it. What is not rendered yet is rendered first.",
+        file=sys.stderr,
+        flush=True,
+    )
     installed = installation()
     while True:
         seen = _stamps(root)

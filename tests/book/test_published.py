@@ -96,7 +96,10 @@ def test_calc_agrees_with_the_independent_origins() -> None:
             expected = pytest.approx(expected, rel=1e-5)
         if value != expected:
             wrong[name] = (value, expected, entry["origin"])
-    assert wrong == {}, "what calc gives, what is published, and whence"
+    assert wrong == {}, (
+        "what calc gives, what is published, and whence: where calc is right, as after another"
+        " device in the data, correct the value in tests/published.toml"
+    )
 
 
 # --- nothing quoted without an entry ---
@@ -161,7 +164,8 @@ def test_every_quoted_result_is_published() -> None:
     }
     assert not missing, (
         "these results are quoted: publish each in tests/published.toml, as in"
-        ' "Class.result" = { value = 810, unit = "ms", origin = "10 ms and 800 ms" }'
+        ' "Class.result" = { value = 810, unit = "ms", origin = "10 ms and 800 ms" }; an input is a'
+        ' bare quantity("1 GB"), with nothing after it'
     )
 
 

@@ -516,7 +516,10 @@ def test_every_field_has_its_parts() -> None:
 def test_the_parts_make_the_device(key: str) -> None:
     parts = by_parts()
     missing = [name for device, name in fields() if device == key and (key, name) not in parts]
-    assert not missing, f"write in tests/calc/test_device_parts.py what makes these of {key}"
+    assert not missing, (
+        f"write in tests/calc/test_device_parts.py what makes these of {key}, each in the table of"
+        f" its name: {', '.join(missing)}"
+    )
     wrong = {
         name: (str(value), parts[key, name])
         for (device, name), value in fields().items()

@@ -69,6 +69,7 @@ def test_ridge_points(key: str, dtype: str, ridge: float) -> None:
 
 
 def test_every_device_answers_for_each_type_it_has() -> None:
+    wrong = []
     for key in hardware.names():
         device = hardware.get(key)
         assert device.name
@@ -77,9 +78,13 @@ def test_every_device_answers_for_each_type_it_has() -> None:
             assert device.peak(dtype).is_compatible_with("FLOP/s")
             assert device.peak(dtype.upper()) == device.peak(dtype)
         for dtype, record in device.peaks["sparse_peak"].items():
-            assert record.quantity.m_as("FLOP/s") == pytest.approx(
-                2 * device.peak(dtype).m_as("FLOP/s"), rel=1e-3
-            )
+            sparse, dense = record.quantity.m_as("FLOP/s"), device.peak(dtype).m_as("FLOP/s")
+            if sparse != pytest.approx(2 * dense, rel=1e-3):
+                wrong.append(f"{key}: {dtype} is {dense:.4g} dense and {sparse:.4g} sparse")
+    assert not wrong, (
+        f"{'; '.join(wrong)}: sparse is twice dense within 0.1 %; where a datasheet rounds, give"
+        " half of the sparse rate as the dense one, and say so in its note"
+    )
 
 
 def test_names() -> None:
