@@ -34,10 +34,9 @@ def watch() -> Iterator[Watch]:
         def start(root: Path) -> subprocess.Popen[str]:
             on_one = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
             process = running.enter_context(started("watch", root, **on_one))
-            assert (
-                said(process)
-                == f"Watching {root.resolve()}; Ctrl+C ends it. What is not rendered yet is rendered first.\n"
-            )
+            first = "What is not rendered yet is rendered first."
+            assert said(process) == f"Watching {root.resolve()}; Ctrl+C ends it. {first}
+"
             return process
 
         yield start
