@@ -35,8 +35,7 @@ def watch() -> Iterator[Watch]:
             on_one = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
             process = running.enter_context(started("watch", root, **on_one))
             first = "What is not rendered yet is rendered first."
-            assert said(process) == f"Watching {root.resolve()}; Ctrl+C ends it. {first}
-"
+            assert said(process) == f"Watching {root.resolve()}; Ctrl+C ends it. {first}\n"
             return process
 
         yield start
