@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from calc import constants, expectation, machines, models, quantization, training, transformer
 from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.elementwise import floor, maximum
-from calc.core.errors import InputError
+from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -245,6 +245,10 @@ def training_work(
     forward = transformer.causal_flops(model, length)
     if tuned is None:
         return 3 * forward
+    if not isinstance(tuned, Adapters):
+        raise InputError(
+            f"tuned must be Adapters(), or None where all is trained; got {abbreviated(tuned)}"
+        )
     token = quantity("1 token")
     frozen = frozen_training_flops(model.multiplied_parameters, tuned.parameters(model), token)
     return frozen / token + 3 * (forward - transformer.forward_flops(model))

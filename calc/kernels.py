@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from calc import attention, gemms, transformer
-from calc.core.arguments import as_list, check_finite, number, truth, whole_number
+from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.elementwise import ceiling, largest, maximum, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
@@ -380,6 +380,7 @@ def step(
     """
     writing, context = _amount("writing", writing), number("context", context)
     reading, prompt = _amount("reading", reading), number("prompt", prompt, 1)
+    check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
     if smallest(writing + reading) <= 0:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
     part = Slice(model, slices, dtype, weight_size, experts)
@@ -399,9 +400,10 @@ def _amount(name: str, given: Any) -> Any:
     kind = getattr(getattr(given, "dtype", None), "kind", "")
     if type(given).__name__ != "ndarray" or kind not in ("i", "u", "f") or given.ndim != 1:
         return number(name, given)
-    check_finite(name, given)
-    number(name, smallest(given))
-    return given.astype(float)
+    numbers = given.astype(float)
+    check_finite(name, numbers)
+    number(name, smallest(numbers))
+    return numbers
 
 
 def training_step(

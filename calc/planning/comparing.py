@@ -216,6 +216,9 @@ def compare(
     }
     if by is not None:
         one_of("compare(): by", by, BY)
+    for name, length in (("prompt", prompt), ("generated", generated)):
+        if quantity(length).ndim:
+            raise InputError(f"compare(): {name} is one length; got {abbreviated(length)}")
     groups: list[list[Plan] | Entry] = []
     refused: list[InputError] = []
     for model in asked:

@@ -220,7 +220,8 @@ LABELS = {"formats.element_size": "name"}  # what only stands in a sentence
 @cache
 def argument_names(name: str) -> list[str]:
     """The arguments of a function that may be given anything."""
-    return [each for each in usual_arguments(name) if each != LABELS.get(name)]
+    free = {LABELS.get(name), "on_progress"}  # what a caller's own function raises is the caller's
+    return [each for each in usual_arguments(name) if each not in free]
 
 
 def usual_arguments(name: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from calc.planning.service.queue import Demand
 from calc.planning.setup import A_TOKEN, Setup
 
 POOLS = ("mixed", "disaggregated")
+RAREST = 1e-9  # requests a second: less is no load, and a chain of its states divides by nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,10 @@ def rate_of(given: Any) -> float:
     amount = quantity(given)
     if amount.unitless:
         amount = amount * quantity(1, "request/s")
-    return _positive("rate", amount, given, "request/s", "10 request/s")
+    rate = _positive("rate", amount, given, "request/s", "10 request/s")
+    if rate < RAREST:
+        raise InputError(f"rate must be a request in 30 years at least; got {abbreviated(given)}")
+    return rate
 
 
 def time_of(name: str, given: Any, example: str) -> float:

@@ -113,6 +113,8 @@ def _lengths(random: Any, name: str, mean: float, spread: float, count: int) -> 
     import numpy
 
     middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
+    if middle > LONGEST:
+        raise InputError(f"{name} must be {LONGEST:,} tokens at most; got {abbreviated(mean)}")
     if spread > WIDEST:
         raise InputError(f"{name}_spread must be from 0 to {WIDEST}; got {abbreviated(spread)}")
     if spread < NARROWEST:
