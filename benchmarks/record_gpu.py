@@ -24,7 +24,7 @@ import tomli_w
 from benchmarks.tables import write_rows
 from calc import Quantity, hardware, inference, machines, models, quantity, roofline
 from calc.core.errors import InputError
-from calc.core.files import write_atomically
+from calc.core.files import write_text
 from calc.core.formatting import columns
 from calc.core.records import DATA
 from calc.hardware import DTYPES, Accelerator
@@ -91,15 +91,11 @@ def write(
     for name, rows in tables.items():
         write_rows(folder / f"{name}.csv", rows[0], (row.values() for row in rows))
     heading = "# How the tables beside this file were measured; times are medians in seconds.\n"
-    _write(folder / "conditions.toml", heading + tomli_w.dumps(conditions))
+    write_text(folder / "conditions.toml", heading + tomli_w.dumps(conditions))
     key = f"{device.key}-1-measured"
     others = [block for block in _blocks(file.read_text("utf-8")) if not _is_of(key, block)]
     mine = tomli_w.dumps({key: entry(device, conditions, tables)})
-    _write(file, "".join(others).rstrip() + "\n\n" + mine)
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, lambda name: Path(name).write_text(text, encoding="utf-8"))
+    write_text(file, "".join(others).rstrip() + "\n\n" + mine)
 
 
 def _blocks(text: str) -> list[str]:

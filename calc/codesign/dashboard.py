@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from calc.codesign.run_log import LoggedRun
-from calc.core.files import writable, write_atomically
+from calc.core.files import writable, write_text
 from calc.core.units import quantity
 from calc.roofline import attainable, bound, ridge_point
 
@@ -64,7 +64,7 @@ def write_dashboard(run: LoggedRun, path: Path | str) -> None:
     ['run.html']
     """
     page = dashboard_page(run)
-    write_atomically(writable(path), lambda name: Path(name).write_text(page, encoding="utf-8"))
+    write_text(writable(path), page)
 
 
 def dashboard_text(run: LoggedRun, width: int = 60) -> list[str]:

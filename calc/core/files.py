@@ -63,6 +63,11 @@ def write_atomically(target: Path, write: Callable[[str], Any]) -> None:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None
 
 
+def write_text(target: Path, text: str) -> None:
+    """Put a file of this text in the target's place, whole or not at all."""
+    write_atomically(target, lambda name: Path(name).write_text(text, encoding="utf-8"))
+
+
 def _umask() -> int:
     """What a new file of this process may not be."""
     mask = os.umask(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError
-from calc.core.files import writable, write_atomically
+from calc.core.files import writable, write_text
 
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ class RowFile:
         first, *rows = [self._read(number, line) for number, line in enumerate(whole.splitlines())]
         self._check_settings(first)
         if whole != found:
-            write_atomically(self.path, lambda name: Path(name).write_text(whole, encoding="utf-8"))
+            write_text(self.path, whole)
         return rows
 
     def append(self, row: Row) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calc.core.errors import InputError, MissingExtraError
-from calc.core.files import writable, write_atomically
+from calc.core.files import writable, write_text
 from calc.planning.comparing import devices
 from calc.planning.comparing_report import label
 from calc.planning.report import RANGES
@@ -77,7 +77,7 @@ def write_svg(figure: Figure, file: Path | str) -> None:
     with _matplotlib().rc_context(STYLE):
         figure.savefig(text, format="svg", metadata={"Date": None})
     drawn = text.getvalue().replace(INK, "currentColor").replace("<defs>", f"{PAGE}<defs>", 1)
-    write_atomically(checked_svg(file), lambda name: Path(name).write_text(drawn, encoding="utf-8"))
+    write_text(checked_svg(file), drawn)
 
 
 def checked_svg(file: Path | str) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 
 from calc import machines, models
 from calc.core.errors import InputError, MissingExtraError, abbreviated, did_you_mean
-from calc.core.files import read_text, writable, write_atomically
+from calc.core.files import read_text, writable, write_text
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
 from calc.machines import Machine
@@ -77,8 +77,7 @@ def read_options(path: Path | str, called: Callable[..., Any]) -> dict[str, Any]
 
 def write_options(path: Path | str, text: str) -> None:
     """The text of a file of options, which is there in full or not at all."""
-    target = writable(path)
-    write_atomically(target, lambda name: Path(name).write_text(text, encoding="utf-8"))
+    write_text(writable(path), text)
 
 
 def options_text(options: Mapping[str, Any]) -> str:

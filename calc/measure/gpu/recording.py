@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from calc.core.errors import InputError
-from calc.core.files import write_atomically
+from calc.core.files import write_text
 from calc.measure.gpu import (
     attention,
     collectives,
@@ -64,7 +64,7 @@ def record(
     place = _folder(folder)
     conditions = _conditions(bench)
     _check_same(place, conditions)
-    _write(place / CONDITIONS, json.dumps(conditions, indent=2) + "\n")
+    write_text(place / CONDITIONS, json.dumps(conditions, indent=2) + "\n")
     cases = {
         name: list(part(bench))
         for name, part in PARTS.items()
@@ -78,7 +78,7 @@ def record(
                 on_progress(done, total, name)
             rows.append(case.labels | case.run())
             done += 1
-        _write(place / f"{name}.csv", _csv(rows))
+        write_text(place / f"{name}.csv", _csv(rows))
     return [name for name in PARTS if (place / f"{name}.csv").exists()]
 
 
@@ -163,7 +163,3 @@ def _csv(rows: list[Row]) -> str:
 
 def _cell(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, lambda name: Path(name).write_text(text, encoding="utf-8"))
