@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from calc import models
-from calc.commands.options import add_config, add_options, chosen, split_at_commas
-from calc.commands.output import Answer, answers
+from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
+from calc.commands.output import Answer, answers, sections
 from calc.planning import compare
 
 
@@ -37,10 +35,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 def _compare(options: argparse.Namespace) -> Answer:
     asked: dict[str, Any] = chosen(options, compare)
-    asked["models"] = [
-        models.load(Path(each)) if each.endswith(".json") else each
-        for each in split_at_commas(asked["models"])
-    ]
+    asked["models"] = list(map(model_of, split_at_commas(asked["models"])))
     asked["machines"] = split_at_commas(asked["machines"])
     if asked["price"] is not None and "=" in asked["price"]:
         asked["price"] = dict(map(_priced, split_at_commas(asked["price"])))
@@ -59,15 +54,7 @@ def _compare(options: argparse.Namespace) -> Answer:
         "what_would_change": found.what_would_change,
     }
     titles = {"assumptions": "Assumed", "what_would_change": "What would change it"}
-
-    def lines() -> list[str]:
-        told = found.table().split("\n")
-        for name, title in titles.items():
-            if facts[name]:
-                told += ["", f"{title}:", *(f"- {each}" for each in facts[name])]
-        return told
-
-    return Answer(facts, lines)
+    return Answer(facts, lambda: [*found.table().split("\n"), *sections(facts, titles)])
 
 
 def _priced(text: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.core.errors import InputError
-from calc.core.files import writable, write_atomically
+from calc.core.files import writable, write_text
 from calc.core.formatting import columns
 from calc.core.provenance import Provenance
 from calc.core.records import Record
@@ -71,11 +71,20 @@ def write(answer: Answer, options: argparse.Namespace) -> list[str]:
         text = _csv(answer.facts["rows"])
         if file == PRINTED:
             return text.splitlines()
-        write_atomically(Path(file), lambda name: Path(name).write_text(text, encoding="utf-8"))
+        write_text(Path(file), text)
     if options.json:
         facts = json.dumps(plain(answer.facts), indent=2, ensure_ascii=False, allow_nan=False)
         return facts.split("\n")
     return list(answer.lines())
+
+
+def sections(facts: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """Sentences under a title each; of what has none there is no title."""
+    lines = []
+    for name, title in titles.items():
+        if facts[name]:
+            lines += ["", f"{title}:", *(f"- {each}" for each in facts[name])]
+    return lines
 
 
 def plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from calc.commands.options import (
     numbers,
     split_at_commas,
 )
-from calc.commands.output import Answer, answers
+from calc.commands.output import Answer, answers, sections
 from calc.core.errors import InputError
 from calc.planning import Plan, plan, report
 
@@ -97,10 +97,7 @@ def _plan(options: argparse.Namespace) -> Answer:
         told = report.rows_of_points(plans) if several else plans[0].table().split("\n")
         if options.parts and plans[0].expected is not None:
             told += ["", *str(plans[0].expected).split("\n")]
-        for name, title in titles.items():
-            if facts[name]:
-                told += ["", f"{title}:", *(f"- {each}" for each in facts[name])]
-        return told
+        return told + sections(facts, titles)
 
     return Answer(facts, lines)
 

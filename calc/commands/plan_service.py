@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from calc import machines, models
-from calc.commands.options import add_options, chosen
-from calc.commands.output import Answer, answers
+from calc import machines
+from calc.commands.options import add_options, chosen, model_of
+from calc.commands.output import Answer, answers, sections
 from calc.core.errors import InputError
-from calc.core.files import writable
+from calc.core.files import writable, write_atomically
 from calc.core.progress import ProgressBar
 from calc.planning import plan_service
 
@@ -33,9 +33,7 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
 
 def _plan_service(options: argparse.Namespace) -> Answer:
     asked: dict[str, Any] = chosen(options, plan_service)
-    model = asked.pop("model")
-    if model.endswith(".json"):
-        model = models.load(Path(model))
+    model = model_of(asked.pop("model"))
     if options.draw is not None and writable(options.draw).suffix not in DRAWN:
         raise InputError(
             f"--draw needs a name that ends in {', '.join(DRAWN)}; got {options.draw!r}"
@@ -43,7 +41,11 @@ def _plan_service(options: argparse.Namespace) -> Answer:
     with ProgressBar(1, "simulating") as bar:
         plan = plan_service(model, machines.of(options.device), **asked, on_progress=bar.update)
     if options.draw is not None:
-        plan.draw().savefig(options.draw)
+        figure = plan.draw()
+        write_atomically(
+            Path(options.draw),
+            lambda name: figure.savefig(name, format=Path(options.draw).suffix[1:]),
+        )
     facts: dict[str, Any] = {
         "rows": plan.rows(),
         "design": str(plan.design),
@@ -65,11 +67,4 @@ def _plan_service(options: argparse.Namespace) -> Answer:
         "what_would_change": "What would change it",
         "assumptions": "Assumed",
     }
-
-    def lines() -> list[str]:
-        told = plan.table().split("\n")
-        for name, title in titles.items():
-            told += ["", f"{title}:", *(f"- {each}" for each in facts[name])]
-        return told
-
-    return Answer(facts, lines)
+    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)])

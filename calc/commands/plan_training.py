@@ -8,7 +8,7 @@ from typing import Any
 
 from calc import machines
 from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
-from calc.commands.output import Answer, answers
+from calc.commands.output import Answer, answers, sections
 from calc.core.errors import InputError
 from calc.core.files import writable, write_atomically
 from calc.core.progress import ProgressBar
@@ -74,14 +74,7 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         "why_not_others": plan.why_not_others,
     }
     titles = {"why_not_others": "Why not another layout", "assumptions": "Assumed"}
-
-    def lines() -> list[str]:
-        told = plan.table().split("\n")
-        for name, title in titles.items():
-            told += ["", f"{title}:", *(f"- {each}" for each in getattr(plan, name))]
-        return told
-
-    return Answer(facts, lines)
+    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)])
 
 
 def _degree(text: str) -> tuple[str, int]:

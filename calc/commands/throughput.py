@@ -6,7 +6,7 @@ import argparse
 
 from calc import throughput
 from calc.commands.options import add_options, chosen
-from calc.commands.output import Answer, answers
+from calc.commands.output import Answer, answers, sections
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,5 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
 def _throughput(options: argparse.Namespace) -> Answer:
     answer = throughput.of(**chosen(options, throughput.of))
 
-    def lines() -> list[str]:
-        return [*str(answer).split("\n"), "", "Assumed:", *(f"- {e}" for e in answer.assumptions)]
-
-    return Answer(answer.facts, lines)
+    told = sections({"assumptions": answer.assumptions}, {"assumptions": "Assumed"})
+    return Answer(answer.facts, lambda: [*str(answer).split("\n"), *told])
