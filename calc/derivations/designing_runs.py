@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from calc import hardware, machines, models, plan_training, runs, training
@@ -23,7 +24,8 @@ class DesignedRun:
     h100 = hardware.get("h100")
     capacity = h100.memory_capacity
 
-    plan = plan_training(
+    _planned = partial(
+        plan_training,
         models.get("llama-3-405b"),
         machine,
         tokens=run.tokens,
@@ -32,16 +34,8 @@ class DesignedRun:
         devices=devices,
         software="megatron",
     )
-    published = plan_training(
-        models.get("llama-3-405b"),
-        machine,
-        tokens=run.tokens,
-        sequences=sequences,
-        length=length,
-        devices=devices,
-        software="megatron",
-        layout={"tensor": 8, "pipeline": 16, "context": 1},
-    )
+    plan = _planned()
+    published = _planned(layout={"tensor": 8, "pipeline": 16, "context": 1})
     searched = plan.searched
     time = published.best.time
     mfu = published.best.mfu.to("%")

@@ -82,6 +82,7 @@ class Setup:
         )
         transformer.forward_flops(model, largest(setup.context))  # refuses one that is too long
         _ = setup.kept  # refuses what is no format
+        setup.device.peak(setup.dtype)  # and what the device does not compute in
         return setup
 
     @property
@@ -177,9 +178,10 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
 def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
     """One positive quantity that has the dimension of the unit, or a sentence with an example."""
     found = _read(name, given)
-    if not found.is_compatible_with(unit) or found.ndim or not 0 < found.magnitude < math.inf:
+    if not found.is_compatible_with(unit) or found.ndim or not 0 < found.m_as(unit) < math.inf:
+        needed = f"in {unit} " if unit else ""
         raise InputError(
-            f'{name} must be one positive quantity in {unit} or the like, as in "{example}";'
+            f'{name} must be one positive quantity {needed}or the like, as in "{example}";'
             f" got {abbreviated(given)}"
         )
     return found

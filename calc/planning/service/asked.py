@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Any
 from calc import inference, models, transformer
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.units import Quantity, QuantityLike, quantity
+from calc.core.units import QuantityLike, quantity
 from calc.hardware import Accelerator
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.queue import Demand
-from calc.planning.setup import A_TOKEN, Setup
+from calc.planning.setup import A_TOKEN, Setup, amount
 
 POOLS = ("mixed", "disaggregated")
 RAREST = 1e-9  # requests a second: less is no load, and a chain of its states divides by nothing
@@ -138,17 +137,17 @@ def draft_of(
 
 
 def rate_of(given: Any) -> float:
-    amount = quantity(given)
-    if amount.unitless:
-        amount = amount * quantity(1, "request/s")
-    rate = _positive("rate", amount, given, "request/s", "10 request/s")
+    asked = quantity(given)
+    if asked.unitless:
+        asked = asked * quantity(1, "request/s")
+    rate = float(amount("request/s", "rate", asked, "10 request/s").m_as("request/s"))
     if rate < RAREST:
         raise InputError(f"rate must be a request in 30 years at least; got {abbreviated(given)}")
     return rate
 
 
 def time_of(name: str, given: Any, example: str) -> float:
-    return _positive(name, quantity(given), given, "s", example)
+    return float(amount("s", name, given, example).m_as("s"))
 
 
 def share_of(name: str, given: Any) -> float:
@@ -161,20 +160,10 @@ def share_of(name: str, given: Any) -> float:
 
 
 def _length(name: str, given: Any) -> float:
-    amount = quantity(given)
-    if amount.is_compatible_with("token"):
-        amount = amount / A_TOKEN
-    return max(1.0, _positive(name, amount, given, "", "1000"))
-
-
-def _positive(name: str, amount: Quantity, given: Any, unit: str, example: str) -> float:
-    if not amount.is_compatible_with(unit) or amount.ndim or not 0 < amount.m_as(unit) < math.inf:
-        needed = f"in {unit} " if unit else ""
-        raise InputError(
-            f'{name} must be one positive quantity {needed}or the like, as in "{example}"; got'
-            f" {abbreviated(given)}"
-        )
-    return float(amount.m_as(unit))
+    asked = quantity(given)
+    if asked.is_compatible_with("token"):
+        asked = asked / A_TOKEN
+    return max(1.0, float(amount("", name, asked, "1000").m_as("")))
 
 
 def seconds(time: float) -> str:

@@ -243,7 +243,6 @@ def plan_service(
     }
     options = weights, kv, dtype, None, price, None, software
     setup = Setup.read(asked, hardware, lengths, *options)
-    setup.device.peak(setup.dtype)  # refuses what the device does not compute in
     requested = within_context(requested, asked, trace)
     written, drafting = draft_of(draft, drafted, acceptance, hardware, lengths, options)
     service = Service(
