@@ -10,6 +10,7 @@ from calc.core.records import as_attributes
 from calc.models.architecture import Matrix, Transformer, from_shape
 from calc.models.convolutional import Block, Convolution, Convolutional
 from calc.models.data import (
+    also as also,
     get,
     key_of as key_of,
     names,

@@ -145,7 +145,7 @@ class Config:
             )
         if left:
             named = ", ".join(sorted(left))
-            yield f"{named} in its configuration are unknown here, and not counted"
+            yield f"its configuration has what is unknown here, and not counted: {named}"
 
 
 def _read(path: str | Path) -> dict[str, Any]:

@@ -32,6 +32,8 @@ class Convolution(NamedTuple):
     """Elements of its input."""
     vectors: int
     """Numbers of each output channel: of a bias, and of a normalisation."""
+    held: int = 0
+    """Elements that neither it reads nor writes, and that a layer after it still needs."""
 
     @property
     def weights(self) -> int:
@@ -173,18 +175,19 @@ class _Layers:
         stride: tuple[int, int] = (1, 1),
         groups: int = 1,
         vectors: int | None = None,
+        held: int = 0,
     ) -> Place:
         """One convolution, padded so that only its stride makes its result smaller."""
         made = Place(-(-place.height // stride[0]), -(-place.width // stride[1]), outputs)
         kind = "depthwise" if groups > 1 else "pointwise" if kernel == (1, 1) else "convolution"
         self._append(
-            kind, place, made, kernel, groups, self.vectors if vectors is None else vectors
+            kind, place, made, kernel, groups, self.vectors if vectors is None else vectors, held
         )
         return made
 
-    def dense(self, place: Place, outputs: int, vectors: int) -> Place:
+    def dense(self, place: Place, outputs: int, vectors: int, held: int = 0) -> Place:
         made = Place(1, 1, outputs)
-        self._append("dense", Place(1, 1, place.elements), made, (1, 1), 1, vectors)
+        self._append("dense", Place(1, 1, place.elements), made, (1, 1), 1, vectors, held)
         return made
 
     def _append(
@@ -195,6 +198,7 @@ class _Layers:
         kernel: tuple[int, int],
         groups: int,
         vectors: int,
+        held: int,
     ) -> None:
         self.found.append(
             Convolution(
@@ -208,6 +212,7 @@ class _Layers:
                 groups,
                 place.elements,
                 vectors,
+                held,
             )
         )
 
@@ -229,9 +234,10 @@ def _dense(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
 
 def _bottleneck(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
     """1 × 1 to the inner channels, the kernel, 1 × 1 to the outer ones, and around them."""
-    block = layers.block
+    block, around = layers.block, place.elements
     inner = layers.add(place, block.inner)
-    made = layers.add(layers.add(inner, block.inner, block.kernel, stride), block.channels)
+    inner = layers.add(inner, block.inner, block.kernel, stride, held=around)
+    made = layers.add(inner, block.channels, held=around)
     return _shortcut(layers, place, made, stride)
 
 
@@ -239,14 +245,15 @@ def _residual(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
     """The kernel twice, and around both."""
     block = layers.block
     inner = layers.add(place, block.channels, block.kernel, stride)
-    return _shortcut(layers, place, layers.add(inner, block.channels, block.kernel), stride)
+    made = layers.add(inner, block.channels, block.kernel, held=place.elements)
+    return _shortcut(layers, place, made, stride)
 
 
 def _shortcut(layers: _Layers, place: Place, made: Place, stride: tuple[int, int]) -> Place:
     """A convolution of one place where a block changes what flows, and nothing elsewhere."""
     if place != made:
         vectors = layers.bare if layers.block.bare_shortcut else None
-        layers.add(place, made.channels, stride=stride, vectors=vectors)
+        layers.add(place, made.channels, stride=stride, vectors=vectors, held=made.elements)
     return made
 
 
@@ -261,11 +268,16 @@ def _inverted(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
     """More channels, each by itself, and then fewer: wide within, narrow between blocks."""
     block = layers.block
     width = round(place.channels * block.expansion)
-    inner = layers.add(place, width) if width != place.channels else place
-    inner = layers.add(inner, width, block.kernel, stride, width)
+    adds = max(stride) == 1 and block.channels == place.channels
+    around = place.elements if adds else 0
+    wide = width != place.channels
+    inner = layers.add(place, width) if wide else place
+    inner = layers.add(inner, width, block.kernel, stride, width, held=around if wide else 0)
     if block.squeeze:  # two dense layers on the mean of each channel, which scale the channels
-        layers.dense(layers.dense(Place(1, 1, width), block.squeeze, 1), width, 1)
-    return layers.add(inner, block.channels)
+        held = around + inner.elements
+        squeezed = layers.dense(Place(1, 1, width), block.squeeze, 1, held)
+        layers.dense(squeezed, width, 1, held)
+    return layers.add(inner, block.channels, held=around)
 
 
 KINDS: dict[str, Callable[[_Layers, Place, tuple[int, int]], Place]] = {

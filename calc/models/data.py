@@ -21,6 +21,7 @@ from calc.models.release import GROUPS, Release
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")
+LISTING = "`calc list models` prints them all"
 FAMILIES: dict[str, type[Transformer | Network]] = {
     "transformer": Transformer,
     "convolutional": Convolutional,
@@ -51,7 +52,7 @@ def get(key: str) -> Any:
     >>> get("Llama_3_8B").name, get("openai/gpt-oss-120b").name
     ('Llama 3 8B', 'gpt-oss-120b')
     """
-    return _get(resolve("model", key, _spellings(), "`calc list models` prints them all"))
+    return _get(resolve("model", key, _spellings(), LISTING))
 
 
 def transformer(model: Transformer | str) -> Transformer:
@@ -94,6 +95,16 @@ def key_of(name: str) -> str | None:
     ('llama-3-8b', None)
     """
     return _spellings().get(squeezed(name))
+
+
+def also(key: str) -> tuple[str, ...]:
+    """What else the model of that key is called, by those who publish it or measured it.
+
+    >>> "Llama 3.3 70B" in also("llama-3-1-70b")
+    True
+    """
+    known = resolve("model", key, _spellings(), LISTING)
+    return tuple(_tables()[known].get("also", ()))
 
 
 @cache

@@ -8,7 +8,7 @@ overlaps (`upper`). `compare` puts these beside the measurement, and `report` su
 
 from calc.published.comparing import compare, predict
 from calc.published.prediction import Comparison, Prediction
-from calc.published.reading import GROUPS, Row, load, rows
+from calc.published.reading import GROUPS, Row, load, row, rows
 from calc.published.reporting import report, summary
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "load",
     "predict",
     "report",
+    "row",
     "rows",
     "summary",
 ]

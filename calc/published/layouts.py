@@ -85,7 +85,7 @@ def layout_of(row: Row) -> PublishedLayout:
     machine, model, stated = conditions.machine(row), conditions.model(row), cut(row)
     if is_frozen(row):
         raise UnusableRowError("it trains adapters alone")
-    if not (conditions.layout(row) or stated.sharded):
+    if not conditions.layout(row) and stated.sharding == 1:
         raise UnusableRowError("it does not say how its model is cut")
     length = row.number("seq_len")
     if length is None:
@@ -97,7 +97,7 @@ def layout_of(row: Row) -> PublishedLayout:
         tensor=stated.tensor,
         pipeline=stated.stages,
         microbatches=int(stated.microbatches),
-        sharding=3 if stated.sharded else 1,
+        sharding=stated.sharding,
         context=stated.contexts,
         experts=stated.experts,
         stages_per_device=stated.thin_stages if stated.stages > 1 else 1,

@@ -12,6 +12,7 @@ from typing import Any
 from pint import DimensionalityError
 
 from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.names import resolve, squeezed
 from calc.core.records import DATA, read_toml
 from calc.core.units import quantity
 
@@ -101,6 +102,17 @@ def rows(group: str | None = None) -> tuple[Row, ...]:
     if group is not None and group not in GROUPS:
         raise InputError(f"a group is one of {', '.join(GROUPS)}; got {abbreviated(group)}")
     return tuple(row for name in GROUPS if group in (None, name) for row in _rows_of(name))
+
+
+def row(name: str) -> Row:
+    """The row of that id.
+
+    >>> row("llama3-405b").group
+    'training'
+    """
+    known = {each.id: each for each in rows()}
+    keys = {squeezed(each): each for each in known}
+    return known[resolve("row", name, keys, "`rows()` has them all")]
 
 
 @cache

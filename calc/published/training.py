@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calc import expectation, kernels, transformer
+from calc.finetuning import Adapters
 from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
 from calc.published import conditions
@@ -77,7 +78,7 @@ def _parts(
     """The time of a token on one device in parts, and what the software hides of it."""
     stated = cut(row)
     length = _sequence(row)
-    microbatches = stated.microbatches
+    microbatches, sharding = stated.microbatches, stated.sharding
     found = expectation.training_step(
         model,
         machine,
@@ -87,14 +88,15 @@ def _parts(
         tensor=stated.tensor,
         pipeline=stated.stages,
         microbatches=microbatches,
-        gathers=2 * microbatches if stated.sharded else 1,
-        reductions=microbatches if stated.sharded else 1,
+        gathers=2 * microbatches if sharding == 3 else 1,
+        reductions=microbatches if sharding > 1 else 1,
         optimizer_shards=stated.data,
         contexts=stated.contexts,
         experts=stated.experts,
         virtual_stages=stated.thin_stages,
         recomputed=recomputed(row),
         frozen=is_frozen(row),
+        trained=Adapters().share(model) if is_frozen(row) else 1.0,
         dtype=dtype,
         program=software,
     )
@@ -117,8 +119,8 @@ class Cut:
     sequences: float
     """Of a microbatch."""
     microbatches: float
-    sharded: bool
-    """Whether copies share weights and gradients too (FSDP)."""
+    sharding: int
+    """Stage of ZeRO: 1 where copies share the optimizer's states alone."""
 
 
 def cut(row: Row) -> Cut:
@@ -147,8 +149,20 @@ def cut(row: Row) -> Cut:
         layout.get("VP", 1),
         sequences,
         max(1.0, batch / (replicas * sequences)),
-        "FSDP" in str(row["parallelism"]) and layout.get("FSDP", 1) != 0,
+        _sharding(row, stages),
     )
+
+
+def _sharding(row: Row, stages: int) -> int:
+    """What FSDP shares out: beside stages of a pipeline, or as SHARD_GRAD_OP, not the weights.
+
+    These stay whole after the forward pass [grattafiori2024llama3]: else each microbatch would
+    gather them again.
+    """
+    words = str(row["parallelism"])
+    if "FSDP" not in words or conditions.layout(row).get("FSDP", 1) == 0:
+        return 1
+    return 2 if stages > 1 or "SHARD_GRAD_OP" in words else 3
 
 
 def recomputed(row: Row) -> float:
