@@ -104,8 +104,21 @@ def plan_text(planned: Any, called: Callable[..., Any]) -> str:
     for name in option_names(called):
         field = CALLED.get(name, name)
         value = getattr(planned, field) if hasattr(planned, field) else getattr(job, field, None)
-        options[name] = _context(planned) if name == "context" else _plain(value)
+        options[name] = _context(planned.model) if name == "context" else _plain(value)
     return options_text(options)
+
+
+def given_text(given: Mapping[str, Any], model: Transformer, machine: Machine) -> str:
+    """The options that make a plan again, of arguments as they were given to what planned.
+
+    The model and the machine are those that were meant, so that a context of its own is kept.
+    """
+    meant = {"model": model, "hardware": machine} | {
+        name: value for name, value in given.items() if name not in ("model", "hardware")
+    }
+    return options_text(
+        {name: _plain(value) for name, value in meant.items()} | {"context": _context(model)}
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -121,6 +134,8 @@ def _plain(value: Any) -> Any:
         return value.key or None
     if isinstance(value, Recipe):
         return value.name
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, Quantity):
         number = _whole(value.magnitude.tolist() if value.ndim else float(value.magnitude))
         return number if value.unitless else f"{number!r} {value.units}"
@@ -150,10 +165,10 @@ def _of_the_data(value: Transformer | Machine) -> bool:
     return all(getattr(known, name) == getattr(value, name) for name in same)
 
 
-def _context(planned: Any) -> Any:
+def _context(model: Transformer) -> Any:
     """The longest context, where it is another than the model's own."""
-    published = models.get(planned.model.key).context
-    return None if planned.model.context == published else _plain(planned.model.context)
+    published = models.get(model.key).context
+    return None if model.context == published else _plain(model.context)
 
 
 def _line(text: str, key: str) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from calc.core.arguments import as_list
 from calc.core.errors import InputError, abbreviated
 from calc.core.row_file import Row, RowFile
+from calc.core.tasks import Tasks, check_executor
 
 PLAIN = (str, int, float, bool, type(None))
 COLUMNS: dict[str, type] = {"point": dict, "row": dict}
@@ -52,13 +52,9 @@ def run_plans(
     >>> fixed = {"sequences": 64, "layout": {"context": 1, "pipeline": 1}}
     >>> rows = run_plans(training_row, [asked | fixed | each for each in grid(devices=[1, 64])])
     >>> [(row["devices"], row.get("cut"), row.get("error", "")[:15]) for row in rows]
-    [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO1', '')]
+    [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO2', '')]
     """
-    if executor is not None and not isinstance(executor, Executor):
-        raise InputError(
-            f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
-            f" {abbreviated(executor)}"
-        )
+    check_executor(executor)
     sweep = _Sweep(row_of, [_checked(each) for each in as_list("points", points)], on_progress)
     if resume is not None:
         sweep.continue_in(resume)
@@ -114,27 +110,15 @@ class _Sweep:
             for key in missing:
                 self._finish(key, _row(self.row_of, key))
             return
-        pending: dict[Future[Row], tuple[str, bool]] = {}
-        finished: SimpleQueue[Future[Row]] = SimpleQueue()
-
-        def submit(key: str, again: bool) -> None:
-            future = executor.submit(_row, self.row_of, key)
-            pending[future] = key, again
-            future.add_done_callback(finished.put)
-
+        tasks = Tasks(executor)
         try:
             for key in missing:
-                submit(key, again=False)
-            while pending:
-                future = finished.get()
-                key, again = pending.pop(future)
-                if future.exception() is not None and not again:
-                    submit(key, again=True)  # Dask loses a task while it moves a worker's work
-                else:
-                    self._finish(key, future.result())
+                tasks.submit(key, _row, self.row_of, key)
+            for key, row in tasks:
+                self._finish(key, row)
         finally:
-            for future in pending:
-                future.cancel()
+            for key, row in tasks.cancel():
+                self._finish(key, row)
 
     def _finish(self, key: str, row: Row) -> None:
         if self.file is not None:

@@ -52,6 +52,12 @@ class Pool:
         return self.replica.under(service.rate / self.count, self.demand, service.percentile)
 
     @property
+    def kept(self) -> float:
+        """Share of requests that keep the limits that are this pool's to keep, in closed form."""
+        rate = self.service.rate / self.count
+        return self.replica.kept(rate, self.demand, *limits_of(self.service, self.does))
+
+    @property
     def keeps(self) -> bool:
         """Whether the simulation kept the limits that are this pool's to keep."""
         if self.run is None:
@@ -96,6 +102,24 @@ class Design:
         if first is None or rest is None or first is rest:
             return first
         return _joined(first, rest)
+
+    def at_rate(self, rate: float) -> Design:
+        """The same pools under another load, which nothing has simulated."""
+        service = replace(self.pools[0].service, rate=rate)
+        return Design(tuple(replace(each, service=service, run=None) for each in self.pools))
+
+    @property
+    def goodput(self) -> float:
+        """Requests a second that keep both limits, by the closed form."""
+        return self.pools[0].service.rate * math.prod(each.kept for each in self.pools)
+
+    @property
+    def simulated_goodput(self) -> float | None:
+        """The same by the simulation; None where it was not asked."""
+        service = self.pools[0].service
+        return (
+            None if self.run is None else service.rate * self.run.kept(service.ttft, service.tpot)
+        )
 
     @property
     def keeps(self) -> bool:

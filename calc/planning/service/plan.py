@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +51,8 @@ class ServicePlan:
     refused: dict[str, str] = field(default_factory=dict)
     """Groups of devices that can serve no request within the limits, and why."""
     price: Quantity | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What `plan_service` was asked, by the names of its arguments."""
 
     @property
     def devices(self) -> int:
@@ -127,6 +130,22 @@ class ServicePlan:
 
         return tuple(report.why_not_others(self))
 
+    def frontier(self, tpot: QuantityLike) -> Quantity:
+        """Device time of a written token under other limits on TPOT, by the closed form.
+
+        The least of all designs at full load, in a service of so many copies that parts of one
+        count; infinite where no design keeps the limit.
+        """
+        import numpy
+
+        limits = quantity(tpot)
+        if not limits.is_compatible_with("s") or not numpy.all(limits.m_as("s") > 0):
+            raise InputError(f'tpot must be positive times, as in "50 ms"; got {abbreviated(tpot)}')
+        times = numpy.asarray(limits.m_as("s"), dtype=float)
+        needed = list(search.frontier(self.service, times.ravel().tolist()))
+        paid = numpy.reshape(needed, times.shape) / self.service.demand.answer
+        return quantity(paid if times.ndim else float(paid), "s/token")
+
     def rows(self) -> list[dict[str, Any]]:
         """The designs, a row each, with plain keys."""
         from calc.planning.service import report
@@ -138,6 +157,13 @@ class ServicePlan:
         from calc.planning.service import report
 
         return report.draw(self)
+
+    def to_toml(self) -> str:
+        """The options that make this plan again, as the text of a file."""
+        from calc.planning import files
+
+        setup = self.service.setup
+        return files.given_text(self.given, setup.model, setup.machine)
 
     def table(self) -> str:
         """The plan as lines of text, with the designs below it."""
@@ -183,6 +209,7 @@ def plan_service(
     kv: Annotated[QuantityLike, "byte"] = "bf16",
     dtype: str | None = None,
     price: Annotated[QuantityLike | None, "USD/s"] = None,
+    context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None,
     software: str | None = None,
     requests: int = 3000,
     seed: int = 0,
@@ -217,6 +244,7 @@ def plan_service(
     - `dtype`: what products are computed in; where it is left out and the device has it, what the
       released weights are made for, or bf16
     - `price`: of a device, "3 USD/hour"; without it, no cost
+    - `context`: the most tokens that the model reads, where that is not the published number
     - `software`: whose own time the expectation counts: "vllm"; none where it is left out
     - `requests`: requests of a simulation, or more where batches are large
     - `seed`: of what is drawn
@@ -228,6 +256,7 @@ def plan_service(
     >>> print(found.design, found.least_devices)
     1 replica of TP1 1
     """
+    given = {name: each for name, each in locals().items() if name != "on_progress"}
     asked = transformer_of(model)
     share = share_of("percentile", percentile)
     requested = trace_of(
@@ -241,9 +270,9 @@ def plan_service(
         "generated": max(2.0, float(round(requested.answers.mean()))),
         "batch": 1,
     }
-    options = weights, kv, dtype, None, price, None, software
+    options = weights, kv, dtype, None, price, context, software
     setup = Setup.read(asked, hardware, lengths, *options)
-    requested = within_context(requested, asked, trace)
+    requested = within_context(requested, setup.model, trace)
     written, drafting = draft_of(draft, drafted, acceptance, hardware, lengths, options)
     service = Service(
         setup=setup,
@@ -266,4 +295,4 @@ def plan_service(
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
     found, refused = search.designs(service, tell)
-    return ServicePlan(service, found[0], tuple(found), refused, setup.price)
+    return ServicePlan(service, found[0], tuple(found), refused, setup.price, given)

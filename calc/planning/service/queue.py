@@ -12,6 +12,7 @@ several parts are added as those of independent ones. The simulation has the las
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +153,17 @@ class Replica:
             low, high = (middle, high) if keeps(middle) else (low, middle)
         return low
 
+    def kept(self, rate: float, demand: Demand, ttft: float, tpot: float) -> float:
+        """Share of requests that keep both limits, as if neither said anything of the other."""
+
+        def load(percentile: float) -> Load:
+            return self.under(rate, demand, percentile)
+
+        if load(0.5).busy >= 1:
+            return 0.0
+        first = _share(lambda percentile: load(percentile).ttft <= ttft)
+        return first * _share(lambda percentile: load(percentile).tpot <= tpot)
+
     def _written(self, rate: float, demand: Demand, percentile: float) -> _Written | None:
         """The batch of those that write, as a birth-death chain; None where it only grows."""
         import numpy
@@ -284,6 +296,15 @@ def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> 
         enough = _share_below(middle - mean + above, above, spread) >= percentile
         low, high = (low, middle) if enough else (middle, high)
     return high
+
+
+def _share(keeps: Callable[[float], bool]) -> float:
+    """The largest percentile at which a limit is kept."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
 
 
 def _elasticity(count: Any, leaving: Any, at: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 from calc.core.formatting import columns, html_table
 from calc.core.units import quantity
 from calc.hardware import dtype_of
+from calc.planning.drawing import COLORS, INK, STYLE, loaded_matplotlib
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, limits_of
 from calc.planning.service.plan import ServicePlan
@@ -221,30 +222,30 @@ def assumptions(plan: ServicePlan) -> Iterator[str]:
 def draw(plan: ServicePlan) -> Any:
     """Both times against the rate by the closed form, with the limits and what was simulated."""
     import numpy
-    from matplotlib.figure import Figure
 
+    matplotlib = loaded_matplotlib()
     service, design = plan.service, plan.design
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-    above, below = figure.subplots(2, sharex=True)
     rates = numpy.linspace(0.02, 1.25, POINTS) * max(design.most, service.rate)
-    loads = [_at_rate(design, float(each)).load for each in rates]
-    panels = (above, "ttft", "First token (s)", 1.0, 0), (below, "tpot", "Each token (ms)", 1e3, 1)
-    for axes, name, title, scale, place in panels:
-        axes.plot(rates, [scale * getattr(each, name) for each in loads], label="closed form")
-        limit = scale * getattr(service, name)
-        axes.axhline(limit, color="0.4", linestyle="--", linewidth=1, label="limit")
-        if design.simulated is not None:
-            at = scale * design.simulated[place]
-            axes.plot([service.rate], [at], "o", label="simulated")
-        axes.set_ylim(0, 2 * limit)
-        axes.set_ylabel(f"{title}, {100 * service.percentile:g} %")
-    above.set_title(f"{service.setup.model.name}: {design}", fontsize="medium")
-    above.legend(frameon=False)
-    below.set_xlabel("Requests a second")
+    loads = [design.at_rate(float(each)).load for each in rates]
+    curve, point = COLORS[:2]
+    with matplotlib.rc_context(STYLE):
+        figure = matplotlib.figure.Figure(figsize=(6.4, 5.2), layout="constrained")
+        above, below = figure.subplots(2, sharex=True)
+        panels = (
+            (above, "ttft", "First token (s)", 1.0, 0),
+            (below, "tpot", "Each token (ms)", 1e3, 1),
+        )
+        for axes, name, title, scale, place in panels:
+            times = [scale * getattr(each, name) for each in loads]
+            axes.plot(rates, times, color=curve, label="closed form")
+            limit = scale * getattr(service, name)
+            axes.axhline(limit, color=INK, linestyle="--", linewidth=1, label="limit")
+            if design.simulated is not None:
+                at = scale * design.simulated[place]
+                axes.plot([service.rate], [at], "o", color=point, label="simulated")
+            axes.set_ylim(0, 2 * limit)
+            axes.set_ylabel(f"{title}, {100 * service.percentile:g} %")
+        above.set_title(f"{service.setup.model.name}: {design}", fontsize="medium")
+        above.legend(frameon=False)
+        below.set_xlabel("Requests a second")
     return figure
-
-
-def _at_rate(design: Design, rate: float) -> Design:
-    """The same pools under another load."""
-    service = replace(design.pools[0].service, rate=rate)
-    return replace(design, pools=tuple(replace(each, service=service) for each in design.pools))

@@ -11,7 +11,7 @@ than was found. Pools that read and pools that write are looked for each by them
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from calc import transformer
@@ -43,15 +43,7 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
     """All designs that were found, the best first, and why groups that are in none are not."""
     refused: dict[str, str] = {}
     replicas = list(_replicas(service, refused))
-    jobs = ["both"] if "mixed" in service.pools else []
-    sent = _between_pools(service.setup.machine) is not None and service.trace.answers.max() > 1
-    if "disaggregated" in service.pools and sent:
-        jobs += ["read", "write"]
-    if not jobs:
-        raise InputError(
-            "two pools need a link between devices, which the data have to have, and answers of"
-            " more than a token: take pools=mixed"
-        )
+    jobs = _jobs(service)
     pools = {job: _pools(service, job, replicas, refused) for job in jobs}
     found: list[Design] = []
     fewest = math.inf
@@ -84,6 +76,39 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
     return [best, *others], refused
 
 
+def frontier(service: Service, tpots: Sequence[float]) -> Iterator[float]:
+    """Devices for each request a second, the fewest by the closed form, for limits on TPOT.
+
+    Copies are counted in parts, as a service of many has them; infinite where no design is left.
+    """
+    replicas, jobs = list(_replicas(service, {})), _jobs(service)
+    for tpot in tpots:
+        asked = replace(service, tpot=tpot)
+        needed = {
+            job: min(
+                (each.group.devices / each.most for each in _pools(asked, job, replicas, {})),
+                default=math.inf,
+            )
+            for job in jobs
+        }
+        both = needed.pop("both", math.inf)
+        yield min(both, sum(needed.values()) if needed else math.inf)
+
+
+def _jobs(service: Service) -> list[str]:
+    """What pools may do: both, or, where a cache can be sent, one of the two."""
+    jobs = ["both"] if "mixed" in service.pools else []
+    sent = _between_pools(service.setup.machine) is not None and service.trace.answers.max() > 1
+    if "disaggregated" in service.pools and sent:
+        jobs += ["read", "write"]
+    if not jobs:
+        raise InputError(
+            "two pools need a link between devices, which the data have to have, and answers of"
+            " more than a token: take pools=mixed"
+        )
+    return jobs
+
+
 def _order(pool: Pool) -> tuple[bool, int]:
     """Of several the one with the fewest devices, of those that keep their limits if any does."""
     return not pool.keeps, pool.devices
@@ -95,11 +120,16 @@ def _pools(
     """A pool of each group that can serve a request within the limits, by the closed form."""
     demand, pools = Demand.of(requests_of(service, job)), []
     sent = _transfer(service, replicas) if job == "write" else 0.0
+    limits = service.percentile, *limits_of(service, job)
     for answers, replica in replicas:
-        copy = replica
+        copies = [replica]
         if job == "read":  # nobody waits for a token beside it
-            copy = replace(replica, writes=False, chunk=max(CHUNKS[-1], replica.chunk))
-        most = copy.most(demand, service.percentile, *limits_of(service, job))
+            copies = [replace(replica, writes=False, chunk=max(CHUNKS[-1], replica.chunk))]
+        elif job == "both":
+            copies = [replace(replica, chunk=each) for each in _chunks(service)]
+        rates = [each.most(demand, *limits) for each in copies]
+        most = max(rates)
+        copy = copies[rates.index(most)]
         if most > ALONE:
             count = max(1, math.ceil(service.rate / most))
             pools.append(Pool(service, job, answers, copy, demand, most, count, sent))
@@ -109,10 +139,10 @@ def _pools(
 
 
 def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answers, Replica]]:
-    """A copy of the model on each group of devices that holds it, with the best of the chunks."""
+    """A copy of the model on each group of devices that holds it, with the smallest of chunks."""
     setup = service.setup
     longest = int((service.trace.prompts + service.trace.answers).max() + service.written) + 1
-    chunks = CHUNKS if service.chunk is None else (service.chunk,)
+    chunks = _chunks(service)
     checked = service.drafted + 1 if service.draft else 1
     for group in _groups(setup):
         here = with_devices(setup, group.devices)
@@ -129,9 +159,11 @@ def _replicas(service: Service, refused: dict[str, str]) -> Iterator[tuple[Answe
         if service.draft is not None:
             drafting = Answers(with_devices(service.draft, group.devices), group, most, slots)
             steps = with_draft(steps, drafting.decided_by, service.drafted, service.written)
-        copies = [Replica(steps, memory, chunk, slots) for chunk in chunks]
-        limits = service.percentile, service.ttft, service.tpot
-        yield answers, max(copies, key=lambda each: each.most(service.demand, *limits))
+        yield answers, Replica(steps, memory, chunks[0], slots)
+
+
+def _chunks(service: Service) -> tuple[int, ...]:
+    return CHUNKS if service.chunk is None else (service.chunk,)
 
 
 def _groups(setup: Setup) -> list[Group]:

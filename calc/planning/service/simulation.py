@@ -77,13 +77,16 @@ class Run:
         late = float(numpy.quantile(several, percentile)) if len(several) else 0.0
         return float(numpy.quantile(self.ttft, percentile)), late
 
-    def goodput(self, ttft: float, tpot: float) -> float:
-        """Requests a second that kept both limits."""
+    def kept(self, ttft: float, tpot: float) -> float:
+        """Share of requests that kept both limits."""
         import numpy
 
         each = (self.done - self.first) / numpy.maximum(1, self.answers - 1)
-        kept = (self.ttft <= ttft) & (each <= tpot)
-        return float(kept.sum()) / self.elapsed
+        return float(((self.ttft <= ttft) & (each <= tpot)).mean())
+
+    def goodput(self, ttft: float, tpot: float) -> float:
+        """Requests a second that kept both limits."""
+        return self.kept(ttft, tpot) * len(self.arrivals) / self.elapsed
 
 
 def simulate(

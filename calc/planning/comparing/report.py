@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from calc.core.units import Quantity, quantity
 from calc.planning import report
 from calc.planning.capacity import linked_counts, with_devices
-from calc.planning.comparing import BY, UPPER, devices
+from calc.planning.comparing.compare import BY, UPPER, devices
 from calc.planning.report import RANGES
 
 if TYPE_CHECKING:
-    from calc.planning.comparing import Comparison, Entry
+    from calc.planning.comparing.compare import Comparison, Entry
     from calc.planning.serving import Plan
 
 SHOWN = (*BY.values(),)

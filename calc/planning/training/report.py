@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
-from calc.planning.precedents import DEGREES
 from calc.planning.report import memory_text
+from calc.planning.training.precedents import DEGREES
 
 if TYPE_CHECKING:
-    from calc.planning.training import Candidate, TrainingPlan
-
-
-SHOWN = 10
-"""Layouts of a plan's table, and of its drawing."""
+    from calc.planning.training.plan import Candidate, TrainingPlan
 
 
 def cut(candidate: Candidate) -> str:
@@ -74,7 +70,7 @@ def candidates(plan: TrainingPlan) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("layout", "microbatches", "recomputation", "memory", "lower", "upper", "expected")
     ]
-    for each in plan.candidates[:SHOWN]:
+    for each in plan.candidates:
         expected = "–" if each.step.expected is None else str(each.step.expected)
         rows.append(
             (
@@ -164,8 +160,7 @@ def assumptions(plan: TrainingPlan) -> Iterator[str]:
         program = job.software or "no software"
         yield (
             f"Expected is what kernels and messages were measured to reach on {job.machine.name} or"
-            f" the machine most like it, with the own time of {program}; the"
-            f" {len(plan.candidates)} best ways to cut, by published rates, were asked for it."
+            f" the machine most like it, with the own time of {program}, of each layout that fits."
         )
     else:
         yield f"Nothing is expected: {plan.step.not_expected}."

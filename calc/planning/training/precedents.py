@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from calc.core.elementwise import where
-from calc.planning.search import Cuts, Job
+from calc.planning.training.search import Cuts, Job
 from calc.published.layouts import PublishedLayout, published_layouts
 
 DEGREES = {  # of a layout, as they are written

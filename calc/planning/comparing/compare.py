@@ -29,6 +29,7 @@ from calc.planning import advice
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.report import RANGES, memory_text
 from calc.planning.serving import Plan, plan
+from calc.planning.setup import amount
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,43 +126,43 @@ class Comparison:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the numbers stand on, a sentence each."""
-        from calc.planning import comparing_report
+        from calc.planning.comparing import report
 
-        return tuple(comparing_report.assumptions(self))
+        return tuple(report.assumptions(self))
 
     @property
     def what_would_change(self) -> tuple[str, ...]:
         """Prices at which ranks change, what twice the devices do, and what would fit."""
-        from calc.planning import comparing_report
+        from calc.planning.comparing import report
 
-        return tuple(comparing_report.changes(self))
+        return tuple(report.changes(self))
 
     def rows(self) -> list[dict[str, Any]]:
         """An entry each, by its rank, with what its plan says, or the reason for none."""
-        from calc.planning import comparing_report
+        from calc.planning.comparing import report
 
-        return comparing_report.rows(self)
+        return report.rows(self)
 
     def draw(self) -> Figure:
         """The curve of each entry over its batches, and the front of all."""
-        from calc.planning import drawing
+        from calc.planning.comparing import drawing
 
-        return drawing.front(self)
+        return drawing.draw(self)
 
     def table(self) -> str:
         """The ranks as lines of text, and below them the bounds."""
-        from calc.planning import comparing_report
+        from calc.planning.comparing import report
 
-        title, *tables = comparing_report.tables(self)
+        title, *tables = report.tables(self)
         return "\n".join([title, *(line for rows in tables for line in ("", *columns(rows)))])
 
     def __str__(self) -> str:
         return self.table()
 
     def _repr_html_(self) -> str:
-        from calc.planning import comparing_report
+        from calc.planning.comparing import report
 
-        title, *tables = comparing_report.tables(self)
+        title, *tables = report.tables(self)
         return "".join(html_table([title], rows) for rows in tables)
 
     def __repr__(self) -> str:
@@ -210,7 +211,7 @@ def compare(
     places = [known_machines.of(each) for each in _several(machines)]
     prices = _prices(price, places)
     limits = {
-        name: _limit(name, given)
+        name: amount("s", name, given, "20 ms")
         for name, given in (("ttft", ttft), ("tpot", tpot))
         if given is not None
     }
@@ -262,15 +263,6 @@ def _several(given: Any) -> list[Any]:
     if not held:
         raise InputError("compare() needs a model and a machine at least; got an empty list")
     return held
-
-
-def _limit(name: str, given: QuantityLike) -> Quantity:
-    limit = quantity(given)
-    if not limit.is_compatible_with("s") or limit.ndim or not 0 < limit.m_as("s") < math.inf:
-        raise InputError(
-            f'{name} must be one positive time, as in "20 ms"; got {abbreviated(given)}'
-        )
-    return limit
 
 
 def _prices(given: Any, places: list[Machine]) -> list[Any]:

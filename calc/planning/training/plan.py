@@ -26,6 +26,7 @@ from calc import (
     transformer,
 )
 from calc.core.arguments import number, one_of, whole_number
+from calc.core.elementwise import different
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
@@ -35,18 +36,19 @@ from calc.hardware import Accelerator
 from calc.layouts import DeviceMemory, Layout
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.planning import precedents, search
 from calc.planning.estimate import Bounds
-from calc.planning.search import Cuts, Job
 from calc.planning.setup import A_TOKEN, amount, device_power, most_joined
+from calc.planning.training import precedents, search
+from calc.planning.training.search import Cuts, Job
 from calc.roofline import StepTime
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
-TRIED = 16
-"""Ways to cut of which the measured rates are asked, the best by published rates."""
+SHOWN = 10
+"""Layouts of a plan, the best of each way to cut."""
+WAYS = ("tensor", "pipeline", "context", "experts")  # by which layouts differ in a plan
 MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
@@ -255,22 +257,22 @@ class TrainingPlan:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the numbers stand on, a sentence each."""
-        from calc.planning import training_report
+        from calc.planning.training import report
 
-        return tuple(training_report.assumptions(self))
+        return tuple(report.assumptions(self))
 
     @property
     def why_not_others(self) -> tuple[str, ...]:
         """Why the other layouts lose, a sentence each."""
-        from calc.planning import training_report
+        from calc.planning.training import report
 
-        return tuple(training_report.why_not_others(self))
+        return tuple(report.why_not_others(self))
 
     def rows(self) -> list[dict[str, Any]]:
         """The best layouts, a row each, with plain keys."""
-        from calc.planning import training_report
+        from calc.planning.training import report
 
-        return training_report.rows(self)
+        return report.rows(self)
 
     def table(self) -> str:
         r"""The plan as lines of text, with the best layouts below it.
@@ -283,17 +285,17 @@ class TrainingPlan:
         layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
                                perfect overlap  no overlap  expected        what binds
         """
-        from calc.planning import training_report
+        from calc.planning.training import report
 
-        above, rows = training_report.table(self)
-        below = training_report.candidates(self)
+        above, rows = report.table(self)
+        below = report.candidates(self)
         return "\n".join([*above, *columns(rows), "", *columns(below)])
 
     def draw(self) -> Figure:
         """A figure of matplotlib: the time of a step by its parts, for the ten best layouts."""
-        from calc.planning import training_drawing
+        from calc.planning.training import drawing
 
-        return training_drawing.draw(self)
+        return drawing.draw(self)
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
@@ -305,9 +307,9 @@ class TrainingPlan:
         return self.table()
 
     def _repr_html_(self) -> str:
-        from calc.planning import training_report
+        from calc.planning.training import report
 
-        return html_table(*training_report.table(self))
+        return html_table(*report.table(self))
 
     def __repr__(self) -> str:
         return f"<{self.job.model.name} trained on {self.devices} {self.job.machine.device.name}>"
@@ -341,8 +343,8 @@ def plan_training(
     """The best of all layouts that train a model on a machine, and what the run takes.
 
     Every legal layout is looked at: DP, stages of ZeRO and hybrid sharding, TP, PP with thin
-    stages, CP, EP, microbatches and recomputation. Those that fit are ordered by their bounds, and
-    the best of these by what measured rates say of them.
+    stages, CP, EP, microbatches and recomputation. Those that fit are ordered by what measured
+    rates say of each, or by their bounds where a rate was not measured.
 
     - `tokens`: of the whole run, "15T" or "15e12 token"
     - `sequences`: of a step, on all devices together
@@ -443,18 +445,19 @@ def plan_training(
 def training_row(**asked: Any) -> dict[str, Any]:
     """A plan as one row of words and plain numbers, for `run_plans`: its best layout, its costs.
 
+    >>> from calc.planning import training_row
     >>> row = training_row(model="llama-3-8b", hardware="dgx-h100", tokens="1T", length=8192,
     ...                    sequences=64, devices=64, layout={"context": 1, "pipeline": 1})
     >>> row["cut"], row["expected"], row["recomputation"]
-    ('DP64 ZeRO1', True, 'selective')
+    ('DP64 ZeRO2', True, 'selective')
     """
-    from calc.planning import training_report
+    from calc.planning.training import report
 
     plan = plan_training(**asked)
     units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
     found = {name: (getattr(plan, name), unit) for name, unit in units.items()}
     return {
-        "cut": training_report.cut(plan.best),
+        "cut": report.cut(plan.best),
         "recomputation": plan.best.recomputation,
         "like_published": not plan.best.beyond_published,
         "devices": plan.devices,
@@ -491,42 +494,27 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
 
 
 def _best(fitting: list[Cuts]) -> list[Candidate]:
-    """The best layouts by what is expected, of those that are best by published rates.
+    """The best layouts by what is expected of each, one for each way to cut.
 
-    Published rates say little of what is computed again against what hides, so that each way to cut
-    is asked for with each recomputation.
+    Where messages hide, layouts are equal: then that is taken whose parts are shortest in sum, and
+    of such the one that holds least. What was not measured of a rate comes last, by its bound.
     """
     import numpy
 
     if not fitting:
         return []
-    times = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
+    times = numpy.concatenate([cuts.expected for cuts in fitting])
+    bounds = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
+    held = numpy.concatenate([cuts.held for cuts in fitting])
     owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
-    ways = numpy.concatenate([_ways(cuts) for cuts in fitting])
-    order = numpy.argsort(times, kind="stable")
-    kinds = numpy.column_stack([ways, owners])[order]
-    _, first = numpy.unique(kinds, axis=0, return_index=True)  # the best of each kind
-    tried: dict[tuple[int, ...], list[Candidate]] = {}
-    for place in numpy.sort(first):
-        way, at = tuple(kinds[place][:-1]), order[place]
-        if way in tried or len(tried) < TRIED:
-            cuts = fitting[owners[at]].one(int(places[at]))
-            tried.setdefault(way, []).append(Candidate(cuts, cuts.memory, cuts.step))
-    return sorted((min(each, key=_rank) for each in tried.values()), key=_rank)
-
-
-def _rank(candidate: Candidate) -> tuple[bool, float]:
-    """Shorter steps first; what was not measured is no time to compare, and comes last."""
-    return candidate.step.expected is None, candidate.time.m_as("s")
-
-
-def _ways(cuts: Cuts) -> Any:
-    """The degrees by which layouts differ in a plan's table, a row of numbers each."""
-    import numpy
-
-    layout = cuts.layout
-    return numpy.stack([layout.tensor, layout.pipeline, layout.context, layout.experts], axis=1)
+    degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
+    order = numpy.lexsort((held, bounds, times))  # of which NaN is the last
+    _, way = different(*degrees)
+    _, first = numpy.unique(way[order], return_index=True)
+    chosen = order[numpy.sort(first)[:SHOWN]]
+    found = (fitting[owners[each]].one(int(places[each])) for each in chosen)
+    return [Candidate(cuts, cuts.memory, cuts.step) for cuts in found]
 
 
 def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
@@ -95,6 +95,14 @@ class Cuts:
             tuned=job.tuned,
         )
 
+    @cached_property
+    def expected(self) -> Any:
+        """Seconds of a step as it is expected of each; NaN where a rate was not measured."""
+        import numpy
+
+        found = self.step.expected
+        return numpy.full(self.count, numpy.nan) if found is None else found.m_as("s")
+
     @property
     def count(self) -> int:
         """How many layouts there are."""
@@ -155,9 +163,7 @@ def _layouts(job: Job) -> Iterator[tuple[int, ...]]:
             shared = [each for each in _divisors(experts) if copies * tensor % each == 0]
             states = _states(job, tensor, copies)
             each = job.sequences // data
-            for sequences in _powers_of_two(each):
-                if each % sequences:
-                    continue
+            for sequences in _divisors(each):
                 thin = _thin(job, layers, pipeline, each // sequences)
                 for among, few, (stage, sharing) in product(
                     _wanted(job, "experts", shared), thin, states
@@ -205,6 +211,7 @@ def _states(job: Job, tensor: int, copies: int) -> list[tuple[int, int]]:
     ]
 
 
+@cache
 def _divisors(number: int) -> list[int]:
     return [each for each in range(1, number + 1) if number % each == 0]
 
