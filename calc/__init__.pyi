@@ -52,10 +52,10 @@ from calc import (
 )
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
-from calc.planning.comparing import compare as compare
+from calc.planning.comparing.compare import compare as compare
 from calc.planning.serving import plan as plan
 from calc.planning.service.plan import plan_service as plan_service
-from calc.planning.training import plan_training as plan_training
+from calc.planning.training.plan import plan_training as plan_training
 from calc.core.records import source as source
 
 __all__: list[str]

@@ -167,8 +167,8 @@ def index_flops(
 
     Equation: F = 2 · c · l · h_i · d_i
 
-    Each of h_i queries meets a key of d_i numbers, which all of them share. Attention itself then
-    looks at a fixed number of positions, by `calc.transformer.attention_flops`.
+    Each of h_i queries meets a key of d_i numbers, which all of them share. Sparse attention itself
+    then looks at a fixed number of positions, by `calc.transformer.attention_flops`.
 
     Source: deepseek2025v32
 

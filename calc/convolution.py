@@ -1,4 +1,4 @@
-"""Convolutional networks: operations, bytes and intensity of a convolution and of a network."""
+"""Convolutional networks: operations, bytes and intensity, and the memory that a pass holds."""
 
 # mypy: disable-error-code="operator, return-value, no-any-return"
 
@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.core.arguments import truth
 from calc.core.errors import InputError, abbreviated
-from calc.core.law import AT_LEAST_ONE, law
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import element_size as size_of
 from calc.models import Convolution, Convolutional, network
@@ -60,6 +61,28 @@ def layer_traffic(
     462.4 MB
     """
     return element_size * (weights + batch * (read + written))
+
+
+@law
+def live_memory(
+    read: Annotated[QuantityLike, "", "x", AT_LEAST_ONE],
+    written: Annotated[QuantityLike, "", "y", NON_NEGATIVE],
+    held: Annotated[QuantityLike, "", "z", NON_NEGATIVE] = 0,
+    element_size: Annotated[QuantityLike, "byte", "s"] = "1 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the activations that exist while a layer runs: input, result, and a shortcut's.
+
+    Equation: S = s · (x + y + z)
+
+    Assumes that a result takes the place of nothing that is still read, and that everything else
+    has been overwritten. Weights and the workspace of a kernel are not counted.
+
+    Source: lin2020mcunet
+
+    >>> print(live_memory(48 * 48 * 8, 48 * 48 * 16))
+    55.30 kB
+    """
+    return element_size * (read + written + held)
 
 
 @law
@@ -138,3 +161,44 @@ def forward_flops(model: Convolutional | str) -> Annotated[Quantity, "FLOP"]:
     """
     layers = network(model, Convolutional).convolutions
     return sum((workload(each).operations for each in layers), quantity("0 FLOP"))
+
+
+def memory_schedule(
+    model: Convolutional | str, element_size: QuantityLike = "1 byte", in_place: bool = False
+) -> tuple[tuple[str, Quantity], ...]:
+    """The activations that each layer of a network holds while one input passes, in order.
+
+    Layers run one after the other, and a pooling or a sum is made in the place of its input. With
+    `in_place` a depthwise convolution is too, since each channel is read for itself alone.
+
+    >>> for layer, memory in memory_schedule("ds-cnn")[:3]:
+    ...     print(layer, memory)
+    1 convolution, convolution 8490 byte
+    2 separable 1, depthwise 16 kB
+    2 separable 1, pointwise 16 kB
+    """
+    size = size_of("element_size", element_size)
+    overwrites = truth("in_place", in_place)
+    steps = []
+    for each in network(model, Convolutional).convolutions:
+        read, written = each.read, each.written
+        if overwrites and each.kind == "depthwise":
+            read, written = max(read, written), 0
+        steps.append((each.name, live_memory(read, written, each.held, size)))
+    return tuple(steps)
+
+
+def peak_memory(
+    model: Convolutional | str, element_size: QuantityLike = "1 byte", in_place: bool = False
+) -> Annotated[Quantity, "byte"]:
+    """Memory that the activations of one input take at most: the largest of a schedule, no sum.
+
+    Equation: S = max s · (x + y + z)
+
+    Source: lin2020mcunet
+
+    >>> print(peak_memory("mobilenet-v2"), peak_memory("mobilenet-v2", in_place=True))
+    1.505 MB 1.405 MB
+    """
+    most = max(memory for _, memory in memory_schedule(model, "1 byte", in_place))
+    return most * (size_of("element_size", element_size) / quantity("1 byte"))

@@ -73,7 +73,7 @@ def price_of_ownership(
     Linear depreciation to nothing, without interest, building or staff: a floor under any rent that
     is not a loss.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> price = price_of_ownership("30000 USD", "4 year", "700 W", "0.1 USD/kWh")
     >>> print(price.to("USD/h"))
@@ -94,7 +94,7 @@ def break_even_utilization(
     Whoever owns pays for every hour, whoever rents for those with work. Above 1, renting is always
     cheaper.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(break_even_utilization("1.3 USD/h", "2 USD/h").to("%"))
     65%

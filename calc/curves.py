@@ -14,7 +14,7 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -226,6 +226,18 @@ def predicted(
     >>> curve.machine, curve.domains
     ('dgx-h100', 8)
     """
+    ranked, alike = _like(operation, devices, machine, without)
+    return [_joined(each, ranked, operation, size, devices, machine) for each in alike]
+
+
+@lru_cache(maxsize=2**12)
+def _like(
+    operation: str, devices: int, machine: Machine, without: str
+) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
+    """The curves that tell something of a collective, the most alike first, and the first of these.
+
+    Sizes do not count, so that a search asks once for all of them.
+    """
     span = "domain" if devices <= machine.domain else "across"
     known = [
         each
@@ -251,9 +263,8 @@ def predicted(
             f" expected of more than {FARTHEST} times as many"
         )
     distances = {each: _distance(each, operation, devices, machine) for each in known}
-    ranked = sorted(known, key=distances.__getitem__)
-    alike = [each for each in ranked if distances[each] == distances[ranked[0]]]
-    return [_joined(each, ranked, operation, size, devices, machine) for each in alike]
+    ranked = tuple(sorted(known, key=distances.__getitem__))
+    return ranked, tuple(each for each in ranked if distances[each] == distances[ranked[0]])
 
 
 def farthest(operation: str) -> int:
@@ -265,6 +276,7 @@ def farthest(operation: str) -> int:
     return FARTHEST * _most_measured(operation)
 
 
+@cache
 def _most_measured(operation: str) -> int:
     return max(each.devices for each in _stored() if _kind(each.operation) == _kind(operation))
 

@@ -54,7 +54,7 @@ def energy_of_run(
 
     Assumes constant power; a thermal design power makes this an upper estimate.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(energy_of_run("700 W", "1 h").to("kWh"))
     0.7 kWh
@@ -70,7 +70,7 @@ def energy_efficiency(
 
     Equation: η_E = R_peak / P
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(energy_efficiency("989 TFLOP/s", "700 W").to("TFLOP/s/W"))
     1.413 TFLOP/(s·W)

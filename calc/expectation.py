@@ -1,8 +1,8 @@
 """What a pass or a step is expected to take on a machine, in parts whose times have sources.
 
 Kernels follow one another, each at the rate that was measured of its kind; messages take what was
-measured of them, less what the software hides; and the software adds its own time. One point at a
-time: each kernel has one shape. A rate that was not measured is an error that names it.
+measured of them, less what the software hides; and the software adds its own time. A rate that was
+not measured is an error that names it; of many layouts of training at once, it is NaN.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from calc import collectives, curves, kernels, machines, transformer
-from calc.core.elementwise import largest
+from calc.core.elementwise import ceiling, different, largest, maximum, minimum, of_each, where
+from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.kernels import Kernel
@@ -91,21 +92,24 @@ class Parts(dict[str, Quantity]):
         self._told[part] = (*self._told.get(part, ()), told)
 
     def add_messages(
-        self, part: str, count: float, operation: str, size: Any, devices: int, beyond: bool = False
+        self, part: str, count: Any, operation: str, size: Any, devices: Any, beyond: bool = False
     ) -> None:
         """So many collectives of so many bytes; one device alone sends nothing.
 
-        An array of sizes makes an array of times, and the last of them is what is told.
+        An array of sizes makes an array of times, and the last of them is what is told. Of an array
+        of devices nothing is told, and what was not measured of some is NaN.
 
         Those of large messages may go `beyond` the devices that measurements reach: there they take
         as long as among these, since bandwidth no longer falls and latency is a small part.
         """
+        if getattr(devices, "ndim", 0):
+            each = of_each(partial(_message, self._machine, operation, beyond), size, devices)
+            self[part] = self.get(part, NO_TIME) + quantity(count * each, "s")
+            return
         if devices == 1:
             return
         machine = self._machine
-        among, reach = devices, curves.farthest(operation)
-        if beyond and devices > max(reach, machine.domain):
-            among = reach // machine.domain * machine.domain
+        among = _reached(machine, operation, devices) if beyond else devices
         sizes = [quantity(float(each), "byte") for each in getattr(size, "flat", [size])]
         found = [collectives.time(operation, sent, among, machine) for sent in sizes]
         used = dict.fromkeys(curve.machine for curve in found[-1].measured)
@@ -141,6 +145,26 @@ MESSAGES = {
     "reduce_scatter": "a reduction",
     "all_to_all": "an exchange",
 }
+
+
+def _reached(machine: Machine, operation: str, devices: int) -> int:
+    """So many devices, or as many full domains as measurements reach, where these are fewer."""
+    reach, domain = curves.farthest(operation), machine.domain
+    return devices if devices <= max(reach, domain) else reach // domain * domain
+
+
+@lru_cache(maxsize=2**14)
+def _message(machine: Machine, operation: str, beyond: bool, size: float, devices: float) -> float:
+    """Seconds of one message of a layout; NaN where nothing was measured that is like it."""
+    count = int(devices)
+    if count == 1:
+        return 0.0
+    among = _reached(machine, operation, count) if beyond else count
+    try:
+        found = collectives.time(operation, quantity(size, "byte"), among, machine)
+    except InputError:  # devices that do not fill their domains
+        return math.nan
+    return math.nan if found.expected is None else found.expected.m_as("s")
 
 
 def _rate(rate: Quantity) -> Origin:
@@ -246,20 +270,20 @@ def training_step(
     model: Transformer,
     machine: Machine,
     length: float,
-    sequences: float,
+    sequences: Any,
     *,
-    data: int = 1,
-    tensor: int = 1,
-    pipeline: int = 1,
-    microbatches: float = 1.0,
-    gathers: float = 1.0,
-    reductions: float = 1.0,
-    optimizer_shards: int = 1,
-    contexts: int = 1,
-    experts: int = 1,
-    sharers: int | None = None,
-    virtual_stages: int = 1,
-    bubble: float | None = None,
+    data: Any = 1,
+    tensor: Any = 1,
+    pipeline: Any = 1,
+    microbatches: Any = 1.0,
+    gathers: Any = 1.0,
+    reductions: Any = 1.0,
+    optimizer_shards: Any = 1,
+    contexts: Any = 1,
+    experts: Any = 1,
+    sharers: Any = None,
+    virtual_stages: Any = 1,
+    bubble: Any = None,
     recomputed: float = 0.0,
     frozen: bool = False,
     trained: float = 1.0,
@@ -274,7 +298,8 @@ def training_step(
     hold alike is gathered and reduced so often in a step among all of them, or among `sharers`, and
     the optimizer's states are in so many shards. The `bubble` is what a pipeline waits over what it
     works, that of 1F1B where none is given. Of the forward pass `recomputed` runs twice. Where the
-    weights are `frozen`, adapters of so many of their parameters are `trained`.
+    weights are `frozen`, adapters of so many of their parameters are `trained`. Counts may be
+    arrays, for as many layouts, of which each different kernel and message is asked for once.
 
     >>> from calc import machines, models
     >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
@@ -283,16 +308,17 @@ def training_step(
     650.1 ms
     """
     tokens = length * sequences / contexts
-    step = kernels.training_step(
-        model, length, sequences / contexts, tensor, dtype, recomputed, experts, frozen
-    )
+
+    (each, slices, among), places = different(sequences / contexts, tensor, experts)
+    step = kernels.training_step(model, length, each, slices, dtype, recomputed, among, frozen)
     parts = Parts(step, machine, program)
     stages = pipeline * virtual_stages
-    fullest = virtual_stages * math.ceil(model.layers.m_as("") / stages) / model.layers.m_as("")
+    fullest = virtual_stages * ceiling(model.layers.m_as("") / stages) / model.layers.m_as("")
     for kind, time in parts.items():
-        parts[kind] = time * (microbatches * fullest)
+        alone = time if places is None else time[places]
+        parts[kind] = alone * (microbatches * fullest)
     compute = parts.total
-    if pipeline > 1:
+    if largest(pipeline) > 1:
         usual = (pipeline - 1) / (virtual_stages * microbatches)
         parts["bubble"] = compute * (usual if bubble is None else bubble)
     vectors = tokens * 2 * model.width.m_as("")
@@ -301,12 +327,14 @@ def training_step(
     parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, tensor)
     if "tensor" in parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
-    if contexts > 1:  # a ring of keys and values, whose steps pass behind those of attention
+    if largest(contexts) > 1:
+        # A ring of keys and values, whose steps pass behind those of attention.
         each = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
         kept = transformer.kept_context(kernels.reaching(model, length), length).m_as("")
         held = each * kept * sequences
-        parts.add_messages("context", 3 * layers, "all_gather", held, contexts * tensor)
-        parts.hidden = parts.hidden + min(parts["context"], parts["attention"])
+        among = where(contexts > 1, contexts * tensor, 1)
+        parts.add_messages("context", 3 * layers, "all_gather", held, among)
+        parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         sent = vectors / tensor * model.active_experts.m_as("")
         routed = layers * model.layers_with("experts") / model.layers.m_as("")
@@ -315,23 +343,22 @@ def training_step(
     sharing = alike if sharers is None else sharers
     updated = 0.0
     for held, apart in _states(model, experts):
-        state, members = 2 * held / pipeline, max(1, alike // apart)
-        shared = max(1, sharing // apart)
-        if members > 1:
-            # All slices send at once, each through its own port: as one message of all of them.
-            together = tensor * min(apart, alike)
-            kept = state if gathers > 1 else state * trained  # sharded weights, or what has changed
-            new = state * trained
-            parts.add_messages("data", gathers, "all_gather", kept, shared * together, beyond=True)
-            parts.add_messages(
-                "data", reductions, "reduce_scatter", new, shared * together, beyond=True
-            )
-            if shared < members:  # groups of hybrid sharding add up what each has reduced
-                parts.add_messages("data", 1, "all_reduce", new, members * together, beyond=True)
-        slices = max(tensor * min(apart, alike), apart)
-        updated += trained * held / (pipeline * slices * max(1, optimizer_shards // apart))
+        state, members = 2 * held / pipeline, maximum(1, alike // apart)
+        shared = maximum(1, sharing // apart)
+        # All slices send at once, each through its own port: as one message of all of them.
+        together = tensor * minimum(apart, alike)
+        group = where(members > 1, shared * together, 1)
+        kept = state * where(gathers > 1, 1.0, trained)  # sharded weights, or what has changed
+        new = state * trained
+        parts.add_messages("data", gathers, "all_gather", kept, group, beyond=True)
+        parts.add_messages("data", reductions, "reduce_scatter", new, group, beyond=True)
+        # Groups of hybrid sharding add up what each has reduced.
+        apart_groups = where(shared < members, members * together, 1)
+        parts.add_messages("data", 1, "all_reduce", new, apart_groups, beyond=True)
+        slices = maximum(together, apart)
+        updated += trained * held / (pipeline * slices * maximum(1, optimizer_shards // apart))
     if "data" in parts:
-        parts.hidden += min(parts["data"], program.hides_data * compute)
+        parts.hidden = parts.hidden + _shorter(parts["data"], program.hides_data * compute)
     parts["optimizer"] = (quantity(STATE_TRAFFIC * updated, "byte") / machine.memory_reached).to(
         "s"
     )
@@ -339,7 +366,11 @@ def training_step(
     return parts
 
 
-def _states(model: Transformer, experts: int) -> list[tuple[float, int]]:
+def _shorter(one: Quantity, other: Quantity) -> Quantity:
+    return quantity(minimum(one.m_as("s"), other.m_as("s")), "s")
+
+
+def _states(model: Transformer, experts: Any) -> list[tuple[float, Any]]:
     """Parameters that devices hold alike, and those of experts, which so many share out."""
     inside = model.expert_parameters.m_as("param")
     outside = model.parameters.m_as("param") - inside

@@ -221,7 +221,7 @@ def decode(
     share of the experts that all tokens wake, and its own caches. In each layer of experts it
     dispatches its tokens and combines their results. `lower` hides messages behind the rest, as two
     batches in turn do; `expected` has one after the other, at the rates that the machine was
-    measured to reach. Experts are taken to be chosen evenly.
+    measured to reach. Experts are taken to be chosen evenly, in this expert parallelism (EP).
 
     Source: deepseek-open-infra-day6
 

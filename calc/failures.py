@@ -152,7 +152,7 @@ def loading_bandwidth(
     Each is read once, from where it is stored. A token is an index of two or four bytes, an image
     a file of a hundred thousand.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(loading_bandwidth("2900 Hz", "115 kB").to("MB/s"))
     333.5 MB/s
@@ -165,8 +165,8 @@ def slowest(mean: QuantityLike, deviation: QuantityLike, devices: int) -> Annota
 
     Equation: E = μ + σ · ∫ x · N · φ(x) · Φ(x)^(N − 1) dx
 
-    All devices wait for it where they meet in every step. Assumes that a device is slow at random;
-    one that always is costs all that it lacks. Integrated numerically, to six digits.
+    All devices wait for this straggler where they meet in every step. Assumes that a device is slow
+    at random; one that always is costs all that it lacks. Integrated numerically, to six digits.
 
     Source: david2003order
 

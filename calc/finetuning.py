@@ -517,6 +517,7 @@ def step(
             float(quantity(sequences).m_as("")),
             recomputed=1.0 if recomputation == "full" else 0.0,
             frozen=tuned is not None,
+            trained=1.0 if tuned is None else tuned.share(model),
             dtype=dtype,
         )
 

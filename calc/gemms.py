@@ -73,9 +73,10 @@ def wave_efficiency(
 
     Equation: η_wave = t / (⌈t / u⌉ · u)
 
-    u processors compute a wave of u tiles at a time, and the last wave is as long as a full one.
-    Assumes that all tiles take equally long. Of stream-K, which shares out the steps of tiles along
-    k and not whole tiles, t is the number of steps.
+    u processors compute a wave of u tiles at a time, and the last wave is as long as a full one:
+    what that loses is called wave quantisation. Assumes that all tiles take equally long. Of
+    stream-K, which shares out the steps of tiles along k and not whole tiles, t is the number of
+    steps.
 
     Source: nvidia2023matmul
 

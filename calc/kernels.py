@@ -383,6 +383,7 @@ def step(
     check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
     if smallest(writing + reading) <= 0:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
+    slices, experts = whole_number("slices", slices), whole_number("experts", experts)
     part = Slice(model, slices, dtype, weight_size, experts)
     computed = writing * (1 + number("drafted", drafted))
     tokens, outputs = computed + reading, computed + reading / prompt
@@ -406,30 +407,41 @@ def _amount(name: str, given: Any) -> Any:
     return numbers
 
 
+def _count(name: str, given: Any) -> Any:
+    """A whole number, or an array of counts, one for each layout."""
+    if not getattr(given, "ndim", 0):
+        return whole_number(name, given)
+    counts = _amount(name, given)
+    number(name, smallest(counts), 1)
+    return counts
+
+
 def training_step(
     model: Transformer,
     length: float,
-    sequences: float,
-    slices: int = 1,
+    sequences: Any,
+    slices: Any = 1,
     dtype: str = "bf16",
     recomputed: float = 0,
-    experts: int = 1,
+    experts: Any = 1,
     frozen: bool = False,
 ) -> list[Kernel]:
     """The kernels of a microbatch's forward and backward pass; what is `recomputed` runs twice.
 
     A product's backward pass is two products, for the gradients of its input and of its weights,
     which are left out of what is `frozen`; that of attention does five products where the forward
-    pass does two.
+    pass does two. `sequences`, `slices` and `experts` may be arrays, a layout each.
 
     >>> from calc import machines, models
     >>> kernels = training_step(models.get("llama-3-8b"), 8192, 1)
     >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
     641.3 ms
     """
-    length, sequences = number("length", length, 1), number("sequences", sequences, above=0)
+    length, sequences = number("length", length, 1), _amount("sequences", sequences)
+    number("sequences", smallest(sequences), above=0)
     recomputed = number("recomputed", recomputed)
     frozen = truth("frozen", frozen)
+    slices, experts = _count("slices", slices), _count("experts", experts)
     part = Slice(model, slices, dtype, SIZES.get(dtype_of(dtype), TWO_BYTES), experts)
     tokens = length * sequences
     forward = [*part.products(tokens, tokens), *part.passes(tokens), part.prompts(tokens, length)]
@@ -472,12 +484,10 @@ class Slice:
     """What one of the devices that share a model's matrices launches, layer by layer."""
 
     def __init__(
-        self, model: Transformer, slices: int, dtype: str, weight_size: QuantityLike, experts: int
+        self, model: Transformer, slices: Any, dtype: str, weight_size: QuantityLike, experts: Any
     ) -> None:
         check_transformer(model)
-        self.model, self.dtype = model, dtype
-        self.slices = whole_number("slices", slices)
-        self.experts = whole_number("experts", experts)
+        self.model, self.dtype, self.slices, self.experts = model, dtype, slices, experts
         self.weights = Weights.of(model, weight_size, "weight_size")
         self.input_size = SIZES.get(dtype_of(dtype), TWO_BYTES)
 
@@ -493,12 +503,12 @@ class Slice:
 
     def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
         first, columns = alike[0], sum(each.outputs for each in alike)
-        met, rows, slices = 1.0, tokens, float(self.slices)
+        met, rows, slices = 1.0, tokens, 1.0 * self.slices
         sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
             # Devices that share out experts read the tokens of all who cut the other matrices.
-            tokens = tokens * max(1.0, self.experts / slices)
-            slices = max(1.0, slices / self.experts)
+            tokens = tokens * maximum(1.0, self.experts / slices)
+            slices = maximum(1.0, slices / self.experts)
             share = first.used / first.copies
             met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met

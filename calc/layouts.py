@@ -495,18 +495,18 @@ def training_step(
             model,
             machine,
             float(quantity(length).m_as("")),
-            float(quantity(sequences).m_as("")),
+            quantity(sequences).m_as(""),
             data=layout.data,
             tensor=layout.tensor,
             pipeline=layout.pipeline,
             microbatches=layout.microbatches,
             gathers=gathers,
             reductions=reductions,
-            optimizer_shards=layout.sharers if layout.shards("optimizer") else 1,
+            optimizer_shards=where(layout.shards("optimizer"), layout.sharers, 1),
             contexts=layout.context,
             experts=layout.experts,
             virtual_stages=layout.stages_per_device,
-            bubble=float(bubble.m_as("")),
+            bubble=bubble.m_as(""),
             sharers=layout.sharers,
             recomputed=1.0 if recomputation == "full" else 0.0,
             frozen=tuned is not None,
@@ -515,7 +515,7 @@ def training_step(
             program=program,
         )
 
-    return replace(step, expectation=expectation.if_measured(expected, tokens, layout.devices))
+    return replace(step, expectation=expectation.if_measured(expected, quantity(length)))
 
 
 def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quantity) -> Quantity:

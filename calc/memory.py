@@ -21,7 +21,7 @@ def clock_cycles(
 
     Equation: n = L · f
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(clock_cycles("100 ns", "3e9 Hz"))
     300
@@ -60,7 +60,7 @@ def average_access_time(
     Assumes accesses one after another. The penalty of a cache in front of another cache is the
     average access time of that one.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(average_access_time("1 ns", 0.01, "100 ns"))
     2 ns

@@ -250,6 +250,32 @@ def single_server_wait(
 
 
 @law
+def bursty_wait(
+    service_time: Annotated[QuantityLike, "s", "S"],
+    utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
+    burstiness: Annotated[QuantityLike, "", "a", NON_NEGATIVE],
+    variation: Annotated[QuantityLike, "", "v", NON_NEGATIVE] = 1,
+) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
+    """Mean time in the queue of one busy server whose arrivals vary in any way: G/G/1.
+
+    Equation: W = ρ · S · (a² + v²) / (2 · (1 − ρ))
+
+    a is the standard deviation of the time between arrivals over its mean, and v that of the
+    service time. An approximation for a server that is nearly always busy (Kingman), and exact
+    for Poisson arrivals: then a is 1, and this is single_server_wait. For exponential service and
+    even arrivals it is 18 % too long at ρ = 0.8, for arrivals in bursts with a = 3 it is 4 %.
+
+    Source: kingman1961heavy
+
+    >>> print(bursty_wait("100 ms", 0.8, 3))
+    2 s
+    """
+    return divide_or_infinity(
+        utilization * service_time * (burstiness**2 + variation**2), 2 * (1 - utilization)
+    )
+
+
+@law
 def waiting_probability(
     utilization: Annotated[QuantityLike, "", "ρ", FRACTION],
     servers: Annotated[QuantityLike, "", "c", SERVERS],

@@ -189,7 +189,7 @@ class RolloutStep:
     """One step of reinforcement learning, part after part on the same devices."""
 
     generation: Quantity
-    """Until the longest answer of an engine is complete."""
+    """Until the longest answer of all engines is complete."""
     even: Quantity
     """What generation would take if all answers were of the average length."""
     scoring: Quantity
@@ -238,6 +238,7 @@ def writing_times(
     devices: int = 1,
     prompt: float = 200,
     measured: bool = True,
+    among: int = 1,
 ) -> tuple[list[float], list[float]]:
     """How many tokens long an engine's answers are, and the seconds after which they are.
 
@@ -245,7 +246,8 @@ def writing_times(
 
     B(t) answers are still being written, each with its prompt of c tokens, and T_step is the time
     of a pass of `inference.decode`: what is expected by measured rates, or else the lower bound.
-    Prompts are read at once, and take little.
+    Prompts are read at once, and take little. Of engines that are waited for together, the slowest
+    counts: `among` is the number of their answers, the longest of which is this engine's.
 
     Source: pope2023efficiently
 
@@ -259,7 +261,8 @@ def writing_times(
     prompt = number("writing_times(): prompt", prompt)
     whole_number("writing_times(): devices", devices)
     truth("writing_times(): measured", measured)
-    each = lengths.longest(count) / GRID
+    whole_number("writing_times(): among", among)
+    each = lengths.longest(max(count, among)) / GRID
     tokens, seconds = [0.0], [0.0]
     for part in range(GRID):
         middle = (part + 0.5) * each
@@ -302,9 +305,10 @@ def step(
 
     Equation: T = T_g + (s + 3 + r) · F · D / (N · R_peak · U) + W / BW
 
-    N devices make N / `engine` engines, which share `answers` out evenly. D tokens of F operations
-    are scored s times and trained on once, with the forward pass again where layers are
-    `recomputed`, at an assumed utilisation U. W are weights in BF16.
+    N devices make N / `engine` engines, which share `answers` out evenly and all wait for the
+    longest of them. D tokens of F operations are scored s times and trained on once, with the
+    forward pass again where layers are `recomputed`, at an assumed utilisation U. W are weights in
+    BF16.
 
     Source: nemorl2026performance, moonshot2025checkpoint
 
@@ -323,7 +327,7 @@ def step(
     if devices % whole_number("step(): engine", engine):
         raise InputError(f"{devices} devices make no whole engines of {engine}")
     share = max(1, round(count * engine / devices))
-    _, written = writing_times(model, found, lengths, share, engine, prompt, measured)
+    _, written = writing_times(model, found, lengths, share, engine, prompt, measured, count)
     middle = prompt + lengths.average / 2
     even = lengths.average * _pass(model, found, share, middle, engine, measured)
     tokens = quantity(count * (lengths.average + prompt), "token")

@@ -1,9 +1,9 @@
 """The roofline: what bounds a computation, the machine's arithmetic or its memory.
 
-Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; compute_time, and the
-efficiency that a measured time means; execution_time (the iron law, nothing overlaps) and
-execution_time_overlapped (everything does). Workloads: gemm and elementwise, with the laws for
-their operations and traffic.
+Laws: arithmetic_intensity, ridge_point, attainable, bound, utilization; chain_rate, the roof of a
+recursion; compute_time, and the efficiency that a measured time means; execution_time (the iron
+law, nothing overlaps) and execution_time_overlapped (everything does). Workloads: gemm and
+elementwise, with the laws for their operations and traffic.
 """
 
 # Long for its docstrings: laws, each with its equation and example.
@@ -128,7 +128,7 @@ def compute_time(
 
     Assumes that operands are at hand; `links.transfer_time` is the time of the traffic alone.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(compute_time("137.4 GFLOP", "989 TFLOP/s"))
     138.9 µs
@@ -172,7 +172,7 @@ def execution_time(
 
     Assumes no overlap at all: an upper bound where hardware overlaps the terms.
 
-    Source: hennessy2019architecture
+    Source: hennessy2025architecture
 
     >>> print(execution_time("14 GB", "3.35 TB/s", "14 GFLOP", "989 TFLOP/s"))
     4.193 ms
@@ -225,6 +225,30 @@ def launched_time(
     500 µs 2.1 ms
     """
     return kernels * maximum(launch_time, kernel_time + gap)
+
+
+@law
+def chain_rate(
+    work: Annotated[QuantityLike, "FLOP", "o"],
+    cycles: Annotated[QuantityLike, "", "τ"],
+    clock: Annotated[QuantityLike, "1/s", "f"],
+    chains: Annotated[QuantityLike, "", "k", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, "FLOP/s"]:
+    """The roof of a recursion: each of its steps waits for the result of the step before it.
+
+    Equation: R = k · o · f / τ
+
+    A step does o operations, and τ cycles pass from one result to the next: the latencies of the
+    operations that wait for one another, added up. k recursions that need nothing of each other
+    wait side by side. Assumes that nothing but this latency binds; with many chains a unit that
+    they share does.
+
+    Source: hennessy2025architecture
+
+    >>> print(chain_rate("13 FLOP", 35, "3.2 GHz"))
+    1.189 GFLOP/s
+    """
+    return chains * work * clock / cycles
 
 
 @law

@@ -213,7 +213,8 @@ def drafting_gain(
 
     Each sequence has n tokens of a pass on average, accepted in it alone; weights are read once for
     all tokens that are checked. T is a step of the batch without drafts, and γ passes of the draft
-    follow one another. Assumes that the host has no work between passes.
+    follow one another, be it a small model or a module of the model's own, for multi-token
+    prediction (MTP). Assumes that the host has no work between passes.
 
     Source: leviathan2023fast
 

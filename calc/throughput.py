@@ -417,7 +417,8 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     note = (
         f"A text fills the context of {model.context} tokens, without padding." if texts else note
     )
-    more: dict[str, Any] = {"vectors": tuple(vectors), "notes": (note,)}
+    notes = (note, *(f"{model.name}: {each}." for each in model.notes))
+    more: dict[str, Any] = {"vectors": tuple(vectors), "notes": notes}
     return asked.answer(model, "texts" if texts else "images", found(), **more)
 
 

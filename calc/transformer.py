@@ -12,14 +12,15 @@ those of full attention do is in the laws of `calc.attention`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from calc import attention, constants, formats, models, roofline
 from calc.core.arguments import one_of
-from calc.core.elementwise import largest, maximum, minimum
-from calc.core.errors import InputError
+from calc.core.elementwise import largest, maximum, minimum, where
+from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size as size_of
@@ -254,17 +255,19 @@ def score_activations(
 ) -> Annotated[Quantity, "byte"]:
     """What a layer keeps of one token's attention scores where nothing is recomputed.
 
-    Equation: m = c · h · (2 · s + m_mask)
+    Equation: m = c · h · s where m_mask = 0, else c · h · (2 · s + m_mask)
 
-    The scores before and after the softmax, and a mask of dropout, where there is any. A fused
-    kernel recomputes them and keeps none.
+    The output of the softmax, which its own gradient and that of the values need. Where there is
+    dropout, the values meet the output of that instead, which is kept as well, with its mask. A
+    fused kernel recomputes them and keeps none.
 
     Source: korthikanti2023reducing
 
     >>> print(score_activations(2048, 96, mask_size="1 byte"))
     983.0 kB
     """
-    return context * heads * (2 * element_size + mask_size)
+    dropped = where(mask_size > 0, element_size + mask_size, 0)
+    return context * heads * (element_size + dropped)
 
 
 @law
@@ -435,7 +438,7 @@ def prefill_matmuls(
     scores           4000  1000   128   8
     weighted values  4000   128  1000   8
     """
-    model = _check(model, length)
+    model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
     length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
     groups = _int(model.kv_heads)
@@ -475,7 +478,10 @@ def decode_matmuls(
     """
     model = _check(model, context)
     if model.output not in ("own", "tied"):
-        raise InputError(f"{model.name} writes no tokens: its output is a {model.output} layer")
+        raise InputError(
+            f"{model.name} writes no tokens: its output is a {model.output} layer;"
+            " calc.throughput.of answers for it, and `calc throughput`"
+        )
     context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
     heads, groups = _int(model.heads), _int(model.kv_heads)
     latent = _int(model.kv_latent)
@@ -542,7 +548,7 @@ def causal_flops(
     >>> print(causal_flops(models.get("gemma-2-27b"), 8192))
     57.15 GFLOP/token
     """
-    model = _check(model, length)
+    model = _check(model, length, "length")
     return _with_attention(
         model,
         causal_context(length),
@@ -840,7 +846,7 @@ def activation_memory(
     >>> from calc import models
     >>> for each in ("none", "selective", "full"):
     ...     print(each, activation_memory(models.get("llama-3-8b"), 8192, recomputation=each))
-    none 311.4 GB
+    none 173.9 GB
     selective 36.51 GB
     full 2.147 GB
     """
@@ -864,11 +870,20 @@ def activation_memory(
     return total
 
 
-def _check(given: Any, context: QuantityLike = 1) -> Transformer:
+def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Transformer:
     """The transformer that is given, or that of a name, unless it cannot read so much."""
     model = models.transformer(given)
-    asked = quantity(context)
-    longest = largest(asked.to("") if asked.unitless else asked)  # a share of one is in percent
+    needed = f"{name} must be a number of tokens from 0, without a unit, as in 8192"
+    try:
+        asked = quantity(context)
+    except InputError:
+        raise InputError(f"{needed}; got {abbreviated(context)}") from None
+    if not asked.unitless:
+        raise InputError(f"{needed}; got {asked}")
+    asked = asked.to("")  # a share of one is in percent
+    longest = largest(asked)
+    if math.isnan(longest) or largest(-asked) > 0:
+        raise InputError(f"{needed}; got {abbreviated(context)}")
     if longest > model.context.magnitude:
         raise InputError(
             f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"

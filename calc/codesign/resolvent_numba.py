@@ -1,9 +1,10 @@
 """The three methods compiled, in parallel over the batch.
 
 A step of the recursion waits for the one before it, and most of that wait is a division. So the
-ratio form takes LANES rows of the batch at a time, interleaved: the steps of eight rows are one
-vector instruction. That form divides as conj(δ) / |δ|², which needs |δ|² within the number format;
-where that is not sure, and in what is no full group of rows, it goes row by row in complex numbers.
+ratio form takes LANES rows of the batch at a time, interleaved: the divisions of eight rows, which
+LLVM keeps one by one, follow each other through the divider without a wait. That form divides as
+conj(δ) / |δ|², which needs |δ|² within the number format; where that is not sure, and in what is no
+full group of rows, it goes row by row in complex numbers.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from pint import DimensionalityError
 
 from calc.commands.options import checked_config_file, option_of, take_from_file, write_config
-from calc.commands.output import checked_csv_file, write
+from calc.commands.output import check_drawing, checked_csv_file, write
 from calc.core.errors import InputError, abbreviated, did_you_mean
 
 INTERRUPTED = 128 + signal.SIGINT  # what a shell expects of a program that Ctrl-C has ended
@@ -32,7 +32,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "names of constants, devices, machines, software, models, training runs, formats and laws",
     ),
     "show": ("lookup", "everything about one of these, with sources"),
-    "search": ("lookup", "find any of these by words of its name, title, note or first line"),
+    "search": (
+        "lookup",
+        "find any of these, or a command, by words of its name, title, note or text",
+    ),
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
     "gemm": ("gemm", "a matrix product on a device: its bound, its tiles and waves, its time"),
     "eval": ("roofline", "evaluate an expression with units"),
@@ -129,6 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command_parser()[0].parse_args(arguments, options)
         checked_csv_file(options)
+        check_drawing(options)
         checked_config_file(options)
         lines = write(options.run(options), options)
         write_config(options)

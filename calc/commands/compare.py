@@ -25,12 +25,11 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser, compare)
     add_config(parser, compare)
-    parser.add_argument("--draw", metavar="FILE", help="draw the front into an .svg file")
     parser.epilog = (
         'A price is one for all, "3 USD/hour", or by machine, as in'
         " dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."
     )
-    answers(parser, _compare, table=True)
+    answers(parser, _compare, table=True, drawn="the front")
 
 
 def _compare(options: argparse.Namespace) -> Answer:
@@ -39,13 +38,7 @@ def _compare(options: argparse.Namespace) -> Answer:
     asked["machines"] = split_at_commas(asked["machines"])
     if asked["price"] is not None and "=" in asked["price"]:
         asked["price"] = dict(map(_priced, split_at_commas(asked["price"])))
-    if options.draw is not None:
-        from calc.planning import drawing
-
-        drawing.checked_svg(options.draw)
     found = compare(**asked)
-    if options.draw is not None:
-        drawing.write_svg(found.draw(), options.draw)
     facts = {
         "rows": found.rows(),
         "ranked_by": found.by,
@@ -54,7 +47,7 @@ def _compare(options: argparse.Namespace) -> Answer:
         "what_would_change": found.what_would_change,
     }
     titles = {"assumptions": "Assumed", "what_would_change": "What would change it"}
-    return Answer(facts, lambda: [*found.table().split("\n"), *sections(facts, titles)])
+    return Answer(facts, lambda: [*found.table().split("\n"), *sections(facts, titles)], found.draw)
 
 
 def _priced(text: str) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from calc import (
     training,
     transformer,
 )
+from calc.commands import COMMANDS
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
 from calc.core.errors import InputError, abbreviated
@@ -76,10 +77,45 @@ TITLES = (
     | {"kept": "kept in more bits", "sense": "gap is stated as", "gap": "gap of the loss"}
     | {"unsupported": "not supported by its matrix units", "links": "links to other devices"}
 )
+WITH_EXTRAS = ("simulation", "codesign", "measure", "derivations")
 NOT_YET = "announced, and not to be had yet:"
 WORD = re.compile(r"[^\W_]+")
-WEIGHTS = {"name": 4.0, "title": 3.0, "note": 1.0}  # of a word that is found there
+WEIGHTS = {  # of a word that is found there
+    "name": 4.0,
+    "title": 3.0,
+    "also": 2.0,
+    "note": 1.0,
+    "text": 1.0,
+}
 BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
+SHORTEST_TYPO, ALIKE = 5, 0.78  # letters, and a ratio: shorter words look like too many others
+SMALL_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "per", "the", "to", "with"))
+IN_OTHER_WORDS = {  # the field's short names, where names, titles and texts write them out
+    "allgather": "all gather",
+    "allreduce": "all reduce",
+    "alltoall": "all to all",
+    "daly": "checkpoint interval",
+    "dit": "diffusion transformer",
+    "eagle": "draft",
+    "flashattention": "fused attention",
+    "gguf": "llama cpp",
+    "gqa": "kv heads",
+    "grpo": "rollouts",
+    "itl": "tpot",
+    "medusa": "draft tree",
+    "mla": "latent attention",
+    "moe": "experts",
+    "mtbf": "time between failures",
+    "ppl": "perplexity",
+    "ppo": "rollouts",
+    "quality": "perplexity",
+    "rlhf": "rollouts",
+    "sdc": "silent corruption",
+    "speculative": "draft",
+    "ssm": "state space",
+    "swa": "window",
+    "young": "checkpoint interval",
+}
 MOST_FOUND = 20  # lines; JSON and CSV have all
 
 
@@ -93,10 +129,10 @@ def things(kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """The public functions beside the laws, in the modules of laws and of planning."""
+    """The public functions beside the laws, in all modules that need nothing but pint."""
     laws = calc.laws()
     found = {"plan": calc.plan}
-    for module in (*calc.LAW_MODULES, "planning", "throughput"):
+    for module in (each for each in calc.SUBMODULES if each not in WITH_EXTRAS):
         for name, member in inspect.getmembers(import_module(f"calc.{module}"), inspect.isfunction):
             own = member.__module__.startswith(f"calc.{module}") and not name.startswith("_")
             if own and f"{module}.{name}" not in laws and name not in found:
@@ -175,20 +211,20 @@ def _search(options: argparse.Namespace) -> Answer:
 
 
 def search(text: str) -> list[dict[str, Any]]:
-    """What has most of these words, and of these what has them in its name, before the others.
+    """What has most of these words, then what has them in a row, then what has them in its name.
 
     A word that nothing has stands for those that look like it.
     """
-    rows, words = [], []
-    for kind in KINDS:
-        for name, thing in things(kind):
-            row = entry(kind, name, thing)
-            notes = [each.note for each in origins(facts_of(kind, thing))] if kind in DATA else []
-            parts = row | {"note": " ".join(notes)}
-            rows.append(row)
-            words.append({part: set(WORD.findall(parts[part].lower())) for part in WEIGHTS})
+    rows, words, phrases = [], [], []
+    for row, parts in _searched():
+        rows.append(row)
+        told = row | parts
+        words.append({part: set(_words(told.get(part, ""))) for part in WEIGHTS})
+        phrases.append(squeezed(" ".join(told.get(part, "") for part in ("name", "title", "also"))))
     vocabulary = {word for parts in words for each in parts.values() for word in each}
-    asked = [_alike(word, vocabulary) for word in WORD.findall(text.lower())]
+    given = " ".join(IN_OTHER_WORDS.get(word, word) for word in _words(text)).split()
+    telling = [word for word in given if word not in SMALL_WORDS] or given
+    asked = [_alike(word, vocabulary) for word in dict.fromkeys(telling)]
 
     def score(place: int, alike: Mapping[str, float]) -> float:
         return max(
@@ -198,19 +234,48 @@ def search(text: str) -> list[dict[str, Any]]:
 
     scores = [[score(place, alike) for alike in asked] for place in range(len(rows))]
     ranks = [
-        (each.count(0.0), -sum(each), len(words[place]["name"]), place)
+        (
+            each.count(0.0),
+            squeezed(text) not in phrases[place],
+            -sum(each),
+            len(words[place]["name"]),
+            place,
+        )
         for place, each in enumerate(scores)
         if any(each)
     ]
     return [rows[place] for *_, place in sorted(ranks)]
 
 
+def _searched() -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """All that can be found, each with what else is read of it: commands, data, laws, functions."""
+    for name, (_, purpose) in COMMANDS.items():
+        yield {"kind": "command", "name": f"calc {name}", "title": purpose}, {}
+    for kind in KINDS:
+        for name, thing in things(kind):
+            parts = {"also": " ".join(models.also(name))} if kind == "models" else {}
+            if kind in DATA:
+                parts["note"] = " ".join(each.note for each in origins(facts_of(kind, thing)))
+            else:
+                arguments = " ".join(inspect.signature(thing).parameters)
+                parts["text"] = f"{(inspect.getdoc(thing) or '').partition('>>>')[0]} {arguments}"
+            yield entry(kind, name, thing), parts
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, in one spelling for both sides of the Atlantic."""
+    return [word.replace("isation", "ization") for word in WORD.findall(text.lower())]
+
+
 def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
-    """The known words that one stands for, and how well."""
-    begun = {each: BEGINNING for each in vocabulary if each.startswith(word) and len(word) > 2}
+    """The known words that one stands for, in one number or the other, and how well."""
+    stem = word.removesuffix("s") if len(word) > 4 and not word.endswith("ss") else word
+    begun = {each: BEGINNING for each in vocabulary if each.startswith(stem) and len(stem) > 2}
     exact = {word: 1.0} if word in vocabulary else {}
-    near = difflib.get_close_matches(word, vocabulary, n=5, cutoff=0.75)
-    return (begun | exact) or dict.fromkeys(near, TYPO)
+    if begun or exact or len(word) < SHORTEST_TYPO:
+        return begun | exact
+    near = difflib.get_close_matches(word, vocabulary, n=5, cutoff=ALIKE)
+    return dict.fromkeys(near, TYPO)
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:

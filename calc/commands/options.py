@@ -137,10 +137,13 @@ def write_config(options: argparse.Namespace) -> None:
 
     typed = {ARGUMENTS.get(name, name): value for name, value in vars(options).items()}
     names = [name for name in option_names(options.called) if name in typed]
-    write_options(file, options_text({name: _written(typed[name]) for name in names}))
+    written = {name: _written(typed[name]) for name in names if name not in FILES}
+    files = {name: typed[name] for name in names if name in FILES}
+    write_options(file, options_text(written | files))
 
 
 ARGUMENTS = {"device": "hardware"}  # of a command, and what they are called in the library
+FILES = ("trace",)  # whose names stay as they are typed, commas and all
 
 
 def _typed(value: Any) -> str:

@@ -35,12 +35,17 @@ class Answer:
 
     facts: Mapping[str, Any]
     lines: Callable[[], Iterable[str]]
+    draw: Callable[[], Any] | None = None
+    """Makes the figure that `--draw` writes."""
 
 
 def answers(
-    parser: argparse.ArgumentParser, run: Callable[[Any], Answer], table: bool = False
+    parser: argparse.ArgumentParser,
+    run: Callable[[Any], Answer],
+    table: bool = False,
+    drawn: str = "",
 ) -> None:
-    """The command runs this, and takes `--json`, and `--csv` where it answers with `rows`."""
+    """The command runs this, and takes `--json`, `--csv` for its `rows`, `--draw` for a figure."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     if table:
         parser.add_argument(
@@ -50,7 +55,18 @@ def answers(
             metavar="FILE",
             help="print the rows as CSV, or write them to a .csv file",
         )
+    if drawn:
+        parser.add_argument("--draw", metavar="FILE", help=f"draw {drawn} into an .svg file")
     parser.set_defaults(run=run)
+
+
+def check_drawing(options: argparse.Namespace) -> None:
+    """Refuse a drawing that cannot be made or written before there is anything to draw."""
+    if (file := getattr(options, "draw", None)) is not None:
+        from calc.planning import drawing
+
+        drawing.checked_svg(file)
+        drawing.loaded_matplotlib()
 
 
 def checked_csv_file(options: argparse.Namespace) -> None:
@@ -65,7 +81,11 @@ def checked_csv_file(options: argparse.Namespace) -> None:
 
 
 def write(answer: Answer, options: argparse.Namespace) -> list[str]:
-    """The lines to print, in the form that was asked for; a CSV file is written."""
+    """The lines to print, in the form that was asked for; files of rows and figures are written."""
+    if answer.draw is not None and options.draw is not None:
+        from calc.planning.drawing import write_svg
+
+        write_svg(answer.draw(), options.draw)
     file = getattr(options, "csv", None)
     if file is not None:
         text = _csv(answer.facts["rows"])

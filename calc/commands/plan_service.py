@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from calc import machines
-from calc.commands.options import add_options, chosen, model_of
+from calc.commands.options import add_config, add_options, chosen, model_of
 from calc.commands.output import Answer, answers, sections
-from calc.core.errors import InputError
-from calc.core.files import writable, write_atomically
 from calc.core.progress import ProgressBar
 from calc.planning import plan_service
-
-DRAWN = (".svg", ".png", ".pdf")
 
 
 def add_plan_service(parser: argparse.ArgumentParser) -> None:
@@ -25,27 +20,15 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
         "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
     )
     add_options(parser, plan_service)
-    parser.add_argument(
-        "--draw", metavar="FILE", help=f"draw the times against the rate; {', '.join(DRAWN)}"
-    )
-    answers(parser, _plan_service, table=True)
+    add_config(parser, plan_service)
+    answers(parser, _plan_service, table=True, drawn="the times against the rate")
 
 
 def _plan_service(options: argparse.Namespace) -> Answer:
     asked: dict[str, Any] = chosen(options, plan_service)
     model = model_of(asked.pop("model"))
-    if options.draw is not None and writable(options.draw).suffix not in DRAWN:
-        raise InputError(
-            f"--draw needs a name that ends in {', '.join(DRAWN)}; got {options.draw!r}"
-        )
     with ProgressBar(1, "simulating") as bar:
         plan = plan_service(model, machines.of(options.device), **asked, on_progress=bar.update)
-    if options.draw is not None:
-        figure = plan.draw()
-        write_atomically(
-            Path(options.draw),
-            lambda name: figure.savefig(name, format=Path(options.draw).suffix[1:]),
-        )
     facts: dict[str, Any] = {
         "rows": plan.rows(),
         "design": str(plan.design),
@@ -67,4 +50,4 @@ def _plan_service(options: argparse.Namespace) -> Answer:
         "what_would_change": "What would change it",
         "assumptions": "Assumed",
     }
-    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)])
+    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)], plan.draw)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from calc import machines
 from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
 from calc.commands.output import Answer, answers, sections
 from calc.core.errors import InputError
-from calc.core.files import writable, write_atomically
 from calc.core.progress import ProgressBar
 from calc.planning import plan_training
 
@@ -23,13 +21,9 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
         "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
     )
     add_options(parser, plan_training)
-    parser.add_argument(
-        "--draw",
-        metavar="FILE",
-        help="draw the time of a step by its parts, for the ten best layouts, into an .svg file",
-    )
     add_config(parser, plan_training)
-    answers(parser, _plan_training, table=True)
+    figure = "the time of a step by its parts, for the ten best layouts,"
+    answers(parser, _plan_training, table=True, drawn=figure)
 
 
 def _plan_training(options: argparse.Namespace) -> Answer:
@@ -37,13 +31,8 @@ def _plan_training(options: argparse.Namespace) -> Answer:
     model = model_of(asked.pop("model"))
     if asked["layout"] is not None:
         asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
-    if options.draw is not None and writable(options.draw).suffix != ".svg":
-        raise InputError(f"--draw needs a name that ends in .svg; got {options.draw!r}")
     with ProgressBar(1, "planning") as bar:
         plan = plan_training(model, machines.of(options.device), **asked, on_progress=bar.update)
-    if options.draw is not None:
-        figure = plan.draw()
-        write_atomically(Path(options.draw), lambda name: figure.savefig(name, format="svg"))
     facts = {
         "rows": plan.rows(),
         "devices": plan.devices,
@@ -74,7 +63,7 @@ def _plan_training(options: argparse.Namespace) -> Answer:
         "why_not_others": plan.why_not_others,
     }
     titles = {"why_not_others": "Why not another layout", "assumptions": "Assumed"}
-    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)])
+    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)], plan.draw)
 
 
 def _degree(text: str) -> tuple[str, int]:

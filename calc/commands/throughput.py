@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from calc import throughput
-from calc.commands.options import add_options, chosen
+from calc.commands.options import add_options, chosen, model_of
 from calc.commands.output import Answer, answers, sections
 
 
@@ -13,7 +13,7 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         help="a name that `calc list models` prints: of a vision or diffusion transformer, a"
-        " convolutional network, an encoder such as bert-base, or a recommender",
+        " convolutional network, an encoder such as bert-base, or a recommender; or a config.json",
     )
     parser.add_argument("device", help="a machine or a device that `calc list` prints, or a .toml")
     add_options(parser, throughput.of)
@@ -21,7 +21,7 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
 
 
 def _throughput(options: argparse.Namespace) -> Answer:
-    answer = throughput.of(**chosen(options, throughput.of))
-
+    asked = chosen(options, throughput.of)
+    answer = throughput.of(model_of(asked.pop("model")), **asked)
     told = sections({"assumptions": answer.assumptions}, {"assumptions": "Assumed"})
     return Answer(answer.facts, lambda: [*str(answer).split("\n"), *told])

@@ -44,6 +44,45 @@ def choose(words: Sequence[str], place: Any) -> Any:
     return words[place]
 
 
+def different(*numbers: Any) -> tuple[tuple[Any, ...], Any]:
+    """The different points of arrays, a coordinate each, and where in them each point is.
+
+    Plain numbers are one point, which has no place.
+
+    >>> import numpy
+    >>> (rows, columns), places = different(numpy.array([5, 3, 5]), 7)
+    >>> rows.tolist(), columns.tolist(), places.tolist()
+    ([3, 5], [7, 7], [1, 0, 1])
+    """
+    if not any(map(_is_array, numbers)):
+        return numbers, None
+    import numpy
+
+    points = numpy.broadcast_arrays(*numbers)
+    code = numpy.zeros(points[0].shape, dtype=numpy.int64)
+    for each in points:
+        _, place = numpy.unique(each, return_inverse=True)
+        code = code * (place.max(initial=0) + 1) + place.reshape(code.shape)
+    _, first, places = numpy.unique(code, return_index=True, return_inverse=True)
+    return tuple(each.ravel()[first] for each in points), places.reshape(code.shape)
+
+
+def of_each(function: Callable[..., float], *numbers: Any) -> Any:
+    """The function of these numbers; of arrays it is asked once for each different point.
+
+    >>> import numpy
+    >>> of_each(pow, numpy.array([3, 2, 3]), 2).tolist()
+    [9, 4, 9]
+    """
+    points, places = different(*numbers)
+    if places is None:
+        return function(*points)
+    import numpy
+
+    values = [function(*each) for each in zip(*(each.tolist() for each in points), strict=True)]
+    return numpy.array(values)[places]
+
+
 def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
     """The quotient, and infinity where the denominator is zero: the limit of laws that have one."""
     if _is_array(numerator) or _is_array(denominator):

@@ -5,9 +5,9 @@
     153.0 FLOP/byte
 
 A class reads like the lines of a worked example: inputs first, results after them. Chapters compute
-nothing: they quote with `show()`, `words()`, `math()` and `table()`.
+nothing: they quote with `show()`, `words()`, `math()`, `within()` and `table()`.
 """
 
-from calc.derivations.quoting import approximately, math, show, table, words
+from calc.derivations.quoting import approximately, math, show, table, within, words
 
-__all__ = ["approximately", "math", "show", "table", "words"]
+__all__ = ["approximately", "math", "show", "table", "within", "words"]

@@ -166,7 +166,6 @@ class RingOrTree:
     many_alpha = many.alpha
     few_round = few.of_a_round
     many_round = many.of_a_round
-    few_beta = few.beta
     crossover_few = few.crossover
     crossover_many = many.crossover
     small_by_ring = many.ring(small).to("ms")
@@ -224,15 +223,6 @@ class MeasuredAllReduce:
         measured = RingOrTree.few.measured(size)
         bus = cls.bus(size, measured)
         return size, predicted, measured, cls.bus(size, predicted), bus, measured / predicted
-
-
-class MiddleSize:
-    """At 58 MB the wire's latency predicts half as much again as a library reaches."""
-
-    size = quantity("58 MB")
-
-    by_wire = MeasuredAllReduce.bus(size, MeasuredAllReduce.by_wire(size))
-    measured = MeasuredAllReduce.bus(size, RingOrTree.few.measured(size))
 
 
 class FourCollectives:
@@ -297,7 +287,6 @@ class Experts:
     )
     across = collectives.time("all_to_all", size, many_devices, RingByLength.machine)
     step_by_nvlink = (layers * exchanges * by_nvlink).to("ms")
-    step_across_least = (layers * exchanges * across.lower).to("ms")
     step_across = (layers * exchanges * across.needed).to("ms")
 
 
@@ -361,10 +350,8 @@ class Overlap:
     peak = GradientExchange.h100.peak("bf16")
     compute = training.training_time(parameters, tokens, 1, peak, utilization).to("ms")
     communication = TwoNetworks.expected
-    no_overlap = collectives.step_time(compute, communication, 0)
     full_overlap = collectives.step_time(compute, communication, 1, backward)
     efficiency = collectives.scaling_efficiency(compute, communication, 0).to("%")
-    best_efficiency = collectives.scaling_efficiency(compute, communication, 1, backward).to("%")
     break_even = (tokens * (communication / (backward * compute))).to("token")
     break_even_at_best = (tokens * (TwoNetworks.time / (backward * compute))).to("token")
     most_devices = (batch / break_even).to("")
@@ -436,9 +423,6 @@ class TwoBandwidths:
 
     algorithm = collectives.algorithm_bandwidth(GradientExchange.gradients, GradientExchange.ring)
     bus = collectives.bus_bandwidth(GradientExchange.gradients, GradientExchange.ring, devices)
-    pair = collectives.algorithm_bandwidth(
-        "1 GB", collectives.ring_all_reduce("1 GB", 2, GradientExchange.link, "0 s")
-    )
 
 
 class PairByPcie:
@@ -451,6 +435,7 @@ class PairByPcie:
     gradients = training.model_memory(parameters, GradientExchange.each)
     found = collectives.time("all_reduce", gradients, machine.domain, machine)
     time = found.lower.to("ms")
+    by_hand = (quantity("2 GB") / quantity("60 GB/s")).to("ms")
 
 
 class BenchmarkLine:
@@ -464,6 +449,7 @@ class BenchmarkLine:
     bus = collectives.bus_bandwidth(size, time, devices)
     bus_of_gather = bus / 2
     share = (bus / GradientExchange.link).to("%")
+    by_hand = 2 * printed
 
 
 class BubbleBudget:
@@ -478,6 +464,7 @@ class BubbleBudget:
     microbatches = (stages - 1) * for_each_other_stage
     interleaved = microbatches / slices
     at_whole = collectives.bubble_fraction(stages, whole, slices).to("%")
+    by_hand = (stages - 1) / budget
 
 
 class FasterStep:
@@ -505,6 +492,9 @@ class FasterStep:
         compute, communication, 1, Overlap.backward
     ).to("%")
     efficiency_larger_batch = Overlap.efficiency
+    compute_by_hand = quantity("220 ms")
+    exchange_by_hand = quantity("90 ms")
+    by_hand = (compute_by_hand / (compute_by_hand + exchange_by_hand)).to("%")
 
 
 class OnePort:
@@ -518,6 +508,7 @@ class OnePort:
     planned_tokens = (Overlap.tokens * (planned / Overlap.compute)).to("token")
     tokens = (Overlap.tokens * (TwoNetworks.rings / Overlap.compute)).to("token")
     ratio = (planned / TwoNetworks.rings).to("")
+    by_hand = (quantity("28 GB") / port).to("ms")
 
 
 class RackOrServers:
@@ -528,7 +519,6 @@ class RackOrServers:
     peak = machine.device.peak("bf16")
 
     found = collectives.time("all_reduce", TwoNetworks.size, devices, machine)
-    least = found.lower.to("ms")
     exchange = found.expected.to("ms")  # type: ignore[union-attr]
     gain = (TwoNetworks.expected / exchange).to("")
     peak_ratio = (peak / Overlap.peak).to("")
@@ -538,6 +528,7 @@ class RackOrServers:
     break_even = (Overlap.tokens * (exchange / (Overlap.backward * compute))).to("token")
     step = collectives.step_time(compute, exchange, 1, Overlap.backward)
     step_gain = (Overlap.full_overlap / step).to("")
+    by_hand = quantity("1200 token")
 
 
 class CubeOfChips:
@@ -555,3 +546,4 @@ class CubeOfChips:
         "ms"
     )
     ratio = (one_axis / time).to("")
+    by_hand = (quantity("28 GB") / machine.bandwidth).to("ms")

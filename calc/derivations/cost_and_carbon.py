@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from calc import (
     collectives,
+    compare,
     constants,
     cost,
     energy,
@@ -229,7 +230,6 @@ class RentOrBuy:
     electricity = constants.get("price_electricity_us_industry")
 
     price = cost.price_of_ownership(purchase, lifetime, RunPrice.power, electricity).to("USD/h")
-    depreciation = (purchase / lifetime).to("USD/h")
     utilization = cost.break_even_utilization(price, rent).to("%")
     price_short = cost.price_of_ownership(purchase, short, RunPrice.power, electricity)
     price_long = cost.price_of_ownership(purchase, long, RunPrice.power, electricity)
@@ -256,6 +256,9 @@ class SevenBillionRun:
     facility = cost.facility_energy(used).to("MWh")
     world = cost.carbon(facility).to("t")
     france = cost.carbon(facility, CarbonAccounts.france).to("t")
+    price_by_hand = quantity("65000 USD")
+    world_by_hand = quantity("30 t")
+    france_by_hand = quantity("4 t")
 
 
 class PriceOfARequest:
@@ -278,6 +281,7 @@ class PriceOfARequest:
     prompt_share = (of_prompt / together).to("%")
     tokens_ratio = prompt // answer
     price_ratio = (of_prompt / prompt / (of_answer / answer)).to("%")
+    together_by_hand = quantity("55 USD")
 
 
 class ShorterNumbers:
@@ -300,6 +304,7 @@ class ShorterNumbers:
     short_full = inference.decode(model, device, context, most_short, kv_size=key)
     short_together = cost.cost_per_token(1, TokenPrice.rent, short_full.throughput).to("USD/Mtoken")
     gain_alone = (TokenPrice.price_alone / small_alone).to("")
+    gain_by_hand = 3.5
 
 
 class BaseLoad:
@@ -317,6 +322,7 @@ class BaseLoad:
     peak_rented = cost.run_cost(by_day - by_night, day, RentOrBuy.rent)
     mixed = cost.run_cost(by_night, "24 h", RentOrBuy.price) + peak_rented
     saved = (1 - mixed / all_rented).to("%")
+    mixed_by_hand = quantity("1400 USD")
     peak_share = (day / quantity("24 h")).to("%")
 
 
@@ -354,13 +360,13 @@ class OneCall:
         made = cls.plan(devices=cls.some)
         room = made.device.memory_capacity
         rows: list[tuple[Any, ...]] = [
-            ("Memory of each", made.memory.to(str(room.units)), None, None, f"it fits in {room}")
+            ("Memory", made.memory.to(str(room.units)), None, None, f"it fits in {room}")
         ]
         for title, name, binds in (
-            ("First token", "time_to_first_token", made.reading.bound),
-            ("Each token", "time_per_token", made.binds),
-            ("Whole answer", "answer_time", "–"),
-            ("Written by all", "throughput", "–"),
+            ("TTFT", "time_to_first_token", made.reading.bound),
+            ("TPOT", "time_per_token", made.binds),
+            ("Answer", "answer_time", "–"),
+            ("Throughput", "throughput", "–"),
             ("Price", "cost_per_token", "–"),
             ("Energy", "energy_per_token", "–"),
         ):
@@ -385,18 +391,18 @@ class OneCall:
 
 
 class PartsOfAToken:
-    """Half of a token is matrix products; messages and the program itself are most of the rest."""
+    """Half of a token is GEMMs; messages and the program itself are most of the rest."""
 
     writing = OneCall.expected(OneCall.some).passes["each token"]
     no_overlap = OneCall.plan(devices=OneCall.some).time_per_token.upper
     over_no_overlap = (writing.total / no_overlap).to("")
     titles = (
-        ("gemm", "matrix products"),
-        ("cache", "attention, reading caches"),
+        ("gemm", "GEMMs"),
+        ("cache", "attention, reading the KV cache"),
         ("memory", "norms and other passes over vectors"),
-        ("tensor", "sums over the devices"),
-        ("host", "the host, which runs vLLM itself"),
-        ("rates not sustained", "best rates that vLLM does not sustain"),
+        ("tensor", "all-reduces of TP"),
+        ("host", "vLLM itself, on the host"),
+        ("rates not sustained", "best rates of kernels that vLLM does not sustain"),
     )
 
     @classmethod
@@ -430,7 +436,6 @@ class MoreDevices:
     sum_least = sum_across.lower.to("us")
     sum_node_time = sum_node.expected
     sum_across_time = sum_across.expected
-    bound_node = OneCall.plan(devices=node).time_per_token.upper.to("ms")
     bound_most = OneCall.plan(devices=most).time_per_token.upper.to("ms")
 
 
@@ -443,10 +448,35 @@ class PromisedPace:
     four_bits = quantity("4.25 bit")
 
     time_whole, price_whole = OneCall.token(whole)
-    time_half, price_half = OneCall.token(half, "INT8")
+    time_half, _ = OneCall.token(half, "INT8")
     time_quarter, price_quarter = OneCall.token(half, "4.25 bit")
     bound_quarter = OneCall.plan(devices=1, weights="4.25 bit").time_per_token.upper.to("ms")
     alone, _ = OneCall.token(1, "4.25 bit")
     saved = (1 - price_quarter / price_whole).to("%")
     margin_half = (1 - time_half / promise).to("%")
     margin = (1 - time_quarter / promise).to("%")
+    time_by_hand = quantity("14 ms")
+
+
+class FewestDevices:
+    """Problem 7: the fewest devices that hold a model have no room for requests."""
+
+    limit = quantity("40 ms")
+    h100_price = quantity("2 USD/h")
+    h200_price = quantity("3 USD/h")
+    asked: ClassVar[dict[str, Any]] = {"prompt": 1000, "generated": 200, "software": "vllm"}
+    prices: ClassVar[dict[str, Quantity]] = {"dgx-h100": h100_price, "dgx-h200": h200_price}
+    found = compare("llama-3-70b", list(prices), tpot=limit, price=prices, **asked)
+    two, one = found.rows()
+    more = 128
+    pair = plan("llama-3-70b", "dgx-h200", batch=more, devices=2, price=h200_price, **asked)
+    assert pair.expected
+    assert pair.expected.cost_per_token
+
+    h100_cost = two["expected"]["cost_per_token"]
+    h200_cost = one["expected"]["cost_per_token"]
+    h200_requests = int(one["batch"].magnitude)
+    pair_cost = pair.expected.cost_per_token
+    dearer = pair_cost / h100_cost
+    dearer_by_hand = 1.05
+    pays = (h200_price * h100_cost / pair_cost).to("USD/h")

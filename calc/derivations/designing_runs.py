@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from calc import hardware, machines, models, plan_training, runs, training
 from calc.core.units import quantity
-from calc.planning import search
-from calc.planning.training import Candidate
-from calc.planning.training_report import cut
+from calc.planning.training import Candidate, all_cuts
+from calc.planning.training.report import cut
+from calc.published.layouts import published_layouts
 
 
 class DesignedRun:
@@ -24,8 +23,7 @@ class DesignedRun:
     h100 = hardware.get("h100")
     capacity = h100.memory_capacity
 
-    _planned = partial(
-        plan_training,
+    plan = plan_training(
         models.get("llama-3-405b"),
         machine,
         tokens=run.tokens,
@@ -34,11 +32,14 @@ class DesignedRun:
         devices=devices,
         software="megatron",
     )
-    plan = _planned()
-    published = _planned(layout={"tensor": 8, "pipeline": 16, "context": 1})
     searched = plan.searched
-    time = published.best.time
-    mfu = published.best.mfu.to("%")
+    published = next(
+        each
+        for each in plan.candidates
+        if (each.layout.tensor, each.layout.pipeline, each.layout.context) == (8, 16, 1)
+    )
+    time = published.time
+    mfu = published.mfu.to("%")
     of_expected = (reported / mfu).to("%")
     usable = (plan.job.usable * capacity).to("GB")
 
@@ -51,8 +52,8 @@ class DesignedRun:
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
-        """The ten best, and the published one."""
-        return [cls.row(each) for each in (*cls.plan.candidates[:10], cls.published.best)]
+        """The best of each way to cut."""
+        return [cls.row(each) for each in cls.plan.candidates]
 
     @classmethod
     def frontiers(cls) -> dict[str, tuple[Any, Any]]:
@@ -60,12 +61,20 @@ class DesignedRun:
         import numpy
 
         found = {}
-        for cuts in search.all_cuts(cls.plan.job):
+        for cuts in all_cuts(cls.plan.job):
             times, order = cuts.step.upper.m_as("s"), numpy.argsort(cuts.held, kind="stable")
             least = numpy.minimum.accumulate(times[order])
             steps = numpy.flatnonzero(numpy.diff(least, prepend=numpy.inf))
             found[cuts.recomputation] = cuts.held[order][steps] / 1e9, least[steps]
         return found
+
+
+class PublishedLayouts:
+    """Published steps that say how their models are cut, and those that memory holds."""
+
+    found = published_layouts()
+    count = len(found)
+    fit = sum(bool(each.memory.total <= each.machine.device.memory_capacity) for each in found)
 
 
 class RentFor70B:
@@ -81,3 +90,4 @@ class RentFor70B:
 
     by_fewer = training.training_time(parameters, tokens, fewer, peak, utilization).to("day")
     by_more = training.training_time(parameters, tokens, more, peak, utilization).to("day")
+    by_hand = (quantity("8.4e23 FLOP") / (500 * quantity("400 TFLOP/s"))).to("day")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from calc import (
+    compare,
     constants,
+    curves,
     experts as experts_of,
     hardware,
     inference,
@@ -113,7 +115,7 @@ class Widths:
 
     few, some, many = (Width.rates(count)[1] for count in (Width.few, Width.some, Width.many))
     gain = (some / few).to("")
-    gain_beyond = (many / some - 1).to("%")
+    lost_beyond = (1 - many / some).to("%")
 
 
 class ExpertExchange:
@@ -156,6 +158,17 @@ class ExpertExchange:
             error = quantity(round((expected / measured - 1).m_as("%")), "%")
             cells += [least.to("us"), expected.to("us"), measured, error]
         return tuple(cells)
+
+
+class GeneralLibrary:
+    """The shortest all-to-all published of NCCL takes far more than its bytes do."""
+
+    curve = curves.get("alltoall-80xh100-cnode3")
+    devices = curve.devices
+    shortest = quantity(curve.sizes[0], "byte").to("MB")
+
+    leaving = shortest * (1 - 1 / curve.nodes)
+    beyond_bytes = (quantity(curve.times[0], "s") - leaving / ExpertExchange.machine.ports).to("us")
 
 
 class Fullest:
@@ -267,8 +280,30 @@ class TwoGroups:
     whole = 64
     half = 32
 
-    sequences = Width.sequences(whole)
-    sequences_of_half = Width.sequences(half)
     rate = Width.rates(whole)[1]
     rate_of_half = Width.rates(half)[1]
-    gain = (rate / rate_of_half - 1).to("%")
+    by_hand = quantity("2500 token/s")
+
+
+class DenseOrMixture:
+    """Problem 4: a mixture instead of a dense model, both within a limit."""
+
+    limit = quantity("40 ms")
+    price = quantity("2 USD/h")
+    found = compare(
+        ["gpt-oss-120b", "llama-3-70b"],
+        "dgx-h100",
+        prompt=1000,
+        generated=300,
+        tpot=limit,
+        price=price,
+        software="vllm",
+    )
+    mixture, dense = found.rows()
+
+    mixture_requests = int(mixture["batch"].magnitude)
+    dense_requests = int(dense["batch"].magnitude)
+    mixture_cost = mixture["expected"]["cost_per_token"]
+    dense_cost = dense["expected"]["cost_per_token"]
+    cheaper = (dense_cost / mixture_cost).to("")
+    cheaper_by_hand = 6

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
-from calc import cost, finetuning, hardware, links, models, rollouts, training
+from calc import cost, finetuning, hardware, links, models, plan_training, rollouts, training
 from calc.core.units import Quantity, quantity
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
 from calc.rollouts import Lengths
@@ -210,7 +210,7 @@ class StepOfLora:
 
 
 class Rollouts:
-    """The longest answer of an engine takes several times as long as the average one."""
+    """The longest answer of a step takes several times as long as the average one."""
 
     model = "qwen-3-8b"
     machine = "dgx-h100"
@@ -223,7 +223,7 @@ class Rollouts:
     average = quantity(lengths.average, "token")
 
     engine_answers = answers // devices
-    longest = quantity(lengths.longest(engine_answers), "token")
+    longest = quantity(lengths.longest(answers), "token")
     times_average = (longest / average).to("")
     step = rollouts.step(
         model, machine, lengths, answers, devices, prompt=prompt, mfu=mfu, measured=False
@@ -240,7 +240,13 @@ class Rollouts:
     def drawn(cls, bars: int) -> list[float]:
         """Seconds until an answer is complete, for so many at even quantiles, and the longest."""
         tokens, seconds = rollouts.writing_times(
-            cls.model, cls.machine, cls.lengths, cls.engine_answers, 1, cls.prompt, False
+            cls.model,
+            cls.machine,
+            cls.lengths,
+            cls.engine_answers,
+            prompt=cls.prompt,
+            measured=False,
+            among=cls.answers,
         )
         shares = [(bar + 0.5) / bars for bar in range(bars - 1)]
         drawn = [-cls.lengths.scale * math.log(1 - share) for share in shares]
@@ -248,7 +254,7 @@ class Rollouts:
 
 
 class MeasuredSteps:
-    """Kernels explain half or more of a published step; engines and trainers do the rest."""
+    """Kernels explain only part of a published step; engines and trainers do the rest."""
 
     mfu = quantity(30, "%")
     steps = measured_rollouts.steps()
@@ -276,7 +282,7 @@ class MeasuredSteps:
 
 
 class NewWeights:
-    """New weights take seconds, at the rate of one link whatever the number of devices."""
+    """New weights take seconds, at about the rate of one link whatever the number of devices."""
 
     updates = measured_rollouts.updates()
     port = quantity("50 GB/s")
@@ -325,6 +331,7 @@ class StateOfThirteen:
     mixed_total = mixed.to("GB")
     pure_total = pure.to("GB")
     eight_bit_total = eight_bit.to("GB")
+    eight_bit_by_hand = quantity("78 GB")
 
 
 class HiddenStream:
@@ -336,8 +343,8 @@ class HiddenStream:
     parameters = LARGE.parameters
 
     stream = DoesItFit.stream
-    hand = quantity(1100, "token")  # 3 s of 160 TFLOP/s, over 6 times 70 billion
     tokens = (stream * peak / (work * parameters)).to("token")
+    by_hand = quantity("1200 token")
 
 
 class LongestOfMany:
@@ -359,3 +366,32 @@ class WhichCut:
     trained_share = (Rollouts.trained / Rollouts.total).to("%")
     without_tail = (Rollouts.total / (Rollouts.total - Rollouts.generation + Rollouts.even)).to("")
     twice_training = (Rollouts.total / (Rollouts.total - Rollouts.trained / 2)).to("")
+    by_hand = 2.4
+
+
+class AllOrAdapters:
+    """Problem 5: the same tokens for adapters on one server, or for all weights on two."""
+
+    tokens = quantity("200M token")
+    price = quantity("2 USD/h")
+    server = 8
+    servers = 16
+    asked: ClassVar[dict[str, Any]] = {
+        "model": "llama-3-70b",
+        "hardware": "dgx-h100",
+        "tokens": tokens,
+        "sequences": 64,
+        "length": 2048,
+        "price": price,
+    }
+    adapters = plan_training(**asked, fine_tune="lora", devices=server)
+    whole = plan_training(**asked, devices=servers)
+    assert adapters.cost
+    assert whole.cost
+
+    adapters_time = adapters.duration.to("h")
+    adapters_cost = adapters.cost
+    whole_cost = whole.cost
+    dearer = (whole_cost / adapters_cost).to("")
+    adapters_by_hand = quantity("2 h")
+    dearer_by_hand = 1.5

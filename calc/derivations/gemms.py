@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import correlation, median
 from typing import Any
 
-from calc import constants, gemms, machines, memory, models, roofline
+from calc import constants, gemms, hardware, machines, memory, models, roofline
 from calc.core.units import quantity
 from calc.published import products
 from calc.published.products import Product
@@ -62,7 +62,6 @@ class TileOnSM:
     """What a tile takes of an SM, and how much of the output's shape it wastes."""
 
     registers = constants.get("size_register_file_sm_h100")
-    threads_of_sm = constants.get("count_threads_sm_h100")
     warp = 32
     threads = 384
     registers_of_thread = 168
@@ -75,8 +74,6 @@ class TileOnSM:
         *("Left of 4096 × 4096", "Left of 64 × 4096"),
     )
 
-    warps_of_sm = threads_of_sm / warp
-    warps = threads // warp
     sums = gemms.accumulator_size(*TILE).to("KiB")
     share_of_registers = (sums / registers).to("%")
     staged = gemms.staged_memory(stages, step, ELEMENT, *TILE).to("KiB")
@@ -215,7 +212,6 @@ class DecodeBatch:
     tile = 64
     found = measured("dgx-h100")
     alone_time = found[1].time
-    tile_time = found[tile].time
     ridge = (RATE / BANDWIDTH * ELEMENT / quantity("2 FLOP")).to("")
     growth = (found[256].time / alone_time).to("")
 
@@ -273,6 +269,7 @@ class GemmQuestions:
     one_in = GroupedExperts.experts // GroupedExperts.active
     experts_tokens = 512
     tokens_each = experts_tokens * GroupedExperts.active / GroupedExperts.experts
+    hand_tokens = 17
     filled = gemms.tile_efficiency(tokens_each, GroupedExperts.n, GroupedExperts.tile, 128).to("%")
 
     small_n = FewTiles.n
@@ -286,6 +283,24 @@ class GemmQuestions:
     bound = (reading + FewTiles.begin).to("us")
     found = measured("dgx-h100", small_n, small_k)[1].time
     ratio = found / bound
+
+
+class SparsePlan:
+    """A plan that times a product by the sparse peak allows a fraction of what it takes."""
+
+    side = SIDE
+    advertised = hardware.H100.sparse_peak("bf16")
+    hand_operations = quantity("140 GFLOP")
+    hand_rate = quantity("800 TFLOP/s")
+
+    operations = roofline.gemm(side, side, side, ELEMENT).operations.to("GFLOP")
+    planned = (operations / advertised).to("us")
+    hand_time = (hand_operations / hand_rate).to("us")
+    time = gemms.fastest_time(
+        side, side, side, RATE, BANDWIDTH, UNITS, start=products.start("dgx-h100")
+    ).to("us")
+    found = measured("dgx-h100")[side].time.to("us")
+    late = (found / planned).to("")
 
 
 class GemmCurve:

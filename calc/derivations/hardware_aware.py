@@ -9,7 +9,17 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import constants, energy, formats, hardware, machines, measure, published, transformer
+from calc import (
+    constants,
+    energy,
+    formats,
+    hardware,
+    machines,
+    measure,
+    published,
+    roofline,
+    transformer,
+)
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.roofline import DecodeStep
@@ -57,8 +67,6 @@ class OwnMachine:
     processor = MEASUREMENT["machine"]["processor"]
     h100 = hardware.get("h100")
 
-    copy = stored("bandwidth", "copy")
-    triad = stored("bandwidth", "triad")
     bandwidth = CPU.memory_bandwidth
     fp32 = stored("peak", "fp32")
     fp64_ridge = CPU.ridge_point("fp64")
@@ -124,15 +132,9 @@ class Validation:
     )
     transpose = kernel("transpose", "fp32")["ratio"]
     addition = kernel("add", "fp64")["ratio"]
-    convolution = kernel("convolution", "fp32")["ratio"]
     gather = kernel("gather elements", "fp32")["ratio"]
     resolvent = kernel("resolvent", "fp64")["ratio"]
-    thin = kernel("GEMM, thin", "fp32")["ratio"]
-    eight_rows = kernel(EIGHT_ROWS, "fp32")["ratio"]
-    tall = kernel("GEMM, tall", "fp32")["ratio"]
     exponential = kernel("exp", "fp64")["ratio"]
-    gather_rows = kernel("gather rows", "fp32")["ratio"]
-    decode = kernel("attention, decode", "fp32")["ratio"]
 
 
 def published_share(kind: str, device: str) -> Quantity | None:
@@ -164,8 +166,8 @@ class OtherKernels:
             *(published_share(kind, device) for device in GPUS),
         )
         for name, own, kind in (
-            ("matrix products", "GEMM 1024³", "gemm"),
-            ("attention of prompts", "attention, prefill", "attention"),
+            ("GEMM", "GEMM 1024³", "gemm"),
+            ("attention in prefill", "attention, prefill", "attention"),
             ("passes over memory", "sum", "memory_bandwidth"),
         )
     )
@@ -178,7 +180,6 @@ class Reasons:
     transpose_in_tiles = without("transpose", "in tiles")
     transpose_left = without("transpose", "not transposed", "padded, in tiles")
     elements = without("gather elements", "in order")
-    rows = without("gather rows", "in order")
     longer = 16
     longer_rows = without("gather rows", "longer rows")
     exponential = without("exp", "in cache")
@@ -215,6 +216,7 @@ class FusedAttention:
     )
     h100_bound = transformer.attention_fusion_gain(h100.ridge_point("fp16"), width, crossings)
     h100_wide_bound = transformer.attention_fusion_gain(h100.ridge_point("fp16"), wide, crossings)
+    h100_by_hand = 2 * 300 / 130
 
 
 class Exponentials:
@@ -240,8 +242,6 @@ class QuantizedDetector:
     after_power = quantity("9 W")
     traffic_saved = quantity("40%")
 
-    before_rate = (quantity("1 s") / before_time).to("")
-    after_rate = (quantity("1 s") / after_time).to("")
     before_energy = (before_power * before_time).to("J")
     after_energy = (after_power * after_time).to("mJ")
     speedup = (before_time / after_time).to("")
@@ -257,8 +257,6 @@ class MeasuredDetector:
     after_rate = 126.3
     before_whole = quantity("36.9 ms")
     after_whole = quantity("36.5 ms")
-
-    gain = after_rate / before_rate
 
 
 class IntegersOnT4:
@@ -289,6 +287,7 @@ class CostAndThroughput:
     high_gain = 1 / (1 - high_cut.m_as(""))
     cut_of_high_claim = quantity(1 - 1 / high_claim, "").to("%")
     other_gain = 1 / (1 - other_cut.m_as(""))
+    by_hand = 10 / 6
 
 
 class CameraBudget:
@@ -316,6 +315,7 @@ class CameraBudget:
     small_per_frame = (small_power * quantity("1 s") / small_rate).to("mJ")
     network_energy = (network * per_byte).to("mJ")
     network_share = (network_energy / small_per_frame).to("%")
+    network_by_hand = (quantity("0.4 GB") * quantity("60 pJ/byte")).to("mJ")
 
 
 class EnergyPerToken:
@@ -347,7 +347,6 @@ class Envelope:
 
     least_bandwidth = min(bandwidths)
     most_bandwidth = max(bandwidths)
-    bandwidth_ratio = (most_bandwidth / least_bandwidth).to("")
     least_power = min(powers)
     most_power = max(powers)
 
@@ -367,6 +366,13 @@ class OwnQuestions:
     after_power = quantity("12 W")
 
     waste = (line / element).to("")
+    fusion_gain = (
+        roofline.elementwise_traffic(2**24, 2 * passes, "2 byte")
+        / roofline.elementwise_traffic(2**24, 2, "2 byte")
+    ).to("")
+    fusion_by_hand = 10 / 2
+    reduction_by_hand = (quantity("1 GB") / quantity("25 GB/s")).to("ms")
+    energy_by_hand = 5 / 3 * 5 / 6
     reduction_time = (reduction_bytes / OwnMachine.bandwidth).to("ms")
     before_energy = (before_power * before_time).to("mJ")
     after_energy = (after_power * after_time).to("mJ")

@@ -20,11 +20,14 @@ class IronLaw:
     arithmetic_time = (operations / peak).to("ms")
     step = roofline.Workload(operations, weights).between(peak, bandwidth)
     added = step.upper
+    added_by_hand = quantity(14 / 3.3 + 3.5, "ms")
     overlapped = step.lower
     added_per_overlapped = added / overlapped
     capacity = DecodeStep.h100.memory_capacity
     room = ((capacity - weights) / batch / DecodeStep.cache_per_token).to("token")
     full_memory_time = (capacity / bandwidth).to("ms")
+    token_arithmetic = (DecodeStep.operations / peak).to("µs")
+    token_by_hand = quantity(14, "µs")
 
 
 class LaunchedKernels:
@@ -34,7 +37,6 @@ class LaunchedKernels:
     one_by_one = constants.get("latency_launches_cuda_jl")
     as_graph = constants.get("latency_graph_cuda_jl")
 
-    gain = one_by_one / as_graph
     node = (as_graph / kernels).to("µs")
 
 
@@ -51,7 +53,6 @@ class SmallLayer:
 
     layer = roofline.gemm(1, width, width, element_size)
     memory_time = (layer.traffic / bandwidth).to("µs")
-    arithmetic_time = (layer.operations / peak).to("ns")
     time = roofline.execution_time_overlapped(
         layer.traffic, bandwidth, layer.operations, peak, latency=launch
     )
@@ -82,6 +83,7 @@ class Regimes:
     operations_in_a_launch = (launch * peak).to("GFLOP")
     # The square layer whose weights take a launch to read; and one that takes it to compute.
     width_of_memory = ((bytes_in_a_launch / element_size).to("") ** 0.5).to("")
+    width_by_hand = (16e6 / 2) ** 0.5
 
 
 class SlowKernel:
@@ -122,3 +124,4 @@ class ThreeRepairs:
     gain_of_one_graph = now / one_graph
     then_smaller_numbers = one_graph / (one_graph - memory_time / 2)
     then_faster_arithmetic = one_graph / (one_graph - arithmetic_time / 2)
+    gain_by_hand = 1000 / (300 + 100 + 200)

@@ -224,6 +224,7 @@ class WeightsByInfiniband:
 
     time = links.transfer_time(weights, FourLinks.infiniband, FourLinks.infiniband_latency)
     latency_share = (FourLinks.infiniband_latency / time).to("%")
+    by_hand = (weights / quantity("50 GB/s")).to("ms")
     as_if_bytes = (weights / quantity("400 GB/s")).to("ms")
 
 
@@ -236,6 +237,7 @@ class RemoteCall:
     effective = links.effective_bandwidth(size, FourLinks.infiniband, FourLinks.infiniband_latency)
     share = (effective / FourLinks.infiniband).to("%")
     of_half_size = (size / FourLinks.infiniband_half).to("%")
+    by_hand = quantity(100 / 3, "%")
     latency_share = (FourLinks.infiniband_latency / time).to("%")
 
 
@@ -251,6 +253,7 @@ class LineAcrossTheAtlantic:
     rate = links.windowed_bandwidth(window, round_trip, bandwidth)
     share = (rate / bandwidth).to("%")
     connections = (product / window).to("")
+    by_hand = 16 * quantity("16 MB/s")
 
 
 class ThousandTensors:
@@ -269,3 +272,17 @@ class ThousandTensors:
     half_the_latency = (count * links.transfer_time(tensor, link, latency / 2)).to("ms")
     coalesced = (buckets * links.transfer_time(bucket, link, latency)).to("ms")
     gain = (now / coalesced).to("")
+    by_hand = count * quantity("5 us")
+
+
+class BothWays:
+    """Problem 5: a plan that takes both directions of a link for one."""
+
+    moved = quantity("6.4 GB")
+    compute = quantity("80 ms")
+
+    planned = (moved / AsSold.pcie_both_ways).to("ms")
+    by_hand = 2 * planned
+    time = links.transfer_time(moved, AsSold.pcie_coded).to("ms")
+    exposed = time - compute
+    hidden = (AsSold.pcie_coded * compute).to("GB")

@@ -13,13 +13,9 @@ class LongActivations:
     """A sequence of a million tokens keeps more than a device holds; cutting it divides that."""
 
     model = models.get("llama-3-8b")
-    short = 131_072
     long = 1_048_576
     contexts = 64
 
-    kept_short = transformer.activation_memory(
-        model.with_context(short), short, recomputation="selective"
-    ).to("GB")
     kept_long = transformer.activation_memory(
         model.with_context(long), long, recomputation="selective"
     ).to("TB")
@@ -102,7 +98,6 @@ class LongRuns:
 
     _run = long_run("nemo-longseq-17")
     tokens = int(_run.row.number("seq_len") or 0)
-    devices = int(_run.row.number("num_devices") or 0)
     cut = quantity(_run.row.measured["model_tflops_per_gpu_with_cp"], "TFLOP/s")
     whole = quantity(_run.row.measured["model_tflops_per_gpu_without_cp"], "TFLOP/s")
     error = quantity(-100 * _run.error, "%")

@@ -56,7 +56,7 @@ class MemoryHierarchy:
         Level(
             "HBM",
             h100.memory_capacity,
-            AnchorLatencies.hopper_global,
+            AnchorLatencies.hopper_global_revised,
             h100.memory_bandwidth,
             EnergyOfMovement.a100_hbm_word,
         ),
@@ -75,7 +75,7 @@ class MemoryHierarchy:
 
 
 class HumanScale:
-    """If a register took a second, memory would take a quarter of an hour and a disk four days."""
+    """If a register took a second, memory would take twenty minutes and a disk nearly two days."""
 
     clock = constants.get("frequency_reference_core")
     yardstick = constants.get("latency_register")
@@ -102,15 +102,15 @@ class HumanScale:
     )
 
     @classmethod
-    def row(cls, name: str, latency: Quantity) -> tuple[str, Quoted, Quantity, Quantity]:
-        """A latency, in cycles of the stated clock, and as people feel it."""
+    def row(cls, name: str, latency: Quantity) -> tuple[str, Quoted, Quantity, Quoted]:
+        """A latency, in cycles of the stated clock, and as people feel it, to two digits."""
         readable = latency.to("us" if latency >= quantity("1 us") else "ns")
         estimate = latency.provenance is not None and latency.provenance.kind == "estimate"
         return (
             name,
-            approximately(readable, 3) if estimate else show(latency, digits=3),
+            approximately(readable, 3) if estimate else show(readable, digits=3),
             memory.clock_cycles(latency, cls.clock),
-            memory.human_time(latency, cls.yardstick, cls.one_step),
+            show(memory.human_time(latency, cls.yardstick, cls.one_step), digits=2),
         )
 
 
@@ -171,7 +171,7 @@ class PhysicalProperties:
         (
             "HBM",
             "DRAM, stacked",
-            AnchorLatencies.hopper_global,
+            AnchorLatencies.hopper_global_revised,
             AnchorBandwidths.hbm3,
             None,
             approximately(EnergyOfMovement.hbm2_word, 3),
@@ -180,7 +180,7 @@ class PhysicalProperties:
             "DRAM of a host",
             "DDR DRAM",
             AnchorLatencies.dram,
-            AnchorBandwidths.host_dram,
+            AnchorBandwidths.server_dram,
             EnergyOfMovement.dram,
             None,
         ),
@@ -210,7 +210,7 @@ class BytesInFlight:
 
     h100 = hardware.get("h100")
     bandwidth = h100.memory_bandwidth
-    latency = AnchorLatencies.hopper_global
+    latency = AnchorLatencies.hopper_global_revised
     sms = constants.get("count_sm_h100")
 
     in_flight = queueing.bytes_in_flight(bandwidth, latency).to("kB")
@@ -225,7 +225,7 @@ class AverageAccess:
     dram = constants.get("latency_dram")
     gpu_l1 = AnchorLatencies.hopper_l1
     gpu_l2 = AnchorLatencies.hopper_l2
-    gpu_memory = AnchorLatencies.hopper_global
+    gpu_memory = AnchorLatencies.hopper_global_revised
     hit_rate = quantity("99%")
     low_hit_rate = quantity("95%")
     l2_hit_rate = quantity("80%")
@@ -445,6 +445,7 @@ class ProductOfLargeTiles:
     across = (EnergyBudget.across * EnergyBudget.sm_intensity / sm_intensity).to("W")
     saved = EnergyBudget.across - across
     saved_share = (saved / EnergyBudget.tdp).to("%")
+    by_hand = quantity("120 W") / 2
 
 
 class StalledWarp:
@@ -456,6 +457,7 @@ class StalledWarp:
 
     time = (cycles / clock).to("ns")
     felt = memory.human_time(time, yardstick)
+    by_hand = quantity(650 / 1.8, "ns")
     cycles_at_reference = memory.clock_cycles(time, HumanScale.clock)
 
 
@@ -469,6 +471,7 @@ class HitRateWanted:
     hit_rate = 1 - miss_rate
     miss_rate_with_l2 = (slack / AverageAccess.behind_l1).to("%")
     hit_rate_with_l2 = 1 - miss_rate_with_l2
+    by_hand = quantity(0.5 / 25, "").to("%")
 
 
 class EightBitTiles:
@@ -480,6 +483,7 @@ class EightBitTiles:
     ridge_point = h100.ridge_point("fp8")
     side = memory.tile_for_intensity(ridge_point, element_size)
     held = memory.working_set(side, element_size).to("MiB")
+    by_hand = 2000 / 3.33
 
 
 class Overflow:
@@ -507,3 +511,4 @@ class Overflow:
     small_time = (small_weights / bandwidth).to("ms")
     half_time = (weights / 2 / bandwidth).to("ms")
     host_per_small = host_time / small_time
+    by_hand = (quantity("14 GB") / quantity("60 GB/s")).to("ms")

@@ -27,7 +27,6 @@ class NumbersToKnow:
 class LightInFibre:
     """No round trip is faster than light in the fibre of its path."""
 
-    speed_in_vacuum = constants.get("speed_light_vacuum")
     refractive_index = constants.get("refractive_index_fiber")
     refractive_index_of_fiber = 1.468  # Corning 2021, at 1 550 nm
     speed = constants.get("speed_light_fiber")
@@ -38,7 +37,6 @@ class LightInFibre:
 
     faster_in_fiber = (refractive_index / refractive_index_of_fiber - 1).to("%")
     share_of_vacuum = (1 / refractive_index).to("%")
-    speed_from_index = (speed_in_vacuum / refractive_index).to("km/s")
     campus_reach = links.reach(campus_budget)
     coast_to_coast_round_trip = links.round_trip_time(coast_to_coast)
     atlantic_round_trip = links.round_trip_time(atlantic)
@@ -121,7 +119,6 @@ class EnergyOfMovement:
     sram_32kb_read_7nm = constants.get("energy_7nm_sram_32kb")
     sram_1mb_read_7nm = constants.get("energy_7nm_sram_1mb")
     ddr_access = constants.get("energy_7nm_ddr4_64bit")
-    dram_access_low = constants.get("energy_dram_64bit_low")
     dram_access_high = constants.get("energy_dram_64bit_high")
     hbm2_access_low = constants.get("energy_7nm_hbm2_64bit_low")
     hbm2_access_high = constants.get("energy_7nm_hbm2_64bit_high")
@@ -157,7 +154,6 @@ class EnergyOfMovement:
     sram_32kb_word_7nm = sram_32kb_read_7nm / words_per_access
     a100_l1_per_array = a100_l1_word / sram_32kb_word_7nm
     sram_per_register = sram / register
-    l1_per_register_estimate = l1_estimate / register_estimate
     register_over_estimate = register / register_estimate
 
     word_rows = (
@@ -222,7 +218,6 @@ class AnchorLatencies:
     clock = constants.get("frequency_h800_pcie")
     shared_cycles = constants.get("cycles_shared_memory_hopper")
     l1_cycles = constants.get("cycles_l1_hopper")
-    l2_cycles = constants.get("cycles_l2_hopper")
     global_cycles = constants.get("cycles_global_memory_hopper")
     l2_near_cycles = constants.get("cycles_l2_near_hopper")
     l2_far_cycles = constants.get("cycles_l2_far_hopper")
@@ -230,13 +225,13 @@ class AnchorLatencies:
 
     hopper_shared = (shared_cycles / clock).to("ns")
     hopper_l1 = (l1_cycles / clock).to("ns")
-    hopper_l2 = (l2_cycles / clock).to("ns")
     hopper_global = (global_cycles / clock).to("ns")
     hopper_l2_near = (l2_near_cycles / clock).to("ns")
     hopper_l2_far = (l2_far_cycles / clock).to("ns")
+    hopper_l2 = hopper_l2_near
     hopper_global_revised = (global_revised_cycles / clock).to("ns")
     hbm_per_l1 = hbm3 / l1_cpu
-    hopper_global_per_l1 = hopper_global / hopper_l1
+    hopper_global_per_l1 = hopper_global_revised / hopper_l1
     ssd_per_l1 = ssd / l1_cpu
     network_per_hbm = infiniband / hbm3
 
@@ -244,9 +239,9 @@ class AnchorLatencies:
         ("Register of a CPU", register, None, None),
         ("L1 cache (anchor: of a CPU core)", l1_cpu, l1_cycles, hopper_l1),
         ("Shared memory of a GPU", None, shared_cycles, hopper_shared),
-        ("L2 cache (anchor: of a CPU core)", l2_cpu, l2_cycles, hopper_l2),
+        ("L2 cache (anchor: of a CPU core; GPU: its near half)", l2_cpu, l2_near_cycles, hopper_l2),
         ("DRAM, from its own CPU", dram, None, None),
-        ("HBM, from its own GPU", hbm3, global_cycles, hopper_global),
+        ("HBM, from its own GPU", hbm3, global_revised_cycles, hopper_global_revised),
         ("Another GPU by NVLink", nvlink, None, None),
         ("Host memory by PCIe Gen5", pcie, None, None),
         ("Another host by InfiniBand", infiniband, None, None),
@@ -289,8 +284,10 @@ class AnchorBandwidths:
     pcie_payload = constants.get("size_pcie_block_payload")
     pcie_block = constants.get("size_pcie_block")
     ddr4_channel = constants.get("bandwidth_ddr4_3200_channel")
-    ddr5_channel = constants.get("bandwidth_ddr5_4800_channel")
     dram_channels = constants.get("channels_host_dram")
+    server_channel = constants.get("bandwidth_ddr5_4400_channel")
+    server_sockets = constants.get("count_sockets_dgx_h100")
+    server_socket_channels = constants.get("count_channels_dgx_h100_socket")
     infiniband_bits = constants.get("bandwidth_infiniband_ndr")
     nvme_gen4 = constants.get("bandwidth_nvme_gen4")
     nvme_gen3 = constants.get("bandwidth_nvme_gen3")
@@ -299,6 +296,8 @@ class AnchorBandwidths:
     pcie_raw = (pcie_lane * pcie_lanes).to("GB/s")
     pcie_coded = pcie_raw * (pcie_payload / pcie_block)
     host_dram = ddr4_channel * dram_channels
+    server_channels = server_sockets * server_socket_channels
+    server_dram = server_channel * server_channels
     infiniband = infiniband_bits.to("GB/s")
     hbm_per_pcie = (hbm3 / pcie_raw).to("")
     hbm_per_nvlink = (hbm3 / nvlink).to("")
@@ -307,12 +306,13 @@ class AnchorBandwidths:
         ("HBM3e of a B200", hardware.get("b200").memory_bandwidth),
         ("HBM3 of an H100", hbm3),
         ("NVLink 5, each way", constants.get("bandwidth_nvlink_5")),
+        (f"DRAM of a DGX H100, {show(server_channels)} channels of DDR5-4400", server_dram),
         ("NVLink 4, each way", nvlink),
         ("PCIe Gen6 x16, each way", constants.get("bandwidth_pcie6_x16")),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
         ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
-        ("DRAM of a host, two channels of DDR4-3200", host_dram),
+        ("DRAM of a desktop, two channels of DDR4-3200", host_dram),
         (f"InfiniBand NDR ({show(infiniband_bits)}), each way", infiniband),
         ("NVMe SSD, Gen5, reading in sequence", constants.get("bandwidth_nvme_gen5")),
         ("NVMe SSD, Gen4, reading in sequence", nvme_gen4),
@@ -378,7 +378,6 @@ class DatacentreAgainstPhone:
 
     h100 = hardware.get("h100")
     phone = hardware.get("phone-npu")
-    phone_power_low = constants.get("power_phone_low")
     phone_power_high = constants.get("power_phone_high")
     h100_fp16 = h100.peak("fp16")
     h100_int8 = h100.peak("int8")
@@ -387,20 +386,19 @@ class DatacentreAgainstPhone:
     fp16_against_int8 = (h100.peak("fp16") / phone.peak("int8")).to("")
     int8_against_int8 = (h100.peak("int8") / phone.peak("int8")).to("")
     bandwidth_against_bandwidth = (h100.memory_bandwidth / phone.memory_bandwidth).to("")
-    power_against_low = (h100.tdp / phone_power_low).to("")
     power_against_high = (h100.tdp / phone_power_high).to("")
     h100_per_watt = energy.energy_efficiency(h100_int8, h100.tdp).to("TOP/J")
     phone_per_watt_low = energy.energy_efficiency(phone_int8, phone_power_high).to("TOP/J")
-    phone_per_watt_high = energy.energy_efficiency(phone_int8, phone_power_low).to("TOP/J")
 
 
 class LatencyBudgets:
     """What a person, or a car, allows before an answer is late."""
 
+    search_delay = constants.get("latency_delay_web_search")
     rows = (
         ("Emergency braking", constants.get("latency_budget_braking")),
-        ("Answer of a voice assistant", constants.get("latency_budget_voice")),
-        ("Result page of a web search", constants.get("latency_budget_web_search")),
+        ("Answer to a click that feels instantaneous", constants.get("latency_budget_instant")),
+        ("Turn in a conversation, as people take it", constants.get("latency_budget_voice")),
         ("First words of a streamed answer", constants.get("latency_budget_streaming")),
         ("Batch training, at the short end", constants.get("latency_budget_batch_training_low")),
         ("Batch training, at the long end", constants.get("latency_budget_batch_training_high")),
@@ -451,8 +449,16 @@ class LastingRatios:
             "energy",
             EnergyOfMovement.hbm2_word_per_fp16_multiply,
         ),
-        ("An FP32 multiply / an INT8 one", "energy", EnergyOfArithmetic.fp32_per_int8_multiply),
-        ("An FP32 multiply / an FP16 one", "energy", EnergyOfArithmetic.fp32_per_fp16_multiply),
+        (
+            "An FP32 multiply / an INT8 one, at 45 nm",
+            "energy",
+            EnergyOfArithmetic.fp32_per_int8_multiply,
+        ),
+        (
+            "An FP32 multiply / an FP16 one, at 45 nm",
+            "energy",
+            EnergyOfArithmetic.fp32_per_fp16_multiply,
+        ),
         ("SRAM / a register", "energy", EnergyOfMovement.sram_per_register),
         ("HBM / the L1 of a CPU core", "latency", AnchorLatencies.hbm_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
@@ -502,16 +508,16 @@ class ReachOfBudgets:
     """A latency budget is a radius, and the computation makes it smaller."""
 
     braking = constants.get("latency_budget_braking")
+    click = constants.get("latency_budget_instant")
     voice = constants.get("latency_budget_voice")
-    search = constants.get("latency_budget_web_search")
 
     braking_reach = links.reach(braking)
+    click_reach = links.reach(click)
     voice_reach = links.reach(voice)
-    search_reach = links.reach(search)
     budgets = (
         ("Braking", braking, braking_reach),
+        ("Click", click, click_reach),
         ("Voice", voice, voice_reach),
-        ("Web search", search, search_reach),
     )
     places = (
         ("campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
@@ -533,19 +539,21 @@ class ThirteenBillion:
     training_state = training.model_memory(parameters, training_per_parameter)
     devices = training_state / h100.memory_capacity
     whole_devices = ceil(devices.m_as(""))
+    devices_by_hand = 200 / 80
 
 
 class ServersOverseas:
     """Distance spends a budget before any server has started."""
 
     distance = LightInFibre.atlantic
+    click = ReachOfBudgets.click
     voice = ReachOfBudgets.voice
-    search = ReachOfBudgets.search
 
     round_trip = links.round_trip_time(distance)
-    left_of_voice = voice - round_trip
+    left_of_click = click - round_trip
     two_round_trips = 2 * round_trip
-    left_of_search = search - two_round_trips
+    left_of_voice = voice - two_round_trips
+    by_hand = quantity(2 * 6000 * 5, "µs").to("ms")
 
 
 class EnergyOfAToken:
@@ -567,6 +575,7 @@ class EnergyOfAToken:
     movement_per_arithmetic = (movement / arithmetic).to("")
     shared_movement = movement / batch
     shared_per_arithmetic = (shared_movement / arithmetic).to("")
+    ratio_by_hand = (110 * 4) / (7 * 0.5)
 
 
 class AssistantPlacement:
@@ -587,6 +596,7 @@ class AssistantPlacement:
     ).to("GB")
     phone_step = ((weights + cache) / phone.memory_bandwidth).to("ms")
     phone_time = (answer.m_as("token") * phone_step).to("s")
+    phone_time_by_hand = quantity(100 * 7.5 / 50, "s")
     phone_energy = energy.energy_of_run(phone_power, phone_time)
     remote_step = ((weights + cache) / h100.memory_bandwidth).to("ms")
     remote_generation = (answer.m_as("token") * remote_step).to("s")

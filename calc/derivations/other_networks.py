@@ -137,7 +137,7 @@ class DiffusedImage:
     passes = diffusion.passes_of_an_image(steps, model.passes)
     parameters = model.parameters
     modulation_share = share(model.parts["modulation"], parameters)
-    met = quantity(model.blocks * model.stream_weights, "param")
+    met_share = share(quantity(model.blocks * model.stream_weights, "param"), parameters)
     pass_work = diffusion.pass_flops(model)
     attention = diffusion.joint_attention_flops(
         tokens, model.blocks, model.heads * model.head_width
@@ -204,7 +204,6 @@ class RecommenderSample:
     lookup_time = (traffic / device.memory_bandwidth).to("ns")
     compute_time = (work / device.peak("fp16")).to("ns")
     answer = throughput.of(model, machine, batch)
-    bound = answer.bound
     rate = answer.rate
     expected = answer.expected_rate
     assert expected is not None
@@ -340,5 +339,6 @@ class SmallServer:
         sum(model.rows), model.embedding_width, device.memory_capacity, "1 byte"
     )
     lookup_time = (RecommenderSample.traffic / device.memory_bandwidth).to("ns")
+    lookup_by_hand = quantity(200 * 256 / 300, "ns")
     compute_time = (RecommenderSample.work / device.peak("fp16")).to("ns")
     rate = (1 / (lookup_time + compute_time)).to("1/s")

@@ -207,12 +207,9 @@ class PartsOfDecode:
         Served.compared,
         Served.batch,
         {
-            "gemm": ("matrix products", *rate("gemm", "bf16")),
+            "gemm": ("GEMMs", *rate("gemm", "bf16")),
             "tensor": ("all-reduces of TP", *curve("all_reduce")),
-            "host": (
-                "the host, for the step and each sequence",
-                *fitted("vllm", "step", "sequence"),
-            ),
+            "host": ("the host, per step and per request", *fitted("vllm", "step", "sequence")),
             "memory": ("passes over vectors", *BANDWIDTH),
             "cache": ("attention to the KV cache", *BANDWIDTH),
             "attention": ("attention within prompts", *rate("attention", "forward")),
@@ -220,7 +217,7 @@ class PartsOfDecode:
         },
     )
     messages = time_of("all-reduces of TP", rows)
-    host = time_of("the host, for the step and each sequence", rows)
+    host = time_of("the host, per step and per request", rows)
     beside = ((messages + host) / Served.expected).to("%")
 
 
@@ -235,7 +232,7 @@ class PartsOfTraining:
         compared,
         tokens,
         {
-            "gemm": ("matrix products", *rate("gemm", "bf16")),
+            "gemm": ("GEMMs", *rate("gemm", "bf16")),
             "tensor": ("all-reduces of TP", *curve("all_reduce")),
             "attention": ("attention", *rate("attention", "forward")),
             "memory": ("passes over vectors", *BANDWIDTH),
@@ -406,18 +403,15 @@ def of(each: Comparison) -> str:
     return str(each.row["model"]).split("/")[-1].split(" (")[0].replace("_", " ")
 
 
-KERNELS = {"gemm": "matrix product", "attention": "attention", "memory_bandwidth": "memory"}
+KERNELS = {"gemm": "GEMM", "attention": "attention", "memory_bandwidth": "memory"}
 UNKNOWN = "not known"
 SHOWN = {"kernel": 2, "collective": 2, "training": 5, "serving": 5}  # kinds of rows of each group
 KNOWN = {  # what is known of kinds of rows that are far off, by what they measure, and on what
     ("Flash Attention 2.0", "H100"): "the older kernel; others of this device are FlashAttention-3",
-    (
-        "matrix product",
-        "GB200",
-    ): "the best of a search over shapes, where the others of this device are none",
-    ("all-reduce of 128", "GB200"): "two racks; short messages are expected from servers of eight",
+    ("GEMM", "GB200"): "the best of a search over shapes, unlike the others of this device",
+    ("all-reduce of 128", "GB200"): "two racks; short messages are predicted from servers of eight",
     ("all-reduce of 8", "H100"): "two curves of one machine differ so much at small sizes",
-    ("reduce-scatter of 8", "B200"): "short messages are expected from a virtual machine of A100s",
+    ("reduce-scatter of 8", "B200"): "short messages are predicted from a virtual machine of A100s",
     ("DeepSeek-V3 671B", "H100"): "states no batch, so that DP is charged to one sequence a device",
     ("DeepSeekV3", "H100"): "messages of experts between nodes, whose routing is not known",
     ("DeepSeekV3", "B200"): "messages of experts between nodes, whose routing is not known",
@@ -428,11 +422,11 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
     (
         "Qwen3-235B-A22B",
         "H200",
-    ): "cut by TP, where the share that is sustained is fitted to rows with DP of attention too",
-    ("Qwen3-235B-A22B", "H100"): "cut by TP, as above",
-    ("GPT-OSS 20B", "H200"): "its column says FP8, and its checkpoint holds MXFP4",
-    ("GPT-OSS 20B", "H100"): "its column says FP8, and its checkpoint holds MXFP4",
-    ("GPT-OSS 120B", "H100"): "its column says FP8, and its checkpoint holds MXFP4",
+    ): "cut by TP alone, while the sustained share is fitted to rows with DP attention too",
+    ("Qwen3-235B-A22B", "H100"): "cut by TP alone, as above",
+    ("GPT-OSS 20B", "H200"): "its column says FP8, but its checkpoint holds MXFP4",
+    ("GPT-OSS 20B", "H100"): "its column says FP8, but its checkpoint holds MXFP4",
+    ("GPT-OSS 120B", "H100"): "its column says FP8, but its checkpoint holds MXFP4",
 }
 
 
@@ -546,6 +540,7 @@ class Slide:
     weights = inference.weights_read(model, 1, "1 byte").to("GB")
     step = inference.decode(model, device, context, weight_size="1 byte").lower.to("ms")
     most = (quantity("1 token") / step).to("token/s")
+    most_by_hand = quantity("70 token/s")
 
 
 class Plan:
@@ -558,6 +553,7 @@ class Plan:
 
     bound = training.training_time(model.parameters, tokens, devices, peak, 1).to("day")
     days = (bound / PartsOfTraining.share.m_as("")).to("day")
+    days_by_hand = quantity("20 day")
 
 
 class SmallProduct:
@@ -581,6 +577,7 @@ class SmallProduct:
         "1 byte",
         "1 byte",
     ).to("µs")
+    by_hand = quantity("5 µs")
 
 
 class OwnServer:
@@ -611,6 +608,7 @@ class OwnServer:
 
     share = percent(found.share_of_bound)
     times = 1 + found.error
+    share_by_hand = quantity(11, "%")
 
 
 class Choice:
@@ -620,3 +618,4 @@ class Choice:
     messages_gain = (PartsOfDecode.messages / 2).to("ms")
     step = (Served.expected - messages_gain).to("ms")
     gain = (messages_gain / Served.expected).to("%")
+    messages_by_hand = quantity("3.5 ms")

@@ -53,7 +53,6 @@ class Rounding:
 
     count = 4096
     bits = 8
-    largest_code = 127
 
     weights = normal(count)
     largest = quantity(float(weights.max()), "")
@@ -227,6 +226,7 @@ class IntegerProduct:
 
     products = quantization.products_without_overflow(int8, int8)
     products_int16 = quantization.products_without_overflow(int16, int8)
+    products_by_hand = 2 ** (31 - 15 - 7)
     room = products / inner
     narrow = quantization.products_without_overflow(int8, int8_full, narrow_accumulator)
     narrow_full = quantization.products_without_overflow(int8_full, int8_full, narrow_accumulator)
@@ -260,11 +260,8 @@ class Groups:
     overhead = (bits_of_group / code - 1).to("%")
     overhead_of_small_group = (bits_of_small_group / code - 1).to("%")
 
-    sqnr_of_channel, sqnr_of_group, sqnr_of_small_group = (
-        _sqnr_of_groups(each) for each in (width, group, small_group)
-    )
+    sqnr_of_channel, sqnr_of_group = (_sqnr_of_groups(each) for each in (width, group))
     gain_of_group = sqnr_of_group - sqnr_of_channel
-    gain_of_small_group = sqnr_of_small_group - sqnr_of_channel
     speed_against_int8 = (ModelTooLarge.int8 / (bits_of_group)).to("")
 
     @classmethod
@@ -403,6 +400,8 @@ class TwoSchemes:
     asymmetric_step = quantization.asymmetric_step(high - low)
     asymmetric_bound = quantization.rounding_error_bound(asymmetric_step)
     step_ratio = symmetric_step / asymmetric_step
+    symmetric_by_hand = high / 2 / 125
+    asymmetric_by_hand = (high - low) / 2 / 250
 
 
 class LargeOutlier:
@@ -412,6 +411,7 @@ class LargeOutlier:
     bits = 8
 
     bits_lost = quantity(float(numpy.log2(outlier)), "")
+    lost_by_hand = 7
     largest_code = quantity(round(127 / outlier), "")
 
 
@@ -423,7 +423,6 @@ class SmallCard:
     group = 128
     small_group = 32
 
-    capacity_decimal = capacity.to("GB")
     each = quantization.bytes_per_parameter("4 bit/param", group, "16 bit", "4 bit")
     each_small = quantization.bytes_per_parameter("4 bit/param", small_group, "16 bit", "4 bit")
     bits = each.to("bit/param")
@@ -432,6 +431,8 @@ class SmallCard:
     weights_small = training.model_memory(parameters, each_small)
     rest = (capacity - weights).to("GB")
     rest_small = (capacity - weights_small).to("GB")
+    rest_by_hand = quantity("8.5 GB") - quantity("6.5 GB")
+    rest_small_by_hand = quantity("8.5 GB") - 1.15 * quantity("6.5 GB")
 
 
 class WeightsOrBoth:
@@ -451,4 +452,6 @@ class WeightsOrBoth:
     token_int8 = ModelTooLarge.int8_time
     time_int4 = (prompt_fp16 + answer.magnitude * token_int4).to("s")
     time_int8 = (prompt_int8 + answer.magnitude * token_int8).to("s")
+    int4_by_hand = quantity("0.6 s") + 250 * quantity("0.011 s")
+    int8_by_hand = quantity("0.3 s") + 250 * quantity("0.021 s")
     break_even = (prompt_fp16 - prompt_int8) / (token_int8 - token_int4)

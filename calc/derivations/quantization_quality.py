@@ -160,6 +160,8 @@ class SameDecibels:
         float(numpy.log1p(nearest_in_three.m_as("")) / numpy.log1p(nearest.m_as(""))), ""
     )
     per_channel = PublishedQuality.cost("llama-7b-rtn-w3a16")
+    older = PublishedQuality.cost("llama-2-7b-smoothquant-w8a8")
+    newer = PublishedQuality.cost("llama-3-8b-smoothquant-w8a8")
 
 
 class WhichLimit:
@@ -186,6 +188,7 @@ class Decorrelated:
     left = calibration.error_left_by_compensation(correlation)
     decibels = quantity(float(-10 * numpy.log10(left.magnitude)), "")
     bits = decibels / quantity(float(20 * numpy.log10(2)), "")
+    bits_by_hand = 1
 
 
 class CacheOrWeights:
@@ -201,5 +204,26 @@ class CacheOrWeights:
     each = transformer.kv_cache_per_token(model).to("KiB/token")
     cache = inference.kv_cache_memory(requests, context, each).to("GB")
     cache_fp8 = cache / 2
-    rough_weights = (parameters * quantity("0.5 byte/param")).to("GB")
-    rough_cache = (quantity(1e6 / 3, "byte/token") * quantity("250000 token")).to("GB")
+    weights_by_hand = (parameters * quantity("0.5 byte/param")).to("GB")
+    cache_by_hand = (quantity(1e6 / 3, "byte/token") * quantity("250000 token")).to("GB")
+
+
+class ForgottenCache:
+    """Problem: 4-bit weights hardly shorten a decode whose bytes are mostly its cache."""
+
+    model = models.get("llama-3-8b")
+    requests = 64
+    context = quantity("8192 token")
+    two_bytes = quantity("2 byte")
+    in_four = Groups.bits_of_group * quantity("1 param")
+
+    promised = (two_bytes / in_four).to("")
+    weights = inference.weights_read(model, requests, two_bytes).to("GB")
+    weights_in_four = inference.weights_read(model, requests, in_four).to("GB")
+    each = transformer.kv_cache_per_token(model)
+    cache = inference.kv_cache_memory(requests, context, each).to("GB")
+    before = weights + cache
+    gain = before / (weights_in_four + cache)
+    gain_with_cache = before / (weights_in_four + cache / 2)
+    cache_by_hand = (quantity("0.125 MB/token") * quantity("500000 token")).to("GB")
+    gain_by_hand = 5 / 4.25

@@ -99,8 +99,6 @@ class NetworkResults:
     ratio = nearest / four
     aware, aware_half = QuantizedNetwork.apart(("aware training", 3), ("more training", 3))
     cache_bits = 2
-    by_token, _ = QuantizedNetwork.rise("keys by token", cache=cache_bits)
-    by_channel, _ = QuantizedNetwork.rise("keys by channel", cache=cache_bits)
     keys_apart, keys_half = interval(
         QuantizedNetwork.values("loss", "keys by channel", cache=cache_bits)
         - QuantizedNetwork.values("loss", "keys by token", cache=cache_bits)

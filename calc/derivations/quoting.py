@@ -1,21 +1,31 @@
 """How chapters quote numbers: `show()` in text, `math()` between dollar signs, `table()` for rows.
 
 What these return reaches Markdown as it is (`_repr_markdown_`); a plain string would be escaped.
+Markdown carries the name of what is quoted, in the attributes of a span, and beside it goes where
+the number comes from: a page can tell a reader who points at it. As text there is the number alone.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
+from types import FrameType
 from typing import Any
 
 from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
+from calc.derivations.origins import Origins, cell_origins, name_of, name_of_rows, origins
+from calc.derivations.precision import precision
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
+
+
+CARDS = "application/vnd.press.cards+json"  # the MIME type of what a page tells of its numbers
 
 
 @dataclass(frozen=True)
@@ -23,12 +33,33 @@ class Quoted:
     """Markdown that a notebook, Quarto and press print without escaping it."""
 
     markdown: str
+    name: str = ""  # of the derivation's attribute, as in "DecodeStep.peak"
+    value: str = ""  # which `calc.quantity` reads
 
     def _repr_markdown_(self) -> str:
-        return self.markdown
+        if not self.name:
+            return self.markdown
+        value = f' value="{self.value}"' if self.value else ""
+        return f'[{self.markdown}]{{.q key="{self.name}"{value}}}'
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Origins]:
+        return {CARDS: origins(self.name)} if self.name else {}
 
     def __str__(self) -> str:
         return self.markdown
+
+
+@dataclass(frozen=True)
+class QuotedTable(Quoted):
+    """A table of rows that have a name: its first cell carries the mark for all of it."""
+
+    cards: Origins = field(default_factory=dict)
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown.replace("| ", f'| []{{.q key="{self.name}"}}', 1)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Origins]:
+        return {CARDS: self.cards}
 
 
 def show(
@@ -37,17 +68,13 @@ def show(
     """A value for the middle of a sentence, in this unit and with so many significant digits.
 
     Where no unit is asked for it is the one that reads best; where no digits are, there are four,
-    but no whole digit is rounded away.
+    but no whole digit is rounded away. A result has no more digits than its worst input carries.
 
     >>> from calc import quantity
     >>> str(show(quantity("961538 s"), "s", digits=6)).split()
     ['961', '538', 's']
     """
-    if isinstance(value, str):
-        return Quoted(_escaped(value))
-    quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
-    quantity = quantity.to(unit) if unit else quantity
-    return Quoted(formatting.prose(quantity, digits, rescaled=not unit))
+    return _named(_prose(value, unit, digits), value, sys._getframe(1))
 
 
 def words(count: Quantity | float) -> Quoted:
@@ -58,13 +85,47 @@ def words(count: Quantity | float) -> Quoted:
     """
     number = count.m_as("") if isinstance(count, Quantity) else count
     if number == 10**6:
-        return Quoted("a million")
-    return Quoted(WORDS[int(number) - 1]) if number in range(1, 11) else show(count)
+        text = "a million"
+    else:
+        text = WORDS[int(number) - 1] if number in range(1, 11) else _prose(count)
+    return _named(text, count, sys._getframe(1))
+
+
+def _named(markdown: str, value: Quantity | float | str, caller: FrameType) -> Quoted:
+    """With the name that the calling code has for the value."""
+    name = name_of(value, caller)
+    exact = f"{value:.6g}" if name and not isinstance(value, str) else ""
+    return Quoted(markdown, name, exact)
+
+
+def _prose(
+    value: Quantity | float | str, unit: str | None = None, digits: int | None = None
+) -> str:
+    if isinstance(value, str):
+        return _escaped(value)
+    quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
+    quantity = quantity.to(unit) if unit else quantity
+    return formatting.prose(quantity, _carried(value, digits), rescaled=not unit)
 
 
 def approximately(value: Quantity, digits: int | None = None) -> Quoted:
     """An estimate, or what follows from one, marked as such."""
-    return Quoted(f"≈\N{NO-BREAK SPACE}{show(value, digits=digits)}")
+    marked = f"≈\N{NO-BREAK SPACE}{_prose(value, digits=digits)}"
+    return _named(marked, value, sys._getframe(1))
+
+
+def within(estimate: Quantity | float, answer: Quantity | float) -> Quoted:
+    """How far a hand estimate lies from the computed answer, above or below.
+
+    >>> from calc import quantity
+    >>> print(within(quantity("40 ms"), quantity("41.8 ms")))
+    within a factor of 1.1
+    """
+    ratio = (Quantity(1, "") * estimate / answer).m_as("")
+    factor = max(ratio, 1 / ratio)
+    if factor < 1.005:
+        return Quoted("exactly so")
+    return Quoted(f"within a factor of {ceil(10 * factor) / 10:.1f}")
 
 
 def math(value: Quantity | float, unit: str | None = None, digits: int | None = None) -> Quoted:
@@ -76,15 +137,21 @@ def math(value: Quantity | float, unit: str | None = None, digits: int | None = 
     """
     quantity = value if isinstance(value, Quantity) else Quantity(float(value), "")
     quantity = quantity.to(unit) if unit else quantity
-    return Quoted(formatting.tex(quantity, digits, rescaled=not unit))
+    return Quoted(formatting.tex(quantity, _carried(value, digits), rescaled=not unit))
+
+
+def _carried(value: object, digits: int | None) -> int | None:
+    """The digits that are asked for, or fewer where the inputs of a result carry no more."""
+    known = precision(value).digits
+    return known if known < (digits or formatting.DIGITS) else digits
 
 
 def between(low: Quantity, high: Quantity) -> Quoted:
     """A range of two values that read in the same unit: 125–225 pJ."""
-    first, _, unit = str(show(low)).rpartition("\N{NO-BREAK SPACE}")
-    if not str(show(high)).endswith("\N{NO-BREAK SPACE}" + unit):
+    first, _, unit = _prose(low).rpartition("\N{NO-BREAK SPACE}")
+    if not _prose(high).endswith("\N{NO-BREAK SPACE}" + unit):
         raise InputError(f"between() needs values that read in one unit; got {low} and {high}")
-    return Quoted(f"{first}–{show(high)}")
+    return Quoted(f"{first}–{_prose(high)}")
 
 
 def table(
@@ -100,13 +167,20 @@ def table(
         if len(row) != len(header):
             raise InputError(f"table() needs {len(header)} cells in each row; got {row!r}")
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
-    rule = ["--:" if right else ":--" for right in numeric]
     titles, *cells = ([_cell(value, digits) for value in row] for row in [header, *rows])
     for row in cells:
         if len(row[0]) <= LONGEST_UNBROKEN and "-" not in row[0]:  # which would break instead
             row[0] = row[0].replace(" ", "\N{NO-BREAK SPACE}")
+    # Where a line is long, as the mark of the rows can make it, Quarto gives columns these widths.
+    widths = [max(2, *map(len, column)) for column in zip(titles, *cells, strict=True)]
+    rule = [
+        f"{'-' * width}:" if right else f":{'-' * width}"
+        for width, right in zip(widths, numeric, strict=True)
+    ]
     lines = [titles, rule, *cells]
-    return Quoted("\n".join("| " + " | ".join(line) + " |" for line in lines))
+    markdown = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    name = name_of_rows(rows, sys._getframe(1))
+    return QuotedTable(markdown, name, "", cell_origins(name, rows)) if name else Quoted(markdown)
 
 
 def _cell(value: Any, digits: int | None) -> str:
@@ -116,9 +190,9 @@ def _cell(value: Any, digits: int | None) -> str:
         return value.markdown
     if isinstance(value, str):
         return re.sub(r"[ \n]+", " ", re.sub(r"(?<!\\)\|", r"\\|", value)).strip(" \n")
-    if isinstance(value, Quantity) and value.provenance and value.provenance.kind == "estimate":
-        return approximately(value, digits).markdown
-    return show(value, digits=None if isinstance(value, int) else digits).markdown
+    if precision(value).estimated:
+        return str(approximately(value, digits))
+    return _prose(value, digits=None if isinstance(value, int) else digits)
 
 
 def _escaped(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calc import hardware, models, roofline, training, transformer
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Quoted, show
 
 
 class A100Roofline:
@@ -25,7 +26,6 @@ class A100Roofline:
     relu_intensity = relu.intensity
     relu_bound = relu.on(a100, "fp16").bound
     relu_attainable = roofline.attainable(peak, bandwidth, relu_intensity)
-    relu_share_of_tensor_peak = roofline.utilization(peak, bandwidth, relu_intensity)
     relu_share_of_vector_peak = roofline.utilization(vector_peak, bandwidth, relu_intensity)
     relu_time = relu.between(vector_peak, bandwidth).lower
     relu_share_of_operations = (relu.operations / gemm.operations).to("%")
@@ -72,12 +72,13 @@ class BatchSize:
     critical_batch = roofline.critical_batch(ridge_point, width, width, element_size)
 
     @classmethod
-    def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quantity, str]:
+    def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quoted, str]:
         """Intensity by weights and in full, attainable share of the peak, and what binds."""
         by_weights = roofline.weights_only_intensity(batch, cls.element_size)
         layer = roofline.gemm(batch, cls.width, cls.width, cls.element_size)
         share = roofline.utilization(cls.peak, cls.bandwidth, layer.intensity).to("%")
-        return batch, by_weights, layer.intensity, share, layer.on(cls.a100, "fp16").bound
+        binding = layer.on(cls.a100, "fp16").bound
+        return batch, by_weights, layer.intensity, show(share, digits=3), binding
 
 
 class DecodeStep:
@@ -98,6 +99,7 @@ class DecodeStep:
     attainable = roofline.attainable(peak, bandwidth, intensity)
     share_of_peak = roofline.utilization(peak, bandwidth, intensity)
     step_time = step.on(h100, "fp16").lower
+    step_time_by_hand = quantity(14 / 3.3, "ms")
     tokens_per_second = (quantity("1 token") / step_time).to("token/s")
     context = 1000
     cache_per_token = transformer.kv_cache_per_token(models.get("llama-2-7b")).to("kB/token")
@@ -123,6 +125,7 @@ class ComputeDoubled:
         doubled, bandwidth, A100Roofline.gemm_intensity
     ) / roofline.attainable(peak, bandwidth, A100Roofline.gemm_intensity)
     ridge_point = roofline.ridge_point(doubled, bandwidth)
+    by_hand = quantity(2 * 150, "FLOP/byte")
 
 
 class ThreeOffers:
@@ -142,3 +145,19 @@ class ThreeOffers:
     gain_of_peak = now / layer.between(2 * peak, bandwidth).lower
     gain_of_bandwidth = now / layer.between(peak, more_bandwidth * bandwidth).lower
     gain_of_smaller_numbers = now / smaller.between(peak, bandwidth).lower
+    by_hand = quantity(2 * 64 / 2, "FLOP/byte")
+
+
+class UnsharedCaches:
+    """A plan that reads the weights once for all requests, and forgets what each brings along."""
+
+    batch = DecodeStep.large_batch
+    context = 2000
+
+    planned = batch * DecodeStep.tokens_per_second
+    cache = (batch * context * quantity("1 token") * DecodeStep.cache_per_token).to("GB")
+    step = roofline.Workload(DecodeStep.operations * batch, DecodeStep.weights + cache)
+    step_time = step.on(DecodeStep.h100, "fp16").lower
+    tokens_per_second = (quantity(batch, "token") / step_time).to("token/s")
+    overstated = planned / tokens_per_second
+    by_hand = quantity(64 / ((14 + 64) / 3.4e3), "token/s")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from calc import constants, scaling
+from calc import constants, published, scaling
 from calc.core.units import Quantity, quantity
-from calc.derivations.roofline import A100Roofline, FusedMatmulRelu
+from calc.derivations.roofline import A100Roofline
 
 
 class FixedWork:
@@ -21,19 +21,15 @@ class FixedWork:
     half_way_speedup = scaling.amdahl(serial, half_way)
     many_speedup = scaling.amdahl(serial, many)
     many_efficiency = many_speedup / many
-    many_idle = 1 - many_efficiency
 
 
 class FixedTime:
     """A problem that grows with the machine keeps its speedup growing."""
 
     serial = FixedWork.serial
-    processors = FixedWork.processors
     many = 1000
 
-    speedup = scaling.gustafson(serial, processors)
     many_speedup = scaling.gustafson(serial, many)
-    slope = 1 - serial
     numbers = (8, 64, 256, 1000)
 
     @classmethod
@@ -52,7 +48,6 @@ class OneRun:
 
     scaled = scaling.gustafson(of_parallel_run, processors)
     converted = scaling.serial_fraction_of_serial_run(of_parallel_run, processors)
-    by_amdahl = scaling.amdahl(converted, processors)
     back = scaling.serial_fraction_of_parallel_run(of_serial_run, processors)
     by_gustafson = scaling.gustafson(back, processors)
 
@@ -87,6 +82,7 @@ class PartOfStep:
     faster = 4
     relu_share = A100Roofline.relu_share_of_time
     promised = 1.5
+    by_hand = 1.4
     usual = quantity(20, "%")
     shares = (quantity(5, "%"), usual, quantity(50, "%"), quantity(80, "%"))
     some = 2
@@ -96,7 +92,6 @@ class PartOfStep:
     gain = scaling.amdahl(1 - share, faster)
     most = scaling.amdahl_limit(1 - share)
     relu_gain = scaling.amdahl_limit(1 - relu_share)
-    fused_gain = FusedMatmulRelu.wide_gain
 
     @classmethod
     def row(cls, share: Quantity) -> tuple[Quantity, Quantity, Quantity, Quantity]:
@@ -120,6 +115,43 @@ class MeasuredScaling:
     more_fraction = scaling.serial_fraction(more_speedup, more)
     most_fraction = scaling.serial_fraction(most_speedup, most)
     promised = scaling.amdahl(few_fraction, most)
+    measured = ((few, few_speedup), (more, more_speedup), (most, most_speedup))
+    few_by_hand = quantity(0.6, "%")
+    most_by_hand = quantity(0.9, "%")
+
+
+class TurningBack:
+    """Two measured fractions give contention and coherency, and where more devices do harm."""
+
+    coherency = (MeasuredScaling.most_fraction - MeasuredScaling.more_fraction) / (
+        MeasuredScaling.most - MeasuredScaling.more
+    )
+    contention = MeasuredScaling.more_fraction - coherency * MeasuredScaling.more
+    few_speedup = scaling.universal_scalability(MeasuredScaling.few, contention, coherency)
+    best = scaling.most_useful_processors(contention, coherency)
+    best_speedup = scaling.universal_scalability(best, contention, coherency)
+    beyond = 1024
+    beyond_speedup = scaling.universal_scalability(beyond, contention, coherency)
+
+    @classmethod
+    def row(cls, devices: int, speedup: float) -> tuple[int, float, Quantity, Quantity]:
+        """A measured speedup, the serial fraction that it implies, and what the law makes of it."""
+        fraction = scaling.serial_fraction(speedup, devices).to("%")
+        by_law = scaling.universal_scalability(devices, cls.contention, cls.coherency)
+        return devices, speedup, fraction, by_law
+
+
+class MeasuredTraining:
+    """Llama 3.1 405B on four times the H100s, by MLPerf: what a step of nearly fixed work gains."""
+
+    few, many = published.row("mlperf-405b-2"), published.row("mlperf-405b-5")
+    few_devices = int(few["num_devices"])
+    many_devices = int(many["num_devices"])
+    times = many_devices // few_devices
+    speedup = many.measured["tokens_per_s"] / few.measured["tokens_per_s"]
+    fraction = scaling.serial_fraction(speedup, times)
+    few_microbatches = int(few["micro_batches"])
+    many_microbatches = int(many["micro_batches"])
 
 
 class TenPercentSerial:
@@ -130,6 +162,7 @@ class TenPercentSerial:
 
     limit = scaling.amdahl_limit(serial)
     scaled = scaling.gustafson(serial, processors)
+    scaled_by_hand = 230
 
 
 class DoubledCluster:
@@ -146,6 +179,9 @@ class DoubledCluster:
     mixed_up_gain = scaling.amdahl(of_parallel_run, doubled) / scaling.amdahl(
         of_parallel_run, processors
     )
+    parallel = quantity(95, "%")
+    step_by_hand = quantity(52.5, "%")
+    gain_by_hand = 1.9
 
 
 class LoaderOrDevices:
@@ -159,6 +195,11 @@ class LoaderOrDevices:
     doubled_gain = doubled / now
     halved = scaling.amdahl(serial / 2, processors)
     halved_gain = halved / now
+    parallel_by_hand = quantity(1.5, "%")
+    now_by_hand = quantity(6.5, "%")
+    halved_by_hand = quantity(4, "%")
+    doubled_by_hand = quantity(5.75, "%")
+    halved_gain_by_hand = (now_by_hand / halved_by_hand).to("")
 
 
 class Sketch:

@@ -120,8 +120,6 @@ class Pools:
 
     moved = (OneNode.prompt * quantity("1 token") * Prefixes.per_token).to("MB")
     moving = (moved / Prefixes.carried).to("ms")
-    cache_of_opt = (512 * quantity("1 token") * quantity(64 * 2 * 9216 * 2, "byte/token")).to("GiB")
-    published = quantity("1.13 GiB")
 
 
 def largest_batch(limit: Quantity, prompts: float) -> int:
@@ -276,8 +274,6 @@ class DraftsShort:
     many_eagle = quantity(DraftsByBatch.gain(EAGLE, DraftsByBatch.most)[1], "")
     error_few = (few / DraftsByBatch.first - 1).to("%")
     error_many = (many / DraftsByBatch.last - 1).to("%")
-    error_few_eagle = (few_eagle / DraftsByBatch.first_eagle - 1).to("%")
-    error_many_eagle = (many_eagle / DraftsByBatch.last_eagle - 1).to("%")
     rest_few = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.few)
     rest_many = DraftsByBatch.rest(EAGLE_3, DraftsByBatch.most)
     rest_few_eagle = DraftsByBatch.rest(EAGLE, DraftsByBatch.few)
@@ -359,8 +355,7 @@ class PoolProblem:
     decode_rate = quantity("22300 token/s")
     servers = 12
 
-    reading = (quantity(prompt, "token") / prefill_rate).to("ms")
-    writing = (quantity(answer, "token") / decode_rate).to("ms")
     ratio = serving.pool_ratio(prompt, answer, prefill_rate, decode_rate)
+    ratio_by_hand = 1.6
     readers = quantity(round(servers * (ratio / (1 + ratio)).m_as("")), "")
     writers = servers - readers

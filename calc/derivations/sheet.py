@@ -1,9 +1,10 @@
-"""What the page "One page of numbers" lists: values of other chapters, side by side."""
+"""What the page "Numbers on one page" lists: values of other chapters, side by side."""
 
 from __future__ import annotations
 
-from calc import constants, formats, hardware, links
-from calc.core.units import Quantity, quantity
+from calc import constants, formats, hardware, links, transformer
+from calc.core.units import quantity
+from calc.derivations.hardware_tables import short_names
 from calc.derivations.memory_hierarchy import HumanScale
 from calc.derivations.numbers_to_know import (
     AnchorBandwidths,
@@ -14,7 +15,7 @@ from calc.derivations.numbers_to_know import (
     MemoryPerParameter,
     WorkPerToken,
 )
-from calc.derivations.quoting import Quoted, approximately
+from calc.derivations.quoting import Quoted, approximately, show
 
 
 class OnePage:
@@ -33,7 +34,7 @@ class OnePage:
         ("register file", EnergyOfMovement.register),
         ("SRAM, 8 KB", EnergyOfMovement.sram_8kb_word),
         ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word),
-        ("HBM2", approximately(EnergyOfMovement.hbm2_word, 3)),
+        ("HBM2, 7 nm", approximately(EnergyOfMovement.hbm2_word, 3)),
         ("DRAM", EnergyOfMovement.dram),
         ("SSD", EnergyOfMovement.ssd_estimate),
         ("network", EnergyOfMovement.network_estimate),
@@ -49,22 +50,14 @@ class OnePage:
         ("L1 of a GPU", AnchorLatencies.hopper_l1),
         ("DRAM of a host", AnchorLatencies.dram),
         ("L2 of a GPU", AnchorLatencies.hopper_l2),
-        ("HBM of a GPU, measured", AnchorLatencies.hopper_global),
         ("HBM of a GPU", AnchorLatencies.hbm3),
+        ("HBM of a GPU, measured", AnchorLatencies.hopper_global_revised),
         ("NVLink", AnchorLatencies.nvlink),
         ("PCIe Gen5", AnchorLatencies.pcie),
         ("InfiniBand", AnchorLatencies.infiniband),
         ("NVMe SSD", AnchorLatencies.ssd),
     )
-    peaks = (
-        ("A100", "a100", "fp16"),
-        ("H100", "h100", "fp16"),
-        ("H100", "h100", "fp8"),
-        ("H200", "h200", "fp16"),
-        ("B200", "b200", "fp16"),
-        ("MI300X", "mi300x", "fp16"),
-        ("TPU v5p", "tpu-v5p", "bf16"),
-    )
+    devices = ("a100", "h100", "h200", "b200", "mi300x", "tpu-v5p")
     ratios = (
         (
             "Energy: HBM word / FP16 multiply, on an A100",
@@ -78,12 +71,15 @@ class OnePage:
         ("Bandwidth: HBM / PCIe", AnchorBandwidths.hbm_per_pcie),
     )
     bandwidths = (
-        ("HBM3 of an H100", AnchorBandwidths.hbm3),
-        ("NVLink 4", AnchorBandwidths.nvlink),
+        ("NVLink 4, of an H100", AnchorBandwidths.nvlink),
+        ("NVLink 5, of a B200", constants.get("bandwidth_nvlink_5")),
         ("PCIe Gen5 x16, raw", AnchorBandwidths.pcie_raw),
-        ("Two channels of DDR4-3200", AnchorBandwidths.host_dram),
-        ("InfiniBand NDR", AnchorBandwidths.infiniband),
+        ("PCIe Gen6 x16", constants.get("bandwidth_pcie6_x16")),
+        ("InfiniBand NDR, a port", AnchorBandwidths.infiniband),
+        ("InfiniBand XDR, a port", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
+        ("DRAM of a DGX H100", AnchorBandwidths.server_dram),
         ("NVMe SSD, Gen4, reading", AnchorBandwidths.nvme_gen4),
+        ("NVMe SSD, Gen5, reading", constants.get("bandwidth_nvme_gen5")),
     )
     model = (
         ("Serve in INT8", MemoryPerParameter.int8_per_parameter, MemoryPerParameter.int8_serving),
@@ -96,6 +92,9 @@ class OnePage:
         ("Forward", constants.get("work_inference"), WorkPerToken.inference_per_token),
         ("Train", constants.get("work_training"), WorkPerToken.training_per_token),
     )
+    cache = transformer.kv_cache_per_token("llama-3-70b").to("KiB/token")
+    context = quantity("8192 token")
+    cache_in_context = (cache * context).to("GiB")
     kilometre = quantity("1 km")
     light = (
         ("A kilometre", kilometre, links.round_trip_time(kilometre)),
@@ -106,22 +105,33 @@ class OnePage:
     )
 
     @classmethod
-    def latency_rows(cls) -> list[tuple[str, Quoted, Quantity, Quantity]]:
-        """Latency, cycles at the reference clock, and the human scale, by level."""
-        return [HumanScale.row(name, latency) for name, latency in cls.latencies]
+    def latency_rows(cls) -> list[tuple[str, Quoted, Quoted]]:
+        """Latency and the human scale, by level."""
+        rows = (HumanScale.row(name, latency) for name, latency in cls.latencies)
+        return [(name, latency, felt) for name, latency, _, felt in rows]
 
     @classmethod
-    def ridge_rows(cls) -> list[tuple[str, Quantity, Quantity, Quantity]]:
-        """Peak, bandwidth and ridge point of the accelerators that one meets most."""
-        return [
-            (
-                f"{name}, {dtype.upper()}",
-                hardware.get(key).peak(dtype),
-                hardware.get(key).memory_bandwidth,
-                hardware.get(key).ridge_point(dtype),
+    def device_rows(cls) -> list[tuple[Quoted | str | float | None, ...]]:
+        """Dense peaks in TFLOP/s, memory, its bandwidth in TB/s, and the ridge point at 16 bits."""
+        rows = []
+        for device in map(hardware.get, cls.devices):
+            half = "bf16" if "bf16" in device.dtypes else "fp16"
+            peaks = [
+                device.peak(dtype).m_as("TFLOP/s") if dtype in device.dtypes else None
+                for dtype in (half, "fp8")
+            ]
+            vector = device.peaks["vector_peak"].get("fp32")
+            rows.append(
+                (
+                    short_names([device])[device.key],
+                    *peaks,
+                    vector and vector.quantity.m_as("TFLOP/s"),
+                    show(device.memory_capacity),
+                    device.memory_bandwidth.m_as("TB/s"),
+                    show(device.ridge_point(half).m_as("FLOP/byte"), digits=3),
+                )
             )
-            for name, key, dtype in cls.peaks
-        ]
+        return rows
 
     @staticmethod
     def format_rows() -> list[tuple[str, float, float, float]]:

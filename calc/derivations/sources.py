@@ -57,8 +57,15 @@ def _origin(record: Record) -> str:
 
 def _constant_row(record: Record) -> tuple[Any, ...]:
     provenance = record.provenance
-    title = f"[{provenance.title}]{{#{_anchor(provenance.key)}}}"
-    return title, record.published, _origin(record)
+    title = f"[{provenance.title}]{{#{anchor(provenance.key)}}}"
+    return title, record.published, _origin(record) + _reading(provenance.note)
+
+
+def _reading(note: str) -> str:
+    """How a source was read, where that was not in the source itself or in no second place."""
+    if "in an account" in note or "in accounts" in note:
+        return ", in an account"
+    return ", in one place only" if "onfirmed in one place only" in note else ""
 
 
 def _device_rows(device: Accelerator) -> list[tuple[str, str]]:
@@ -165,11 +172,11 @@ def _told_why(kind: str, records: Iterable[Record]) -> tuple[tuple[str, str], ..
 def _linked(note: str) -> str:
     """A note that names other constants by their titles, as readers see them."""
     for key, record in CONSTANTS.items():
-        note = re.sub(rf"\b{key}\b", f"[{record.provenance.title}](#{_anchor(key)})", note)
+        note = re.sub(rf"\b{key}\b", f"[{record.provenance.title}](#{anchor(key)})", note)
     return note
 
 
-def _anchor(key: str) -> str:
+def anchor(key: str) -> str:
     return key.replace("_", "-")
 
 

@@ -38,7 +38,7 @@ def _held(way: tuple[str, Layout, str], length: int) -> DeviceMemory:
 
 
 class ShardedStates:
-    """States are divided by shards, slices and stages; activations by slices alone."""
+    """State is divided by ZeRO, TP and PP; activations by TP alone."""
 
     model = LLAMA
     h100 = hardware.get("h100")
@@ -49,15 +49,15 @@ class ShardedStates:
     copies = 8
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
-        (f"{devices} copies", Layout(data=devices), "selective"),
+        (f"DP {devices}", Layout(data=devices), "selective"),
         ("ZeRO 1: optimiser", Layout(data=devices, sharding=1), "selective"),
         ("ZeRO 2: gradients", Layout(data=devices, sharding=2), "selective"),
         ("ZeRO 3: weights", Layout(data=devices, sharding=3), "selective"),
         ("… and recomputed", Layout(data=devices, sharding=3), "full"),
-        (f"{slices} slices, {copies} copies", Layout(data=copies, tensor=slices), "selective"),
+        (f"TP {slices}, DP {copies}", Layout(data=copies, tensor=slices), "selective"),
         ("… with ZeRO 1", Layout(data=copies, tensor=slices, sharding=1), "selective"),
         (
-            f"{slices} slices, {copies} stages",
+            f"TP {slices}, PP {copies}",
             Layout(tensor=slices, pipeline=copies, microbatches=copies),
             "selective",
         ),
@@ -132,7 +132,7 @@ class Cuts:
 
 
 class TrafficOfCuts:
-    """Slices send most, stages least."""
+    """TP sends most, PP least."""
 
     layers = Cuts.model.layers
     element = quantity("2 byte")
@@ -165,14 +165,12 @@ class TrafficOfCuts:
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
         """From most to least."""
-        vectors, weights = "vectors of all tokens, in every layer", "weights and gradients"
+        activations, weights = "activations of all tokens, in every layer", "weights and gradients"
         return [
-            cls.row("8 slices", vectors, cls.tensor, Cuts.leaving),
-            cls.row(
-                "shards, weights too", f"{weights}, for every microbatch", cls.weights, Cuts.leaving
-            ),
-            cls.row("128 copies of 8 slices", "gradients, once a step", cls.data, Cuts.port),
-            cls.row("4 stages of 8 slices", "vectors of all tokens, once", cls.pipeline, Cuts.port),
+            cls.row("TP 8", activations, cls.tensor, Cuts.leaving),
+            cls.row("full sharding", f"{weights}, for every microbatch", cls.weights, Cuts.leaving),
+            cls.row("DP 128 beside TP 8", "gradients, once a step", cls.data, Cuts.port),
+            cls.row("PP 4 beside TP 8", "activations of all tokens, once", cls.pipeline, Cuts.port),
         ]
 
 
@@ -196,7 +194,6 @@ class StepBounds:
     far = collectives.time("all_reduce", TrafficOfCuts.vector, slices_across, Cuts.machine)
     measured_tensor = (all_reduces * near.expected).to("s")
     measured_across = (2 * all_reduces * far.expected).to("s")
-    floor_across = (2 * all_reduces * far.lower).to("s")
     last_least = last.mfu[0].to("%")
     last_compute = last.parts["compute"]
     last_data = last.parts["data"]
@@ -310,11 +307,13 @@ class Outliers:
         "1 s",
     ).to("%")
     deepseek_steady = TrainingRuns.steady(TrainingRuns.deepseek).to("%")  # type: ignore[union-attr]
+    deepseek_of_fp8 = deepseek_steady * (
+        hardware.get("h100").peak("bf16") / hardware.get("h100").peak("fp8")
+    )
     deepseek_attention = (1 - deepseek_steady / TrainingRuns.deepseek_mfu).to("%")
     small_overall = TrainingRuns.overall(TrainingRuns.small)
     middle_overall = TrainingRuns.overall(TrainingRuns.middle)
     large_overall = TrainingRuns.overall(TrainingRuns.large)
-    large_explained = (TrainingRuns.large_mfu * TrainingRuns.large_effective_time).to("%")
     large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%")
     palm_overall = TrainingRuns.overall(TrainingRuns.palm)
     palm_lost = (1 - palm_overall / palm_steady).to("%")
@@ -334,15 +333,16 @@ class Failures:
     restart = quantity("10 min")
     quick_restart = quantity("1 min")
     slow_checkpoint = quantity("5 min")
+    of_gpus = quantity(58.7, "%")  # of the interruptions, by the same report
     fixed = quantity("4 h")
     fewest = 1000
     most = 250000
     many = 131072
 
     checkpointed = Checkpoint.per_parameter
-    years_after_opt = run.year - opt.year
     between = (observed_time / interruptions).to("h")
     of_a_device = (between * devices).to("year")
+    of_a_gpu_itself = of_a_device / of_gpus
     opt_of_a_device = (opt.observed_time / opt.interruptions * opt.devices).to("year")
     checkpoint_size = training.model_memory(run.parameters, checkpointed)
     checkpoint = (checkpoint_size / storage).to("s")
@@ -485,6 +485,7 @@ class ZeroOnVoltas:
     first = parallelism.state_memory(parameters, half, half, optimizer, 1, 1, devices)
     second = parallelism.state_memory(parameters, half, half, optimizer, 1, devices, devices)
     third = parallelism.state_memory(parameters, half, half, optimizer, *[devices] * 3)
+    by_hand = quantity("31 GB")
 
 
 class LogbookOfOpt:
@@ -500,10 +501,11 @@ class LogbookOfOpt:
     hfu = (rate / run.device_peak).to("%")
     mfu = training.mfu(run.parameters, run.tokens, devices, run.device_peak, time).to("%")
     useful = (time / observed_time).to("%")
+    by_hand = (work / (1000 * quantity("150 TFLOP/s"))).to("day")
 
 
 class InterleavedStages:
-    """Problem 3: how thin a pipeline of sixteen stages must be sliced."""
+    """Problem 3: how many virtual stages a pipeline of sixteen needs."""
 
     reported = runs.get("llama-3-1-405b").mfu
     stages = 16
@@ -520,6 +522,7 @@ class InterleavedStages:
         / parallelism.activations_in_flight("1 GB", 1, stages, 2 * microbatches)
         - 1
     ).to("%")
+    by_hand = reached / 2
 
 
 class OwnCheckpoints:
@@ -541,10 +544,11 @@ class OwnCheckpoints:
     fast_interval = training.checkpoint_interval(fast, between).to("min")
     fast_goodput = training.goodput(fast_interval, fast, restart, between).to("%")
     gained = fast_goodput - goodput
+    by_hand = ((2 * quantity("40 s") * quantity("75000 s")) ** 0.5).to("min")
 
 
 class LayoutFor256:
-    """Problem 5: shards alone or slices too, on a rented cluster."""
+    """Problem 5: full sharding or TP, on a rented cluster."""
 
     devices = 256
     sequences = 512
@@ -564,6 +568,7 @@ class LayoutFor256:
     sharded_data = sharded.parts["data"]
     one_port = Cuts.node * sharded_data
     gain = (sharded_lower / sliced_lower).to("")
+    by_hand = 4 / 3
 
     whole_layout = Layout(data=devices, sharding=3)
     whole = Cuts.step(whole_layout, "full", sequences // devices)
@@ -571,4 +576,3 @@ class LayoutFor256:
         Cuts.model, whole_layout, Cuts.length, sequences // devices, "full"
     ).total
     whole_upper = whole.upper
-    whole_lower = whole.lower

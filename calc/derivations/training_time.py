@@ -21,7 +21,6 @@ class FirstEstimate:
     mfu = quantity(40, "%")
     work_per_token = constants.get("work_training")
 
-    work = training.training_flops(parameters, tokens)
     time = training.training_time(parameters, tokens, devices, peak, mfu)
     sparse_mfu = training.mfu(parameters, tokens, devices, a100.sparse_peak("bf16"), time).to("%")
     energy = energy.energy_of_run(tdp, time).to("kWh")
@@ -80,7 +79,6 @@ class ComputeOptimal:
     tokens = training.compute_optimal_tokens(parameters)
     gpt3_tokens_per_parameter = gpt3.tokens / gpt3.parameters
     llama3_tokens_per_parameter = llama3.tokens / llama3.parameters
-    gpt3_optimal_tokens = training.compute_optimal_tokens(gpt3.parameters)
 
 
 class Cluster:
@@ -160,12 +158,12 @@ class LastDoubling:
     time = Cluster.run_time(after, 0).to("h")
     gain = time_before / time
     cost = 2 / gain
-    hidden_gain = Cluster.run_time(before, 1) / Cluster.run_time(after, 1)
     overlapped_before = Cluster.run_time(before, 1).to("h")
     overlap_saves = (1 - overlapped_before / time_before).to("%")
     efficiency = collectives.scaling_efficiency(
         Cluster.arithmetic(after), Cluster.all_reduce(after), 0
     ).to("%")
+    by_hand = quantity("965 ms") / quantity("530 ms")
 
 
 class EnergyOfRun:
@@ -189,6 +187,7 @@ class WeekOfTraining:
     mfu = FirstEstimate.mfu
 
     time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
+    by_hand = (quantity("4.2e22 FLOP") / quantity("100 PFLOP/s")).to("day")
 
 
 class ImpossibleReport:
@@ -202,6 +201,7 @@ class ImpossibleReport:
 
     mfu = training.mfu(parameters, tokens, devices, a100.peak("bf16"), time).to("%")
     shortest = training.training_time(parameters, tokens, devices, a100.peak("bf16"), 1)
+    by_hand = (quantity("4.2e22 FLOP") / quantity("20 PFLOP/s")).to("day")
 
 
 class FromTheLog:
@@ -215,6 +215,7 @@ class FromTheLog:
     mfu = training.mfu(
         parameters, (throughput * quantity("1 s")).to("token"), devices, h100.peak("bf16"), "1 s"
     ).to("%")
+    by_hand = (quantity("160 PFLOP/s") / quantity("500 PFLOP/s")).to("%")
 
 
 class BudgetOfAMonth:
@@ -228,3 +229,21 @@ class BudgetOfAMonth:
     work = (devices * h100.peak("bf16") * mfu * time).to("FLOP")
     parameters = training.compute_optimal_parameters(work)
     tokens = training.compute_optimal_tokens(parameters)
+    work_by_hand = (1000 * quantity("400 TFLOP/s") * quantity("2.5e6 s")).to("FLOP")
+    by_hand = training.compute_optimal_parameters(work_by_hand)
+
+
+class SparsePeak:
+    """Problem 6: a plan that takes the sparse peak for the dense one promises half the time."""
+
+    h100 = hardware.get("h100")
+    parameters = quantity("70B param")
+    tokens = quantity("1.4T token")
+    devices = 512
+    mfu = FirstEstimate.mfu
+    advertised = h100.sparse_peak("bf16")
+
+    planned = training.training_time(parameters, tokens, devices, advertised, mfu)
+    time = training.training_time(parameters, tokens, devices, h100.peak("bf16"), mfu)
+    needed = (mfu * (time / planned)).to("%")
+    by_hand = (quantity("6e23 FLOP") / (500 * quantity("400 TFLOP/s"))).to("day")

@@ -34,7 +34,6 @@ class ModelParts:
     llama2_counted = models.get("llama-2-70b").parameters
     mixtral_counted = models.get("mixtral-8x7b").parameters
     mixtral_active = models.get("mixtral-8x7b").active_parameters
-    mixtral_product = 8 * quantity("7B param")
 
     @classmethod
     def row(cls, key: str) -> tuple[Any, ...]:
@@ -165,7 +164,6 @@ class BatchOfDecodes:
     products = transformer.decode_matmuls(mixture, context, few)
     expert = next(each for each in products if each.name == "expert up")
     used = quantity(expert.count, "1")
-    rows_each = quantity(expert.m, "1")
     expert_intensity = expert.intensity(Products.element)
 
     @classmethod
@@ -287,6 +285,8 @@ class TrainingBudget:
     without = (3 * transformer.forward_flops(model) * tokens).to("FLOP")
     by_total = training.training_flops(model.parameters, tokens)
     attention_share = (1 - without / work).to("%")
+    by_hand = training.training_flops("400B param", "16T token")
+    share_by_hand = quantity(4e3 / 100e3, "").to("%")
 
 
 class LlamaConversations:
@@ -303,6 +303,8 @@ class LlamaConversations:
     held = (left / each).to("") // 1
     of_all_heads = (Caches.llama_of_all_heads * length).to("GB")
     held_of_all_heads = (left / of_all_heads).to("") // 1
+    held_by_hand = 70
+    fewer_by_hand = held_by_hand / 4
 
 
 class ReachTheRidge:
@@ -318,6 +320,8 @@ class ReachTheRidge:
     held_short = (LlamaConversations.left / short).to("") // 1
     intensity = roofline.weights_only_intensity(held_short, Products.element)
     share = (intensity / Products.ridge).to("%")
+    batch_by_hand = 300
+    cache_by_hand = batch_by_hand * quantity("1 GB")
 
 
 class KeepOrRecompute:
@@ -332,3 +336,4 @@ class KeepOrRecompute:
     selective_all = selective + 2 * logits
     selective_work = Activations.selective_work
     full_work = Activations.full_work
+    by_hand = 8000 * 32 * quantity("140 kB")

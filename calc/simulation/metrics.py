@@ -77,7 +77,7 @@ def measured_latency(
 
     Timed are the FP32 kernels of this machine on the network's shapes, whatever its precision:
     NumPy has no kernels for the others, and emulating them would say nothing about a device. The
-    multiplier makes these the times of a machine that is so many times slower.
+    multiplier makes these the times of a machine that takes so many times as long.
 
     >>> import numpy
     >>> network = NeuralNetwork((784, 64, 10), ("relu", "softmax"))
@@ -87,7 +87,7 @@ def measured_latency(
     True
     """
     count = whole_number("repeats", repeats)
-    factor = number("latency_multiplier", latency_multiplier, at_least=1.0)
+    factor = number("latency_multiplier", latency_multiplier, above=0.0)
     checked_network(model)
     plain = model.with_precision("fp32")
     plain.probabilities(samples)  # the first pass pays for what later ones find ready

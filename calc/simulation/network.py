@@ -120,13 +120,49 @@ class NeuralNetwork:
         The seed decides the first weights and the order of the samples, so the same call gives the
         same network. A batch that is larger than the data is all of them; the last may be short.
         """
-        epochs = whole_number("fit(): epochs", epochs)
-        batch_size = whole_number("fit(): batch_size", batch_size)
-        alpha = number("fit(): alpha", alpha, above=0.0)
+        work = self._checked_work("fit()", X, y, epochs, alpha, batch_size)
+        self.initialize(seed)
+        return self._descend("fit()", *work, seed, [], on_epoch)
+
+    def fine_tune(
+        self, X: Any, y: Any, epochs: int, alpha: float, batch_size: int, seed: int
+    ) -> History:
+        """Train on from the weights that are there; those that pruning set to zero stay zero.
+
+        Source: han2015learning
+        """
+        checked_network(self)
+        work = self._checked_work("fine_tune()", X, y, epochs, alpha, batch_size)
+        whole_number("seed", seed, at_least=0)
+        return self._descend("fine_tune()", *work, seed, [each == 0 for each in self.weights], None)
+
+    def _checked_work(
+        self, caller: str, X: Any, y: Any, epochs: int, alpha: float, batch_size: int
+    ) -> tuple[Any, Any, int, float, int]:
         samples = checked_samples(X, self.layer_sizes[0])
         labels = checked_labels(y, len(samples), self.layer_sizes[-1])
         several_classes(labels)
-        self.initialize(seed)
+        return (
+            samples,
+            labels,
+            whole_number(f"{caller}: epochs", epochs),
+            number(f"{caller}: alpha", alpha, above=0.0),
+            whole_number(f"{caller}: batch_size", batch_size),
+        )
+
+    def _descend(
+        self,
+        caller: str,
+        samples: Any,
+        labels: Any,
+        epochs: int,
+        alpha: float,
+        batch_size: int,
+        seed: int,
+        zeros: Sequence[Any],
+        on_epoch: Callable[[History], None] | None,
+    ) -> History:
+        """Epochs of steps downhill; of each layer, the weights in `zeros` are held at zero."""
         order = numpy.random.default_rng([seed, 1])  # another stream than that of the weights
         history = History((), ())
         for epoch in range(1, epochs + 1):
@@ -136,10 +172,12 @@ class NeuralNetwork:
                 batch = shuffled[start : start + batch_size]
                 with numpy.errstate(over="ignore", invalid="ignore"):  # the loss tells, below
                     batch_loss, batch_right = self._step(samples[batch], labels[batch], alpha)
+                for weights, zero in zip(self.weights, zeros, strict=False):
+                    weights[zero] = 0
                 loss, right = loss + batch_loss, right + batch_right
             if not math.isfinite(loss):
                 raise InputError(
-                    f"fit(): the loss was no finite number any more in epoch {epoch} in"
+                    f"{caller}: the loss was no finite number any more in epoch {epoch} in"
                     f" {self.precision.upper()}; a smaller alpha than {alpha:g} may help"
                 )
             history = History(

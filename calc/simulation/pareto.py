@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from calc.core.arguments import one_of
+from calc.core.arguments import number, one_of
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.frames import frame_of
 
@@ -15,12 +15,19 @@ if TYPE_CHECKING:
 DIRECTIONS = {"max": -1, "min": 1}
 
 
-def pareto_frontier(table: Any, objectives: Mapping[str, str]) -> DataFrame:
+def pareto_frontier(
+    table: Any, objectives: Mapping[str, str], margins: Mapping[str, float | str] | None = None
+) -> DataFrame:
     """The rows of a table that no other row beats: at least as good in all, better in one.
 
     `objectives` gives each column that matters a direction, "max" or "min". Rows that tie in every
     objective stay together; rows and columns keep their order. A row without a value, or with NaN,
     in an objective is refused: it can be compared with none.
+
+    `margins` gives an objective the difference below which it tells nothing: a number, or the name
+    of a column with one for each row, such as a spread over seeds. Rows are then taken from the
+    best in the other objectives on, and a row stays if no row that stayed beats it; one that is
+    behind by no more than the margin of the row in question counts as no worse.
 
     >>> front = pareto_frontier(
     ...     [
@@ -32,10 +39,17 @@ def pareto_frontier(table: Any, objectives: Mapping[str, str]) -> DataFrame:
     ... )
     >>> front["name"].to_list()
     ['small', 'large']
+    >>> rows = [{"accuracy": 0.90, "bytes": 10}, {"accuracy": 0.91, "bytes": 40}]
+    >>> pareto_frontier(
+    ...     rows, {"accuracy": "max", "bytes": "min"}, {"accuracy": 0.02}
+    ... )["bytes"].to_list()
+    [10]
     """
     import numpy
 
     frame = frame_of(table)
+    if margins is not None:
+        return frame.filter(_beyond_margins(frame, _checked(objectives), margins))
     costs = numpy.column_stack(
         [_costs(frame, name, direction) for name, direction in _checked(objectives)]
     )
@@ -45,6 +59,50 @@ def pareto_frontier(table: Any, objectives: Mapping[str, str]) -> DataFrame:
             no_better = (costs >= costs[row]).all(axis=1)
             left &= ~(no_better & (costs > costs[row]).any(axis=1))
     return frame.filter(left)
+
+
+def _beyond_margins(
+    frame: DataFrame, objectives: list[tuple[str, str]], margins: Mapping[str, float | str]
+) -> Any:
+    """Which rows stay where a difference counts only beyond a margin."""
+    import numpy
+
+    known = dict(objectives)
+    if not isinstance(margins, Mapping) or not margins.keys() < known.keys():
+        raise InputError(
+            "pareto_frontier(): margins must name objectives, and leave one without a margin to"
+            f" begin from; got {abbreviated(margins)}"
+        )
+    doubted = [each for each in objectives if each[0] in margins]
+    certain = [each for each in objectives if each[0] not in margins]
+    ranks = numpy.column_stack([_costs(frame, *each) for each in certain])
+    costs, margin = [], []
+    for name, direction in doubted:
+        _costs(frame, name, direction)  # refuses what is no number
+        costs.append(DIRECTIONS[direction] * frame[name].to_numpy().astype(float))
+        margin.append(_margin(frame, name, margins[name]))
+    values, allowed = numpy.column_stack(costs), numpy.column_stack(margin)
+    stays = numpy.zeros(len(frame), dtype=bool)
+    for row in numpy.lexsort([*values.T[::-1], *ranks.T[::-1]]):
+        no_worse = (ranks <= ranks[row]).all(axis=1)
+        no_worse &= (values <= values[row] + allowed[row]).all(axis=1)
+        better = (ranks < ranks[row]).any(axis=1)
+        better |= (values < values[row] - allowed[row]).any(axis=1)
+        stays[row] = not (stays & no_worse & better).any()
+    return stays
+
+
+def _margin(frame: DataFrame, objective: str, given: float | str) -> Any:
+    """The margin of each row in an objective."""
+    import numpy
+
+    if not isinstance(given, str):
+        return numpy.full(len(frame), number(f"the margin of {objective}", given))
+    _costs(frame, given, "min")  # refuses a column that there is not, or with gaps
+    values = frame[given].to_numpy().astype(float)
+    if (values < 0).any():
+        raise InputError(f"pareto_frontier(): the margins of column {given} must be from 0")
+    return values
 
 
 def _checked(objectives: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Taking weights out of a network: one by one, or whole neurons."""
+"""Taking weights out of a network: one by one, two of each four, or whole neurons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from calc.core.elementwise import floor
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.network import NeuralNetwork, checked_network
 
-KINDS = ("unstructured", "structured")
+KINDS = ("unstructured", "2:4", "structured")
+GROUP, TWO_OF_FOUR = 4, 0.5  # 2:4 leaves this share of each four weights in a row
 
 
 def prune(model: NeuralNetwork, level: float, kind: str = "unstructured") -> NeuralNetwork:
-    """A copy without this share of its weights (unstructured) or hidden neurons (structured).
+    """A copy without this share of its weights (unstructured, 2:4) or hidden neurons (structured).
 
     Unstructured pruning sets the weights of least magnitude in each layer to zero and leaves the
-    shapes alone. Structured pruning takes out the hidden neurons whose weights, in and out, have
-    the least norms, and leaves narrower layers. Biases stay. Nothing is trained again.
+    shapes alone. 2:4 does so with the two least of each four weights in a row of a neuron, which
+    is the pattern that sparse tensor cores skip; its level is 0.5, and what is left over at the
+    end of a row stays. Structured pruning takes out the hidden neurons whose weights, in and out,
+    have the least norms, and leaves narrower layers. Biases stay; `fine_tune` trains on.
 
     Source: hoefler2021sparsity
 
@@ -29,13 +32,15 @@ def prune(model: NeuralNetwork, level: float, kind: str = "unstructured") -> Neu
     (64, 128, 10)
     >>> int((prune(network, 0.5).weights[0] == 0).sum())
     8192
+    >>> int((prune(network, 0.5, "2:4").weights[0][:4] == 0).sum())  # two of four inputs each
+    512
     """
     share = checked_level(level)
     one_of("a kind of pruning", kind, KINDS)
     checked_network(model)
-    return (
-        _without_neurons(model, share) if kind == "structured" else _without_weights(model, share)
-    )
+    if kind == "structured":
+        return _without_neurons(model, share)
+    return _two_of_four(model, share) if kind == "2:4" else _without_weights(model, share)
 
 
 def checked_level(level: Any) -> float:
@@ -52,6 +57,23 @@ def _without_weights(model: NeuralNetwork, share: float) -> NeuralNetwork:
         kept = weights.copy()
         smallest = numpy.argsort(abs(weights), axis=None, kind="stable")
         kept.ravel()[smallest[: int(floor(share * weights.size))]] = 0
+        left.append(kept)
+    return model.with_weights(left)
+
+
+def _two_of_four(model: NeuralNetwork, share: float) -> NeuralNetwork:
+    if share not in (0, TWO_OF_FOUR):
+        raise InputError(
+            f"2:4 leaves two weights of each four: its level is {TWO_OF_FOUR:g}; got {share:g}"
+        )
+    left = []
+    for weights in model.weights:
+        kept = weights.copy()
+        whole = len(kept) - len(kept) % GROUP
+        groups = kept[:whole].reshape(-1, GROUP, kept.shape[1])
+        if share:
+            order = numpy.argsort(abs(groups), axis=1, kind="stable")
+            numpy.put_along_axis(groups, order[:, : GROUP // 2], 0, axis=1)
         left.append(kept)
     return model.with_weights(left)
 

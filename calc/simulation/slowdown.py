@@ -10,12 +10,12 @@ from calc.core.units import Quantity, QuantityLike, quantity
 
 
 def speed_factor(given: float, name: str = "compute_speed_factor") -> float:
-    """How many times as long the work takes: 1 for this machine, never less."""
-    return number(name, given, at_least=1.0)
+    """How many times as long the work takes: 1 for this machine, less for a faster device."""
+    return number(name, given, above=0.0)
 
 
 def extra_time(factor: float) -> Quantity:
-    """What a slowdown adds to the time.
+    """What a slowdown adds to the time; less than nothing where the device is faster.
 
     Equation: r = f − 1
 
@@ -39,10 +39,11 @@ def lost_speed(factor: float) -> Quantity:
 def apply_compute_slowdown(elapsed: QuantityLike, factor: float, sleep: bool = False) -> Quantity:
     """The time that work of this duration takes on a device that needs `factor` times as long.
 
-    Nothing waits for it, unless `sleep` asks to: then the call returns when that time is over.
+    Nothing waits for it, unless `sleep` asks to: then the call returns when that time is over,
+    which it is already on a faster device.
 
-    >>> print(apply_compute_slowdown("2 s", 1.5))
-    3 s
+    >>> print(apply_compute_slowdown("2 s", 1.5), apply_compute_slowdown("2 s", 0.5))
+    3 s 1 s
     """
     duration = quantity(elapsed)
     if not duration.check("[time]"):
@@ -50,5 +51,5 @@ def apply_compute_slowdown(elapsed: QuantityLike, factor: float, sleep: bool = F
     seconds = number("elapsed", duration.m_as("s"))
     simulated = seconds * speed_factor(factor, "factor")
     if truth("sleep", sleep):
-        time.sleep(simulated - seconds)
+        time.sleep(max(simulated - seconds, 0.0))
     return quantity(simulated, "s").to(duration.units)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.row_file import Row, RowFile
+from calc.core.tasks import Tasks, check_executor
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
 from calc.simulation.data import Split, checked_split
@@ -21,7 +21,7 @@ from calc.simulation.frames import imported
 from calc.simulation.metrics import checked_power, collect_metrics
 from calc.simulation.network import NeuralNetwork
 from calc.simulation.precision import arithmetic
-from calc.simulation.pruning import KINDS, checked_level, prune
+from calc.simulation.pruning import KINDS, TWO_OF_FOUR, checked_level, prune
 from calc.simulation.storage import FORMATS
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class _Job:
     repeats: int
     latency_batch: int
     storage: str
+    fine_tuning: int
 
     def train(self, seed: int) -> NeuralNetwork:
         trained = NeuralNetwork(self.model.layer_sizes, self.model.activations)
@@ -83,6 +84,12 @@ class _Job:
         model = trained
         if variant.kind in KINDS:
             model = prune(model, variant.pruning, variant.kind)
+        if self.fine_tuning:
+            model = model.with_precision("fp32")  # a copy
+            samples, labels = self.data.X_train, self.data.y_train
+            model.fine_tune(
+                samples, labels, self.fine_tuning, self.alpha, self.batch_size, variant.seed
+            )
         metrics = collect_metrics(
             model.with_precision(variant.precision),
             self.data,
@@ -111,6 +118,7 @@ class _Job:
             "repeats": self.repeats,
             "latency_batch": self.latency_batch,
             "storage": self.storage,
+            "fine_tuning": self.fine_tuning,
         }
 
 
@@ -133,19 +141,20 @@ def run_sweep(
     batch_size: int = 32,
     latency_batch: int = 256,
     storage: str = "dense",
+    fine_tuning: int = 0,
     resume: Path | str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> DataFrame:
     """Train the network from each seed, and measure every variant of it: a row for each.
 
     A variant is a seed, a kind and level of pruning, and a precision; level 0 is of no kind. Each
-    seed trains the layers of `base_model` anew, in FP32 and on the training half of `data`; pruning
-    and rounding come after training. A row holds the metrics of `collect_metrics`, whether the
-    parameters exceed each budget in the chosen `storage` (the flags of `memory_violations`), and
-    whether they are within the active one (`accepted`).
+    seed trains the layers of `base_model` anew, in FP32 and on the training half of `data`. Then
+    come pruning, fine-tuning of all variants alike, and rounding. A row holds the metrics of
+    `collect_metrics`, whether the parameters exceed each budget in the chosen `storage` (the flags
+    of `memory_violations`), and whether they are within the active one (`accepted`).
 
     - `pruning_levels`: shares of the weights that are pruned
-    - `kinds`: kinds of pruning, of unstructured and structured
+    - `kinds`: kinds of pruning, of unstructured, 2:4 and structured; 2:4 has the level 0.5 alone
     - `precisions`: number formats, of FP32, FP16, BF16 and INT8
     - `budgets`: memory budgets that rows are held against
     - `active_budget`: the budget that `accepted` means, which is the first on the command line
@@ -155,6 +164,7 @@ def run_sweep(
     - `epochs`: passes over the samples in each training
     - `alpha`: the length of a step
     - `batch_size`: samples in a batch of training
+    - `fine_tuning`: passes over the samples after pruning, in which zeros stay zero
     - `repeats`: timed passes of each variant
     - `latency_batch`: samples in a timed pass
     - `resume`: a file that takes each row as it is finished, and that a later call goes on from
@@ -185,18 +195,15 @@ def run_sweep(
         number("alpha", alpha, above=0.0),
         whole_number("batch_size", batch_size),
         checked_power(power),
-        number("latency_multiplier", latency_multiplier, at_least=1.0),
+        number("latency_multiplier", latency_multiplier, above=0.0),
         whole_number("repeats", repeats),
         whole_number("latency_batch", latency_batch),
         one_of("storage", storage, FORMATS),
+        whole_number("fine_tuning", fine_tuning, at_least=0),
     )
     limits = _Limits(budgets, active_budget)
     variants = _variants(seeds, kinds, pruning_levels, precisions)
-    if executor is not None and not isinstance(executor, Executor):
-        raise InputError(
-            f"executor must be one of concurrent.futures, as ProcessPoolExecutor(); got"
-            f" {abbreviated(executor)}"
-        )
+    check_executor(executor)
     sweep = _Sweep(job, limits, variants, on_progress or (lambda done, total: None))
     if resume is not None:
         sweep.continue_in(resume)
@@ -296,32 +303,20 @@ class _Sweep:
     def _run_in(self, executor: Executor) -> None:
         """Trainings first; as each is done, its variants, so that no worker waits for a seed."""
         missing = self._missing()
-        pending: dict[Future[Any], _Task] = {}
-        finished: SimpleQueue[Future[Any]] = SimpleQueue()
-
-        def submit(task: _Task) -> None:
-            future = executor.submit(task.function, *task.arguments)
-            pending[future] = task
-            future.add_done_callback(finished.put)
-
+        tasks = Tasks(executor)
         try:
             for seed in missing:
-                submit(_Task(seed, self.job.train, (seed,)))
-            while pending:
-                future = finished.get()
-                task = pending.pop(future)
-                if _lost(future) and not task.again:
-                    submit(task._replace(again=True))
-                elif isinstance(task.makes, Variant):
-                    self._finish(task.makes, future.result())
+                tasks.submit(seed, self.job.train, seed)
+            for makes, result in tasks:
+                if isinstance(makes, Variant):
+                    self._finish(makes, result)
                 else:
-                    for variant in missing[task.makes]:
-                        submit(_Task(variant, self.job.row, (future.result(), variant)))
+                    for variant in missing[makes]:
+                        tasks.submit(variant, self.job.row, result, variant)
         finally:
-            for future in pending:
-                future.cancel()
-            for variant, row in _left_over(pending):  # finished, while another one failed
-                self._finish(variant, row)
+            for makes, result in tasks.cancel():
+                if isinstance(makes, Variant):
+                    self._finish(makes, result)
 
     def _stopped(self, error: Exception) -> SweepStoppedError:
         kept = (
@@ -342,28 +337,6 @@ class _RowFileError(InputError):
     """The file of finished rows cannot be written, so rows would be lost."""
 
 
-class _Task(NamedTuple):
-    """What an executor is asked for: the training of a seed, or the row of a variant."""
-
-    makes: int | Variant
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    again: bool = False
-
-
-def _lost(future: Future[Any]) -> bool:
-    """Whether the executor failed, not the task: Dask's can while it moves the work of a worker."""
-    error = future.exception()
-    return error is not None and not isinstance(error, InputError)
-
-
-def _left_over(pending: dict[Future[Any], _Task]) -> Iterator[tuple[Variant, Row]]:
-    for future, task in pending.items():
-        done = future.done() and not future.cancelled() and future.exception() is None
-        if done and isinstance(task.makes, Variant):
-            yield task.makes, future.result()
-
-
 def _variants(
     seeds: Sequence[int], kinds: Sequence[str], levels: Sequence[float], precisions: Sequence[str]
 ) -> list[Variant]:
@@ -377,7 +350,13 @@ def _variants(
     found = {
         Variant(seed, kind if level else "none", level, name)
         for seed, kind, level, name in product(*checked)
+        if kind != "2:4" or level in (0, TWO_OF_FOUR)
     }
+    if "2:4" in checked[1] and TWO_OF_FOUR not in checked[2]:
+        raise InputError(
+            f"pruning 2:4 has the level {TWO_OF_FOUR:g} alone, which pruning_levels lack;"
+            f" got {abbreviated(levels)}"
+        )
     ranks = [{value: rank for rank, value in enumerate(each)} for each in checked]
     kind_ranks = {"none": -1, **ranks[1]}
     return sorted(

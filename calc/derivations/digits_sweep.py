@@ -1,4 +1,4 @@
-"""What the chapter "Memory budgets" quotes, from the laws of storage and from a stored sweep."""
+"""What the chapter "Small machines" quotes of its laboratory: laws of storage, stored sweeps."""
 
 from __future__ import annotations
 
@@ -8,40 +8,47 @@ from typing import Any
 import polars
 from polars import col
 
-from calc import constants, energy, formats, simulation, sparsity
+from calc import formats, simulation, sparsity
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 
 MEASURED = DATA / "measured"
 SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "digits.toml").read_text(encoding="utf-8"))
+FINE_TUNING: dict[str, Any] = tomllib.loads(
+    (MEASURED / "digits_fine_tuned.toml").read_text(encoding="utf-8")
+)
 SWEEP = polars.read_csv(MEASURED / "digits_sweep.csv")
+FINE_TUNED = polars.read_csv(MEASURED / "digits_fine_tuned.csv")
 LATENCY = polars.read_csv(MEASURED / "digits_latency.csv")
 SCALED = polars.read_csv(MEASURED / "digits_scaled_pixel.csv")
 
 STORED = [f"memory_{each}_bytes" for each in ("dense", "csr", "bitmask")]
 
 
-def summary() -> polars.DataFrame:
+def summary(rows: polars.DataFrame) -> polars.DataFrame:
     """A row for each variant: mean accuracy and its spread, memory in the smallest storage."""
     return (
-        SWEEP.with_columns(polars.min_horizontal(STORED).alias("memory_bytes"))
+        rows.with_columns(polars.min_horizontal(STORED).alias("memory_bytes"))
         .group_by("kind", "pruning", "precision", maintain_order=True)
         .agg(
             col("accuracy").mean(),
             col("accuracy").std().alias("accuracy_std"),
-            col("latency_seconds").median(),
             col("memory_dense_bytes").first(),
             col("memory_bytes").mean(),
         )
     )
 
 
-VARIANTS = summary()
+VARIANTS = summary(SWEEP)
+TUNED = summary(FINE_TUNED)
 
 
-def variant(kind: str, pruning: float, precision: str) -> dict[str, Any]:
+def variant(
+    kind: str, pruning: float, precision: str, of: polars.DataFrame = VARIANTS
+) -> dict[str, Any]:
+    """The row of a variant, without fine-tuning unless another table is given."""
     found = (col("kind") == kind) & (col("pruning") == pruning) & (col("precision") == precision)
-    return VARIANTS.filter(found).row(0, named=True)
+    return of.filter(found).row(0, named=True)
 
 
 def name_of(row: dict[str, Any]) -> str:
@@ -49,6 +56,8 @@ def name_of(row: dict[str, Any]) -> str:
     form = formats.get(row["precision"]).name
     if row["kind"] == "none":
         return form
+    if row["kind"] == "2:4":
+        return f"{form}, 2:4"
     return f"{form}, {row['pruning']:.0%} {row['kind']}"
 
 
@@ -56,17 +65,13 @@ class SweptNetwork:
     """A small network, trained from several seeds, in all its variants."""
 
     layers = simulation.LayerSizes.dense(*SETTINGS["layer_sizes"])
-    hidden = SETTINGS["layer_sizes"][1]
     seeds = len(SETTINGS["seeds"])
-    budget = quantity("100 kB")
     test_samples = 360
-    strongest = quantity("95%")
 
     parameters = quantity(sum(layers.parameter_counts), "param")
     float32 = simulation.estimate_parameter_memory(layers)
-    int8 = simulation.estimate_parameter_memory(layers, "int8")
-    variants = len(VARIANTS)
-    rows = len(SWEEP)
+    variants = len(TUNED)
+    fine_tuning = FINE_TUNING["fine_tuning"]
 
 
 class DenseStorage:
@@ -78,8 +83,6 @@ class DenseStorage:
 
     before = simulation.storage_bytes((rows, columns))
     dense = simulation.storage_bytes((rows, columns), level.m_as(""))
-    csr = simulation.storage_bytes((rows, columns), level.m_as(""), format="csr")
-    bitmask = simulation.storage_bytes((rows, columns), level.m_as(""), format="bitmask")
 
 
 class Crossovers:
@@ -94,14 +97,6 @@ class Crossovers:
 
     csr_float32 = sparsity.csr_crossover("4 byte", index).to("%")
     csr_int8 = sparsity.csr_crossover("1 byte", index).to("%")
-    bitmask_float32 = sparsity.bitmask_crossover("4 byte").to("%")
-    bitmask_int8 = sparsity.bitmask_crossover("1 byte").to("%")
-
-    @classmethod
-    def row(cls, name: str, size: Quantity) -> tuple[str, Quantity, Quantity, Quantity]:
-        """Format, size of an element, and both crossovers."""
-        csr, mask = sparsity.csr_crossover(size, cls.index), sparsity.bitmask_crossover(size)
-        return name, size, csr.to("%"), mask.to("%")
 
 
 class PrunedAndQuantized:
@@ -133,8 +128,8 @@ class AcceptedSets:
     def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quantity]:
         """Budget, how many fit densely and in their smallest storage, the best, its accuracy."""
         limit = budget.m_as("byte")
-        dense = VARIANTS.filter(col("memory_dense_bytes") <= limit)
-        stored = VARIANTS.filter(col("memory_bytes") <= limit)
+        dense = TUNED.filter(col("memory_dense_bytes") <= limit)
+        stored = TUNED.filter(col("memory_bytes") <= limit)
         best = stored.sort("accuracy", descending=True, maintain_order=True).row(0, named=True)
         return (
             budget,
@@ -146,12 +141,33 @@ class AcceptedSets:
         )
 
 
-def _accuracy(kind: str, pruning: float, precision: str = "fp32") -> Quantity:
-    return quantity(100 * variant(kind, pruning, precision)["accuracy"], "%")
+def _accuracy(
+    kind: str, pruning: float, precision: str = "fp32", of: polars.DataFrame = VARIANTS
+) -> Quantity:
+    return quantity(100 * variant(kind, pruning, precision, of)["accuracy"], "%")
 
 
-def _spread(kind: str, pruning: float, precision: str = "fp32") -> Quantity:
-    return quantity(100 * variant(kind, pruning, precision)["accuracy_std"], "%")
+def _spread(
+    kind: str, pruning: float, precision: str = "fp32", of: polars.DataFrame = VARIANTS
+) -> Quantity:
+    return quantity(100 * variant(kind, pruning, precision, of)["accuracy_std"], "%")
+
+
+class FineTuned:
+    """A few epochs after pruning give back nearly all that it took, and turn the ranking round."""
+
+    level = quantity("90%")
+
+    before = _accuracy("unstructured", 0.9)
+    after = _accuracy("unstructured", 0.9, of=TUNED)
+    neurons_before = _accuracy("structured", 0.9)
+    neurons_after = _accuracy("structured", 0.9, of=TUNED)
+    neurons_memory = quantity(variant("structured", 0.9, "int8", TUNED)["memory_bytes"], "byte")
+    weights_memory = quantity(variant("unstructured", 0.9, "int8", TUNED)["memory_bytes"], "byte")
+    memory_ratio = weights_memory / neurons_memory
+    two_of_four = _accuracy("2:4", 0.5, of=TUNED)
+    unpruned = _accuracy("none", 0, of=TUNED)
+    unpruned_spread = _spread("none", 0, of=TUNED)
 
 
 def _largest_change() -> int:
@@ -165,19 +181,8 @@ def _largest_change() -> int:
 
 
 class SeedsAndPrecisions:
-    """Precision moves the accuracy of this network less than the seed of its training does."""
+    """INT8 moves the accuracy of this network by a sample at most."""
 
-    unpruned = _accuracy("none", 0)
-    unpruned_spread = _spread("none", 0)
-    half = _accuracy("unstructured", 0.5)
-    half_spread = _spread("unstructured", 0.5)
-    most_level = 0.9
-    most = _accuracy("unstructured", most_level)
-    most_spread = _spread("unstructured", most_level)
-    neurons_half = _accuracy("structured", 0.5)
-    neurons_half_spread = _spread("structured", 0.5)
-    one_sample = quantity(100 / SweptNetwork.test_samples, "%")
-    spread_in_samples = unpruned_spread / one_sample
     int8_changes = _largest_change()
 
 
@@ -192,13 +197,9 @@ class ScaledPixel:
     """One input in other units changes nothing in floating point, and ruins INT8."""
 
     factor = 256
-    mild_factor = 8
-    largest_code = 127
 
     float32 = _of_scaled(factor, "fp32")
     int8 = _of_scaled(factor, "int8")
-    int8_mild = _of_scaled(mild_factor, "int8")
-    step = factor / largest_code
 
 
 def _latency(batch: int, kind: str, pruning: float) -> Quantity:
@@ -213,11 +214,9 @@ def _latency(batch: int, kind: str, pruning: float) -> Quantity:
 class PruningLatency:
     """Dense kernels multiply by zeros as fast as by anything else; fewer neurons save time."""
 
-    small_batch = 1
     large_batch = 256
     level = quantity("50%")
     batches = (1, 16, 256)
-    power = quantity("15 W")
 
     seeds = LATENCY["seed"].n_unique()
     dense = _latency(256, "none", 0)
@@ -225,9 +224,6 @@ class PruningLatency:
     structured = _latency(256, "structured", 0.5)
     unstructured_gain = dense / unstructured
     structured_gain = dense / structured
-    structured_gain_small = _latency(1, "none", 0) / _latency(1, "structured", 0.5)
-    widths = simulation.LayerSizes.dense(64, 128, 128, 10)
-    operations_gain = sum(SweptNetwork.layers.parameter_counts) / sum(widths.parameter_counts)
 
     @classmethod
     def row(cls, batch: int) -> tuple[int, Quantity, Quantity, Quantity, float, float]:
@@ -257,70 +253,44 @@ def _counted_energy(precision: str) -> Quantity:
 class TwoEnergies:
     """With fixed watts energy repeats latency; counted by operations and bytes it does not."""
 
-    power = PruningLatency.power
-
-    fixed = (power * PruningLatency.dense).to("mJ")
     float32 = _counted_energy("fp32")
     int8 = _counted_energy("int8")
-    gain_of_int8 = float32 / int8
-    parameters_share = (
-        energy.movement_energy(SweptNetwork.int8, constants.get("energy_lpddr4_bit")) / int8
-    ).to("%")
-    fixed_over_model = fixed / float32
 
 
-FRONT = simulation.pareto_frontier(VARIANTS, {"accuracy": "max", "memory_bytes": "min"})
+OBJECTIVES = {"accuracy": "max", "memory_bytes": "min"}
+EVERY_DIGIT = simulation.pareto_frontier(TUNED, OBJECTIVES)
+FRONT = simulation.pareto_frontier(TUNED, OBJECTIVES, margins={"accuracy": "accuracy_std"})
 
 
-def _smallest_within_a_spread() -> dict[str, Any]:
-    unpruned = variant("none", 0, "fp32")
-    floor = unpruned["accuracy"] - unpruned["accuracy_std"]
-    return VARIANTS.filter(col("accuracy") >= floor).sort("memory_bytes").row(0, named=True)
+def _smallest_within(allowed: Quantity) -> dict[str, Any]:
+    floor = variant("none", 0, "fp32", TUNED)["accuracy"] - allowed.m_as("")
+    return FRONT.filter(col("accuracy") >= floor).sort("memory_bytes").row(0, named=True)
 
 
 class Front:
-    """Of all variants few are on the front, and of these the spread leaves fewer to choose from."""
+    """A front that believes the spread of the seeds has fewer points than one of every digit."""
 
-    _chosen = _smallest_within_a_spread()
+    allowed = quantity("1%")
+
+    _chosen = _smallest_within(allowed)
     points = len(FRONT)
-    with_latency = len(
-        simulation.pareto_frontier(
-            VARIANTS, {"accuracy": "max", "memory_bytes": "min", "latency_seconds": "min"}
-        )
-    )
+    every_digit = len(EVERY_DIGIT)
     chosen = name_of(_chosen)
     chosen_memory = quantity(_chosen["memory_bytes"], "byte").to("kB")
     chosen_accuracy = quantity(100 * _chosen["accuracy"], "%")
     chosen_gain = SweptNetwork.float32 / chosen_memory
 
 
-class StorageOfLayer:
-    """Problem: a layer at the crossover of CSR."""
+class ThreeDesigns:
+    """Problem: a front that believes every digit, and one that does not."""
 
-    rows = 1024
-    columns = 1024
-    level = quantity("50%")
-
-    dense = simulation.storage_bytes((rows, columns), 0.5, "fp16")
-    csr = simulation.storage_bytes((rows, columns), 0.5, "fp16", "csr")
-    bitmask = simulation.storage_bytes((rows, columns), 0.5, "fp16", "bitmask")
-
-
-class OwnSweep:
-    """Problems: budgets in two kinds of unit, and a front that believes every digit."""
-
-    small = quantity("8 MB")
-    middle = quantity("9.5 MiB")
-    large = quantity("10 MB")
-    memory = quantity("10 MB")
     first = quantity("95.1%")
     second = quantity("95.3%")
     third = quantity("98.3%")
     first_memory = quantity("40 kB")
     second_memory = quantity("80 kB")
     third_memory = quantity("160 kB")
-
-    middle_decimal = middle.to("MB")
+    margin = quantity("1%")
 
 
 class SmallFlash:
@@ -328,13 +298,12 @@ class SmallFlash:
 
     parameters = quantity("10M param")
     flash = quantity("6 MB")
-    excess = quantity("20%")
 
     _count = parameters.magnitude
     int8 = sparsity.dense_storage(_count, "1 byte")
     mask = sparsity.bitmask_storage(0, _count, "1 byte")
     left = flash - mask
     level = (1 - left / int8).to("%")
-    level_without_mask = (1 - flash / int8).to("%")
+    level_by_hand = quantity(50, "%")
     bitmask_share = (1 / (PrunedAndQuantized.bitmask / PrunedAndQuantized.dense)).to("%")
     csr_share = (1 / (PrunedAndQuantized.csr / PrunedAndQuantized.dense)).to("%")

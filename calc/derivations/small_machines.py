@@ -1,0 +1,439 @@
+"""What the chapter "Small machines" quotes of real devices and of a device that is on order."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from calc import constants, convolution, energy, formats, hardware, inference, models
+from calc.core.records import DATA
+from calc.core.units import Quantity, quantity
+from calc.models import Convolutional, network
+from calc.simulation import (
+    PRECISIONS,
+    LayerSizes,
+    adjust_batch_size_to_memory,
+    elements_per_sample,
+    estimate_total_memory,
+    int8_overhead,
+    lost_speed,
+)
+
+INT8 = quantity("1 byte")
+
+
+def _mobilenet_v2(widths: tuple[int, ...], side: int) -> Convolutional:
+    """MobileNetV2 with other widths and images, as its paper scales it; the classifier is left out.
+
+    Its tail never holds the most memory, and repositories differ in it.
+    """
+    stem, *stages = widths
+    strides, repeats = (1, 2, 2, 2, 1, 2, 1), (1, 2, 3, 4, 3, 3, 1)
+    blocks: list[dict[str, Any]] = [
+        {"kind": "convolution", "kernel": 3, "stride": 2, "channels": stem}
+    ]
+    for number, (channels, stride, repeat) in enumerate(zip(stages, strides, repeats, strict=True)):
+        blocks.append(
+            {
+                "kind": "inverted",
+                "kernel": 3,
+                "channels": channels,
+                "stride": stride,
+                "repeats": repeat,
+                "expansion": 6 if number else 1,
+            }
+        )
+    name = f"MobileNetV2 {widths[-1] / 320:.2f}"
+    return Convolutional(name=name, height=side, width=side, channels=3, blocks=blocks)  # type: ignore[arg-type]
+
+
+class Microcontroller:
+    """A Cortex-M4 with its flash and SRAM, as a roofline: its ridge is at one operation a byte."""
+
+    flash = constants.size_flash_stm32l4r5
+    sram = constants.size_sram_stm32l4r5
+    clock = constants.frequency_stm32l4r5
+    products = constants.count_macs_per_cycle_cortex_m4
+    word = constants.size_word_cortex_m4
+
+    peak = (quantity("2 FLOP") * products * clock).to("MFLOP/s")
+    bandwidth = (word * clock).to("MB/s")
+    ridge_point = (peak / bandwidth).to("FLOP/byte")
+    jetson = hardware.get("jetson-orin-nano")
+    jetson_ridge = jetson.ridge_point("int8")
+
+
+class Scaled:
+    """MobileNetV2 at 0.35 of its width: most of its memory is one pair of layers near the start."""
+
+    # 0.35 of 32, 16, 24, 32, 64, 96, 160 and 320 channels, to multiples of eight.
+    model = _mobilenet_v2((16, 8, 8, 16, 24, 32, 56, 112), 144)
+    width = 0.35
+    pixels = 144
+    side = 72
+    narrow = 8
+    wide = 48
+    limit = quantity("512 kB")
+    published_parameters = quantity("0.75M param")
+
+    plain = convolution.peak_memory(model)
+    peak = convolution.peak_memory(model, in_place=True)
+    published = constants.size_peak_mobilenet_v2_0_35
+    by_hand = quantity(5000 * 56, "byte").to("kB")
+
+
+class Schedules:
+    """The peak of a schedule is what a compiler lays out, and the sum of all layers is not."""
+
+    visual = network("mobilenet-v1-0-25", Convolutional)
+    keyword = network("ds-cnn", Convolutional)
+    classifier = network("resnet-8", Convolutional)
+    detector = network("ad-autoencoder", Convolutional)
+
+    native = constants.size_workspace_vww_native
+    compiled = constants.size_workspace_vww
+    native_over_compiled = native / compiled
+    cases = (
+        (keyword, "TVM", constants.size_workspace_kws),
+        (visual, "TVM", constants.size_workspace_vww),
+        (classifier, "TVM", constants.size_workspace_ic),
+        (detector, "TVM", constants.size_workspace_ad),
+        (visual, "X-CUBE-AI", constants.size_activations_vww),
+        (classifier, "X-CUBE-AI", constants.size_activations_ic),
+        (Scaled.model, "TinyEngine", constants.size_peak_mobilenet_v2_0_35),
+    )
+
+    @classmethod
+    def all_outputs(cls, model: Convolutional) -> Quantity:
+        """What all layers write, together."""
+        return quantity(sum(each.written for each in model.convolutions), "byte").to("kB")
+
+    @classmethod
+    def row(cls, model: Convolutional, program: str, published: Quantity) -> tuple[Any, ...]:
+        """Network, all outputs, the peak, who published which figure, and the peak's error."""
+        peak = convolution.peak_memory(model, in_place=program == "TinyEngine").to("kB")
+        error = (peak / published - 1).to("%")
+        return model.name, cls.all_outputs(model), peak, program, published.to("kB"), error
+
+
+class VisualWakeWords:
+    """MobileNetV1 at a quarter of its width fits with an order of magnitude to spare."""
+
+    model = Schedules.visual
+    all_outputs = Schedules.all_outputs(model)
+    peak = convolution.peak_memory(model).to("kB")
+    sum_over_peak = all_outputs / peak
+    least_error = -max(Schedules.row(*case)[-1] for case in Schedules.cases)
+    largest_error = -min(Schedules.row(*case)[-1] for case in Schedules.cases)
+
+
+def bound_time(model: Convolutional) -> Quantity:
+    """Time of one input on the microcontroller, layer by layer, each at the higher of its roofs."""
+    return sum((time for _, time in layer_times(model)), quantity("0 s")).to("ms")
+
+
+def layer_times(model: Convolutional) -> list[tuple[str, Quantity]]:
+    """The kind of each layer, and its time at the higher of its roofs."""
+    return [
+        (
+            each.kind,
+            convolution.workload(each, 1, INT8)
+            .between(Microcontroller.peak, Microcontroller.bandwidth)
+            .lower,
+        )
+        for each in model.convolutions
+    ]
+
+
+class MeasuredLayers:
+    """The library of the vendor stays far below the roofline; its rate on one network says more."""
+
+    cases = (
+        (Schedules.classifier, constants.frequency_ic_stm32l4r5),
+        (Schedules.visual, constants.frequency_vww_stm32l4r5),
+        (Schedules.keyword, constants.frequency_kws_stm32l4r5),
+        (Schedules.detector, constants.frequency_ad_stm32l4r5),
+    )
+    # What the library reached on the first network predicts the others.
+    rate = (convolution.forward_flops(cases[0][0]) * cases[0][1]).to("MFLOP/s")
+
+    networks = len(cases)
+    visual_bound = bound_time(Schedules.visual)
+    visual_measured = (1 / constants.frequency_vww_stm32l4r5).to("ms")
+    visual_reached = (
+        convolution.forward_flops(Schedules.visual)
+        * constants.frequency_vww_stm32l4r5
+        / Microcontroller.peak
+    ).to("%")
+    visual_elsewhere = (1 / constants.frequency_vww_stm32l4r5_plumerai).to("ms")
+    visual_reached_elsewhere = (visual_reached * visual_measured / visual_elsewhere).to("%")
+    visual_by_rate = (convolution.forward_flops(Schedules.visual) / rate).to("ms")
+    keyword_measured = (1 / constants.frequency_kws_stm32l4r5).to("ms")
+    keyword_by_rate = (convolution.forward_flops(Schedules.keyword) / rate).to("ms")
+    depthwise_time = sum(
+        (time for kind, time in layer_times(Schedules.visual) if kind == "depthwise"),
+        quantity("0 s"),
+    )
+    depthwise_share = (depthwise_time / visual_bound).to("%")
+
+    @classmethod
+    def row(cls, model: Convolutional, frequency: Quantity) -> tuple[Any, ...]:
+        """Network, operations, bound, measured, their ratio, by the first one's rate, error."""
+        work, bound, measured = (
+            convolution.forward_flops(model).to("MFLOP"),
+            bound_time(model),
+            (1 / frequency).to("ms"),
+        )
+        expected = (work / cls.rate).to("ms")
+        calibrates = model is cls.cases[0][0]
+        return (
+            model.name,
+            work.m_as("MFLOP"),
+            bound,
+            measured,
+            (measured / bound).m_as(""),
+            None if calibrates else expected,
+            None if calibrates else (expected / measured - 1).to("%"),
+        )
+
+
+class EnergyOfAnInference:
+    """A whole chip's energy is thousands of times that of the products that it is there for."""
+
+    measured = constants.energy_kws_stm32l4r5.to("mJ")
+    _products = convolution.forward_flops(Schedules.keyword) / 2
+    _each = constants.energy_7nm_int8_multiply + constants.energy_7nm_int32_add
+    arithmetic = energy.arithmetic_energy(_products, _each / quantity("1 FLOP")).to("uJ")
+    over_arithmetic = measured / arithmetic
+
+
+LLAMA = models.transformer("llama-3-2-1b")
+LARGER_LLAMA = models.transformer("llama-3-2-3b")
+
+
+def _embedding(model: Any) -> Quantity:
+    """The table that is looked up, in INT8."""
+    return quantity(model.vocabulary * model.width * INT8).to("MB")
+
+
+class PhoneDecode:
+    """A token reads every weight once, so bandwidth over bytes is the bound on tokens a second."""
+
+    bf16_read = inference.weights_read(LLAMA, 1)
+    spinquant_read = constants.size_file_llama_3_2_1b_spinquant - _embedding(LLAMA)
+    q4_read = constants.size_file_llama_3_2_1b_q4_0
+    eight_gen_3 = hardware.get("snapdragon-8-gen-3")
+    elite = hardware.get("snapdragon-8-elite")
+    orin = hardware.get("jetson-agx-orin")
+    cases = (
+        (
+            "Snapdragon 8 Gen 3, CPU",
+            "BF16",
+            eight_gen_3,
+            bf16_read,
+            constants.frequency_tokens_llama_3_2_1b_oneplus_12,
+        ),
+        (
+            "Snapdragon 8 Gen 3, CPU",
+            "SpinQuant",
+            eight_gen_3,
+            spinquant_read,
+            constants.frequency_tokens_llama_3_2_1b_spinquant_oneplus_12,
+        ),
+        (
+            "Snapdragon 8 Elite, NPU",
+            "Q4, llama.cpp",
+            elite,
+            q4_read,
+            constants.frequency_tokens_llama_3_2_1b_q4_0_snapdragon,
+        ),
+        (
+            "Jetson AGX Orin, GPU",
+            "BF16",
+            orin,
+            bf16_read,
+            constants.frequency_tokens_llama_3_2_1b_agx_orin,
+        ),
+    )
+
+    @classmethod
+    def row(
+        cls, machine: str, weights: str, device: Any, read: Quantity, measured: Quantity
+    ) -> tuple[Any, ...]:
+        """Machine, weights, bytes a token, bound, measured, share."""
+        bound = (device.memory_bandwidth / read).to("1/s")
+        return (
+            machine,
+            weights,
+            read.to("GB"),
+            bound.m_as("1/s"),
+            measured.m_as("1/s"),
+            (measured / bound).to("%"),
+        )
+
+
+class LargerOnThePhone:
+    """Problem: what one measurement on a phone says of a larger model there."""
+
+    file = constants.size_file_llama_3_2_3b_spinquant
+    smaller_file = constants.size_file_llama_3_2_1b_spinquant
+    smaller_measured = constants.frequency_tokens_llama_3_2_1b_spinquant_oneplus_12
+    published = constants.frequency_tokens_llama_3_2_3b_spinquant_oneplus_12
+
+    embedding = _embedding(LARGER_LLAMA)
+    read = (file - embedding).to("GB")
+    reached = (smaller_measured * PhoneDecode.spinquant_read).to("GB/s")
+    rate = (reached / read).to("1/s")
+    error = (rate / published - 1).to("%")
+    files_ratio_by_hand = 2.5
+    by_hand = (smaller_measured / files_ratio_by_hand).to("1/s")
+
+
+class SumForAPeak:
+    """Problem: a plan that buys memory for the sum of all layers."""
+
+    model = Schedules.classifier
+    sram = quantity("80 kB")
+    all_outputs = Schedules.all_outputs(model)
+    peak = convolution.peak_memory(model).to("kB")
+    published = constants.size_workspace_ic.to("kB")
+    map_by_hand = quantity("16 kB")
+    maps = 3
+    by_hand = maps * map_by_hand
+
+
+class ReferenceNetwork:
+    """A batch of 32 through 784-64-10 in FP32 is estimated at less than a third of a mebibyte."""
+
+    batch = 32
+
+    model = LayerSizes.dense(784, 64, 10)
+    parameters = sum(model.parameter_counts)
+    elements = batch * elements_per_sample(model)
+    total = estimate_total_memory(model, batch)
+    overhead = int8_overhead(model)
+
+
+class MemoryByMode:
+    """Training with Adam takes more than three times what the usual estimate says."""
+
+    model = ReferenceNetwork.model
+    batch = ReferenceNetwork.batch
+    optimizer = "adam"
+
+    usual = estimate_total_memory(model, batch)
+    training = estimate_total_memory(model, batch, mode="training", optimizer=optimizer)
+    training_per_usual = training / usual
+    names = (
+        ("all_outputs", "parameters, input, every layer's output"),
+        ("inference", "parameters, the largest pair of neighbours"),
+        ("training", "the same with gradients, and Adam's two states"),
+    )
+
+    @classmethod
+    def row(cls, mode: str, what: str) -> list[object]:
+        """The bytes of a mode in FP32, FP16 and INT8."""
+        totals = [
+            estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer)
+            for precision in ("fp32", "fp16", "int8")
+        ]
+        bytes_held = [each.m_as("byte") for each in totals]
+        if mode == "training":  # nobody keeps gradients and Adam's states in INT8
+            bytes_held[-1] = None
+        return [f"`{mode}`", what, *bytes_held]
+
+
+def _largest(budget: Quantity, precision: str = "fp32", mode: str = "all_outputs") -> int:
+    """The batch of the reference network where nothing but the memory limits it."""
+    return adjust_batch_size_to_memory(
+        ReferenceNetwork.model,
+        batch_size=4096,
+        budget=budget,
+        precision=precision,
+        mode=mode,
+        optimizer=MemoryByMode.optimizer,
+    ).batch
+
+
+class LargestBatch:
+    """Halving the bytes of a number more than doubles the batch, as the parameters shrink too."""
+
+    budget = quantity("1 MiB")
+
+    fp32 = _largest(budget)
+    fp16 = _largest(budget, "fp16")
+    training = _largest(budget, mode="training")
+    held_by_hand = quantity("800 kB")
+    left_by_hand = quantity("250 kB")
+    training_by_hand = round(left_by_hand / quantity("7 kB"))
+    in_mebibytes = ReferenceNetwork.total.to("MiB")
+    in_megabytes = ReferenceNetwork.total.to("MB")
+    unit_error = (quantity("1 MiB") / quantity("1 MB") - 1).to("%")
+
+
+class SlowerDevice:
+    """A device that takes half as long again loses a third of its speed, not half."""
+
+    factor = 1.5
+
+    lost = lost_speed(factor).to("%")
+
+
+class ConstrainedExample:
+    """The device of the run in the chapter: sixteen kibibytes, FP16, four times as slow."""
+
+    memory = quantity("16 KiB")
+    precision = "fp16"
+    requested = 64
+    factor = 4
+    model = LayerSizes.dense(64, 32, 10)
+
+    choice = adjust_batch_size_to_memory(model, requested, memory, precision)
+    batch = choice.batch
+
+
+def _stored(name: str) -> str:
+    return (DATA / "measured" / name).read_text(encoding="utf-8")
+
+
+def _by_precision(rows: Iterable[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
+    """The numbers of a column, one for each seed, by their precision."""
+    found: dict[str, list[float]] = {name: [] for name in PRECISIONS}
+    for row in rows:
+        found[row["precision"]].append(float(row[column]))
+    return {name: tuple(numbers) for name, numbers in found.items()}
+
+
+class PrecisionCost:
+    """On the digits no precision costs more accuracy than another seed does."""
+
+    measured = tomllib.loads(_stored("digits_precision.toml"))
+    rows = tuple(csv.DictReader(_stored("digits_precision.csv").splitlines()))
+    seeds = len(measured["seeds"])
+    test_samples = measured["test_samples"]
+
+    accuracy = _by_precision(rows, "accuracy")
+    changed = _by_precision(rows, "changed")
+    mean_changed_by_seed = statistics.mean(changed["fp32"])
+    most_changed_int8 = max(changed["int8"])
+
+    @classmethod
+    def row(cls, name: str) -> list[object]:
+        """A precision: mean and spread of the accuracy, mean and most of the changed answers."""
+        accuracy, changed = cls.accuracy[name], cls.changed[name]
+        cast = [None, None] if name == "fp32" else [statistics.mean(changed), int(max(changed))]
+        return [
+            formats.get(name).name,
+            quantity(statistics.mean(accuracy)).to("%"),
+            quantity(statistics.stdev(accuracy)).to("%"),
+            *cast,
+        ]
+
+    @classmethod
+    def row_of_seeds(cls) -> list[object]:
+        """What the next seed changes, in FP32."""
+        changed = cls.changed["fp32"]
+        return ["the next seed, FP32", None, None, statistics.mean(changed), int(max(changed))]
