@@ -1,0 +1,186 @@
+"""What a live figure is made of: inputs that a reader may change, and the answer that is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from calc import quantity
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import printed_number
+from calc.core.units import Quantity
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A quantity that is typed, with its unit and its range; a bare number is in that unit."""
+
+    name: str
+    label: str
+    default: str
+    unit: str
+    least: float
+    most: float
+    optional: bool = False
+
+    def read(self, text: str) -> Quantity:
+        """The amount, or a refusal that says what is needed.
+
+        >>> print(Amount("size", "Message", "1 MB", "byte", 1, 1e12).read("3 kB"))
+        3 kB
+        """
+        given = quantity(text)
+        if self.unit and given.unitless:
+            given = quantity(given.m_as(""), self.unit)
+        if not given.is_compatible_with(self.unit):
+            kind = (
+                f'in {self.unit} or the like, as "{self.default}" is' if self.unit else "a number"
+            )
+            raise InputError(f"{self.label} must be {kind}; got {abbreviated(text)}")
+        if not self.least <= given.m_as(self.unit) <= self.most:
+            raise InputError(f"{self.label} must be {self.range}; got {abbreviated(text)}")
+        return given
+
+    @property
+    def range(self) -> str:
+        """What is read, in words."""
+        return f"from {quantity(self.least, self.unit)} to {quantity(self.most, self.unit)}"
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number that is typed."""
+
+    name: str
+    label: str
+    default: str
+    least: int
+    most: int
+    optional: bool = False
+    unit: str = ""
+
+    def read(self, text: str) -> int:
+        """The count, or a refusal that says what is needed.
+
+        >>> Count("devices", "Devices", "8", 1, 1024).read("16")
+        16
+        """
+        given = quantity(text)
+        number = given.m_as("") if given.unitless else math.nan
+        if not (self.least <= number <= self.most and number == math.floor(number)):
+            raise InputError(
+                f"{self.label} must be a whole number {self.range}; got {abbreviated(text)}"
+            )
+        return int(number)
+
+    @property
+    def range(self) -> str:
+        """What is read, in words."""
+        return f"from {self.least} to {printed_number(str(self.most))}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One word of several."""
+
+    name: str
+    label: str
+    default: str
+    words: tuple[str, ...]
+    optional: bool = False
+    unit: str = ""
+    range: str = ""
+
+    def read(self, text: str) -> str:
+        """The word, or a refusal that names a few of those that are known.
+
+        >>> Choice("dtype", "Format", "bf16", ("bf16", "fp8")).read("fp8")
+        'fp8'
+        """
+        if text not in self.words:
+            known = ", ".join(self.words[:6]) + (", …" if len(self.words) > 6 else "")
+            raise InputError(f"{self.label} is one of {known}; got {abbreviated(text)}")
+        return text
+
+
+Input = Amount | Count | Choice
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is drawn along an axis, and its unit."""
+
+    label: str
+    unit: str = ""
+    log: bool = False
+
+    def of(self, value: Quantity) -> float:
+        """A quantity as it is drawn."""
+        drawn: float = value.m_as(self.unit)
+        return drawn
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How rows are drawn: lines through (x, y), or bars of y upon y for each word of x."""
+
+    x: Axis
+    y: Axis
+    mark: str = "line"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says of its inputs: rows that are drawn, and what is read beside them."""
+
+    rows: list[tuple[str, Any, float]]
+    """Of a line or a part of a bar its name, then x and y in the units of their axes."""
+    facts: dict[str, str]
+    python: str
+    """A program that prints what is read, for who has calc installed."""
+    command: str = ""
+    """The same at the command line, where there is a command for it."""
+    dots: list[tuple[str, Any, float]] = field(default_factory=list)
+    """Places that have a name."""
+    levels: list[tuple[str, float]] = field(default_factory=list)
+    """Levels of y that have a name."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A live figure: its title, its inputs, how it is drawn, and the function that answers."""
+
+    title: str
+    inputs: tuple[Input, ...]
+    drawing: Drawing
+    answer: Callable[..., Answer]
+
+    def defaults(self) -> dict[str, str]:
+        """What the fields hold at first."""
+        return {each.name: each.default for each in self.inputs}
+
+
+def geometric(low: float, high: float, count: int) -> Iterator[float]:
+    """Numbers from low to high, each so many times the one before; both ends are exact.
+
+    >>> list(geometric(1, 100, 3))
+    [1.0, 10.0, 100.0]
+    """
+    yield float(low)
+    for place in range(1, count - 1):
+        yield low * (high / low) ** (place / (count - 1))
+    yield float(high)
+
+
+def doubling(most: int, factor: int = 2) -> list[int]:
+    """1, 2, 4 and so on up to a number, and that number.
+
+    >>> doubling(12)
+    [1, 2, 4, 8, 12]
+    """
+    found = [1]
+    while found[-1] * factor < most:
+        found.append(found[-1] * factor)
+    return found + ([most] if most > 1 else [])

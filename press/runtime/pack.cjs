@@ -1,0 +1,63 @@
+/* Packs Python's library and a site's packages as bytecode of the very Python that will run them:
+   compiled in a browser, each start would take seconds longer.
+
+   node pack.cjs FOLDER, where FOLDER/site holds the packages; it writes library.zip, site.zip and
+   lock.json beside it. The files of the zips are not compressed, since what holds them is. */
+const { loadPyodide } = require("pyodide");
+const { readFileSync, writeFileSync } = require("node:fs");
+const { dirname, join } = require("node:path");
+
+/* Of the library, what needs a terminal, processes, a screen or servers. */
+const LEFT_OUT = [
+  "_pyrepl/", "curses/", "dbm/", "doctest.py", "ensurepip/", "ftplib.py", "http/", "idlelib/",
+  "imaplib.py", "lib2to3/", "mailbox.py", "multiprocessing/", "pdb.py", "poplib.py", "pydoc.py",
+  "pydoc_data/", "smtplib.py", "sqlite3/", "tarfile.py", "test/", "tkinter/", "turtle.py",
+  "turtledemo/", "unittest/", "venv/", "wsgiref/", "xml/", "xmlrpc/",
+];
+
+const PROGRAM = `
+from importlib import _bootstrap_external as bootstrap
+from pathlib import Path
+from zipfile import ZipFile, ZipInfo
+import sys
+
+def bytecode(source, file, optimize):
+    code = compile(source, file, "exec", dont_inherit=True, optimize=optimize)
+    return bootstrap._code_to_hash_pyc(code, bytes(8), False)  # which is never checked again
+
+def pack(files, place, out, optimize):
+    with ZipFile(out, "w") as packed:
+        for name, data in sorted(files.items()):
+            if name.endswith(".py"):
+                name, data = name + "c", bytecode(data, f"{place}/{name}", optimize)
+            packed.writestr(ZipInfo(name), data)
+
+library = f"/lib/python{sys.version_info.major}{sys.version_info.minor}.zip"
+with ZipFile(library) as zipped:
+    names = [name for name in zipped.namelist() if not name.endswith("/")]
+    kept = {name: zipped.read(name) for name in names if not name.startswith(tuple(LEFT_OUT))}
+pack(kept, library, "/work/library.zip", 2)
+
+packages = next(path for path in sys.path if path.endswith("site-packages"))
+site = Path("/work/site")
+found = {
+    path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()
+}
+pack(found, packages, "/work/site.zip", 0)
+`;
+
+async function main(folder) {
+  const python = await loadPyodide({ env: { PYTHONHASHSEED: "0" } }); // so that builds repeat
+  python.FS.mkdir("/work");
+  python.FS.mount(python.FS.filesystems.NODEFS, { root: folder }, "/work");
+  python.globals.set("LEFT_OUT", python.toPy(LEFT_OUT));
+  python.runPython(PROGRAM);
+  const lock = join(dirname(require.resolve("pyodide")), "pyodide-lock.json");
+  const { info } = JSON.parse(readFileSync(lock, "utf8"));
+  writeFileSync(join(folder, "lock.json"), JSON.stringify({ info, packages: {} }));
+}
+
+main(process.argv[2]).catch((error) => {
+  console.error(String(error));
+  process.exitCode = 1;
+});
