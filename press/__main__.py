@@ -18,6 +18,9 @@ def main(arguments: list[str] | None = None) -> int:
     watch = commands.add_parser("watch", help="do it again whenever a file changes, until Ctrl+C")
     for command in (render, watch):
         command.add_argument("--to", choices=["html", "pdf"], help="make one of the two alone")
+    render.add_argument(
+        "--no-runtime", action="store_true", help="leave out Python for the browser"
+    )
     audit = commands.add_parser("audit", help="list the digits that are typed in prose")
     for command in (render, watch, audit):
         command.add_argument("folder", nargs="?", default=".", type=Path, help="the book's folder")
@@ -28,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             only = {"pdf": "typst"}.get(chosen.to, chosen.to)
             if chosen.command == "watch":
                 keep_rendering(root, only)
-            print(build.render(root, only))
+            print(build.render(root, only, not chosen.no_runtime))
             return 0
         build.check_parts()
         from press.audit import NAMES, PHRASES, audit as list_digits

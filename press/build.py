@@ -41,8 +41,11 @@ def check_parts() -> None:
         stop(f'press needs {", ".join(missing)}; in the checkout: pip install ".[book]"')
 
 
-def render(root: Path, only: str | None = None) -> str:
-    """Renders the book in `root`, or one of its formats; says in one sentence what came of it."""
+def render(root: Path, only: str | None = None, runtime: bool = True) -> str:
+    """Renders the book in `root`, or one of its formats; says in one sentence what came of it.
+
+    Without the `runtime` its live figures stay as they are drawn.
+    """
     if not (root / "_quarto.yml").is_file():
         stop(f"there is no _quarto.yml in {root}; press renders a Quarto book project.")
     try:
@@ -52,13 +55,13 @@ def render(root: Path, only: str | None = None) -> str:
                 Output(root, root / last.output).restore()
             installed, edition = installation(), read_edition(root)
             looks = [files_below(THEME), files_below(FONTS)]
-            setting: list[Any] = [installed, looks, only, asdict(edition)]
+            setting: list[Any] = [installed, looks, only, runtime, asdict(edition)]
             if last and _still_holds(last, root, setting):
                 return f"Nothing has changed: {last.output} is up to date."
             check_parts()
             if sys.stderr.isatty():  # somebody waits
                 print("Rendering the book (can take a minute) ...", file=sys.stderr)
-            book, files, read = _build(root, only, edition, installed)
+            book, files, read = _build(root, only, runtime, edition, installed)
             outputs = digest(files_below(book.output))
             inputs = digest(files, setting)
             name = book.output.relative_to(root).as_posix()
@@ -69,7 +72,7 @@ def render(root: Path, only: str | None = None) -> str:
 
 
 def _build(
-    root: Path, only: str | None, edition: Edition, installed: list[str]
+    root: Path, only: str | None, runtime: bool, edition: Edition, installed: list[str]
 ) -> tuple[Book, dict[str, str], list[tuple[str, str]]]:
     """The book, and the digests of the files that it was made from: the project's and others."""
     # Imported here, so that a book in which nothing has changed does not wait for them.
@@ -85,6 +88,7 @@ def _build(
     output.check()
     own = kernels()  # they take a second to start, in which the chapters are read
     book = replace(book, formats=[only]) if only else book
+    book = book if runtime else replace(book, live="")
     files = files_below(root, book.output)  # before anything is read, so never newer than it
     typst_folder = root / FOLDER / "typst"
     shutil.rmtree(typst_folder, ignore_errors=True)
@@ -103,6 +107,7 @@ def _build(
         "lang": Product(book.lang, book.lang),
         "folder": Product(output.new),
         "typst_folder": Product(typst_folder),
+        "left_out": Product(book.left_out, book.left_out),
         "pdf_file": Product(output.new / book.pdf_name),
     }
     memory = Memory(root / FOLDER / "made")
@@ -114,7 +119,11 @@ def _build(
     driver.drive(DOCUMENT)
     with output.replaced(book.pdf_name, only) as new:
         if "typst" in book.formats:
-            (new / book.pdf_name).touch()  # for the pages' link to it
+            sheets = [page.sheet for page in driver.values("page") if page.sheet]
+            for pdf in [book.pdf_name, *sheets]:  # for the pages' links to them
+                (new / pdf).parent.mkdir(parents=True, exist_ok=True)
+                (new / pdf).unlink(missing_ok=True)  # the last book may hold the same file
+                (new / pdf).touch()
         driver.drive_all(lane for form, lane in OUTPUTS.items() if form in book.formats)
     memory.forget_unused()
     read = [file for result in driver.values("result") for file in result["read"]]

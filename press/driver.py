@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import groupby
@@ -122,7 +122,8 @@ class Driver:
 
     def _wait(self, jobs: list[Future[None]]) -> None:
         try:
-            wait(jobs)
+            for job in jobs:
+                job.exception()  # wait() would never hear of one that another thread cancelled
         except KeyboardInterrupt:
             self.pool.shutdown(wait=False, cancel_futures=True)
             self.interrupt()

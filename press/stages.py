@@ -16,6 +16,7 @@ from press.writing.check import check_site
 from press.writing.html import page_html
 from press.writing.notebooks import listed_sources, notebook_cells, notebook_places, write_notebook
 from press.writing.pdf import page_typst, write_pdf
+from press.writing.runtime import write_runtime
 from press.writing.site import write_site
 
 EACH, ACROSS, ONCE = Scope
@@ -47,13 +48,14 @@ DOCUMENT = [
 # Beside one another; setting the PDF takes longest.
 OUTPUTS = {
     "typst": [
-        Stage(EACH, "typst", page_typst, "page", always),
+        Stage(EACH, "typst", page_typst, "page left_out", always),
         Stage(ONCE, "pdf", write_pdf, "book edition page typst typst_folder pdf_file"),
     ],
     "html": [
         Stage(EACH, "html", page_html, "root page", always),
         Stage(ACROSS, "notebook_file", notebook_places, "page"),
-        Stage(ONCE, "site", write_site, "book edition page html notebook_file folder"),
+        Stage(ONCE, "runtime", write_runtime, "book edition folder"),
+        Stage(ONCE, "site", write_site, "book edition page html notebook_file runtime folder"),
         Stage(ONCE, "sources", listed_sources, "page"),
         Stage(EACH, "cells", notebook_cells, "page notebook_file sources", always),
         Stage(EACH, "notebook", write_notebook, "book edition page notebook_file cells folder"),

@@ -107,6 +107,12 @@ class Page:
         title: list[Node] = self.blocks[0]["c"][2]
         return title
 
+    @property
+    def sheet(self) -> str:
+        """The place of its own PDF, of a page that is set on one sheet; "" of another."""
+        sheets = (b for b in self.blocks if b["t"] == "Div" and "sheet" in attribute(b)[1])
+        return self.chapter.href.removesuffix("html") + "pdf" if any(sheets) else ""
+
 
 def parse_chapter(woven: Woven) -> Parsed:
     try:

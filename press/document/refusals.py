@@ -61,6 +61,8 @@ def refusals(page: Draft, blocks: list[Node]) -> Problems:
 def _unread(node: Node) -> list[str]:
     """The attributes of a node that nothing reads, as an author writes them."""
     identifier, own, values = attribute(node)
+    if node["t"] == "Span" and own == ["q"] and values.keys() <= {"key", "value"}:
+        return []  # a value that has a name, as cells and inline values give it
     unread = [f".{name}" for name in own if not re.fullmatch(ATTRIBUTES[node["t"]][2], name)]
     unread += [f"{key}=" for key in values]
     return unread + ([f"#{identifier}"] if identifier.startswith("lst-") else [])

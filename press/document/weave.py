@@ -21,6 +21,7 @@ NO_CHARACTER = re.compile("[\0\ud800-\udfff]")  # NUL, and what is half of a cha
 # What no sentence means to say: no value, no number, and what Python's `repr` makes of an object.
 NO_VALUE = re.compile(r"\b(?:None|nan|NaN|NaT|inf)\b|<.*>|\w\(", re.DOTALL)
 NO_VALUE_AS_TEXT = re.compile(r"\A[-+]?nan\b| at 0x[0-9a-f]+>")
+CARDS = "application/vnd.press.cards+json"  # what a page tells of a value, by the value's name
 FIGURE = "press-figure:"  # the address of a figure that a cell drew, until it has a file
 
 
@@ -41,6 +42,7 @@ class Woven:
     figures: dict[str, Drawing] = field(default_factory=dict)
     cells: list[tuple[Cell, Outputs]] = field(default_factory=list)
     files: list[str] = field(default_factory=list)  # of the project, that the cells run with
+    cards: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what cells and values give
 
     @property
     def text(self) -> str:
@@ -50,10 +52,16 @@ class Woven:
         """All that a page is made from; JSON can hold it."""
         drawings = {name: astuple(drawing) for name, drawing in self.figures.items()}
         cells = [(cell.code, outputs) for cell, outputs in self.cells]
-        return [self.text, self.searched, drawings, cells, self.files]
+        return [self.text, self.searched, drawings, cells, self.files, self.cards]
 
     def add(self, line: int, *texts: str) -> None:
         self.lines += [(line, part) for text in texts for part in text.split("\n")]
+
+    def take_cards(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What an output shows, without the cards that came with it, which the page keeps."""
+        for name, card in data.get(CARDS, {}).items():
+            self.cards.setdefault(name, {}).update(card)
+        return {kind: shown for kind, shown in data.items() if kind != CARDS}
 
     def line_of(self, *patterns: str, occurrence: int = 0) -> int:
         """The source line where the first of the patterns that occurs does so (or does again)."""
@@ -114,7 +122,8 @@ class _Weaver:
         for match, expression, value in zip(matches, prose.inline_values(), values, strict=True):
             row = text[text.rfind("\n", 0, match.start()) + 1 :].lstrip().startswith("|")
             math = any(a < match.start() < b for a, b in in_math)
-            parts += [text[end : match.start()], self.value(*expression, value["data"], math, row)]
+            data = self.woven.take_cards(value["data"])
+            parts += [text[end : match.start()], self.value(*expression, data, math, row)]
             end = match.end()
         # An expression may span lines; its value never does, so the lines after it move up.
         for match in reversed(matches):
@@ -141,6 +150,10 @@ class _Weaver:
         return re.sub(r"(?<!\\)\|", r"\\|", shown) if row else shown
 
     def cell(self, cell: Cell, outputs: Outputs) -> None:
+        outputs = [
+            output | {"data": self.woven.take_cards(output["data"])} if "data" in output else output
+            for output in outputs
+        ]
         shown: list[str] = []  # Markdown
         printed: list[str] = []  # plain text
         figures: list[str] = []

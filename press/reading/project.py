@@ -18,7 +18,9 @@ LOOK = dict.fromkeys(
 LOOK |= dict.fromkeys(["code-copy", "papersize", "margin", "mainfont", "monofont", "fontsize"])
 # The same for typst. Quarto's PDF cites as the pages do only with `citeproc`, numbers formulas
 # without a label unless a `#set` line forbids it, and finds figures' typefaces in `font-paths`.
+# It ignores the keys of its last line, which are press's own.
 TYPST = LOOK | {"citeproc": None, "font-paths": None, "include-before-body": {"text": None}}
+TYPST |= {"leave-out": list, "imprint": list}
 EXECUTE = ["echo", "eval", "output", "warning"]
 TIMEOUT = 600.0  # seconds, for a cell or an inline value
 # What an address or some system gives a meaning of its own, so that links to it would be dead.
@@ -27,7 +29,7 @@ KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of 
     "project": dict.fromkeys(["type", "output-dir", "execute-dir"], str),
     "book": {
         **dict.fromkeys(["title", "subtitle", "description", "output-file"], str),
-        **dict.fromkeys(["repo-url", "issue-url"], str),
+        **dict.fromkeys(["repo-url", "issue-url", "site-url"], str),
         **dict.fromkeys(["chapters", "appendices", "repo-actions"]),
         "author": list,
         "page-footer": {"center": None},
@@ -35,7 +37,7 @@ KNOWN: dict[str, Any] = {  # with the kind of what has to be text, or a list of 
     "format": {"html": LOOK, "typst": TYPST},
     "execute": dict.fromkeys([*EXECUTE, "timeout"]),
     "bibliography": list,
-    **dict.fromkeys(["csl", "lang", "jupyter"], str),
+    **dict.fromkeys(["csl", "lang", "jupyter", "live", "search-data"], str),
     "number-sections": None,
 }
 
@@ -71,7 +73,12 @@ class Book:
     timeout: float  # seconds, for a cell or an inline value
     output: Path
     pdf_name: str
+    left_out: list[str]  # the chapters that the PDF leaves to the site
+    imprint: list[str]  # what the PDF says behind its title page, a paragraph each
     footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
+    live: str  # the package of models that live figures ask, "" for none
+    search_data: str  # the file of what the search finds beside sections, "" for none
+    site: str  # the address of the site, which ends in "/", "" as long as it has none
     report_at: str  # where errors are reported, "" as long as no address is known
     lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
 
@@ -114,8 +121,7 @@ class _Reader:
         timeout = execute.pop("timeout", TIMEOUT)
         where = project.get("execute-dir", "file")
         output = Path(os.path.normpath(self.root / (project.get("output-dir") or "_book")))
-        bibliography = settings.get("bibliography") or []
-        bibliography = [bibliography] if isinstance(bibliography, str) else bibliography
+        bibliography = _listed(settings.get("bibliography"))
         authors = book.get("author") or []
         authors = authors if isinstance(authors, list) else [authors]
 
@@ -133,7 +139,9 @@ class _Reader:
             self.refuse(("jupyter",), "press runs chapters with `jupyter: python3` only.")
         if settings.get("number-sections", True) is not True:
             self.refuse(("number-sections",), "press always numbers sections.")
-        self.check_typst((settings.get("format") or {}).get("typst"))
+        typst = (settings.get("format") or {}).get("typst")
+        typst = typst if isinstance(typst, dict) else {}
+        self.check_typst(typst)
         if where not in ("file", "project"):
             self.refuse(("project", "execute-dir"), "`execute-dir` is `file` or `project`.")
         if self.root.resolve() not in output.resolve().parents:
@@ -142,17 +150,27 @@ class _Reader:
             # A build replaces the whole folder, so it must not be one that holds sources.
             self.refuse(("project", "output-dir"), "`output-dir` must begin with _, as _book does.")
         for key, name in [("bibliography", name) for name in bibliography] + [
-            ("csl", settings.get("csl"))
+            ("csl", settings.get("csl")),
+            ("search-data", settings.get("search-data")),
         ]:
             if name and not (self.root / name).is_file():
                 self.refuse((key,), f"the file {name}, given as {key}, does not exist.")
+        live = str(settings.get("live") or "")
+        if live and not (self.root / live / "__init__.py").is_file():
+            self.refuse(("live",), f"`live` names a Python package of the project, not {live!r}.")
         self.add_chapters(book.get("chapters"), ("book", "chapters"), False)
         if "appendices" in book:
             self.add_chapters(book["appendices"], ("book", "appendices"), True)
         if self.chapters and self.chapters[0].file != "index.qmd":
             self.refuse(("book", "chapters"), "the first chapter must be index.qmd.")
         footer = self.footer((book.get("page-footer") or {}).get("center"))
+        site = str(book.get("site-url") or "")
+        if site and not re.fullmatch(r"https?://[^\s\"<>?#]+", site):
+            self.refuse(
+                ("book", "site-url"), f"an address begins with https://, and {site!r} does not."
+            )
         report_at = self.report_at(book)
+        left_out = self.left_out(_listed(typst.get("leave-out")))
         self.problems.stop_if_any()
         return Book(
             root=self.root,
@@ -173,7 +191,12 @@ class _Reader:
             # Quarto's rule for the name of a book's file.
             pdf_name=re.sub(r"[ <>()|:&;#?*'\\/]", "-", book.get("output-file") or book["title"])
             + ".pdf",
+            left_out=left_out,
+            imprint=_listed(typst.get("imprint")),
             footer=footer,
+            live=live,
+            search_data=str(settings.get("search-data") or ""),
+            site=site and site.rstrip("/") + "/",
             report_at=report_at,
             lines=self.lines,
         )
@@ -203,9 +226,23 @@ class _Reader:
         asked = book.get("issue-url") or (repository and f"{repository.rstrip('/')}/issues/new")
         return str(asked) if actions else ""
 
-    def check_typst(self, found: Any) -> None:
+    def left_out(self, names: list[str]) -> list[str]:
+        """The chapters that are named, or that lie in a folder which is."""
+        found: list[str] = []
+        for i, name in enumerate(names):
+            inside = [
+                chapter.file
+                for chapter in self.chapters
+                if chapter.file == name or chapter.file.startswith(f"{name}/")
+            ]
+            if not inside:
+                sentence = f"`leave-out` names chapters or their folders, and none is {name}."
+                self.refuse(("format", "typst", "leave-out", i), sentence)
+            found += inside
+        return found
+
+    def check_typst(self, found: dict[str, Any]) -> None:
         """What stands before Quarto's PDF may set how it looks, and print nothing."""
-        found = found if isinstance(found, dict) else {}
         if found.get("citeproc", True) is not True:
             self.refuse(("format", "typst", "citeproc"), "press always cites by `citeproc`.")
         before = found.get("include-before-body") or {}
@@ -277,3 +314,7 @@ class _Reader:
             self.refuse(key, f"the chapter {name} is listed twice.")
         else:
             self.chapters.append(Chapter(name, part, appendix))
+
+
+def _listed(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else [str(each) for each in given or []]

@@ -16,6 +16,7 @@ from press.reading.settings import read_yaml
 
 DEEPEST = 12  # blocks in one another
 CALLOUTS = ["note", "tip", "important", "warning", "caution"]
+MARKS = ["sheet", "workbench", "sortable", "cover"]  # what a theme gives a look of its own
 CELL_OPTIONS = ["label", "fig-cap", "fig-alt", "tbl-cap", *EXECUTE]
 
 # Quarto's own pattern for an inline value; the expression holds no backtick.
@@ -271,8 +272,10 @@ class Reader:
         elif classes == ["content-visible"] and values.get("when-format") == "pdf":
             self.refuse(number, 'to Quarto "pdf" is LaTeX; this PDF\'s format is "typst".')
             return line
-        elif identifier == "" and classes == ["sheet"]:
+        elif identifier == "" and classes in [[mark] for mark in MARKS]:
             allowed = []
+        elif identifier == "" and classes == ["live"] and values.get("model"):
+            allowed = ["model"]
         elif not classes and identifier.startswith("fig-"):
             allowed = ["fig-alt"]
         elif not classes and (identifier == "refs" or identifier.startswith("tbl-")):

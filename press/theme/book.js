@@ -1,5 +1,5 @@
-/* What the pages do: mathematics, theme, contents drawer, outline, copy buttons, hover previews, search.
-   No framework, no request: everything works from file://, and the page reads without any of it (mathematics excepted). */
+/* What the pages do: theme, contents drawer, outline, copy and cite buttons, hover previews.
+   No framework, no request: everything works from file://, and the page reads without any of it. */
 (function () {
   "use strict";
 
@@ -8,7 +8,11 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
   function element(tag, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(tag), properties);
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name in made) made[name] = value;
+      else made.setAttribute(name, value);
+    }
     made.append(...children);
     return made;
   }
@@ -18,7 +22,7 @@
   function load(path) {
     if (!loading.has(path)) {
       loading.set(path, new Promise((done) => {
-        const script = element("script", { src: `${root}assets/${path}`, onload: done, onerror: done });
+        const script = element("script", { src: `${root}assets/${path}?v=${page.dataset.version}`, onload: done, onerror: done });
         document.head.append(script);
       }));
     }
@@ -35,30 +39,6 @@
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
-
-  /* ---- Mathematics */
-
-  /* A formula is a box, and a line may break after a box even where a comma follows: the comma moves in. */
-  function keepPunctuation(span) {
-    const after = span.nextSibling;
-    const mark = after && after.nodeType === Node.TEXT_NODE && /^[.,;:!?)\]’”]+/.exec(after.data);
-    const last = mark && all(".base", span).at(-1);
-    if (!last) return;
-    last.append(element("span", { className: "punctuation" }, mark[0]));
-    after.data = after.data.slice(mark[0].length);
-  }
-
-  function renderMath(within) {
-    if (!window.katex) return;
-    for (const span of all(".math", within)) {
-      if (span.querySelector(".katex")) continue;
-      const displayMode = span.classList.contains("display");
-      window.katex.render(span.textContent, span, { displayMode, throwOnError: false });
-      keepPunctuation(span);
-    }
-  }
-  renderMath(document);
-  page.classList.add("math-ready");
 
   /* ---- Theme: the system's, until the reader says otherwise */
 
@@ -151,10 +131,14 @@
     }, { passive: true });
     markSection();
   }
-  for (const heading of all("main :is(h2, h3, h4)[id]")) {
-    const title = heading.textContent.trim();
-    heading.append(element("a", { className: "anchor", href: `#${heading.id}`, ariaLabel: `Link to “${title}”` }, "#"));
+  for (const place of all("main :is(h2, h3, h4)[id], main figure[id] > figcaption")) {
+    const title = (place.querySelector(".caption-label") || place).textContent.trim().replace(/:$/, "");
+    const id = place.id || place.parentElement.id;
+    place.append(element("a", { className: "anchor", href: `#${id}`, ariaLabel: `Link to “${title}”` }, "#"));
   }
+
+  /* Who goes from place to place on a page sees the way; who arrives from another is there at once. */
+  for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => page.classList.add("settled"), { once: true });
 
   /* ---- Boxes that scroll sideways can be reached by keyboard while they do */
 
@@ -163,6 +147,7 @@
     for (const { target } of entries) {
       const scrolls = target.scrollWidth > target.clientWidth + 1;
       target.toggleAttribute("data-scrolls", scrolls);
+      target.toggleAttribute("data-fits", !scrolls);
       if (scrolls) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
@@ -182,22 +167,61 @@
       carrier.remove();
     }
   }
-  for (const block of all("div.sourceCode")) {
-    const button = element("button", { type: "button", className: "copy-button" }, "Copy");
+  function copier(words, text, className) {
+    const button = element("button", { type: "button", className }, words);
     button.addEventListener("click", async () => {
-      await copy(block.querySelector("pre").textContent.replace(/\n$/, ""));
+      await copy(text());
       button.textContent = "Copied";
-      setTimeout(() => { button.textContent = "Copy"; }, 1600);
+      setTimeout(() => { button.textContent = words; }, 1600);
     });
-    block.append(button);
+    return button;
+  }
+  for (const block of all("div.sourceCode")) {
+    block.append(copier("Copy", () => block.querySelector("pre").textContent.replace(/\n$/, ""), "copy-button"));
+  }
+  for (const formula of all("main .math.display")) {
+    const { tex } = formula.querySelector("math").dataset;
+    if (!formula.parentElement.matches(".equation")) {
+      const line = element("span", { className: "equation" });
+      formula.replaceWith(line);
+      line.append(formula);
+    }
+    formula.after(copier("TeX", () => tex, "tool"));
   }
 
-  /* ---- Previews of footnotes, citations and cross-references, on hover and on focus */
+  /* ---- The entry of a bibliography for a page, or for the section that is chosen */
 
-  const preview = element("div", { id: "preview", className: "preview", role: "tooltip", hidden: true });
+  const cite = document.querySelector(".cite");
+  if (cite) {
+    const entry = cite.querySelector("pre");
+    const whole = entry.textContent;
+    const choice = element("select", { ariaLabel: "What to cite" }, element("option", { value: "" }, "The whole page"));
+    for (const link of outlineLinks.values()) choice.append(element("option", { value: link.hash }, link.textContent.trim()));
+    const place = element("a", { href: "#" }, "Link to it");
+    const tell = () => {
+      const section = choice.value && `  chapter = {${choice.selectedOptions[0].textContent}},\n`;
+      entry.textContent = whole.replace(/(?=  author)/, () => section).replace(/(url = {[^}]*)/, (url) => url + choice.value);
+      place.href = (document.querySelector("link[rel=canonical]")?.href ?? location.href.split("#")[0]) + choice.value;
+    };
+    choice.addEventListener("change", tell);
+    tell();
+    entry.before(element("p", {}, choice, " ", place, " ", copier("Copy BibTeX", () => entry.textContent, "tool")));
+  }
+
+  /* A file of what a page knows, from the page itself: file:// has no server to ask. */
+  function save(text, type, name) {
+    const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  /* ---- Cards: what footnotes, citations, references, values and symbols have to say, by hover, focus and tap */
+
+  const preview = element("div", { id: "preview", className: "preview", hidden: true });
   document.body.append(preview);
   let previewed = null;
   let timer = 0;
+  let goingBack = false; // from the card to what it was asked of, which is no new question
 
   /* A copy of what a link on this page leads to, without its ids: the originals stay where links expect them. */
   function copyOf(target) {
@@ -211,16 +235,21 @@
   }
   function sanitized(original) {
     const twin = original.cloneNode(true);
-    for (const odd of all(".footnote-back, .anchor, .copy-button", twin)) odd.remove();
+    for (const odd of all(".footnote-back, .anchor, .copy-button, .tool", twin)) odd.remove();
     for (const name of ["id", "tabindex"]) for (const part of [twin, ...all(`[${name}]`, twin)]) part.removeAttribute(name);
     return [twin];
+  }
+
+  function isInSight(target) {
+    const { top, bottom } = target.getBoundingClientRect();
+    return bottom > top && top >= 0 && bottom <= innerHeight;
   }
 
   async function contentOf(link) {
     const [path, id] = link.href.split("#");
     if (path === location.href.split("#")[0]) {
       const target = document.getElementById(decodeURIComponent(id));
-      return target ? copyOf(target) : [];
+      return target && !isInSight(target) ? copyOf(target) : [];
     }
     const previews = await data("previews.js", "previews") || {};
     const base = new URL(root || "./", location.href).href;
@@ -230,160 +259,259 @@
     return html ? [content] : [];
   }
 
-  async function showPreview(link) {
-    const content = await contentOf(link);
-    if (!content.length || link !== previewed) return;
+  async function showPreview(target, byTouch = false) {
+    const asks = target.matches(".q");
+    const content = await (asks ? cardOf(target) : contentOf(target));
+    if (target !== previewed) return;
+    if (!content.length) {
+      if (byTouch && target.href) location.href = target.href;
+      return;
+    }
     preview.replaceChildren(...content);
-    renderMath(preview);
+    if (byTouch && target.href) preview.append(element("p", { className: "card-links" }, element("a", { href: target.href }, "Go there")));
+    preview.setAttribute("role", asks ? "dialog" : "tooltip");
+    if (asks) preview.ariaLabel = target.matches("data") ? `Where ${target.textContent} comes from` : `What ${target.textContent} means`;
+    else preview.removeAttribute("aria-label");
+    preview.style.maxHeight = "";
     preview.hidden = false;
-    link.setAttribute("aria-describedby", "preview");
-    const at = link.getClientRects()[0];
-    const { offsetWidth: width, offsetHeight: height } = preview;
-    const left = Math.max(12, Math.min(at.left - 16, page.clientWidth - width - 12));
-    const above = at.bottom + height + 16 > innerHeight && at.top > height + 16;
+    preview.scrollTop = 0;
+    if (asks) target.ariaExpanded = "true";
+    else target.setAttribute("aria-describedby", "preview");
+    const at = target.getClientRects()[0];
+    const below = innerHeight - at.bottom - 20;
+    const above = at.top > preview.offsetHeight + 20 || at.top - 20 > below ? preview.offsetHeight > below : false;
+    preview.style.maxHeight = `${Math.max(120, Math.min(innerHeight * 0.6, above ? at.top - 20 : below))}px`;
+    const left = Math.max(12, Math.min(at.left - 16, page.clientWidth - preview.offsetWidth - 12));
     preview.style.left = `${left + scrollX}px`;
-    preview.style.top = `${(above ? at.top - height - 8 : at.bottom + 8) + scrollY}px`;
+    preview.style.top = `${(above ? at.top - preview.offsetHeight - 8 : at.bottom + 8) + scrollY}px`;
+    preview.tabIndex = preview.scrollHeight > preview.clientHeight ? 0 : -1;
   }
   function hidePreview() {
     clearTimeout(timer);
-    if (previewed) previewed.removeAttribute("aria-describedby");
+    const [target, wasInside] = [previewed, preview.contains(document.activeElement)];
     previewed = null;
     preview.hidden = true;
+    if (!target) return;
+    target.removeAttribute("aria-describedby");
+    if (target.matches(".q")) target.ariaExpanded = "false";
+    if (wasInside) {
+      goingBack = true;
+      target.focus();
+      goingBack = false;
+    }
   }
-  function expect(link, delay) {
-    if (link === previewed) { clearTimeout(timer); return; }
+  function expect(target, delay, byTouch = false) {
+    if (target === previewed) { clearTimeout(timer); return; }
     hidePreview();
-    previewed = link;
-    timer = setTimeout(showPreview, delay, link);
+    previewed = target;
+    timer = setTimeout(showPreview, delay, target, byTouch);
   }
   const hideSoon = () => { clearTimeout(timer); timer = setTimeout(hidePreview, 220); };
-  for (const link of all("main a:is(.footnote-ref, .citation, .crossref)")) {
-    link.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") expect(link, 140); });
-    link.addEventListener("pointerleave", hideSoon);
-    link.addEventListener("focus", () => { if (link.matches(":focus-visible")) expect(link, 0); });
-    link.addEventListener("blur", hideSoon);
-    link.addEventListener("click", hidePreview);
-  }
-  preview.addEventListener("pointerenter", () => clearTimeout(timer));
-  preview.addEventListener("pointerleave", hideSoon);
-
-  /* ---- Search */
-
-  const dialog = element("dialog", { className: "search", ariaLabel: "Search the book" });
-  dialog.innerHTML = `
-      <form method="dialog" role="search">
-        ${document.querySelector(".search-button .icon").outerHTML}
-        <input type="text" role="combobox" aria-label="Search the book" aria-autocomplete="list" aria-expanded="false" aria-controls="search-results" placeholder="Search the book" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go">
-        <button type="submit" formnovalidate>Close</button>
-      </form>
-      <p class="search-status" role="status"></p>
-      <div id="search-results" role="listbox" aria-label="Results"></div>
-      <p class="search-keys" aria-hidden="true"><span><kbd>↑</kbd><kbd>↓</kbd>choose</span><span><kbd>↵</kbd>open</span><span><kbd>esc</kbd>close</span></p>`;
-  document.body.append(dialog);
-  const input = dialog.querySelector("input");
-  const results = document.getElementById("search-results");
-  const status = dialog.querySelector(".search-status");
-  let index = null;
-
-  async function openSearch() {
-    hidePreview();
-    if (!dialog.open) dialog.showModal();
-    input.focus();
-    input.select();
-    if (index) return;
-    await load("vendor/minisearch/minisearch.min.js");
-    const entries = await data("search-index.js", "searchIndex");
-    if (!entries) {
-      status.textContent = "The search index is missing from this copy of the book.";
-      return;
-    }
-    index = new window.MiniSearch({
-      fields: ["title", "section", "text"],
-      storeFields: ["title", "section", "href", "text"],
-      searchOptions: {
-        boost: { section: 4, title: 2 },
-        prefix: (term) => term.length > 1,
-      },
+  function hasCard(target) {
+    const asks = target.matches(".q");
+    target.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") expect(target, asks ? 300 : 140); });
+    target.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hideSoon(); });
+    target.addEventListener("focus", () => { if (!goingBack && target.matches(":focus-visible")) expect(target, 0); });
+    target.addEventListener("blur", hideSoon);
+    target.addEventListener("click", (event) => {
+      const byTouch = event.pointerType === "touch";
+      if (!asks && !byTouch) return hidePreview();
+      if (target === previewed && !preview.hidden) return asks && byTouch ? hidePreview() : undefined;
+      event.preventDefault();
+      if (previewed === target) hidePreview();
+      expect(target, 0, byTouch);
     });
-    index.addAll(entries);
-    search();
   }
-
-  /* The text around the first word found, and every found word marked. */
-  function marked(text, words) {
-    if (!words.length) return [text];
-    const found = new RegExp(`(${words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "iu");
-    return text.split(found).map((piece, i) => (i % 2 ? element("mark", {}, piece) : piece));
-  }
-  function snippet(text, words) {
-    const lower = text.toLowerCase();
-    const first = Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0), text.length);
-    if (first === text.length) return text.slice(0, 150);
-    const from = first < 60 ? 0 : text.lastIndexOf(" ", first - 45) + 1;
-    const to = text.length - from < 170 ? text.length : text.lastIndexOf(" ", from + 160);
-    return `${from ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
-  }
-
-  function option(hit, number) {
-    const words = hit.terms.slice().sort((a, b) => b.length - a.length);
-    return element("a", { role: "option", id: `result-${number}`, href: root + hit.href, tabIndex: -1, ariaSelected: "false" },
-      element("span", { className: "result-section" }, ...marked(hit.section || hit.title, words)),
-      element("span", { className: "result-text" }, ...marked(snippet(hit.text, words), words)));
-  }
-
-  function search() {
-    const query = input.value.trim();
-    const hits = !index || !query ? [] : index.search(query, { combineWith: "AND" });
-    const misspelt = (term) => (term.length > 4 ? 0.2 : false);
-    const found = hits.length || !index || !query ? hits : index.search(query, { fuzzy: misspelt });
-    const pages = new Map();
-    for (const hit of found) pages.set(hit.title, [...(pages.get(hit.title) || []), hit]);
-    let number = 0;
-    results.replaceChildren(...[...pages].slice(0, 8).map(([title, group], i) => {
-      const head = element("p", { className: "result-page", id: `result-page-${i}` }, title);
-      const list = element("div", { role: "group" }, head, ...group.slice(0, 4).map((hit) => option(hit, number++)));
-      list.setAttribute("aria-labelledby", head.id);
-      return list;
-    }));
-    status.textContent = !query ? "" : !found.length ? `Nothing found for “${query}”.`
-      : `${found.length} ${found.length === 1 ? "section" : "sections"} in ${pages.size} ${pages.size === 1 ? "chapter" : "chapters"}`;
-    input.setAttribute("aria-expanded", String(number > 0));
-    choose(0);
-  }
-
-  function choose(position) {
-    const options = all("[role=option]", results);
-    const chosen = options.length ? options[(position + options.length) % options.length] : null;
-    for (const one of options) one.ariaSelected = String(one === chosen);
-    if (chosen) {
-      input.setAttribute("aria-activedescendant", chosen.id);
-      chosen.scrollIntoView({ block: "nearest" });
-    } else input.removeAttribute("aria-activedescendant");
-  }
-  const chosenOption = () => results.querySelector('[aria-selected="true"]');
-
-  input.addEventListener("input", search);
-  input.addEventListener("keydown", (event) => {
-    const at = all("[role=option]", results).indexOf(chosenOption());
-    if (event.key === "ArrowDown") choose(at + 1);
-    else if (event.key === "ArrowUp") choose(at - 1);
-    else if (event.key === "Enter") { const chosen = chosenOption(); if (chosen) chosen.click(); }
-    else return;
-    event.preventDefault();
+  for (const link of all("main a:is(.footnote-ref, .citation, .crossref)")) hasCard(link);
+  preview.addEventListener("pointerenter", () => clearTimeout(timer));
+  preview.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hideSoon(); });
+  preview.addEventListener("focusin", () => clearTimeout(timer));
+  preview.addEventListener("focusout", hideSoon);
+  document.addEventListener("pointerdown", (event) => {
+    if (previewed && !preview.contains(event.target) && !previewed.contains(event.target)) hidePreview();
   });
-  results.addEventListener("click", (event) => { if (event.target.closest("a")) dialog.close(); });
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  document.querySelector(".search-button").addEventListener("click", openSearch);
+
+  /* ---- Cards of values, terms and names: what is known of each, made while the page was built */
+
+  function asksBack(value) {
+    value.classList.add("q");
+    Object.assign(value, { role: "button", tabIndex: 0, ariaExpanded: "false", ariaHasPopup: "dialog" });
+    hasCard(value);
+    value.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      const inside = previewed === value && preview.querySelector("a, button, summary");
+      if (inside) inside.focus();
+      else expect(value, 0);
+    });
+  }
+
+  /* The cells of a table take their names from it. One of them is in the order of Tab; arrows lead to the others. */
+  function nameCells(table) {
+    const cells = all("tbody tr", table).flatMap((row, i) => [...row.cells].flatMap((cell, j) => {
+      if (!cell.matches(".right") || !/\d/.test(cell.textContent) || cell.querySelector("a, .math")) return [];
+      const value = element("data", { className: "q" }, ...cell.childNodes);
+      value.dataset.key = `${table.dataset.key}[${i}][${j}]`;
+      cell.append(value);
+      asksBack(value);
+      return [value];
+    }));
+    cells.forEach((value, i) => {
+      value.tabIndex = i ? -1 : 0;
+      value.addEventListener("keydown", (event) => {
+        const { parentElement: cell } = value;
+        const row = cell.parentElement;
+        const next = {
+          ArrowRight: () => cells[i + 1],
+          ArrowLeft: () => cells[i - 1],
+          ArrowDown: () => row.nextElementSibling?.cells[cell.cellIndex]?.querySelector(".q"),
+          ArrowUp: () => row.previousElementSibling?.cells[cell.cellIndex]?.querySelector(".q"),
+        }[event.key]?.();
+        if (!next) return;
+        event.preventDefault();
+        for (const each of cells) each.tabIndex = each === next ? 0 : -1;
+        next.focus();
+      });
+    });
+  }
+
+  const symbols = new Map();
+  const texOf = (span) => span.querySelector("math")?.dataset.tex;
+
+  async function cardOf(value) {
+    if (symbols.has(texOf(value))) {
+      const [symbol, meaning, unit] = symbols.get(texOf(value)).cells;
+      return [element("p", {}, ...sanitized(symbol.firstElementChild), ` is ${meaning.textContent}`, /^[–\s]*$/.test(unit.textContent) ? "." : `, in ${unit.textContent}.`)];
+    }
+    const cards = await data(`cards/${page.dataset.page.replace(/\.html$/, ".js")}`, "cards") || {};
+    const found = cards[value.dataset.key];
+    const origin = found && found.same ? cards[found.same] : found;
+    if (!origin) return [];
+    const shown = new Set([origin]);
+    const guessed = !origin.source && reaches(cards, origin, (each) => each.kind === "estimate");
+    const parts = [element("p", { className: "card-head" }, element("strong", {}, value.textContent), " ",
+      element("span", { className: "card-kind" }, kindOf(origin) + (guessed ? ", from an estimate" : "")))];
+    if (origin.code && origin.kind === "computed") parts.push(element("code", { className: "card-code" }, origin.code));
+    if (origin.equation) parts.push(element("p", { className: "card-equation" }, origin.equation));
+    if (origin.source) parts.push(sourceOf(origin));
+    else if (origin.note) parts.push(element("p", { className: "card-quiet" }, origin.note));
+    if (origin.inputs) parts.push(branches(cards, origin, 1, shown));
+    if (origin.claim) parts.push(element("p", { className: "card-quiet" }, origin.kind === "chosen" ? "An example: " : "From: ", origin.claim));
+    parts.push(linksOf(origin));
+    return parts;
+  }
+  const kindOf = (origin) => ({ chosen: "chosen for the example", read: "data" }[origin.kind] || origin.kind);
+
+  function reaches(cards, origin, holds, seen = new Set()) {
+    return Object.values(origin.inputs || {}).some((key) => {
+      if (seen.has(key) || !cards[key]) return false;
+      seen.add(key);
+      return holds(cards[key]) || reaches(cards, cards[key], holds, seen);
+    });
+  }
+
+  function sourceOf(origin) {
+    const short = origin.cited.replace(/^(.*?\((?:\d{4}|n\.d\.)\)).*/s, "$1");
+    const rest = origin.note ? `. ${origin.note}` : ".";
+    return element("p", {}, `${origin.title}. `, element("a", { href: `${root}references.html#ref-${origin.source}`, title: origin.cited }, short),
+      element("span", { className: "card-quiet" }, `, checked ${origin.checked}${rest}`));
+  }
+
+  /* What goes into a value, each with its own; beyond three levels it is folded, and told once. */
+  function branches(cards, origin, depth, shown) {
+    const list = element("ul", { className: "card-tree" });
+    for (const [name, key] of Object.entries(origin.inputs)) {
+      const part = cards[key];
+      if (!part) continue;
+      const line = [element("strong", {}, part.value), " ", element("code", {}, name)];
+      const item = element("li", {});
+      if (shown.has(part)) item.append(...line, element("span", { className: "card-quiet" }, " as above"));
+      else {
+        shown.add(part);
+        if (part.inputs) {
+          const inner = element("details", { open: depth < 2 }, element("summary", {}, ...line, " = ", element("code", {}, part.code)));
+          inner.append(branches(cards, part, depth + 1, shown));
+          item.append(inner);
+        } else if (part.source) item.append(...line, ` ${part.kind}: `, ...sourceOf(part).childNodes, " ", ...rowOf(part, "Row"));
+        else item.append(...line, element("span", { className: "card-quiet" }, ` ${kindOf(part)} `), ...rowOf(part, "Row"));
+      }
+      list.append(item);
+    }
+    return list;
+  }
+  const rowOf = (origin, word) => (origin.row ? [element("a", { href: root + origin.row }, word)] : []);
+
+  function linksOf(origin) {
+    const links = element("p", { className: "card-links" }, ...rowOf(origin, origin.kind === "term" ? "Read more" : origin.equation ? "The law" : "Go to source"));
+    if (origin.call) {
+      const button = element("button", { type: "button" }, "Copy call");
+      button.addEventListener("click", async () => {
+        await copy(origin.call);
+        button.textContent = "Copied";
+      });
+      links.append(button);
+      const { workbench } = page.dataset;
+      if (workbench) links.append(element("a", { href: `${root}${workbench}#python=${encodeURIComponent(origin.call)}` }, "Change the inputs"));
+    }
+    return links;
+  }
+
+  for (const value of all("main .q[data-key]")) if (!value.closest("a, summary")) asksBack(value);
+  for (const table of all("main table[data-key]")) nameCells(table);
+
+  /* Symbols of the chapter's own table of them, wherever they stand alone in the text. */
+  for (const row of all("main figure[id$=-symbols] tbody tr")) {
+    const math = row.cells[0].querySelector(".math");
+    if (math && texOf(math)) symbols.set(texOf(math), row);
+  }
+  for (const math of all("main :is(p, li, figcaption, .unbroken) > .math.inline")) {
+    const row = symbols.get(texOf(math));
+    if (!row || math.closest("figure[id$=-symbols], a, summary")) continue;
+    asksBack(math);
+    math.ariaLabel = `${math.textContent}: ${row.cells[1].textContent}`; // which begins with what is seen
+  }
+
+  /* ---- Words that a search found, on the page that it led to: marked until Escape is pressed */
+
+  const FOUND = "found";
+  function markFound(path, words) {
+    try { sessionStorage.setItem(FOUND, JSON.stringify([path, words])); } catch (blocked) { /* nothing is marked */ }
+    showFound();
+  }
+  function showFound() {
+    if (!window.Highlight) return;
+    CSS.highlights.delete(FOUND);
+    let [path, words] = ["", []];
+    try { [path, words] = JSON.parse(sessionStorage.getItem(FOUND)) ?? [path, words]; } catch (blocked) { /* nothing was kept */ }
+    if (path !== location.pathname || !words.length) return;
+    const pattern = wordPattern(words);
+    const texts = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+    const ranges = [];
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      for (const match of text.data.matchAll(pattern)) {
+        const range = new Range();
+        range.setStart(text, match.index);
+        range.setEnd(text, match.index + match[0].length);
+        ranges.push(range);
+      }
+    }
+    CSS.highlights.set(FOUND, new window.Highlight(...ranges));
+    sessionStorage.removeItem(FOUND);
+  }
+
+  /* Where words begin that begin with one of these; both spellings of a word, and its plural. */
+  function wordPattern(words) {
+    const each = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/iz/, "i[sz]").replace(/y$/, "(?:y|ies)"));
+    return each.length ? new RegExp(`(?<!\\p{L})(?:${each.join("|")})`, "giu") : /(?!)/gu;
+  }
+  showFound();
 
   document.addEventListener("keydown", (event) => {
-    const typing = event.target.closest("input, textarea, select, [contenteditable]");
-    const search = event.key === "/" || (event.key === "k" && (event.ctrlKey || event.metaKey));
-    if (search && !typing) {
-      event.preventDefault();
-      openSearch();
-    } else if (event.key === "Escape") {
-      hidePreview();
-      if (page.classList.contains("menu-open")) { showContents(false); menuButton.focus(); }
-    }
+    if (event.key !== "Escape") return;
+    hidePreview();
+    if (window.Highlight) CSS.highlights.delete(FOUND);
+    if (page.classList.contains("menu-open")) { showContents(false); menuButton.focus(); }
   });
+
+  window.book = { all, element, load, data, save, hidePreview, markFound, wordPattern };  // for the other scripts
 })();

@@ -12,7 +12,9 @@ from urllib.parse import unquote
 from press.errors import Problems
 
 ID = re.compile(r'<[^<>]*\sid="([^"]+)"')
-ADDRESS = re.compile(r'<(\w+)\b[^<>]*?\s(?:href|src)="([^"]+)"')
+ADDRESS = re.compile(
+    r'<(?!base\b|meta\b|link rel="canonical")(\w+)\b[^<>]*?\s(?:href|src)="([^"]+)"'
+)
 
 
 def check_site(folder: Path) -> None:
@@ -34,7 +36,9 @@ def check_site(folder: Path) -> None:
                 match[1] == "a" and address.startswith("http")
             ):
                 continue
-            path, anchor = (unquote(part) for part in address.partition("#")[::2])
+            path, anchor = (
+                unquote(part) for part in re.sub(r"\?v=\w+", "", address).partition("#")[::2]
+            )
             target = os.path.normpath(os.path.join(here, path)) if path else name
             why = ""
             if "://" in address or target not in files:

@@ -8,18 +8,50 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
 
 from press.document.dressing import Dressed, Dresser
 from press.document.page import PAGE, Page
-from press.document.pandoc import Node, attribute, convert, plain, plain_text, raw, span, string
+from press.document.pandoc import (
+    Node,
+    attribute,
+    convert,
+    div,
+    nodes,
+    plain,
+    plain_text,
+    raw,
+    span,
+    string,
+    walk,
+)
 from press.document.weave import FIGURE
 
 SPACE = {"t": "Space"}
 FACE = r"font-family: 'Inter'[^;\"]*; "  # which the page around a drawing sets already
+WORDS_A_MINUTE = 200  # of text that has numbers in it; plain prose is read a fifth faster
+DESCRIPTION = 160  # characters
 SENTENCE = 24  # characters: more than a unit or a name has
+WITHOUT_SCRIPTS = (  # where a live figure would have its button
+    '<p class="live-note without-scripts">The inputs of this figure can be changed where'
+    " JavaScript runs.</p>"
+)
+COVER = "<!--press-cover-->"  # before and after what the first page begins with
+FORMULA = re.compile(
+    r'<math display="(inline|block)" xmlns="[^"]*"><semantics>(.*?)'
+    r'<annotation encoding="application/x-tex">(.*?)</annotation></semantics></math>'
+    r"([.,;:!?)\]’”]*)",
+    re.DOTALL,
+)
+# A hue that lines have can be too faint for letters: they take a part of the ink, dark or light.
+COLOURED_TEXT = re.compile(r"(<text\b[^>]*?fill: )(#(?!f{6})[0-9a-f]{6})")
+# What a cell of numbers holds: the number, and in it its fraction, and then the unit.
+NUMBER = re.compile(r"(?P<whole>[≈−]?\s?\d(?:\s?\d)*(?P<fraction>\.\d+)?)(?P<unit>\D.*)?")
+NONE = ("", "–")  # what a cell without a number holds
 INK = "#1f2328"  # the figures' ink: the page's colour of text, light or dark
 
 
@@ -29,27 +61,36 @@ class Text(TypedDict):
     title: str
     title_html: str
     body: str
+    summary: str
     sections: list[dict[str, Any]]
     search: list[dict[str, Any]]
+    places: list[str]  # every id of the page
     previews: list[tuple[str, str]]
+    cards: dict[str, dict[str, Any]]  # what the page tells of its values, by their names
 
 
 def page_html(root: Path, page: Page) -> Text:
     body = _body(root, page)
+    if page.number:
+        body = body.replace("</h1>", f'</h1>\n<p class="reading-time">{_reading_time(page)}</p>', 1)
     title = re.search("(?s)<h1[^>]*>(.*?)</h1>", body)
     assert title  # each chapter has one
     return {
         "title": plain_text(page.title, skip=("Note", "Cite")),
         "title_html": _bare(title[1]),
         "body": body,
+        "summary": _summary(body),
         "sections": _sections(body),
         "search": _search(page) if page.woven.searched else [],
+        "places": re.findall(r'\bid="([^"]+)"', body),
         "previews": _previews(body),
+        "cards": page.woven.cards,
     }
 
 
 def _body(root: Path, page: Page) -> str:
-    body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--katex"])
+    body, _ = convert(_Html(page).dress(page.blocks), ["-t", "html5", "--mathml"])
+    body = re.sub(FORMULA, _formula, body)
     # A long line of code scrolls, and not for pointers alone.
     body = body.replace('<pre class="sourceCode', '<pre tabindex="0" class="sourceCode')
     # What pandoc writes and nobody reads: an anchor for each line of code, a style for each cell.
@@ -58,6 +99,20 @@ def _body(root: Path, page: Page) -> str:
     body = body.replace(' style="text-align: right;"', ' class="right"')
     figure = r"<!--press-figure:([^\t]+)\t([^\t]*)\t(.*?)-->"
     return re.sub(figure, lambda match: _inline_svg(page, root, *match.groups()), body)
+
+
+def _formula(match: re.Match[str]) -> str:
+    """A formula in a box that may scroll, or that keeps the punctuation after it on its line."""
+    display, marks, tex, punctuation = match.groups()
+    # What pandoc writes and browsers assume: words in a formula stand upright.
+    marks = re.sub(r'(<m(?:text|i)) mathvariant="normal">(?=[^<]{2}|[^<]*</mtext)', r"\1>", marks)
+    tex = tex.replace('"', "&quot;")
+    if display == "block":
+        math = f'<math display="block" data-tex="{tex.strip()}">{marks}</math>'
+        return f'<span class="math display">{math}</span>{punctuation}'
+    told = f' data-tex="{tex}"' if len(tex) < SENTENCE else ""  # by which a symbol is known
+    box = f'<span class="math inline"><math{told}>{marks}</math></span>'
+    return f'<span class="unbroken">{box}{punctuation}</span>' if punctuation else box
 
 
 class _Html(Dresser):
@@ -75,6 +130,13 @@ class _Html(Dresser):
         place = "" if file == own and anchor else os.path.relpath(file, os.path.dirname(own) or ".")
         return quote(place) + anchor
 
+    def on_div(self, node: Node) -> Dressed:
+        identifier, classes, values = attribute(node)
+        if classes != ["live"]:
+            return super().on_div(node)
+        inner = [*self.dress(node["c"][1]), raw("html", WITHOUT_SCRIPTS)]
+        return div(identifier, classes, inner, **values)
+
     def on_link(self, node: Node) -> Node:
         attributes, inlines, (target, title) = node["c"]
         return {"t": "Link", "c": [attributes, self.dress(inlines), [self.address(target), title]]}
@@ -82,6 +144,31 @@ class _Html(Dresser):
     def on_image(self, node: Node) -> Node:
         attributes, inlines, (source, _) = node["c"]
         return {"t": "Image", "c": [attributes, inlines, [self.address(source), ""]]}
+
+    def on_span(self, node: Node) -> Dressed:
+        """A value that a derivation has a name for says it, so that its card can be found."""
+        _, classes, values = attribute(node)
+        inlines = node["c"][1]
+        if "q" not in classes:
+            return None
+        if not inlines:  # the mark of a table
+            return []
+        told = "".join(
+            f' {name}="{html.escape(values[key])}"'
+            for name, key in (("value", "value"), ("data-key", "key"))
+            if key in values
+        )
+        opening = raw("html", f'<data class="q"{told}>', "RawInline")
+        return [opening, *self.dress(inlines), raw("html", "</data>", "RawInline")]
+
+    def on_table(self, node: Node) -> Dressed:
+        """So does a table of such values, by a mark in its first cell."""
+        told = node["c"][0]
+        for each in nodes(node["c"][3]):
+            if each["t"] == "Span" and "q" in attribute(each)[1] and not each["c"][1]:
+                told = ["", [], [["key", attribute(each)[2]["key"]]]]
+        _align_points(node)
+        return {"t": "Table", "c": [told, *self.dress(node["c"][1:])]}
 
     def on_header(self, node: Node) -> list[Node]:
         level = node["c"][0]
@@ -117,7 +204,8 @@ class _Html(Dresser):
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
         name = plain_text([string(label)]) or "Table"
         kind = "table-scroll words-last" if _ends_in_words(table) else "table-scroll"
-        scroll = f'<div class="{kind}" tabindex="0" role="region" aria-label="{name}">'
+        role = "region" if label else "group"  # regions are landmarks, whose names differ
+        scroll = f'<div class="{kind}" tabindex="0" role="{role}" aria-label="{name}">'
         whole = _in(scroll, self.dress([table]))
         words = self.caption(label, caption)
         if not words and not identifier:
@@ -133,7 +221,8 @@ class _Html(Dresser):
 
     def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
         inner = "summary" if folded else "div"
-        opening = f'<div class="callout callout-{kind}">' + ("<details>" if folded else "")
+        named = "" if folded else f' role="note" aria-label="{kind.capitalize()}"'
+        opening = f'<div class="callout callout-{kind}"{named}>' + ("<details>" if folded else "")
         return [
             raw(
                 "html",
@@ -147,6 +236,8 @@ class _Html(Dresser):
         ]
 
     def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> Dressed:
+        if classes == ["cover"]:
+            return [raw("html", COVER), *self.dress(blocks), raw("html", COVER)]
         return self.dress(blocks) if "press-only-html" in classes else None
 
     def caption(self, label: str, inlines: list[Node]) -> list[Node]:
@@ -160,6 +251,42 @@ def _ends_in_words(table: Node) -> bool:
     """Whether the last column holds sentences, which a phone must not squeeze to single words."""
     rows = [row for body in table["c"][4] for row in body[3]]
     return any(len(plain_text(cells[-1][4])) > SENTENCE for _, cells in rows if cells)
+
+
+def _align_points(table: Node) -> None:
+    """Puts the points of each column of numbers in one unit below one another.
+
+    A number says in an attribute by what it is shorter than the longest fraction, and the style
+    sheet leaves room for that: the text stays the number, for who copies it and for its card.
+    """
+    rows = [row for body in table["c"][4] for _, row in body[3]]
+    for place, (alignment, _) in enumerate(table["c"][2]):
+        if alignment["t"] != "AlignRight":
+            continue
+        cells = [row[place] for row in rows if place < len(row)]
+        texts = [plain_text(cell[4]) for cell in cells]
+        numbers = [NUMBER.fullmatch(text) for text in texts if text not in NONE]
+        found = [match for match in numbers if match]
+        if len(found) < len(numbers) or len({match["unit"] for match in found}) != 1:
+            continue
+        fractions = sum(match["fraction"] is not None for match in found)
+        if found[0]["unit"] and 2 * fractions < len(found):
+            continue  # gaps between most numbers and their unit would be worse
+        longest = max((match["fraction"] or "" for match in found), key=len)
+        for cell, text in zip(cells, texts, strict=True):
+            match = NUMBER.fullmatch(text)
+            number = match["whole"] if match else text
+            missing = longest[len((match and match["fraction"]) or "") :]
+            if missing and (match or not found[0]["unit"]):
+                cell[4] = walk(cell[4], partial(_shorter, number, missing))
+
+
+def _shorter(number: str, missing: str, node: Node) -> list[Node] | None:
+    """The word that begins with a number, in two parts, of which the first has the attribute."""
+    if node["t"] != "Str" or not number or not node["c"].startswith(number):
+        return None
+    short = {"t": "Span", "c": [["", [], [["missing", missing]]], [string(number)]]}
+    return [short, string(node["c"].removeprefix(number))]
 
 
 def _in(opening: str, blocks: list[Node]) -> list[Node]:
@@ -194,6 +321,7 @@ def _opened(svg: str, name: str, attributes: str) -> str:
     svg = re.sub(r" (?:xmlns|version)[^ >]*|(?<= )xlink:(?=href)", "", svg)  # for files of its own
     svg = re.sub(FACE, "", svg)
     svg = svg.replace(INK, "currentColor").replace(INK.upper(), "currentColor")
+    svg = re.sub(COLOURED_TEXT, r"\1color-mix(in srgb,\2 80%,currentColor)", svg)
     return svg.strip().replace("<svg", f'<svg role="img"{attributes} id="{name}"', 1)
 
 
@@ -212,7 +340,7 @@ def _bare(title: str) -> str:
     """The HTML of a title without its number, links and notes."""
     title = re.sub(r'<span class="(header-section|appendix)-number">.*?</span>(?: — )?', "", title)
     title = re.sub(r'<a [^>]*class="footnote-ref".*?</a>', "", title)
-    return re.sub(r"</?a\b[^>]*>", "", title).strip()
+    return re.sub(r"</?(?:a|data)\b[^>]*>", "", title).strip()
 
 
 def _sections(body: str) -> list[dict[str, Any]]:
@@ -231,6 +359,18 @@ def _sections(body: str) -> list[dict[str, Any]]:
 def _number(title: str) -> str:
     match = re.search(r'<span class="header-section-number">(.*?)</span>', title)
     return match[1] if match else ""
+
+
+def _reading_time(page: Page) -> str:
+    """Of the text alone: not of formulas, tables, code and what is folded."""
+    skip = ("Note", "Math", "Table", "CodeBlock")
+    open_to_all = [each for each in _unwrapped(page.blocks[1:]) if not _folded(each)]
+    minutes = round(len(plain_text(open_to_all, skip).split()) / WORDS_A_MINUTE)
+    return f"About {minutes} minutes to read" if minutes > 1 else "About a minute to read"
+
+
+def _folded(block: Node) -> bool:
+    return block["t"] == "Div" and "collapse" in attribute(block)[2]
 
 
 def _search(page: Page) -> list[dict[str, Any]]:
@@ -275,8 +415,31 @@ def _previews(body: str) -> list[tuple[str, str]]:
         r'<div id="(eq-[^"]+)" class="equation">(.*?)</div>',
         r'<div id="(ref-[^"]+)" class="csl-entry"[^>]*>(.*?)</div>',
     )
-    return [
-        (match[1], re.sub(r"</?a\b[^>]*>", "", match[2]).strip())
+    found = [
+        (match[1], _unlinked(match[2], "data" if match[1].startswith("ref-") else "a|data"))
         for pattern in patterns
         for match in re.finditer(pattern, body, re.DOTALL)
     ]
+    opening = (
+        r'<h[1-4]\b[^>]*? id="(sec-[^"]+)"[^>]*>(.*?)</h[1-4]>(?:\s*</header>)?\s*(<p>.*?</p>)?'
+    )
+    for match in re.finditer(opening, body, re.DOTALL):
+        title = f'<p class="preview-title">{_bare(match[2])}</p>'
+        found.append((match[1], title + _unlinked(match[3] or "", "a|data")))
+    return found
+
+
+def _unlinked(text: str, tags: str) -> str:
+    return re.sub(rf"</?(?:{tags})\b[^>]*>", "", text).strip()
+
+
+def _summary(body: str) -> str:
+    """The first sentences of a page, as many as a search engine shows of its description."""
+    paragraph = re.search(r"(?s)</header>.*?<p>(.*?)</p>", body)
+    text = re.sub(r"(?s)<math.*?</math>|<[^>]*>", "", paragraph[1] if paragraph else "")
+    words = html.unescape(text).split()
+    short = list(accumulate(words, lambda all_so_far, word: f"{all_so_far} {word}"))
+    fitting = [words for words in short if len(words) <= DESCRIPTION]
+    if not fitting or len(fitting) == len(short):
+        return fitting[-1] if fitting else ""
+    return f"{fitting[-1]} …"

@@ -59,7 +59,7 @@ class Output:
         try:
             self._mark(about | {"files": []})
             for file in _entries(self.folder) & set(last["files"]) if only else []:
-                if (file == last["pdf"]) == (only == "html") and (self.folder / file).is_file():
+                if file.endswith(".pdf") == (only == "html") and (self.folder / file).is_file():
                     self._keep(file)
             yield self.new
             self._mark(about | {"files": sorted(_entries(self.new) - {MARKER})})

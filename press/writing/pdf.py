@@ -8,6 +8,7 @@ import re
 import shutil
 from datetime import datetime
 from functools import cache
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -27,7 +28,14 @@ IMPORT = '#import "book.typ": *\n'
 # How many characters a line of a table holds, and the space between two columns: of tables with
 # up to as many columns, and of those with more, which the theme sets smaller and closer.
 MANY_COLUMNS = 7
-LINE, GAP, LONG_LINE, SMALL_GAP = 92, 3, 99, 2
+LINE, GAP, LONG_LINE, SMALL_GAP = 108, 3, 116, 2
+
+# A table of fewer lines stands where it is written, since the gap before it is small, and one of
+# more is broken over pages; the others float to the head or the foot of a page.
+FEW_LINES, MANY_LINES = 7, 26
+FIRST_PAGE = 4000  # letters that the first page of a chapter holds at most
+# A callout of more letters than these is broken over pages, so as to leave no hole.
+LONG_CALLOUT = 400
 
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
@@ -41,10 +49,15 @@ class Set(TypedDict):
     pictures: dict[str, str]  # the name of each picture in it, by its address
 
 
-def page_typst(page: Page) -> Set:
-    dresser = _Typst(page)
+def page_typst(page: Page, left_out: list[str]) -> Set:
+    """A page as typst; links to pages that are `left_out` of the PDF lead nowhere there."""
+    dresser = _Typst(page, left_out)
     arguments = ["-t", "typst-citations", "--syntax-highlighting=pygments"]
-    text, log = convert(dresser.dress(page.blocks), arguments)
+    blocks: list[Node] = []
+    for block in page.blocks:
+        blocks += dresser.dress([block])
+        dresser.letters += len(plain_text([block]))
+    text, log = convert(blocks, arguments)
     return {"typst": text, "log": log, "pictures": dresser.pictures}
 
 
@@ -55,6 +68,8 @@ def write_pdf(
     import pikepdf
 
     _check_math(pages, [text["log"] for text in texts])
+    printed = [page.chapter.file not in book.left_out for page in pages]
+    pages, texts = list(compress(pages, printed)), list(compress(texts, printed))
     for page, text in zip(pages, texts, strict=True):
         for source, name in text["pictures"].items():
             if source.startswith(FIGURE):
@@ -77,15 +92,24 @@ def write_pdf(
         f"{IMPORT}#show: book.with(title: [{_text(book.title)}], "
         f"subtitle: {f'[{_text(book.subtitle)}]' if book.subtitle else 'none'}, "
         f"authors: ({''.join(json.dumps(a, ensure_ascii=False) + ', ' for a in book.authors)}), "
-        f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}")\n\n'
+        f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}", '
+        f"imprint: ({''.join(f'[{_text(paragraph)}], ' for paragraph in book.imprint)}))\n\n"
     )
     (folder / "main.typ").write_text(opening + body, encoding="utf-8")
     shutil.copyfile(THEME / "book.typ", folder / "book.typ")
     when = datetime.fromisoformat((edition.date or "1980-01-01") + "T00:00:00+00:00")
+    stamp = int(when.timestamp())
     try:
-        pdf = _compiler(folder).compile(timestamp=int(when.timestamp()))
+        pdf = _compiler(folder / "main.typ").compile(timestamp=stamp)
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
+    for number, page in enumerate(pages):
+        if page.sheet:
+            alone = f'#show: one-sheet\n#include "chapter-{number}.typ"\n'
+            (folder / "sheet.typ").write_text(f"{IMPORT}{alone}", encoding="utf-8")
+            place = target.parent / page.sheet
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(_compiler(folder / "sheet.typ").compile(timestamp=stamp))
     # typst writes each tag and each link by itself and in full; packed they take a third.
     (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time
     packed = io.BytesIO()  # on a full disk pikepdf would end press without a word
@@ -97,13 +121,11 @@ def write_pdf(
 
 
 @cache
-def _compiler(folder: Path) -> Any:
+def _compiler(main: Path) -> Any:
     """Kept while the process lives: what typst has set once, it does not set again."""
     import typst
 
-    return typst.Compiler(
-        folder / "main.typ", root=folder, font_paths=[FONTS], ignore_system_fonts=True
-    )
+    return typst.Compiler(main, root=main.parent, font_paths=[FONTS], ignore_system_fonts=True)
 
 
 def _built(edition: Edition) -> str:
@@ -137,8 +159,11 @@ class _Typst(Dresser):
 
     without = "html"
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, left_out: list[str]) -> None:
         super().__init__(page)
+        self.left_out = left_out
+        self.floats = True  # not out of a callout, or of a page that is set as one
+        self.letters = 0  # before the block that is being dressed
         self.pictures: dict[str, str] = {}
 
     def anchor(self, identifier: str) -> str:
@@ -193,8 +218,8 @@ class _Typst(Dresser):
             return None
         file, _, anchor = target.removeprefix(PAGE).partition("#")
         words = self.dress(node["c"][1])
-        if not file.endswith(".qmd"):
-            return words  # a file that only the site carries
+        if not file.endswith(".qmd") or file in self.left_out:
+            return words  # only the site carries it
         opening = raw("typst", f"#link(<{_label(file, anchor)}>)[", "RawInline")
         return [opening, *words, raw("typst", "]", "RawInline")]
 
@@ -207,14 +232,24 @@ class _Typst(Dresser):
         if not caption and not identifier:
             return _in("#align(center)[", [body])
         opening = f"#numbered-figure([{_named(values['label'])}], ["
-        return self.captioned(opening, caption, f"alt: {alt}", identifier, [body])
+        more = f'alt: {alt}, place: "{self.place()}"'
+        return self.captioned(opening, caption, more, identifier, [body])
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> list[Node]:
         body = self.dress([_fitted(table)])
         if not caption and not identifier:
             return body
         opening = f"#numbered-table([{_named(label)}], ["
-        return self.captioned(opening, caption, f"tall: {_tall(table)}", identifier, body)
+        lines = _lines(table, caption)
+        place = "here" if lines < FEW_LINES else self.place()
+        more = f'place: "{"broken" if lines > MANY_LINES else place}"'
+        return self.captioned(opening, caption, more, identifier, body)
+
+    def place(self) -> str:
+        """Where a figure stands: on the first page of a chapter not above its title."""
+        if not self.floats:
+            return "here"
+        return "foot" if self.letters < FIRST_PAGE else "float"
 
     def captioned(
         self, opening: str, caption: list[Node], more: str, identifier: str, body: list[Node]
@@ -231,16 +266,25 @@ class _Typst(Dresser):
         return _wrapped(call, inlines, "]")
 
     def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
-        tall = _truth(len(plain_text(body)) > 1200)
+        tall = _truth(len(plain_text(body)) > LONG_CALLOUT)
         head = _wrapped(f'#callout("{kind}", [', self.dress(title), f"], tall: {tall})[")
-        return [head, *self.dress(body), raw("typst", "]")]
+        return [head, *self.held(body), raw("typst", "]")]
+
+    def held(self, blocks: list[Node]) -> list[Node]:
+        """Blocks out of which nothing floats."""
+        floats, self.floats = self.floats, False
+        dressed = self.dress(blocks)
+        self.floats = floats
+        return dressed
 
     def block(self, identifier: str, classes: list[str], blocks: list[Node]) -> list[Node]:
-        inner = self.dress(blocks)
         if classes == ["sheet"]:
-            return _in("#sheet[", inner)
+            return _in("#sheet[", self.held(blocks))
+        inner = self.dress(blocks)
         if "cell-output" in classes:
             return _in("#cell-output[", inner)
+        if identifier == "refs":
+            return _in("#references[", inner)
         if "csl-entry" in classes:
             return _in(f"#reference-entry({self.anchor(identifier)})[", inner)
         return inner
@@ -258,14 +302,14 @@ def _wrapped(opening: str, inlines: list[Node], closing: str) -> Node:
     return plain(raw("typst", opening, "RawInline"), *inlines, raw("typst", closing, "RawInline"))
 
 
-def _tall(table: Node) -> str:
-    """Whether a table takes more than half a page, as far as one can tell.
+def _lines(table: Node, caption: list[Node]) -> float:
+    """How many lines a table takes, of which a page has some forty, as far as one can tell.
 
     Typst's `measure` would know; it takes as long as the setting of a third of the book.
     """
     *_, head, bodies, _ = table["c"]
     rows = len(head[1]) + sum(len(body[3]) for body in bodies)
-    return _truth(rows + len(plain_text(table)) / 150 > 22)
+    return float(rows + len(plain_text(table)) / 200 + len(plain_text(caption)) / 120)
 
 
 def _fitted(table: Node) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import html
 import json
 import os
@@ -16,20 +17,19 @@ from urllib.parse import unquote
 
 from press.document.page import Page
 from press.edition import Edition
+from press.errors import stop
 from press.files import THEME
 from press.reading.project import Book
-from press.writing.html import Text
+from press.writing.html import WITHOUT_SCRIPTS, Text
+from press.writing.search import search_index, terms
+from press.writing.terms import with_cards
 
-# Fonts of mathematics that most books do without, and the commands that ask for them.
-RARE_FONTS = {
-    "Caligraphic": "cal",
-    "Fraktur": "frak",
-    "SansSerif": "sf",
-    "Script": "scr",
-    "Typewriter": "tt",
-    "Main-Bold": "(?:bf|bm|boldsymbol|pmb)",  # Main-BoldItalic too
-    "Math-BoldItalic": "(?:bm|boldsymbol)",
-}
+WORKBENCH = '<div class="workbench">'
+LOST = "404.html"  # what a server shows where there is no page
+NO_SUCH_PAGE = """<header class="chapter-title"><h1>There is no such page</h1></header>
+<p>The address has changed, or was never right. The contents name every page, and the search looks
+through all of them.</p>"""
+LIVE = ("live.css", "live.js", "workbench.js")  # what pages with live figures load
 
 
 def write_site(
@@ -38,9 +38,11 @@ def write_site(
     pages: list[Page],
     texts: list[Text],
     notebooks: list[str],
+    runtime: bool,
     folder: Path,
 ) -> None:
-    """Writes the site into `folder`; `notebooks` says where in it that of each page lies."""
+    """Writes the site into `folder`; `notebooks` says where in it that of each page lies, and
+    `runtime` whether it has Python for the browser."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(THEME)
@@ -49,43 +51,149 @@ def write_site(
     )
     template = environment.get_template("page.html")
     chapters = [
-        {"number": page.number, "title": text["title_html"], "href": page.chapter.href}
+        {
+            "number": page.number,
+            "title": text["title_html"],
+            "href": page.chapter.href,
+            "part": book.parts[page.chapter.part] if page.chapter.part >= 0 else "",
+        }
         for page, text in zip(pages, texts, strict=True)
     ]
-    contents = _contents(book, chapters)
-    pdf = book.pdf_name if (folder / book.pdf_name).is_file() else ""
-    entries: list[dict[str, Any]] = []
-    previews: dict[str, str] = {}
+    explained = terms(book, pages, texts)
+    told = [
+        with_cards(text["body"], explained if page.number else ())
+        for page, text in zip(pages, texts, strict=True)
+    ]
+    cards = [text["cards"] | more for text, (_, more) in zip(texts, told, strict=True)]
+    prompts = (
+        page["href"]
+        for page, text in zip(chapters, texts, strict=True)
+        if WORKBENCH in text["body"]
+    )
+    shared = {
+        "book": book,
+        "edition": edition,
+        "pdf": book.pdf_name if (folder / book.pdf_name).is_file() else "",
+        "nav": _contents(book, chapters),
+        "workbench": next(prompts, "") if runtime else "",
+        "version": _write_assets(book, pages, texts, cards, runtime, folder / "assets"),
+    }
     for i, text in enumerate(texts):
         href = chapters[i]["href"]
+        sheet = pages[i].sheet if (folder / pages[i].sheet).is_file() else ""
+        live = runtime and _live(book, pages[i], text["body"])
+        body = told[i][0] if live else told[i][0].replace(WITHOUT_SCRIPTS, "")
         rendered = template.render(
-            book=book,
-            edition=edition,
-            pdf=pdf,
-            nav=contents,
-            page=chapters[i] | text | {"notebook": notebooks[i]},
+            **shared,
+            page=chapters[i]
+            | text
+            | {"notebook": notebooks[i], "sheet": sheet, "live": live, "body": body}
+            | {"citation": _citation(book, edition, href, text["title"])},
             prev=chapters[i - 1] if i else None,
             next=chapters[i + 1] if i + 1 < len(chapters) else None,
             root="../" * href.count("/"),
         )
         path = folder / href
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(rendered, encoding="utf-8")
+        path.write_text(_guarded(rendered, live), encoding="utf-8")
         _copy_files(book, href, text["body"], folder)
-        entries += [{"id": len(entries) + n} | entry for n, entry in enumerate(text["search"])]
+    lost = {"title": "No such page", "href": LOST, "body": NO_SUCH_PAGE}
+    rendered = template.render(**shared, page=lost, root="", prev=None, next=None)
+    (folder / LOST).write_text(_guarded(rendered, False), encoding="utf-8")
+    if book.site:
+        places = "".join(
+            f"<url><loc>{html.escape(book.site + each['href'])}</loc></url>\n" for each in chapters
+        )
+        whole = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n'
+        (folder / "sitemap.xml").write_text(whole, encoding="utf-8")
+
+
+def _citation(book: Book, edition: Edition, href: str, title: str) -> str:
+    """The page as an entry of BibTeX, with its address where the site has one."""
+    whole = href == "index.html"
+    fields = {
+        "title": book.title if whole else title,
+        "booktitle": "" if whole else book.title,
+        "author": " and ".join(f"{{{_tex(name)}}}" for name in book.authors),
+        "year": edition.date[:4],
+        "edition": edition.version and f"Version {edition.version}",
+        "url": book.site and book.site + href,
+    }
+    told = "".join(
+        f"  {name} = {{{value if name in ('author', 'url') else _tex(value)}}},\n"
+        for name, value in fields.items()
+        if value
+    )
+    key = re.sub(r"\W+", "-", f"{book.title} {'' if whole else Path(href).stem}".lower()).strip("-")
+    return f"@{'book' if whole else 'incollection'}{{{key},\n{told}}}"
+
+
+def _tex(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text)
+
+
+def _write_assets(
+    book: Book,
+    pages: list[Page],
+    texts: list[Text],
+    cards: list[dict[str, dict[str, Any]]],
+    runtime: bool,
+    assets: Path,
+) -> str:
+    """What pages load; gives the version that they ask for, for which no cache has an old one."""
+    previews: dict[str, str] = {}
+    assets.mkdir(exist_ok=True)
+    for page, text, told in zip(pages, texts, cards, strict=True):
+        href = page.chapter.href
         previews |= {f"{href}#{key}": preview for key, preview in text["previews"]}
-    assets = folder / "assets"
-    assets.mkdir()
-    for name in ("style.css", "book.js"):
+        if told:
+            file = assets / "cards" / Path(href).with_suffix(".js")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _write_packed(file, "cards", told)
+    for name in ("style.css", "book.js", "search.js", "tables.js", *(LIVE if runtime else ())):
         shutil.copyfile(THEME / name, assets / name)
-    unused = [
-        f"KaTeX_{font}*"
-        for font, command in RARE_FONTS.items()
-        if not any(re.search(rf"\\(?:math|text)?{command}\b", text["body"]) for text in texts)
-    ]
-    shutil.copytree(THEME / "vendor", assets / "vendor", ignore=shutil.ignore_patterns(*unused))
-    _write_packed(assets / "search-index.js", "searchIndex", entries)
+    _write_packed(assets / "search-index.js", "searchIndex", search_index(book, pages, texts))
     _write_packed(assets / "previews.js", "previews", previews)
+    version = hashlib.sha256()
+    for file in sorted(assets.rglob("*.*")):
+        version.update(file.read_bytes())
+    shutil.copytree(THEME / "vendor", assets / "vendor")
+    return version.hexdigest()[:8]
+
+
+def _guarded(page: str, live: bool) -> str:
+    """A page that says what it may load: files of its own site, no script but theirs and its own.
+
+    A page from a disk has no site, for which `file:` stands; drawings carry styles of their own.
+    """
+    scripts = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in re.findall(r"(?s)<script>(.*?)</script>", page)
+    )
+    own = "'self' file:"
+    policy = {
+        "default-src": "'none'",
+        "script-src": f"{own} {scripts}" + (" 'wasm-unsafe-eval'" if live else ""),
+        "style-src": f"{own} 'unsafe-inline'",
+        "img-src": f"{own} data:",
+        "font-src": own,
+        "connect-src": own,
+        "base-uri": "'self'",
+        "form-action": "'none'",
+    }
+    told = "; ".join(f"{name} {what}" for name, what in policy.items())
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
+    return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{meta}', 1)
+
+
+def _live(book: Book, page: Page, body: str) -> bool:
+    """Whether a page has live figures, each of a model that there is."""
+    models = re.findall(r'<div class="live" data-model="([^"]*)">', body)
+    for model in models:
+        if not (book.root / book.live / f"{model.replace('-', '_')}.py").is_file():
+            line = page.woven.line_of(rf'model="{re.escape(model)}"')
+            stop(f"`{book.live}` has no model {model}.", page.chapter.file, line)
+    return bool(models) or WORKBENCH in body
 
 
 def _copy_files(book: Book, page: str, body: str, folder: Path) -> None:

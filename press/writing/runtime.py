@@ -1,0 +1,189 @@
+"""Python for the browser: the folder `runtime` of a site, where a page has live figures.
+
+The npm packages that `press/runtime/package-lock.json` names by their digests run it, and it holds
+the wheel of the project, what that requires as it is installed here, and the package of models
+that `live` in `_quarto.yml` names. From a disk a page may load no file but a script, so that each
+part is one, gzip in base64. Where npm is missing the site has its static figures.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from press.edition import Edition
+from press.errors import stop
+from press.files import FOLDER, PRESS, file_digest, files_below
+from press.memory import digest
+from press.reading.project import Book
+
+RUNTIME = "runtime"
+OWN = PRESS / "runtime"
+SCRIPTS = ("pyodide/pyodide.js", "pyodide/pyodide.asm.js")
+DRAWING = ("d3/dist/d3.min.js", "@observablehq/plot/dist/plot.umd.min.js")
+NO_SOURCE = (".so", ".pyd", ".dylib")
+UNREAD = ("__pycache__", "testsuite", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+
+
+def write_runtime(book: Book, edition: Edition, folder: Path) -> bool:
+    """Writes the runtime into the site, and says whether it did."""
+    if not book.live:
+        return False
+    kept = book.root / FOLDER / RUNTIME
+    place = kept / digest(*_made_from(book, edition))[:16]
+    if not place.is_dir():
+        with tempfile.TemporaryDirectory(dir=_empty(kept)) as scratch:
+            if not _packed(book, edition, Path(scratch)):
+                return False
+            (Path(scratch) / "packed").rename(place)
+    shutil.copytree(place, folder / RUNTIME)
+    return True
+
+
+def _made_from(book: Book, edition: Edition) -> Iterator[object]:
+    """All that the runtime depends on, so that it is packed again when that changes."""
+    for package in [*edition.packages, book.live]:
+        yield files_below(book.root / package)
+    yield [file_digest(file) for file in (book.root / "pyproject.toml", *book.bibliography)]
+    yield files_below(OWN), file_digest(__file__)
+    yield sorted((each.name, each.version) for each in metadata.distributions())
+
+
+def _empty(kept: Path) -> Path:
+    """The folder, without what an earlier build packed; what npm brought stays."""
+    kept.mkdir(exist_ok=True)
+    for old in kept.iterdir():
+        if not old.name.startswith("npm-"):
+            shutil.rmtree(old)
+    return kept
+
+
+def _packed(book: Book, edition: Edition, scratch: Path) -> bool:
+    modules = _npm_packages(book.root / FOLDER / RUNTIME)
+    if modules is None:
+        return False
+    site, packed = scratch / "site", scratch / "packed"
+    site.mkdir()
+    packed.mkdir()
+    if edition.distribution:
+        _add_project(book.root, site)
+    shutil.copytree(book.root / book.live, site / book.live, ignore=shutil.ignore_patterns(*UNREAD))
+    shutil.copyfile(OWN / "pack.cjs", modules.parent / "pack.cjs")
+    done = _run("node", modules.parent / "pack.cjs", scratch)
+    if done.returncode:
+        _say(f"node could not pack it: {_last_line(done)}")
+        return False
+    for script in SCRIPTS:
+        shutil.copyfile(modules / script, packed / Path(script).name)
+    drawing = "\n".join((modules / script).read_text(encoding="utf-8") for script in DRAWING)
+    (packed / "drawing.js").write_text(drawing, encoding="utf-8")
+    _write_part(packed, "pyodide.asm.wasm", modules / "pyodide" / "pyodide.asm.wasm")
+    for name in ("library.zip", "site.zip", "lock.json"):
+        _write_part(packed, name, scratch / name)
+    (packed / "LICENSES.txt").write_text(_licenses(modules), encoding="utf-8")
+    return True
+
+
+def _npm_packages(kept: Path) -> Path | None:
+    """The folder of the packages, which npm checks against the digests of the lock."""
+    place = kept / f"npm-{file_digest(OWN / 'package-lock.json')[:16]}"
+    modules = place / "node_modules"
+    if (modules / ".package-lock.json").is_file():
+        return modules
+    if not shutil.which("npm") or not shutil.which("node"):
+        _say("node and npm bring it, and they are not on PATH.")
+        return None
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(OWN / name, place / name)
+    done = _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=place)
+    if done.returncode:
+        shutil.rmtree(place)
+        _say(f"npm could not bring it: {_last_line(done)}")
+        return None
+    return modules
+
+
+def _add_project(root: Path, site: Path) -> None:
+    """The project as its wheel has it, and what it requires."""
+    with tempfile.TemporaryDirectory() as wheels:
+        command = "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"
+        done = _run(sys.executable, *command, "--wheel-dir", wheels, root)
+        found = list(Path(wheels).glob("*.whl"))
+        if done.returncode or not found:
+            stop(f"pip could not make the project's wheel: {_last_line(done)}", "pyproject.toml")
+        shutil.unpack_archive(found[0], site, "zip")
+    (about,) = site.glob("*.dist-info")
+    needed = metadata.Distribution.at(about).requires or []
+    added: set[str] = set()
+    while needed:
+        requirement = Requirement(needed.pop())
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name not in added:
+            added.add(requirement.name)
+            needed += _add_installed(requirement.name, site)
+    for unread in [each for each in site.rglob("*") if each.name in UNREAD]:
+        shutil.rmtree(unread) if unread.is_dir() else unread.unlink()
+
+
+def _add_installed(name: str, site: Path) -> list[str]:
+    """Adds a distribution of this environment, which must be Python alone; what it requires."""
+    distribution = metadata.distribution(name)
+    for file in distribution.files or []:
+        if file.suffix in NO_SOURCE:
+            stop(f"{name} holds {file}, which runs in no browser.", "pyproject.toml")
+        if ".." not in file.parts and not {*file.parts} & {*UNREAD}:
+            (site / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(str(distribution.locate_file(file)), site / file)
+    return distribution.requires or []
+
+
+def _write_part(folder: Path, name: str, file: Path) -> None:
+    """A part for `part` in live.js."""
+    text = base64.b64encode(gzip.compress(file.read_bytes(), mtime=0)).decode()
+    script = f"(window.runtimeParts ??= {{}})[{json.dumps(name)}]={json.dumps(text)};\n"
+    (folder / f"{name}.js").write_text(script, encoding="utf-8")
+
+
+def _licenses(modules: Path) -> str:
+    """What is in the folder, of whom, and under which terms."""
+    texts = []
+    for about in sorted(
+        {
+            modules / "/".join(Path(each).parts[: 1 + each.startswith("@")])
+            for each in (*SCRIPTS, *DRAWING)
+        }
+    ):
+        package = json.loads((about / "package.json").read_text(encoding="utf-8"))
+        texts.append(f"{package['name']} {package['version']}: {package['license']}")
+        terms = [each for each in about.iterdir() if each.stem.upper() in ("LICENSE", "COPYING")]
+        texts += [each.read_text(encoding="utf-8") for each in terms]
+    return "\n\n".join(texts) + "\n"
+
+
+def _run(*command: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return next(reversed((done.stderr or done.stdout).strip().splitlines()), "no word of why.")
+
+
+def _say(why: str) -> None:
+    print(
+        f"The site has no Python for the browser, and its figures stay as drawn: {why}",
+        file=sys.stderr,
+    )

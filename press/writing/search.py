@@ -1,0 +1,115 @@
+"""What the search box looks through: every section of the site, and what the project adds.
+
+The file that `search-data` of `_quarto.yml` names adds, as JSON:
+
+    groups     the names of further groups, in order, each with the beginnings of its pages' paths
+    left-out   pages whose own sections are not looked through, since `entries` has what they say
+    entries    group, title, text, href and words: a term, a name; without a text, more of a section
+    answers    subject, other names, href, values (property, value, note, words): what is known of
+               something, shown where a query names it
+    cards      title, text and href of terms and names that have a card where a page names them
+    words      by which further sections are found, by their places
+    synonyms   what a word is called elsewhere: phrases, by the word
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from press.document.page import Page
+from press.errors import stop
+from press.reading.project import Book
+from press.writing.html import Text
+
+ANSWER, BOOK = "Answer", "Book"  # the groups of every book
+ENTRY = dict.fromkeys(("group", "title", "section", "href", "text", "words"), "")
+VALUE = ("property", "value", "note", "words")
+
+
+def terms(book: Book, pages: list[Page], texts: list[Text]) -> list[dict[str, str]]:
+    """What the project explains wherever a page names it."""
+    known = _places(texts, pages)
+    told = _told(book).get("cards", ())
+    return [{**each, "href": _href(book, each["href"], known)} for each in told]
+
+
+def search_index(book: Book, pages: list[Page], texts: list[Text]) -> dict[str, Any]:
+    """The value of `search-index.js`, as `search.js` says."""
+    told = _told(book)
+    groups: dict[str, list[str]] = told.get("groups", {})
+    entries: list[dict[str, Any]] = []
+    for page, text in zip(pages, texts, strict=True):
+        file = page.chapter.file
+        group = next(
+            (name for name, paths in groups.items() if file.startswith(tuple(paths))), BOOK
+        )
+        if file not in told.get("left-out", ()):
+            entries += [ENTRY | {"group": group} | section for section in text["search"]]
+    sections = {entry["href"]: entry for entry in entries}
+    known = _places(texts, pages)
+
+    def section(place: str) -> dict[str, Any]:
+        if (href := _href(book, place, known)) not in sections:
+            stop(f"{book.search_data} says more of {place}, which is no section.", "_quarto.yml")
+        return sections[href]
+
+    for given in told.get("entries", ()):
+        row = ENTRY | given | {"href": _href(book, given["href"], known)}
+        if row["text"]:
+            entries.append(row | {"section": row["title"], "title": ""})
+        else:
+            section(given["href"]).update(group=row["group"], words=row["words"])
+    for place, words in told.get("words", {}).items():
+        own = section(place)
+        own["words"] = f"{own['words']} {words}".strip()
+    answers = [
+        {"subject": given["subject"], "names": given["names"]}
+        | {"href": _href(book, given["href"], known)}
+        | dict(zip(VALUE, row, strict=True))
+        for given in told.get("answers", ())
+        for row in given["values"]
+    ]
+    return {
+        "groups": [ANSWER, BOOK, *(name for name in groups if name != BOOK)],
+        "entries": _numbered(entries),
+        "answers": _numbered(answers),
+        "synonyms": told.get("synonyms", {}),
+    }
+
+
+def _numbered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With what is empty left out, which the page fills in again."""
+    return [
+        {"id": number} | {name: value for name, value in row.items() if value}
+        for number, row in enumerate(rows)
+    ]
+
+
+def _told(book: Book) -> dict[str, Any]:
+    if not book.search_data:
+        return {}
+    try:
+        told = json.loads((book.root / book.search_data).read_text(encoding="utf-8"))
+    except ValueError as error:
+        stop(f"{book.search_data} is no JSON that the search can read: {error}.", "_quarto.yml")
+    return dict(told)
+
+
+def _places(texts: list[Text], pages: list[Page]) -> set[str]:
+    """All that a row may lead to."""
+    found = set()
+    for page, text in zip(pages, texts, strict=True):
+        href = page.chapter.href
+        found |= {href, *(f"{href}#{name}" for name in text["places"])}
+    return found
+
+
+def _href(book: Book, place: str, known: set[str]) -> str:
+    """The address of a place that the file names by its source."""
+    file, _, anchor = place.partition("#")
+    href = file.removesuffix(".qmd") + ".html" + (f"#{anchor}" if anchor else "")
+    if href not in known:
+        stop(f"{book.search_data} leads to {place}, which no page has.", "_quarto.yml")
+    return href
