@@ -7,9 +7,15 @@ each figure. A test names each that is out of step.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A list of sentences, each of which begins with a capital letter."""
+    return "\n".join(f"- {line[0].upper()}{line[1:]}" for line in lines)
 
 
 def generated(title: str, source: str, body: str, head: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 try:
-    from pages import ROOT, alt_texts, answers, changes, library, stubs
+    from pages import ROOT, alt_texts, answers, changes, library, search, stubs, symbols
 except ModuleNotFoundError as missing:
     sys.exit(f"`python -m pages` needs {missing.name}; `make set-up-test` brings it")
 
@@ -16,6 +16,8 @@ def wanted_pages() -> dict[str, str]:
         **library.pages(),
         "backmatter/answers.qmd": answers.page(),
         "backmatter/changes.qmd": changes.page(),
+        "backmatter/symbols.qmd": symbols.page(),
+        **search.data(),
     }
 
 

@@ -17,7 +17,7 @@ def pages() -> dict[str, str]:
     """The text of each chapter, by its path in the repository."""
     return {
         path.relative_to(ROOT).as_posix(): with_alt_texts(path.read_text(encoding="utf-8"))
-        for path in sorted((ROOT / "chapters").glob("*.qmd"))
+        for path in [ROOT / "index.qmd", *sorted((ROOT / "chapters").glob("*.qmd"))]
     }
 
 

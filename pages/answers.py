@@ -25,7 +25,7 @@ SEARCHED_ELSEWHERE = "---\nsearch: false\n---\n\n"  # the chapters hold the same
 
 def page() -> str:
     """The text of the page: on paper a section for each chapter that sets problems."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in _chapters()}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in chapters()}
     asking = {name: text for name, text in texts.items() if ANSWER.search(text)}
     links = "\n".join(f"- {_link(name, text, PROBLEMS)}" for name, text in asking.items())
     sections = "\n\n".join(_section(name, text) for name, text in asking.items())
@@ -38,7 +38,8 @@ def _only(form: str, body: str) -> str:
     return f'::::: {{.content-visible when-format="{form}"}}\n{body}\n:::::'
 
 
-def _chapters() -> list[Path]:
+def chapters() -> list[Path]:
+    """The book's chapters, in its order."""
     book = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["book"]
     parts = [each for each in book["chapters"] if isinstance(each, dict)]
     names = [name for part in parts for name in part["chapters"]]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from calc import hardware, machines
 from calc.core.records import Record
-from calc.derivations.quoting import show
 from calc.hardware import Accelerator
+from pages import bullets
+from pages.machines import value
 
 OPENING = """Every device of the data, by vendor: what its vendor says of it, which of its fields
 are not published, and which data types its matrix units do not support. Links and the way to the
@@ -44,7 +45,7 @@ def _device(device: Accelerator) -> Iterator[str]:
     records = device.records
     lines = [
         ", ".join(
-            f"{FIELDS[name]} {_value(record)}{_kind_of_memory(name, record)}"
+            f"{FIELDS[name]} {value(record)}{_kind_of_memory(name, record)}"
             for name, record in records.items()
             if record.published is not None
         )
@@ -52,7 +53,7 @@ def _device(device: Accelerator) -> Iterator[str]:
     for name, title in hardware.PEAKS.items():
         rates = [each for each in device.peaks[name].items() if each[1].published is not None]
         if rates:
-            told = ", ".join(f"{dtype.upper()} {_value(record)}" for dtype, record in rates)
+            told = ", ".join(f"{dtype.upper()} {value(record)}" for dtype, record in rates)
             lines.append(f"{title.capitalize()}: {told}")
     if device.unsupported:
         lines.append(f"Not supported: {', '.join(device.unsupported).upper()}")
@@ -63,17 +64,12 @@ def _device(device: Accelerator) -> Iterator[str]:
     sources = {each.provenance.source for each in device.all_records() if each.published}
     lines.append(f"Sources: {'; '.join(f'@{key}' for key in sorted(sources))}")
     yield f"`{device.key}`, {device.year}"
-    yield "\n".join(f"- {line[0].upper()}{line[1:]}" for line in lines)
+    yield bullets(lines)
 
 
 def _kind_of_memory(name: str, record: Record) -> str:
     kind = MEMORY.search(record.provenance.note) if name == "memory_bandwidth" else None
     return f" ({kind[0]})" if kind else ""
-
-
-def _value(record: Record) -> str:
-    mark = "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
-    return f"{mark}{show(record.quantity)}"
 
 
 def _unpublished(device: Accelerator) -> list[str]:

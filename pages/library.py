@@ -16,7 +16,7 @@ import calc
 from calc.core import law
 from calc.core.law import ARGUMENTS, POSITIVE, Range
 from calc.core.meanings import meaning
-from pages import ROOT, devices, generated
+from pages import ROOT, devices, generated, machines, models
 from pages.equations import tex
 
 RANGES = {name: each for name, each in vars(law).items() if isinstance(each, Range)}
@@ -64,7 +64,11 @@ def pages() -> dict[str, str]:
             parts += _member(name, member)
         if name == "hardware":
             parts += devices.parts()
-        texts[name] = _page(f"calc.{name} {{#{name} .unnumbered}}", parts)
+        if name == "machines":
+            parts += machines.parts()
+        if name == "models":
+            parts += models.parts()
+        texts[name] = _page(f"calc.{name} {{#calc-{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
     return {f"library/{name}.qmd": text for name, text in texts.items()}
 
@@ -75,7 +79,8 @@ def _page(title: str, parts: list[str]) -> str:
 
 def _row(title: str, name: str, module: griffe.Module) -> str:
     summary = _first_sentence(module).removeprefix("calc: ")
-    return f"| [`{title}`]({name}.qmd#{name}) | {summary} |"
+    anchor = title.replace(".", "-")
+    return f"| [`{title}`]({name}.qmd#{anchor}) | {summary} |"
 
 
 def _module(package: griffe.Module, name: str) -> griffe.Module:
