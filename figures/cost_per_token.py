@@ -26,10 +26,12 @@ def draw() -> Figure:
     else:
         prices, times = figure.subplots(1, 2, width_ratios=(1.5, 1))
     for axes in (prices, times):
-        style.log_axis(axes, "x", "Sequences written at a time")
+        style.log_axis(
+            axes, "x", "Batch (sequences decoded together)" if axes is prices else "Batch"
+        )
         axes.set_xlim(1, 12000 if axes is prices else 1200)
     style.log_axis(prices, "y", f"USD for {MILLION}")
-    style.log_axis(times, "y", "Time between two tokens (ms)")
+    style.log_axis(times, "y", "Time per output token (ms)")
     prices.set_ylim(0.005, 5)
     times.set_ylim(1, 100)
     for context in TokenPrice.contexts:
@@ -37,7 +39,7 @@ def draw() -> Figure:
         words = f"{context} tokens each" if context == min(TokenPrice.contexts) else f"{context}"
         _line(prices, batch, price.m_as("USD/Mtoken"), context, words)
         _line(times, batch, time.m_as("ms"), context)
-    _level(prices, TokenPrice.price_read.m_as("USD/Mtoken"), "a token that is read, in a prompt")
+    _level(prices, TokenPrice.price_read.m_as("USD/Mtoken"), "a token of a prompt (prefill)")
     full = TokenPrice.whole_memory.m_as("ms")
     _level(times, full, f"all of the memory: {full:.1f} ms")
     return figure
@@ -48,12 +50,12 @@ def alt() -> str:
     lengths = listed(map(show, TokenPrice.contexts))
     prices = listed(show(price.m_as("USD/Mtoken"), digits=2) for price, _ in ends)
     slowest = max(time for _, time in ends)
-    return f"""Log-log plots against the number of sequences that are written at a time, as far as
-    memory holds: a curve each for contexts of {lengths} tokens. In the first panel the price of
-    {MILLION} falls from about {show(TokenPrice.price_alone.magnitude, digits=2)} USD and flattens,
-    the longer the context the earlier, to {prices} USD; a dashed line at
-    {show(TokenPrice.price_read.magnitude, digits=2)} USD marks a token that is read in a prompt. In
-    the second the time between tokens rises from about {show(TokenPrice.time_alone, digits=2)} to
+    return f"""Log-log plots against the number of sequences decoded together, as far as memory
+    holds: a curve each for contexts of {lengths} tokens. In the first panel the price of {MILLION}
+    falls from about {show(TokenPrice.price_alone.magnitude, digits=2)} USD and flattens, the longer
+    the context the earlier, to {prices} USD; a dashed line at
+    {show(TokenPrice.price_read.magnitude, digits=2)} USD marks a token of a prompt. In the second
+    the time per output token rises from about {show(TokenPrice.time_alone, digits=2)} to
     {show(slowest, "ms", digits=3)}, below a dashed line at
     {show(TokenPrice.whole_memory, digits=3)}, the time of reading all of the memory."""
 

@@ -38,7 +38,7 @@ ASIDE_NARROW = 3.75
 
 
 def draw() -> Figure:
-    figure = style.figure(height=6.2, narrow_height=7.0)
+    figure = style.figure(height=5.3, narrow_height=6.6)
     axes = figure.subplots()
     for number, rung in enumerate(RUNGS):
         _rung(axes, -number * STEP, rung, last=number == len(RUNGS) - 1)

@@ -1,4 +1,4 @@
-"""Intensity of the products of a decode by how many sequences are written at a time."""
+"""Intensity of the GEMMs and of the attention of a decode step, by batch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _intensity(key: str, name: str, sequences: Any) -> Quantity:
 def draw() -> Figure:
     figure = style.figure(height=3.7, narrow_height=4.6)
     axes = figure.subplots()
-    style.log_axis(axes, "x", "Sequences that are written at a time")
+    style.log_axis(axes, "x", "Batch (sequences decoded together)")
     style.log_axis(axes, "y", "Intensity (FLOP/byte)")
     axes.set_xlim(BATCH[0], BATCH[-1])
     axes.set_ylim(0.4, 4000)
@@ -83,9 +83,9 @@ def alt() -> str:
         for key, name, words, *_ in LINES[2:]
     )
     _, _, expert, *_ = LINES[1]
-    return f"""Log-log plot of the intensity of products against the sequences that are written at a
-    time, from {show(BATCH[0])} to {show(BATCH[-1])}. A line for weights that all tokens use rises
-    in proportion to the sequences and crosses the ridge point of an H100,
+    return f"""Log-log plot of the intensity of the products of a decode step against the batch,
+    from {show(BATCH[0])} to {show(BATCH[-1])}. A line for weights that all tokens use rises in
+    proportion to the sequences and crosses the ridge point of an H100,
     {show(Products.ridge, digits=3)}, at {show(Products.critical_batch, digits=3)}. A line for
     {expert} is at {show(BatchOfDecodes.expert_intensity, digits=2)} for {show(BatchOfDecodes.few)}
     sequences and at {at_most("deepseek-v3", "expert up")} at the right end. Lines for fused

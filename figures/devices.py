@@ -1,9 +1,9 @@
-"""Ridge points of all devices of the registry, by the bandwidth that they have to live on."""
+"""Peak against bandwidth of all devices of the registry, with diagonals of equal ridge point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import hypot
+from math import atan, degrees, hypot
 from statistics import median
 
 from matplotlib.axes import Axes
@@ -21,6 +21,8 @@ GROUPS = {  # of the registry, and their mark
     "s": AcceleratorTables.cloud.devices,
     "^": AcceleratorTables.edge.devices,
 }
+RIDGES = (10, 30, 100, 300, 1000)  # FLOP/byte, of the diagonals
+GIGA_PER_TERA = 1000
 MARKS = {device.key: mark for mark, devices in GROUPS.items() for device in devices}
 DEVICES = tuple(device for devices in GROUPS.values() for device in devices)
 FIRST = ("h100", "a100", "tpu-v5p", "mi300x", "mi325x", "gb200", "b200", "h200", "tpu-v7", "v100")
@@ -50,8 +52,7 @@ def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
     figure = style.figure(height=4.8, narrow_height=5.0)
     axes = figure.subplots()
     style.log_axis(axes, "x", "Memory bandwidth (GB/s)")
-    axes.set_ylabel("Ridge point (operations for each byte)")
-    axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
+    style.log_axis(axes, "y", "Peak (TFLOP/s, or TOP/s)")
     slowest = min(device.memory_bandwidth.m_as("GB/s") for device in devices)
     axes.set_xlim(min(35, 0.8 * slowest), 3e4)
     points = {
@@ -59,7 +60,9 @@ def draw(devices: Sequence[Accelerator] = DEVICES) -> Figure:
         for device in devices
         if (dtype := _format(device))
     }
-    axes.set_ylim(0, max(760, *(1.05 * ridge for _, ridge in points.values())))
+    peaks = [peak for _, peak in points.values()]
+    axes.set_ylim(min(peaks) / 1.6, max(peaks) * 2.5)
+    _diagonals(axes)
     _names(figure, axes, points)
     return figure
 
@@ -75,9 +78,9 @@ def alt(devices: Sequence[Accelerator] = DEVICES) -> str:
     (_, least, lowest), (_, most, highest) = (
         find(points, key=lambda point: point[1]) for find in (min, max)
     )
-    return f"""Scatter plot of the ridge points of {len(points)} devices, in operations for each
-    byte, against their memory bandwidth, which runs from {show(bandwidths[0])} to
-    {show(bandwidths[-1])} GB/s on a logarithmic axis. The middle half of the ridge points lies
+    return f"""Log-log plot of the peaks of {len(points)} devices against their memory bandwidth,
+    which runs from {show(bandwidths[0])} to {show(bandwidths[-1])} GB/s, with diagonals of equal
+    ridge point, in operations for each byte. The middle half of the ridge points lies
     between {show(sorted(ridges)[len(ridges) // 4], digits=2)} and
     {show(sorted(ridges)[-len(ridges) // 4], digits=2)}; the median is
     {show(median(ridges[:half] or ridges), digits=2)} for the slower half of the memories and
@@ -93,7 +96,9 @@ def _format(device: Accelerator) -> str | None:
 
 
 def _mark(axes: Axes, device: Accelerator, dtype: str, mark: str) -> tuple[float, float]:
-    at = (device.memory_bandwidth.m_as("GB/s"), device.ridge_point(dtype).magnitude)
+    bandwidth = device.memory_bandwidth.m_as("GB/s")
+    # Bytes times operations for each byte: the peak, be it of FLOP or of integer operations.
+    at = (bandwidth, device.ridge_point(dtype).magnitude * bandwidth / GIGA_PER_TERA)
     colour = style.DEVICES.get(device.key, style.INK)
     axes.plot(
         *at,
@@ -104,6 +109,27 @@ def _mark(axes: Axes, device: Accelerator, dtype: str, mark: str) -> tuple[float
         zorder=4,
     )
     return at
+
+
+def _diagonals(axes: Axes) -> None:
+    """Lines of equal ridge point, named where they enter the figure."""
+    left, right = axes.get_xlim()
+    low, high = axes.get_ylim()
+    for ridge in RIDGES:
+        ends = [bandwidth * ridge / GIGA_PER_TERA for bandwidth in (left, right)]
+        axes.plot((left, right), ends, color=style.INK, alpha=0.35, linewidth=0.7, dashes=(4, 3))
+        x = 1.05 * max(left, low * GIGA_PER_TERA / ridge)
+        axes.text(
+            x,
+            1.12 * x * ridge / GIGA_PER_TERA,
+            f"ridge point {ridge}" if ridge == max(RIDGES) else f"{ridge}",
+            rotation=degrees(atan(ridge / GIGA_PER_TERA)),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+            size=style.SMALL,
+        )
+    axes.set_xlim(left, right)
+    axes.set_ylim(low, high)
 
 
 def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, float]]) -> None:

@@ -10,9 +10,9 @@ from calc.derivations.cost_and_carbon import TokenJoules, TokenPrice
 from figures import style
 
 CASES = (
-    ("written alone", TokenJoules.alone),
-    (f"written by {TokenPrice.most.magnitude:.0f}\nat a time", TokenJoules.together),
-    ("read, in a\nprompt", TokenJoules.read),
+    ("decoded alone", TokenJoules.alone),
+    (f"decoded in a\nbatch of {TokenPrice.most.magnitude:.0f}", TokenJoules.together),
+    ("prefilled, in\na prompt", TokenJoules.read),
 )
 PARTS = (
     ("cells", "memory", style.BLUE, 1.0),

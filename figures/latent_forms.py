@@ -34,7 +34,7 @@ def alt() -> str:
 
 def _expanded(axes: Axes) -> None:
     _frame(axes, "Expanded", TwoForms.expanded)
-    _box(axes, (2.2, 0.6), "latents c, all positions", style.ORANGE, wide=4.2)
+    _box(axes, (2.2, 0.6), "latents z, all positions", style.ORANGE, wide=4.2)
     _box(axes, (0.9, 2.1), "W_K", style.BLUE, wide=1.3)
     _box(axes, (3.5, 2.1), "W_V", style.BLUE, wide=1.3)
     _box(axes, (0.9, 3.6), "keys", style.RED, wide=1.6)
@@ -57,9 +57,9 @@ def _expanded(axes: Axes) -> None:
 
 def _absorbed(axes: Axes) -> None:
     _frame(axes, "Absorbed", TwoForms.absorbed)
-    _box(axes, (2.2, 0.6), "latents c, all positions", style.ORANGE, wide=4.2)
-    _box(axes, (0.9, 3.6), "scores  q′ · c", style.INK)
-    _box(axes, (3.5, 3.6), "mixture  Σ p c", style.INK)
+    _box(axes, (2.2, 0.6), "latents z, all positions", style.ORANGE, wide=4.2)
+    _box(axes, (0.9, 3.6), "scores  q′ · z", style.INK)
+    _box(axes, (3.5, 3.6), "mixture  Σ p z", style.INK)
     _box(axes, (0.9, 5.1), "W_K, turned", style.BLUE, wide=1.3)
     _box(axes, (3.5, 5.1), "W_V", style.BLUE, wide=1.3)
     _box(axes, (0.9, 6.6), "query q", style.GREEN, wide=1.6)

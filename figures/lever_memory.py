@@ -16,8 +16,9 @@ def draw() -> Figure:
     left, right = style.panels(figure, 2)
     _seven_billion(left)
     _measured(right)
-    for axes in (left, right):
+    for axes, letter in ((left, "(a)"), (right, "(b)")):
         axes.invert_yaxis()
+        axes.set_title(letter, size=style.SMALL, loc="left")
         axes.tick_params(axis="y", length=0)
     return figure
 

@@ -1,4 +1,4 @@
-"""Time to read a long prompt by its length and the servers that share it."""
+"""Time to first token of a long prompt by its length and the servers that share it."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def alt() -> str:
         f"{show(seconds)} s for {show(tokens)} tokens on {LongPrefills.node * servers} GPUs"
         for tokens, servers, seconds in LongPrefills.cases
     )
-    return f"""Log-log plot of the time to read a prompt against its length, for Llama 3 405B, a
-    dashed curve of the bound and a solid one of what is expected for each number of GPUs. At
-    {show(LENGTHS[-1])} tokens {LongPrefills.node} GPUs are expected to take
-    {show(first, digits=2)}, and {LongPrefills.node * SERVERS[-1][0]} GPUs
-    {show(last, digits=2)}. Measured dots lie above the solid curves: {dots}."""
+    return f"""Log-log plot of the time to first token of a prompt against its length, for Llama 3
+    405B, a dashed curve of the bound and a solid one of what is expected for each number of GPUs.
+    At {show(LENGTHS[-1])} tokens {LongPrefills.node} GPUs are expected to take
+    {show(first, digits=2)}, and {LongPrefills.node * SERVERS[-1][0]} GPUs {show(last, digits=2)}.
+    Measured dots lie above the solid curves: {dots}."""

@@ -29,8 +29,8 @@ def draw() -> Figure:
     best = DesignedRun.plan.best
     place = best.memory.total.m_as("GB"), best.step.upper.m_as("s")
     axes.plot(*place, "o", color=style.RED, markersize=5)
-    x, y = place
-    axes.text(x - 2, y + 0.07, "expected best", color=style.RED, size=style.SMALL, ha="right")
+    words, size = "expected best", style.SMALL
+    axes.text(room - 4, 3.17, words, color=style.RED, size=size, ha="right", va="top")
     axes.set_xlim(0, MOST)
     axes.set_ylim(2.9, 6)
     axes.set_xlabel("Memory of the fullest device (GB)")

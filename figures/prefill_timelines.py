@@ -1,4 +1,4 @@
-"""What a stream sees while a long prompt is read: a stall, slow steps, or nothing."""
+"""What other requests see during the prefill of a long prompt: a stall, slow steps, or nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def draw() -> Figure:
     figure = style.figure(height=3.4, narrow_height=3.8)
     axes = figure.subplots()
     narrow = style.is_narrow()
-    for row, name in enumerate(("whole", "chunks", "pool that\nreads", "pool that\nwrites")):
+    for row, name in enumerate(("whole", "chunks", "prefill\npool", "decode\npool")):
         axes.text(-8, row, name, ha="right", va="center", size=style.SMALL)
     _steps(axes, 0, 0, ARRIVES)
     _block(axes, 0, ARRIVES, Timeline.whole, style.ORANGE, "the prompt")
@@ -60,18 +60,18 @@ def draw() -> Figure:
     axes.set_ylim(3.6, -0.6)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    colours = "blue: steps that write, orange: that read too"
+    colours = "blue: decode, orange: with prefill"
     axes.set_xlabel(f"Time (ms)\n{colours}" if narrow else f"Time (ms); {colours}")
     return figure
 
 
 def alt() -> str:
-    return f"""Timelines of steps over {show(quantity(Timeline.end, "ms"))}. Read whole, a prompt of
-    {show(Chunks.prompt)} tokens stands between steps of {show(Chunks.calm, digits=2)} as one block
-    of {show(Chunks.stall, digits=3)} in which no stream gets a token. In chunks of
+    return f"""Timelines of steps over {show(quantity(Timeline.end, "ms"))}. Prefilled whole, a
+    prompt of {show(Chunks.prompt)} tokens stands between steps of {show(Chunks.calm, digits=2)} as
+    one block of {show(Chunks.stall, digits=3)} in which no other request gets a token. In chunks of
     {show(Chunks.most_expected)} it is a row of blocks of
     {show(quantity(Timeline.chunk, "ms"), digits=2)}, and its first token comes later. With pools of
-    their own one row reads the prompt and sends its cache, and the other writes on without a
+    their own one row prefills the prompt and sends its cache, and the other decodes on without a
     gap."""
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from polars import col
 
 from calc.derivations import show
-from calc.derivations.memory_budgets import LATENCY, PruningLatency
+from calc.derivations.digits_sweep import LATENCY, PruningLatency
 from figures import style
 
 BARS = {

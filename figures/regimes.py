@@ -56,7 +56,7 @@ def alt() -> str:
     return f"""A map with the width of a layer on the horizontal axis, from {show(WIDTHS[0])} to
     {show(WIDTHS[-1])}, and the batch on the vertical axis, from {show(BATCHES[0])} to
     {show(BATCHES[-1])}, both logarithmic. Narrow layers at small batch, up to a width of about
-    {show(Regimes.width_of_memory, digits=2)}, lie at the lower left in the country that is bound by
+    {show(Regimes.width_of_memory, digits=2)}, lie at the lower left in the regime that is bound by
     latency. Wider layers at small batch are bound by memory, at the lower right; wide layers are
     bound by arithmetic, at the top, above a batch of about
     {show(Regimes.ridge_point.magnitude, digits=2)}. Marked are {listed(places)}."""

@@ -1,4 +1,4 @@
-"""Errors of the diagonal by method, number format and length, on two kinds of input."""
+"""Errors of the diagonal by method, number format and length, on disordered input."""
 
 from __future__ import annotations
 
@@ -25,50 +25,40 @@ DRAWN = [
     ("ratio", "complex128"),
 ]
 NAMES = {"theta_phi": "the textbook form", "scaled": "the scaled form", "ratio": "the ratio form"}
-TITLES = {"disorder": "disorder", "signs": "b·c of any sign"}
+KIND = "disorder"
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.9, narrow_height=6.6)
-    panels = style.panels(figure, 2, sharex=True, sharey=True)
-    for axes, (kind, title) in zip(panels, TITLES.items(), strict=True):
-        style.log_axis(axes, "y", "Relative error, worst of the samples", decades=3)
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(2e-18, 10)
-        for method, dtype in DRAWN:
-            _line(axes, kind, method, dtype)
-        axes.axhline(FormatErrors.claim, color=style.RED, linewidth=1)
-        axes.set_title(title, size=style.SMALL, weight="bold", loc="left")
-    for axes in panels:
-        axes.set_xticks([16, 64, 256, 1024, 4096])
-        axes.xaxis.set_major_formatter(lambda value, _: style.plain(value))
-        axes.minorticks_off()
-    if not style.is_narrow():
-        panels[1].set_ylabel("")
-    panels[-1].set_xlabel("Length n")
-    if not style.is_narrow():
-        panels[0].set_xlabel("Length n")
-    _labels(panels[0])
+    figure = style.figure(height=3.9, narrow_height=4.4)
+    axes = figure.subplots()
+    style.log_axis(axes, "y", "Relative error, worst of the samples", decades=3)
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(14, 5000)
+    axes.set_ylim(2e-18, 0.03)
+    for method, dtype in DRAWN:
+        _line(axes, method, dtype)
+    axes.axhline(FormatErrors.claim, color=style.RED, linewidth=1)
+    axes.set_xticks([16, 64, 256, 1024, 4096])
+    axes.xaxis.set_major_formatter(lambda value, _: style.plain(value))
+    axes.minorticks_off()
+    axes.set_xlabel("Length n")
+    _labels(axes)
     return figure
 
 
 def alt() -> str:
-    panels = (
-        f"{title}: {'; '.join(_told(kind, method) for method in NAMES)}"
-        for kind, title in TITLES.items()
-    )
-    return f"""Panels of the relative error, on a logarithmic axis, against the length, from
+    return f"""Lines of the relative error, on a logarithmic axis, against the length, from
     {show(min(ACCURACY["n"].to_list()))} to {show(FormatErrors.longest)}, with a line at the
     promised {show(FormatErrors.claim)}. A cross ends the lines of the textbook form, whose errors
     are not finite any more; the lines of the other forms go on to the right end.
-    {". ".join(panels).capitalize()}."""
+    {"; ".join(map(_told, NAMES)).capitalize()}."""
 
 
-def _told(kind: str, method: str) -> str:
+def _told(method: str) -> str:
     """The last errors of a method's lines, and the lengths at which some of these end."""
     lasts = []
     for dtype in (dtype for each, dtype in DRAWN if each == method):
-        known, ends = _known(kind, method, dtype)
+        known, ends = _known(method, dtype)
         n, error = known[-1]
         lasts.append(
             f"{show(error, digits=1)} in {_formats(dtype)}{f' at a length of {n}' if ends else ''}"
@@ -80,10 +70,10 @@ def _formats(dtype: str) -> str:
     return "mixed formats" if dtype == "mixed" else dtype
 
 
-def _known(kind: str, method: str, dtype: str) -> tuple[list[tuple[int, float]], bool]:
+def _known(method: str, dtype: str) -> tuple[list[tuple[int, float]], bool]:
     """Lengths with their errors as far as these are finite, and whether any is not."""
     rows = ACCURACY.filter(
-        (col("kind") == kind) & (col("method") == method) & (col("dtype") == dtype)
+        (col("kind") == KIND) & (col("method") == method) & (col("dtype") == dtype)
     ).sort("n")
     known = [
         (n, error) for n, error in zip(rows["n"], rows["relative"], strict=True) if error < math.inf
@@ -91,13 +81,16 @@ def _known(kind: str, method: str, dtype: str) -> tuple[list[tuple[int, float]],
     return known, len(known) < len(rows)
 
 
-def _line(axes: Axes, kind: str, method: str, dtype: str) -> None:
-    known, ends = _known(kind, method, dtype)
+def _line(axes: Axes, method: str, dtype: str) -> None:
+    known, ends = _known(method, dtype)
     lengths, errors = zip(*known, strict=True)
     colour = COLOURS[dtype]
     axes.plot(lengths, errors, color=colour, linestyle=LINES[method], linewidth=1.5)
     if ends:
         axes.plot(lengths[-1], errors[-1], "X", color=colour, markersize=7, mew=0)
+        axes.text(
+            lengths[-1], 2.5 * errors[-1], "ends", color=colour, size=style.SMALL, ha="center"
+        )
 
 
 def _labels(axes: Axes) -> None:

@@ -66,6 +66,7 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
                     facecolor=to_rgba(fill, alpha),
                     edgecolor=style.INK,
                     linewidth=0.5,
+                    clip_on=False,
                 )
             )
             axes.text(

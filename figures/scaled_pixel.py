@@ -9,7 +9,7 @@ from polars import col
 from calc import formats
 from calc.core.formatting import listed
 from calc.derivations import show
-from calc.derivations.memory_budgets import SCALED
+from calc.derivations.digits_sweep import SCALED
 from figures import style
 
 FLOATS = listed(formats.get(key).name for key in style.PRECISIONS if key != "int8")

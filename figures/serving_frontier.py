@@ -1,4 +1,4 @@
-"""Throughput of a GPU against the time of a step, by batch, and the four roofs around it."""
+"""Throughput of a GPU against the time per output token, by batch, and the four roofs around it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def draw() -> Figure:
         _curve(axes, context, colour, marked)
     axes.set_xlim(FASTEST, SLOWEST)
     axes.set_ylim(LEAST, MOST)
-    words = "Step" if style.is_narrow() else "Time of a step"
-    style.log_axis(axes, "x", f"{words} (ms), and rate of a stream")
-    style.log_axis(axes, "y", "All streams together (tokens/s)")
+    words = "TPOT (ms)" if style.is_narrow() else "Time per output token, TPOT (ms)"
+    style.log_axis(axes, "x", f"{words}, and tokens/s of a request")
+    style.log_axis(axes, "y", "Throughput of the GPU (tokens/s)")
     axes.xaxis.set_major_locator(FixedLocator([5, 10, 20, 40]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: f"{time:g}\n{1000 / time:g}/s"))
     axes.grid(visible=False)
@@ -43,14 +43,14 @@ def draw() -> Figure:
 
 def alt() -> str:
     curves = (
-        f"{context} tokens at {show(_most(context))} sequences, "
+        f"{context} tokens at {show(_most(context))} requests, "
         f"{show(at_end.throughput.m_as('token/s'), digits=2)} tokens/s and "
         f"{show(at_end.lower, 'ms', digits=2)}"
         for context, *_ in CURVES
         for at_end in [step(OneGpu.model, 1, _most(context), context)]
     )
-    return f"""Log-log plot of the throughput of all streams together against the time of a step.
-    Walls stand at {show(OneGpu.weights_time, digits=2)}, reading the weights, and at
+    return f"""Log-log plot of the throughput of a GPU against the time per output token. Walls
+    stand at {show(OneGpu.weights_time, digits=2)}, reading the weights, and at
     {show(OneGpu.memory_time, digits=3)}, reading the memory; a ceiling at
     {show(OneGpu.compute_roof.magnitude, digits=2)} tokens/s, arithmetic. A curve for each context
     rises along the left wall with the batch, then bends and flattens until memory is full: with

@@ -12,7 +12,7 @@ from calc import simulation, sparsity
 from calc.core.formatting import listed
 from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.memory_budgets import Crossovers, DenseStorage
+from calc.derivations.digits_sweep import Crossovers, DenseStorage
 from figures import style
 
 COLOURS = {"dense": style.INK, "csr": style.ORANGE, "bitmask": style.BLUE}

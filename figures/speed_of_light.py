@@ -25,8 +25,8 @@ SIDES = {  # of its dot on which a name stands, and how far from it, in points
     "Atlantic": ("left", (-14, 8)),
     "Pacific": ("center", (-2, 8)),
 }
-BUDGET_NAMES = {"Voice": (500, 7400), "Braking": (1900, 250)}
-DISCS = (("Voice", 0.10), ("Braking", 0.45))  # and how dark; the largest first
+BUDGET_NAMES = {"Click": (500, 7400), "Braking": (1900, 250)}
+DISCS = (("Click", 0.10), ("Braking", 0.45))  # and how dark; the largest first
 
 
 def draw() -> Figure:
@@ -37,9 +37,9 @@ def draw() -> Figure:
     for name, strength in DISCS:
         _disc(axes, budgets[name][1].m_as(UNIT), strength)
     _rings(axes)
-    voice, rim = budgets["Voice"]
+    click, rim = budgets["Click"]
     for name, distance, time in ReachOfBudgets.places:
-        _place(axes, name, distance, time, voice, rim)
+        _place(axes, name, distance, time, click, rim)
     _budget_names(axes, budgets)
     axes.set_xlim(-EDGE, EDGE)
     axes.set_ylim(0, EDGE * (1.12 if style.is_narrow() else 1.0))
@@ -52,12 +52,12 @@ def alt() -> str:
         f"{name} at {show(distance, UNIT)} and {show(time)}"
         for name, distance, time in ReachOfBudgets.places
     )
-    (voice, rim), (braking, small) = budgets["Voice"], budgets["Braking"]
+    (click, rim), (braking, small) = budgets["Click"], budgets["Braking"]
     return f"""Half a disc, a map of what light in fibre can answer. Its rim, {show(rim, UNIT)}
-    away, is a round trip of {show(voice)}, the budget of a voice assistant; a small disc of
-    {show(small, UNIT)} around the centre is {show(braking)}, the budget of a braking car. Lines
-    from the centre lead to places by the length of the path: {listed(places)}. What is dotted
-    between a place and the rim is the time left for servers and networks."""
+    away, is a round trip of {show(click)}, the budget of an answer that feels instantaneous; a
+    small disc of {show(small, UNIT)} around the centre is {show(braking)}, the budget of a braking
+    car. Lines from the centre lead to places by the length of the path: {listed(places)}. What is
+    dotted between a place and the rim is the time left for servers and networks."""
 
 
 def _arc(radius: float) -> tuple[numpy.ndarray, numpy.ndarray]:
@@ -94,7 +94,7 @@ def _rings(axes: Axes) -> None:
 def _place(
     axes: Axes, name: str, distance: Quantity, time: Quantity, budget: Quantity, rim: Quantity
 ) -> None:
-    """A cable to the place, and beyond it, dotted, what the budget of a voice has left."""
+    """A cable to the place, and beyond it, dotted, what the budget of a click has left."""
     angle = radians(DIRECTIONS[name])
     far, edge = distance.m_as(UNIT), rim.m_as(UNIT)
     x, y = far * cos(angle), far * sin(angle)

@@ -1,4 +1,4 @@
-"""What a decode step spends its time on, by how many sequences it writes, until memory is full."""
+"""What a decode step spends its time on, by its batch, until memory is full."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw() -> Figure:
     for axes in panels if style.is_narrow() else panels[:1]:
         axes.set_ylabel("Time of a step (ms)")
     for axes in panels[1:] if style.is_narrow() else panels:
-        axes.set_xlabel("Sequences that are written at a time")
+        axes.set_xlabel("Batch (requests decoded together)")
     return figure
 
 
@@ -38,21 +38,20 @@ def alt() -> str:
     (size, most), (short_size, most_short) = CASES
     ends = (f"{show(sum(StepParts.parts(batch, each)[:2]), digits=2)} ms" for each, batch in CASES)
     long, short = ends
-    return f"""Panels of the time of a step against the sequences that are written at a time: a
-    level band of reading weights carries a wedge of reading caches, a dashed line is arithmetic,
-    and a red line is the longer of both. With numbers of {show(size)} the wedge grows to {long} at
-    {show(most)} sequences, where memory is full, and arithmetic stays below. With
-    {show(short_size)} the line of arithmetic leaves the wedge behind at
-    {show(StepParts.compute_bound, digits=3)} sequences, and the step follows it until memory is
-    full at {show(most_short)}, where reading takes {short} and arithmetic
-    {show(StepParts.parts(most_short, short_size)[2], digits=2)} ms."""
+    return f"""Panels of the time of a step against the batch: a level band of reading weights
+    carries a wedge of reading caches, a dashed line is arithmetic, and a red line is the longer of
+    both. With numbers of {show(size)} the wedge grows to {long} at {show(most)} requests, where
+    memory is full, and arithmetic stays below. With {show(short_size)} the line of arithmetic
+    leaves the wedge behind at {show(StepParts.compute_bound, digits=3)} requests, and the step
+    follows it until memory is full at {show(most_short)}, where reading takes {short} and
+    arithmetic {show(StepParts.parts(most_short, short_size)[2], digits=2)} ms."""
 
 
 def _panel(axes: Axes, size: Quantity, most: int, title: str) -> None:
     ends = numpy.array([1, most])
     weights, caches, arithmetic = StepParts.parts(ends, size)
-    reading, floor = weights + caches, numpy.zeros(2)
-    for low, high, colour in ((floor, weights, WEIGHTS), (weights, reading, CACHES)):
+    read, floor = weights + caches, numpy.zeros(2)
+    for low, high, colour in ((floor, weights, WEIGHTS), (weights, read, CACHES)):
         band = (*low, *high[::-1])
         axes.fill((*ends, *ends[::-1]), band, color=colour, alpha=0.4, linewidth=0)
     axes.plot(ends, arithmetic, color=style.INK, linewidth=1.2, linestyle=(0, (4, 2)))

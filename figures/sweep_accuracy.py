@@ -1,4 +1,4 @@
-"""Accuracy of every variant of a sweep: its mean over seeds, and its spread."""
+"""Accuracy against the share that is pruned: as it comes out of pruning, and after fine-tuning."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from polars import col
 
-from calc import formats
 from calc.core.formatting import listed
-from calc.derivations.memory_budgets import VARIANTS
+from calc.derivations.digits_sweep import TUNED, VARIANTS, variant
 from figures import style
 
-TITLES = {"unstructured": "Weights pruned one by one", "structured": "Whole neurons pruned"}
+TITLES = {"unstructured": "(a) Weights pruned one by one", "structured": "(b) Whole neurons pruned"}
+CURVES = (("fine-tuned", TUNED, style.BLUE, "-"), ("as pruned", VARIANTS, style.ORANGE, "--"))
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.6, narrow_height=6.4)
+    figure = style.figure(height=3.4, narrow_height=6.2)
     if style.is_narrow():
         panels = figure.subplots(2, 1, sharex=True)
     else:
         panels = figure.subplots(1, 2, sharey=True)
     for axes, (kind, title) in zip(panels, TITLES.items(), strict=True):
-        _panel(axes, VARIANTS.filter(col("kind").is_in(["none", kind])))
+        _panel(axes, kind)
         axes.set_title(title, size=style.SMALL, weight="bold", loc="left")
         if style.is_narrow() or kind == "unstructured":
             axes.set_ylabel("Test accuracy")
@@ -33,51 +33,64 @@ def draw() -> Figure:
 
 def alt() -> str:
     panels = (
-        f"{title}: {listed(f'{mean:.1%} at {level:.0%}' for level, mean, _ in rows)}"
+        f"{title.split(') ')[1]}: {label} {listed(_told(rows) for rows in _rows(table, kind))}"
         for kind, title in TITLES.items()
-        for rows in [_levels(kind).rows()]
+        for label, table, *_ in CURVES
     )
-    apart = max(each for kind in TITLES for each in _levels(kind)["apart"].to_list())
-    return f"""Panels of test accuracy against the share that is pruned, with error bars, for
-    {listed(formats.get(each).name for each in style.PRECISIONS)}. {"; ".join(panels)}. At no level
-    are the means of the formats more than {apart:.1%} apart."""
+    pattern = variant("2:4", 0.5, "fp32", TUNED)
+    return f"""Panels of test accuracy in FP32 against the share that is pruned, a line of means
+    with a band of one standard deviation over seeds. {"; ".join(panels)}. A diamond is 2:4 after
+    fine-tuning, {pattern["accuracy"]:.1%}."""
 
 
-def _levels(kind: str) -> polars.DataFrame:
-    """Of each level of pruning the mean accuracy of all formats, and how far apart these are."""
-    accuracy = col("accuracy")
-    return (
-        VARIANTS.filter(col("kind").is_in(["none", kind]))
-        .group_by("pruning")
-        .agg(accuracy.mean(), (accuracy.max() - accuracy.min()).alias("apart"))
-        .sort("pruning")
-    )
+def _told(row: dict[str, float]) -> str:
+    return f"{row['accuracy']:.1%} at {row['pruning']:.0%}"
 
 
-def _panel(axes: Axes, rows: polars.DataFrame) -> None:
-    for number, (precision, colour) in enumerate(style.PRECISIONS.items()):
-        mine = rows.filter(col("precision") == precision).sort("pruning")
-        beside = 1.4 * (number - 1.5)  # so that points of one level stand side by side
-        axes.errorbar(
-            [100 * level + beside for level in mine["pruning"]],
-            (100 * mine["accuracy"]).to_list(),
-            (100 * mine["accuracy_std"]).to_list(),
-            fmt="o",
+def _rows(table: polars.DataFrame, kind: str) -> list[dict[str, float]]:
+    wanted = col("kind").is_in(["none", kind]) & (col("precision") == "fp32")
+    return table.filter(wanted).sort("pruning").rows(named=True)
+
+
+def _panel(axes: Axes, kind: str) -> None:
+    for label, table, colour, line in CURVES:
+        rows = _rows(table, kind)
+        shares = [100 * row["pruning"] for row in rows]
+        means = [100 * row["accuracy"] for row in rows]
+        spreads = [100 * row["accuracy_std"] for row in rows]
+        axes.fill_between(
+            shares,
+            [mean - spread for mean, spread in zip(means, spreads, strict=True)],
+            [mean + spread for mean, spread in zip(means, spreads, strict=True)],
             color=colour,
-            markersize=3.5,
-            elinewidth=1.2,
+            alpha=0.22,
+            linewidth=0,
         )
-        axes.text(
-            0.04,
-            0.36 - 0.1 * number,
-            formats.get(precision).name,
-            transform=axes.transAxes,
+        axes.plot(shares, means, line, color=colour)
+        above = label == "fine-tuned"
+        axes.annotate(
+            label,
+            (shares[-2], means[-2]),
+            (-4, 6) if above else (-26, -6),
+            textcoords="offset points",
+            ha="right",
             color=colour,
-            size=style.SMALL,
             weight="bold",
+            size=style.SMALL,
         )
-    axes.set_ylim(0, 103)
-    axes.set_xlim(-5, 102)
+    if kind == "unstructured":
+        pattern = variant("2:4", 0.5, "fp32", TUNED)
+        axes.plot([50], [100 * pattern["accuracy"]], "D", color=style.BLUE, markersize=6)
+        axes.annotate(
+            "2:4",
+            (50, 100 * pattern["accuracy"]),
+            (-14, 6),
+            textcoords="offset points",
+            ha="center",
+            color=style.BLUE,
+            size=style.SMALL,
+        )
+    axes.set_ylim(0, 110)
     axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:.0f}%")

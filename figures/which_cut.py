@@ -1,4 +1,4 @@
-"""MFU of a step between its bounds: by slices of the matrices, and by devices."""
+"""MFU of a step between its bounds: by degree of tensor parallelism, and by devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = [2**power for power in range(6, 15)]
 def draw() -> Figure:
     figure = style.figure(height=3.5, narrow_height=6.6)
     left, right = style.panels(figure, 2, sharey=True)
-    _by_slices(left)
+    _by_degree(left)
     _by_devices(right)
     left.set_ylabel("MFU (%)")
     if style.is_narrow():
@@ -41,12 +41,13 @@ def alt() -> str:
         bounds(Cuts.sharded(each), recomputation="full") for each in (DEVICES[0], Cuts.sequences)
     ]
     return f"""Panels of the MFU of a step between its bounds: nothing hidden, a solid line, and all
-    communication hidden, a dashed one. In the first, by slices on {show(Cuts.devices)} H100s, the
-    bounds are {node} at {Cuts.node} slices and fall to {beyond} at {2 * Cuts.node}, beyond the
-    node; up to {small[-1]} slices the model does not fit {show(Cuts.h100.memory_capacity)}. In the
-    second, by devices from {show(DEVICES[0])} to {show(DEVICES[-1])}, the bounds of {Cuts.node}
-    slices go from {ends[0]} to {ends[1]}; with shards alone they go from {alone[0]} to {alone[1]},
-    and end at {show(Cuts.sequences)} devices, a sequence each."""
+    communication hidden, a dashed one. In the first, by the degree of tensor parallelism (TP) on
+    {show(Cuts.devices)} H100s, the bounds are {node} at TP {Cuts.node} and fall to {beyond} at TP
+    {2 * Cuts.node}, beyond the node; up to TP {small[-1]} the model does not fit
+    {show(Cuts.h100.memory_capacity)}. In the second, by devices from {show(DEVICES[0])} to
+    {show(DEVICES[-1])}, the bounds of TP {Cuts.node} go from {ends[0]} to {ends[1]}; those of full
+    sharding go from {alone[0]} to {alone[1]}, and end at {show(Cuts.sequences)} devices, a sequence
+    each."""
 
 
 def _band(axes: Axes, x: Sequence[int], layouts: Sequence[Layout], colour: str, **how: Any) -> None:
@@ -58,8 +59,8 @@ def _band(axes: Axes, x: Sequence[int], layouts: Sequence[Layout], colour: str, 
     axes.plot(x, high, color=colour, linestyle=(0, (6, 2)))
 
 
-def _by_slices(axes: Axes) -> None:
-    _powers(axes, Cuts.degrees, "Slices of each matrix")
+def _by_degree(axes: Axes) -> None:
+    _powers(axes, Cuts.degrees, "Degree of tensor parallelism (TP)")
     layouts = [Cuts.sliced(Cuts.devices, degree) for degree in Cuts.degrees]
     _band(axes, Cuts.degrees, layouts, style.BLUE)
     small = [degree for degree in Cuts.degrees if not Cuts.fits(degree)]
@@ -77,9 +78,9 @@ def _by_devices(axes: Axes) -> None:
     _band(axes, DEVICES, sliced, style.BLUE)
     few = [each for each in DEVICES if each <= Cuts.sequences]
     _band(axes, few, [Cuts.sharded(each) for each in few], style.ORANGE, recomputation="full")
-    _note(axes, 75, 74, f"{Cuts.node} slices, copies", style.BLUE)
-    _note(axes, 75, 38, "shards alone", style.ORANGE)
-    _note(axes, 75, 12, f"which end at {show(Cuts.sequences)}:\none sequence each", style.ORANGE)
+    _note(axes, 75, 74, f"TP {Cuts.node}, data-parallel", style.BLUE)
+    _note(axes, 75, 38, "fully sharded", style.ORANGE)
+    _note(axes, 75, 12, f"which ends at {show(Cuts.sequences)}:\none sequence each", style.ORANGE)
 
 
 def _powers(axes: Axes, ticks: Sequence[int], label: str) -> None:

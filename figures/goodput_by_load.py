@@ -1,0 +1,48 @@
+"""Requests that keep both limits against those that come: two pools beside replicas that do all."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from calc.derivations import show
+from calc.derivations.designing_services import AskedService, GoodputByLoad, KeptWithPools
+from figures import style
+
+LABELS = {True: ("two pools", (23.4, 24.6)), False: ("replicas", (23.4, 14.8))}
+
+
+def draw() -> Figure:
+    figure = style.figure(height=3.4, narrow_height=3.6)
+    axes = figure.subplots()
+    rates = GoodputByLoad.rates
+    all_of_them = rates[0], rates[-1]
+    axes.plot(all_of_them, all_of_them, color=style.INK, linewidth=0.8, linestyle=(0, (2, 2)))
+    for apart, color in ((True, style.BLUE), (False, style.ORANGE)):
+        found = GoodputByLoad.points(apart)
+        axes.plot(rates, [each.goodput for each in found], color=color, linewidth=1.8)
+        simulated = [each.simulated_goodput or 0.0 for each in found]
+        axes.plot(rates, simulated, "o", color=color, markersize=4)
+        words, place = LABELS[apart]
+        axes.text(*place, words, color=color, ha="right", va="bottom", weight="bold")
+    axes.text(11.3, 21.5, "all of them: dotted", size=style.SMALL, color=style.INK)
+    asked = AskedService.rate.m_as("request/s")
+    axes.axvline(asked, color=style.INK, alpha=0.35, linewidth=0.8)
+    axes.text(asked - 0.4, 0.4, "asked for", size=style.SMALL, ha="right", color=style.INK)
+    axes.set_xlim(rates[0], rates[-1])
+    axes.set_ylim(0, 28)
+    axes.set_xlabel("Load (requests/s)")
+    axes.set_ylabel("Goodput (requests/s)")
+    return figure
+
+
+def alt() -> str:
+    two, one = (
+        show(max(each.simulated_goodput or 0.0 for each in GoodputByLoad.points(apart)), digits=3)
+        for apart in (True, False)
+    )
+    return f"""Goodput, the requests a second that keep both limits, against the load, two curves
+    with dots on them. Both follow the diagonal at first. Replicas that prefill and decode leave it
+    first, reach {one} and fall; two pools reach {two} and fall steeply after it, where dots of the
+    simulation last a little longer than the curve of the closed form. Of {show(AskedService.rate)}
+    pools keep {show(KeptWithPools.apart, digits=3)} and replicas
+    {show(KeptWithPools.mixed, digits=3)}."""
