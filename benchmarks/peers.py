@@ -36,8 +36,7 @@ UNSTATED_ANSWER = 200  # tokens, where a row of one user states none
 TRAINING = ("llm-foundry-82", "dgxc-25.02-nemotron4-15b-3")
 CALC = """
 from calc import published
-[row] = [each for each in published.rows(asked["group"]) if each.id == asked["row"]]
-found = published.comparing.predict(row)
+found = published.comparing.predict(published.row(asked["row"]))
 print(json.dumps(asked["rate"] * found.measured / found.prediction.expected))
 """
 

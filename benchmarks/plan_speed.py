@@ -1,8 +1,9 @@
-"""What planning costs: a million points in one call, and mlsysim's engine for each of its own.
+"""What planning costs: a million points in one call, all layouts of a training run, and mlsysim.
 
     python -m benchmarks.plan_speed [--mlsysim PYTHON]
 
-PYTHON is the interpreter of an environment that holds mlsysim 0.3.0, to compare with.
+PYTHON is the interpreter of an environment that holds mlsysim 0.3.0, to compare with, whose engine
+answers for one point.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy
 
 from benchmarks.calc_speed import in_turns
 from calc import hardware, models
-from calc.planning import Plan, plan
+from calc.planning import Plan, TrainingPlan, plan, plan_training
 
 # Scenarios in a second of the solver that answers the same question, for the same model and device.
 MLSYSIM = """
@@ -59,17 +60,34 @@ def main() -> None:
         print(f"  {name:<24}{each * 1e3:8.1f} ms")
     ratio = seconds["one point"] / seconds["a grid of a million"] * 1e6
     print(f"  a point alone / in grid {ratio:8.0f}")
+    layouts = in_turns({"all": lambda: search().best.time}, turns=5)["all"]
+    found = search()
+    print(f"\nA run of Llama 3.1 405B on {found.devices} H100s, best of {found.searched:,} layouts")
+    print(f"  the whole plan          {layouts * 1e3:8.0f} ms")
     if options.mlsysim:
-        found = subprocess.run(
+        told = subprocess.run(
             [options.mlsysim, "-c", MLSYSIM], check=True, capture_output=True, text=True
         )
-        rates = json.loads(found.stdout.splitlines()[-1])
+        rates = json.loads(told.stdout.splitlines()[-1])
         print("\nPoints in a second, and how many times those of mlsysim")
         for name, rate in rates.items():
             print(f"  mlsysim {name:<21}{rate:10.0f}")
         for name in list(seconds)[1:]:
             ratios = ", ".join(f"{1e6 / seconds[name] / rate:.0f}" for rate in rates.values())
             print(f"  {name:<24}{1e6 / seconds[name]:15.0f}  {ratios} times")
+
+
+def search() -> TrainingPlan:
+    """A training run laid out; after the first time, the times of its messages are known."""
+    return plan_training(
+        "llama-3-405b",
+        "dgx-h100",
+        tokens="15.6T",
+        sequences=2048,
+        length=8192,
+        devices=16384,
+        software="megatron",
+    )
 
 
 def answers(**counts: object) -> list[object]:

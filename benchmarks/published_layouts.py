@@ -20,7 +20,7 @@ from calc.core.progress import ProgressBar
 from calc.models import Transformer
 from calc.planning import TrainingPlan
 from calc.planning.training import Candidate
-from calc.planning.training_report import cut
+from calc.planning.training.report import cut
 from calc.published.layouts import PublishedLayout, published_layouts
 
 NEAR = 0.25  # of what is expected
@@ -136,7 +136,7 @@ def summary(rows: list[Held]) -> Iterator[str]:
     if ratios:
         yield (
             f"The published layout takes {median(ratios):.2f} times as long as the best in the"
-            f" median, and {max(ratios):.2f} at most."
+            f" median, {min(ratios):.3f} at least and {max(ratios):.2f} at most."
         )
     alike = [each.over_like for each in compared if each.over_like is not None]
     if alike:

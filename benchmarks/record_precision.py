@@ -1,4 +1,4 @@
-"""Measure what the chapter "Simulating hardware" says that a precision costs, and store it.
+"""Measure what the chapter "Small machines" says that a precision costs, and store it.
 
     python -m benchmarks.record_precision
 

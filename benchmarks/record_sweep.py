@@ -1,4 +1,4 @@
-"""Measure what the chapter "Memory budgets" draws from, and store it with how it was measured.
+"""Measure what the chapter "Small machines" draws from, and store it with how it was measured.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_sweep
 

@@ -2,114 +2,18 @@
 
     python -m benchmarks.service_goodput
 
-A result of MLPerf Inference is the rate of written tokens at which 99 % of requests keep the limits
-of its scenario, mlperf.conf of github.com/mlcommons/inference at 001712e9: for Llama 2 70B a first
-token within 2 s and each after it within 200 ms (Server), or within 450 ms and 40 ms (Interactive);
-Offline has no limits. Answers have 294.45 tokens on average (README.md there). Not stated are the
-mean of prompts, taken to be as long by the rule of `calc.published.serving`, and the spread of
-both: half of the mean, and all of it, are tried, and both are printed. Caches take a byte a number,
-as in TensorRT-LLM. Nothing is fitted to the rows.
+`calc.planning.service.goodput` says what a row is, and what is taken to be so where it says
+nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache
-
-from calc import published
-from calc.planning import plan_service
-from calc.planning.service import Demand, Replica, ServicePlan
-from calc.published import conditions
-from calc.published.prediction import UnusableRowError
-from calc.published.reading import Row
-
-LIMITS = {"Offline": (math.inf, math.inf), "Server": (2.0, 0.2), "Interactive": (0.45, 0.04)}
-TOKENS = 294.45
-SPREADS = (0.5, 1.0)
-MODEL = "llama2-70b-99.9"
-FORMATS = {"fp8": "fp8", "fp4": "nvfp4"}
-"""Of weights, by what a row states. Those of v4.1 state the format that weights began with, FP16,
-in which some would not fit their devices: they are left out."""
-
-
-@dataclass(frozen=True)
-class Goodput:
-    """A published rate of written tokens beside the planner's, for both spreads of lengths."""
-
-    row: Row
-    measured: float
-    predicted: tuple[float, ...]
-
-    @property
-    def scenario(self) -> str:
-        """Which limits it keeps."""
-        return str(self.row["scenario"])
-
-    @property
-    def errors(self) -> tuple[float, ...]:
-        """How far each prediction is above what was measured, as a share of that."""
-        return tuple(each / self.measured - 1 for each in self.predicted)
-
-
-def compare() -> Iterator[Goodput]:
-    """Each row of the model on a machine whose kernels were measured."""
-    for row in published.rows("serving"):
-        stated = row["scenario"] in LIMITS and row["dtype_weights"] in FORMATS
-        if row["model"] != MODEL or not stated:
-            continue
-        try:
-            machine, devices = conditions.machine(row), conditions.devices(row)
-        except UnusableRowError:
-            continue
-        plans = [_plan(machine.key, str(row["dtype_weights"]), spread) for spread in SPREADS]
-        if any(isinstance(each.design.pools[0].answers.expected, str) for each in plans):
-            continue  # rates of its kernels were not measured
-        limits = LIMITS[str(row["scenario"])]
-        rate = tuple(_most(each, devices, *limits) for each in plans)
-        yield Goodput(row, row.measured["output_tokens_per_s"], rate)
-
-
-@cache
-def _plan(machine: str, dtype: str, spread: float) -> ServicePlan:
-    """A plan of a request a second, for its replicas: all groups with their memory and steps."""
-    return plan_service(
-        "llama-2-70b",
-        machine,
-        rate=1,
-        prompt=TOKENS,
-        generated=TOKENS,
-        prompt_spread=spread,
-        generated_spread=spread,
-        ttft="100 s",
-        tpot="10 s",
-        weights=FORMATS[dtype],
-        kv="fp8",
-        dtype=dtype,
-        software="tensorrt-llm",
-        pools="mixed",
-        requests=1000,
-    )
-
-
-def _most(plan: ServicePlan, devices: int, ttft: float, tpot: float) -> float:
-    """Tokens a second of so many devices, in the best of the groups."""
-    pools = [design.pools[0] for design in plan.designs]
-    return max(
-        devices // pool.group.devices * _rate(pool.replica, pool.demand, ttft, tpot) * TOKENS
-        for pool in pools
-    )
-
-
-def _rate(replica: Replica, demand: Demand, ttft: float, tpot: float) -> float:
-    chunks = [each for each in (512, 2048, 8192) if each <= replica.steps.most_tokens]
-    return max(replace(replica, chunk=each).most(demand, 0.99, ttft, tpot) for each in chunks)
+from calc.planning.service import goodput
 
 
 def main() -> None:
     print("written tokens a second, MLPerf's Llama 2 70B: measured, and as planned")
-    for each in compare():
+    for each in goodput.compare():
         row = each.row
         told = ", ".join(
             f"{rate:9,.0f} ({error:+.0%})"
