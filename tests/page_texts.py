@@ -39,7 +39,7 @@ class Words(HTMLParser):
 def page_texts(folder: Path) -> dict[str, str]:
     """The words of every page of a rendered book, by its file: for comparing what is published."""
     texts = {}
-    for path in sorted(folder.rglob("*.html")):
+    for path in sorted(set(folder.rglob("*.html")) - {folder / "404.html"}):
         reader = Words()
         reader.feed(path.read_text(encoding="utf-8"))
         lines = "".join(reader.words).replace("\u00a0", " ").split("\n")

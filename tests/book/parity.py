@@ -12,7 +12,7 @@ import html
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -29,8 +29,10 @@ BLOCKS |= {"pre", "section", "summary", "table", "td", "th", "tr", "ul"}
 BLOCKS |= {"h1", "h2", "h3", "h4", "h5", "h6"}
 FURNITURE = {"nav", "script", "style", "button", "footer"}  # controls and frame of each engine
 FURNITURE_CLASSES = {
+    "part-of",
     "screen-reader-only",  # Quarto names the kind of a titled callout to screen readers alone
     "description",  # Quarto prints the book's description on the first page, press in its head
+    "reading-time",  # press alone counts the words of a chapter
     "quarto-title-meta-heading",  # the word "Author" before the author
 }
 
@@ -132,7 +134,7 @@ def read_page(file: Path, page: str) -> PageText:
 def page_differences(press: Path, quarto: Path) -> list[str]:
     """What differs between two rendered sites, each with its page."""
     files = [
-        {file.relative_to(site).as_posix() for file in site.rglob("*.html")}
+        {file.relative_to(site).as_posix() for file in site.rglob("*.html")} - {"404.html"}
         for site in (press, quarto)
     ]
     found = [f"{page} is in one site only" for page in sorted(files[0] ^ files[1])]
@@ -272,11 +274,13 @@ def letters(text: str) -> str:
     return re.sub(r"(^|Appendix)([A-Z])\.", r"\1\2", text)  # and prints a dot after appendices
 
 
-def pdf_differences(press: Path, quarto: Path, parts: list[str]) -> list[str]:
-    """The first place in each chapter at which two PDFs differ."""
+def pdf_differences(
+    press: Path, quarto: Path, parts: list[str], left_out: Sequence[str] = ()
+) -> list[str]:
+    """The first place in each chapter at which two PDFs differ, but for chapters `left_out`."""
     reader = PdfReader(quarto)
     titles = [title for depth, title, _ in outline(reader, reader.outline) if not depth]
-    titles = [title for title in titles if title != "Appendices"]
+    titles = [title for title in titles if title not in ("Appendices", *left_out)]
     headers = table_headers(press.parent)
     ours, theirs = (read_pdf(file, titles, parts, headers) for file in (press, quarto))
     found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]

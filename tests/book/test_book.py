@@ -12,7 +12,7 @@ import pytest
 from pypdf import PdfReader
 
 import figures
-from calc import hardware, models, quantity
+from calc import hardware, machines, models, quantity
 from press.audit import allowed_words, typed_numbers
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
@@ -27,7 +27,8 @@ CELL = re.compile(
     r"^(?:::: \{#(fig-[\w-]+)\}\n\n)?```\{python\}\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
 NAMES = allowed_words(REPOSITORY)
-KEYS = {*hardware.names(), *models.names(), *hardware.DTYPES}
+KEYS = {*hardware.names(), *machines.names(), *models.names(), *hardware.DTYPES}
+FENCED = re.compile(r"^(`{3,})\{?.*?^\1$", re.MULTILINE | re.DOTALL)
 COLOUR = re.compile("#[0-9a-f]{6}")
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")  # of str.format
 GROUNDS = {"light": "#fefdfb", "dark": "#15171a"}
@@ -56,6 +57,27 @@ def test_every_chapter_is_listed() -> None:
         )
 
 
+def test_a_label_names_one_thing_in_the_whole_book() -> None:
+    """A heading without a label gets one from its words, and Quarto's PDF is one document."""
+    labels: dict[str, str] = {}
+    words: dict[str, str] = {}
+    for path in [*chapters(), *sorted((REPOSITORY / "library").glob("*.qmd"))]:
+        prose = FENCED.sub("", path.read_text(encoding="utf-8"))
+        labels |= dict.fromkeys(re.findall(r"\{#([\w-]+)", prose), path.name)
+        for heading in re.findall(r"^#+ ((?!.*\{#)[^{\n]*)", prose, re.MULTILINE):
+            words[slug(heading)] = path.name
+    assert not [
+        f"{word}: the label of something in {labels[word]}, and a heading in {words[word]}"
+        for word in labels.keys() & words.keys()
+    ]
+
+
+def slug(heading: str) -> str:
+    """The label that pandoc gives a heading, but for the rarest signs."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w-]", "", text.strip().lower().replace(" ", "-"))
+
+
 Drawings = dict[str, tuple[str, str]]
 
 
@@ -70,9 +92,10 @@ def drawings(book: Path) -> Drawings:
             if drawn is None:
                 continue
             label = re.search(r"^#\| label: (.*)$", cell, re.MULTILINE)
-            assert label or block, f"{chapter.name}: the figure {drawn[1]} has no label"
             name = label[1] if label else block
-            figure = page.read_text(encoding="utf-8").split(f'id="{name}"')[1]
+            assert name or chapter.name == "index.qmd", f"{chapter.name}: {drawn[1]} has no label"
+            start = f'id="{name}"' if name else 'class="title-block cover"'
+            figure = page.read_text(encoding="utf-8").split(start)[1]
             svgs = re.findall(r"<svg\b.*?</svg>", figure.split("</figure>")[0], re.DOTALL)
             found[drawn[1]] = (svgs[0], svgs[-1])  # one, where a phone's would be no other
     return found
@@ -161,21 +184,45 @@ def test_the_pdf_has_bookmarks(book: Path) -> None:
     assert PdfReader(path).outline
 
 
+def test_the_sheet_takes_one_page(book: Path) -> None:
+    """A page that both A4 and Letter hold in its own PDF, and one of A4 in that of the book."""
+    assert len(PdfReader(book / "chapters" / "sheet.pdf").pages) == 1
+    (path,) = book.glob("*.pdf")
+    reader = PdfReader(path)
+    titles = [page.extract_text() for page in reader.pages]
+    first = next(n for n, text in enumerate(titles) if text.startswith("Numbers on one page"))
+    assert "Number formats" in titles[first]
+    assert "Part I" in titles[first + 1]
+
+
 # Limits in kB, which CONTRIBUTING.md states too. The book may grow, by pages that stay light.
-PAGE = 200  # of HTML, its drawings among it
+PAGE = 200  # of HTML without its drawings
+DRAWINGS = 120  # of a page, for both widths
 SITE_BY_PAGE = 100  # everything but the PDF and the notebooks, over the number of pages
 PDF_BY_PAGE = 75
+RUNTIME = 12_000  # Python for the browser, which a reader loads only to change inputs
+
+
+def kilobytes_drawn(page: Path) -> float:
+    drawings = re.findall(r'(?s)<svg role="img".*?</svg>', page.read_text(encoding="utf-8"))
+    return sum(len(drawing.encode()) for drawing in drawings) / 1e3
 
 
 def test_the_book_is_light(book: Path) -> None:
     (pdf,) = book.glob("*.pdf")
     files = [path for path in book.rglob("*") if path.is_file() and path.suffix != ".zip"]
     sizes = {path.relative_to(book).as_posix(): path.stat().st_size / 1e3 for path in files}
+    runtime = [sizes.pop(name) for name in list(sizes) if name.startswith("runtime/")]
     pages = {name: size for name, size in sizes.items() if name.endswith(".html")}
+    drawn = {name: kilobytes_drawn(book / name) for name in pages}
     heavy = [
-        f"{name} has {size:.0f} kB, and a page may have {PAGE}"
-        for name, size in pages.items()
-        if size > PAGE
+        f"{name} has {size:.0f} kB {of}, and a page may have {limit}"
+        for name, whole in pages.items()
+        for of, size, limit in (
+            ("without its drawings", whole - drawn[name], PAGE),
+            ("of drawings", drawn[name], DRAWINGS),
+        )
+        if size > limit
     ]
     for what, size, limit in (
         ("the PDF", sizes.pop(pdf.name), PDF_BY_PAGE),
@@ -185,6 +232,8 @@ def test_the_book_is_light(book: Path) -> None:
             heavy.append(
                 f"{what} has {size:.0f} kB, and may have {limit} for each of {len(pages)} pages"
             )
+    if sum(runtime) > RUNTIME:
+        heavy.append(f"the runtime has {sum(runtime):.0f} kB, and may have {RUNTIME}")
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:8]
     told = "\n".join(f"{size:8.0f} kB  {name}" for name, size in largest)
     assert not heavy, "; ".join(heavy) + f". The largest files:\n{told}"

@@ -12,7 +12,7 @@ from tests.book.rendered import REPOSITORY, chapters
 DERIVATIONS = [
     path
     for path in sorted((REPOSITORY / "calc" / "derivations").glob("[a-z]*.py"))
-    if path.stem != "quoting"
+    if path.stem not in ("origins", "quoting")
 ]
 READERS = [
     *DERIVATIONS,

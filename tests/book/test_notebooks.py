@@ -111,7 +111,7 @@ def test_notebooks_say_what_the_pages_say(book: Path) -> None:
     words = "\n".join(text).replace("\u00a0", " ")
     assert "Figure 3.1 draws both roofs" in words
     assert "(Kaplan et al. 2020)" in words
-    assert "153.0 FLOP/byte" in words
+    assert "153 FLOP/byte" in words
     assert "{python}" not in words
     assert "press-" not in words
     assert "](../" not in words

@@ -118,6 +118,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "roofline.launched_time": lambda kernels, kernel, launch, gap: max(
         kernels * launch, kernels * kernel + kernels * gap
     ),
+    "roofline.chain_rate": lambda work, cycles, clock, chains: work / (cycles / clock) * chains,
     "gemms.tiles": lambda m, n, rows, columns: -(-m // rows) * -(-n // columns),
     "gemms.tile_efficiency": lambda m, n, rows, columns: (
         m * n / (-(-m // rows) * rows * -(-n // columns) * columns)
@@ -188,6 +189,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     # Half of the mean square of a service time, for each one in progress.
     "queueing.single_server_wait": lambda time, busy, spread: (
         busy / time * (time**2 + (spread * time) ** 2) / 2 / (1 - busy)
+    ),
+    "queueing.bursty_wait": lambda time, busy, gaps, spread: (
+        busy / (1 - busy) * (gaps * gaps + spread * spread) / 2 * time
     ),
     "queueing.waiting_probability": lambda busy, servers: _erlang_c(busy, servers),
     "queueing.waiting_time": lambda time, busy, servers: (
@@ -598,7 +602,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
         + 2 * width * mask
     ),
     "transformer.score_activations": lambda context, heads, size, mask: (
-        context * heads * size + context * heads * mask + context * heads * size
+        context * heads * size + (context * heads * (size + mask) if mask else 0)
     ),
     # An expert is left out by all tokens with probability (1 - s)^T.
     "transformer.experts_used": lambda experts, share, tokens: (
@@ -609,6 +613,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "convolution.layer_traffic": lambda weights, read, written, batch, size: (
         weights * size + read * batch * size + written * batch * size
+    ),
+    "convolution.live_memory": lambda read, written, held, size: (
+        read * size + written * size + held * size
     ),
     "convolution.pointwise_intensity": lambda inputs, outputs, size: (
         2 / (size / inputs + size / outputs)

@@ -434,13 +434,35 @@ def test_validate_takes_a_device_of_ones_own(
         ("e4m3", "fp8-e4m3"),
         ("fp8 loss", "deepseek-v3-fp8"),
         ("quarot perplexity", "llama-2-7b-quarot-w4a4"),
+        # What the field writes and no name or title does: short names, names of releases, commands.
+        ("mtbf", "training.time_between_failures"),
+        ("young daly", "training.checkpoint_interval"),
+        ("mla", "attention.latent_crossover"),
+        ("moe", "experts.decode"),
+        ("expert parallelism", "experts.decode"),
+        ("ttft", "planning.plan_service"),
+        ("disaggregated", "planning.plan_service"),
+        ("multi-token prediction", "serving.drafting_gain"),
+        ("acceptance", "inference.speculative_tokens"),
+        ("chunked prefill", "serving.mixed_step"),
+        ("continuous batching", "serving.static_batch_share"),
+        ("stragglers", "failures.slowest"),
+        ("wave quantization", "gemms.wave_efficiency"),
+        ("sparse attention", "attention.index_flops"),
+        ("hadamard", "formats.hadamard_transform"),
+        ("muon", "finetuning.states"),
+        ("llama 3.3 70b", "llama-3-1-70b"),
+        ("llama 3.3", "llama-3-1-70b"),
+        ("service", "calc plan-service"),
+        ("throughput of diffusion", "calc throughput"),
+        ("48 gb", "l40s"),
     ],
 )
 def test_search(capsys: pytest.CaptureFixture[str], words: str, first: str) -> None:
     found = told(capsys, f"search {words}")["rows"]
     assert first in [row["name"] for row in found[:3]]
     text = printed(capsys, f"search '{words}'").splitlines()
-    assert text[0].split()[0] == found[0]["name"]
+    assert text[0].startswith(f"{found[0]['name']}  ")
     assert len(text) <= 21
 
 
@@ -456,6 +478,19 @@ def test_what_has_all_words_comes_first(capsys: pytest.CaptureFixture[str]) -> N
     assert has == sorted(has, reverse=True)
     assert "nothing is known of 'qqqqqq'" in refused(capsys, "search qqqqqq")
     assert "nothing is known of ''" in refused(capsys, "search ''")
+
+
+@pytest.mark.parametrize("word", ["ppx", "grxo", "rlx"])
+def test_a_short_word_stands_for_none_that_looks_like_it(
+    capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    assert f"nothing is known of '{word}'" in refused(capsys, f"search {word}")
+
+
+def test_commands_that_are_found_are_those_of_calc(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in commands.COMMANDS:
+        found = told(capsys, f"search calc {command}")["rows"]
+        assert ("command", f"calc {command}") in [(row["kind"], row["name"]) for row in found[:3]]
 
 
 def completions(script: Path, *words: str) -> Iterator[str]:

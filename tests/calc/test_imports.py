@@ -31,6 +31,7 @@ LAYERS = [
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # What the arrows between the parts of the repository allow beside a part itself.
 PARTS = {"calc": set(), "figures": {"calc"}, "pages": {"calc", "figures"}, "press": set()}
+PARTS |= {"live": {"calc"}}
 Fresh = Callable[[str], str]  # the fixture that runs a snippet in a fresh interpreter
 HEAVY = {"matplotlib", "pandas", "scipy", "torch", "IPython"}
 

@@ -278,8 +278,15 @@ def test_the_ends_of_every_range_are_allowed(name: str) -> None:
     law = LAWS[name]
     for argument, (unit, low, low_included, high) in arguments_of(law).items():
         for end in [low] * low_included + [high] * (high < math.inf):
-            law(**valid(law) | {argument: quantity(end, unit)})
-            law(**valid(law) | {argument: quantity([end, end], unit)})
+            for given in (quantity(end, unit), quantity([end, end], unit)):
+                try:
+                    law(**valid(law) | {argument: given})
+                except InputError as error:
+                    raise AssertionError(
+                        f"{error}, where {argument} is {end:g}, an end of its range: give it a"
+                        " range without that end, or mark the result MAY_BE_INFINITE and divide"
+                        " with divide_or_infinity"
+                    ) from None
 
 
 @every_law
@@ -492,6 +499,7 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
         "queueing.single_server_wait",
         "queueing.waiting_time",
         "queueing.batch_waiting_time",
+        "queueing.bursty_wait",
         "queueing.waiting_tail",
         "attention.latent_crossover",
     }

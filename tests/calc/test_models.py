@@ -351,7 +351,7 @@ def test_what_a_config_has_and_is_not_counted_is_noted(
     assert "(vision_config) is not counted" in read(RELEASED["gemma-3-27b"]).notes[0]
     strange = read(LLAMA | {"lora_everywhere": 3, "rope_theta": 5e5, "sinks": False})
     assert strange.notes == (
-        "lora_everywhere in its configuration are unknown here, and not counted",
+        "its configuration has what is unknown here, and not counted: lora_everywhere",
     )
     assert read(LLAMA | {"rope_theta": 5e5}).notes == ()
 

@@ -76,6 +76,66 @@ def test_closed_intensities_are_those_of_layers_in_a_large_batch() -> None:
             assert found == pytest.approx(closed.m_as("FLOP/byte"), rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "in_place", "elements"),
+    [
+        # The widest pair of layers, by hand, from the widths and strides of the papers.
+        ("ds-cnn", False, 25 * 5 * (64 + 64)),
+        ("mobilenet-v1-0-25", False, 48 * 48 * (8 + 16)),
+        ("resnet-8", False, 32 * 32 * (16 + 16 + 16)),  # the shortcut's is held
+        ("ad-autoencoder", False, 640 + 128),
+        ("mobilenet-v2", False, 112 * 112 * 96 + 56 * 56 * 96),
+        ("mobilenet-v2", True, 112 * 112 * (16 + 96)),
+        ("resnet-50", False, 56 * 56 * (64 + 256 + 256)),
+    ],
+)
+def test_the_peak_of_a_schedule(name: str, in_place: bool, elements: int) -> None:
+    assert convolution.peak_memory(name, in_place=in_place).m_as("byte") == elements
+    sizes = quantity([1, 4], "byte")
+    assert [*convolution.peak_memory(name, sizes, in_place).m_as("byte")] == [
+        elements,
+        4 * elements,
+    ]
+    steps = convolution.memory_schedule(name, in_place=in_place)
+    assert [layer for layer, _ in steps] == [
+        each.name for each in network(name, Convolutional).convolutions
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "workspace"),
+    [
+        ("ad-autoencoder", 1160),
+        ("ds-cnn", 17232),
+        ("mobilenet-v1-0-25", 64800),
+        ("resnet-8", 66112),
+    ],
+)
+def test_a_compiler_takes_the_peak_and_not_much_more(name: str, workspace: int) -> None:
+    """TVMGEN_DEFAULT_WORKSPACE_SIZE of OctoML's MLPerf Tiny v1.0, TVM with CMSIS-NN's kernels."""
+    peak = convolution.peak_memory(name).m_as("byte")
+    every = sum(each.written for each in network(name, Convolutional).convolutions)
+    assert peak <= workspace <= 1.6 * peak
+    assert every > peak
+
+
+def test_what_shortcuts_hold() -> None:
+    """Around a bottleneck and around an inverted residual, whose squeeze holds the wide map too."""
+    held = {each.name: each.held for each in network("resnet-50", Convolutional).convolutions}
+    assert held["3 bottleneck 2, convolution"] == 56 * 56 * 256
+    layers = network("mobilenet-v3-large", Convolutional).convolutions
+    first = next(each for each in layers if each.kind == "dense")
+    before = layers[layers.index(first) - 1]
+    assert first.held >= before.written
+    flat = [each for each in network("ds-cnn", Convolutional).convolutions if each.held]
+    assert flat == []
+
+
+def test_a_schedule_refuses_what_is_no_answer() -> None:
+    with pytest.raises(InputError, match="in_place must be True or False; got 'yes'"):
+        convolution.memory_schedule("ds-cnn", in_place="yes")  # type: ignore[arg-type]
+
+
 def test_a_block_more_is_known_by_its_place() -> None:
     shape: dict[str, Any] = {"name": "mine", "height": 8, "width": 8, "channels": 3}
     mine = Convolutional(blocks=({"kind": "convolution", "kernel": 3, "channels": 4},), **shape)  # type: ignore[arg-type]

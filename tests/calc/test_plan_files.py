@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, compare, machines, models, plan, plan_training
+from calc import InputError, compare, machines, models, plan, plan_service, plan_training
 from calc.commands import main
+from calc.core.units import quantity
 from calc.planning import read_options
 from calc.planning.files import option_names, plan_text
 
@@ -46,7 +47,7 @@ TRAINED: dict[str, Any] = {
             "software": st.just("vllm"),
         },
     ),
-    st.sampled_from(["dgx-h100", "h200", "rtx-4090", "gb200-nvl72"]),
+    st.sampled_from(["dgx-h100", "h200", "rtx-4090-8", "gb200-nvl72"]),
 )
 def test_a_plan_is_made_again_of_its_text(options: dict[str, Any], machine: str) -> None:
     made = plan("llama-3-8b", machine, **({"devices": 1} | options))
@@ -63,6 +64,34 @@ def test_a_training_plan_is_made_again_of_its_text() -> None:
     assert again.assumptions == made.assumptions
 
 
+TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.6,50,1\n"
+SERVED: dict[str, Any] = {
+    "ttft": "1 s",
+    "tpot": quantity("50 ms"),
+    "pools": "mixed",
+    "chunk": 512,
+    "price": "3.3 USD/hour",
+    "draft": models.get("llama-3-2-1b"),
+    "acceptance": 0.7,
+}
+
+
+def test_a_service_is_planned_again_of_its_text(tmp_path: Path) -> None:
+    lengths = {"rate": 20, "prompt": 500, "generated": 50, "generated_spread": 0.5, "seed": 3}
+    trace = tmp_path / "1,2=3.csv"
+    trace.write_text(TRACE)
+    for requests in (lengths, {"trace": trace, "rate": "4 request/s"}):
+        made = plan_service("llama-3-8b", "h100", **SERVED, **requests)
+        again = plan_service(**tomllib.loads(made.to_toml()))
+        assert again.to_toml() == made.to_toml()
+        assert again.table() == made.table()
+        assert again.assumptions == made.assumptions
+    assert tomllib.loads(made.to_toml())["trace"] == str(trace)
+    shorter = models.get("llama-3-8b").with_context(4000)
+    made = plan_service(shorter, "h100", **SERVED, **lengths)
+    assert tomllib.loads(made.to_toml())["context"] == 4000
+
+
 def test_a_deadline_becomes_the_devices_that_keep_it() -> None:
     asked = {name: each for name, each in TRAINED.items() if name != "devices"}
     made = plan_training("llama-3-8b", "dgx-h100", **asked, deadline="60 day")
@@ -71,7 +100,7 @@ def test_a_deadline_becomes_the_devices_that_keep_it() -> None:
     assert "deadline" not in options
 
 
-@pytest.mark.parametrize("called", [plan, plan_training, compare])
+@pytest.mark.parametrize("called", [plan, plan_training, plan_service, compare])
 def test_every_argument_is_an_option(called: Any) -> None:
     assert set(option_names(called)) == set(inspect.signature(called).parameters) - {"on_progress"}
 
@@ -119,12 +148,16 @@ def told(capsys: pytest.CaptureFixture[str], line: str, code: int = 0) -> str:
         " --layout context=1,pipeline=1",
         "compare llama-3-8b,qwen-3-8b --machines t4 --prompt 10 --generated 10 --tpot '1 s'"
         " --price 't4=0.35 USD/hour'",
+        "plan-service llama-3-8b h100 --trace '{folder}/1,2=3.csv' --ttft 1s --tpot 50ms"
+        " --percentile 90 --pools mixed",
     ],
 )
 def test_a_command_is_run_again_from_its_file(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.toml"
+    (tmp_path / "1,2=3.csv").write_text(TRACE)
+    command = command.replace("{folder}", str(tmp_path))
     first = told(capsys, f"{command} --json --write-config {file}")
     name = command.split()[0]
     assert told(capsys, f"{name} --config {file} --json") == first

@@ -29,8 +29,7 @@ CURVE = ONE.replace("serving", "collective")
 
 
 def predicted(name: str) -> Comparison:
-    (row,) = (row for row in published.rows() if row.id == name)
-    return published.predict(row)
+    return published.predict(published.row(name))
 
 
 # --- rows ---

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy import optimize
 
 from calc import links, quantity, queueing
 
@@ -119,6 +121,22 @@ def test_more_load_waits_longer_and_more_servers_less(
 def test_without_variation_half_the_wait() -> None:
     exponential, even = (queueing.single_server_wait("1 s", 0.9, each) for each in (1, 0))
     assert (exponential / even).magnitude == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("busy", "even", "bursty"), [(0.8, 0.18, 0.037), (0.95, 0.036, 0.002)])
+def test_bursts_against_exact_waits(busy: float, even: float, bursty: float) -> None:
+    """Kleinrock's G/M/1: a share σ of the arrivals waits, which solves σ = A*(1 − σ)."""
+    likely = (1 + math.sqrt(0.8)) / 2  # of the shorter of two exponential gaps, for a = 3
+    short, long = 2 * likely * busy, 2 * (1 - likely) * busy
+    transforms = {
+        0: (even, lambda x: math.exp(-x / busy)),
+        1: (0, lambda x: busy / (busy + x)),
+        3: (bursty, lambda x: likely * short / (short + x) + (1 - likely) * long / (long + x)),
+    }
+    for burstiness, (error, transform) in transforms.items():
+        share = optimize.brentq(lambda x, of=transform: of(1 - x) - x, 0, 1 - 1e-6)
+        found = queueing.bursty_wait("1 s", busy, burstiness).magnitude
+        assert found / (share / (1 - share)) - 1 == pytest.approx(error, abs=0.005)
 
 
 def test_a_full_server_waits_without_end() -> None:

@@ -8,7 +8,7 @@ import pypandoc
 import pytest
 
 from calc import InputError, constants, quantity
-from calc.derivations import approximately, math, show, table
+from calc.derivations import approximately, math, show, table, within
 from calc.derivations.quoting import between
 
 
@@ -51,6 +51,12 @@ def test_a_short_name_stays_on_one_line() -> None:
     assert "a b | c" in made
     assert "FP8\u00a0E4M3 | a b" in made
     assert "a rather long one | x\u00a0y" in made
+
+
+def test_a_hand_estimate_says_how_far_it_is_off_on_either_side() -> None:
+    assert str(within(10, 10.04)) == "exactly so"
+    assert str(within(quantity("1 s"), quantity("2000 ms"))) == "within a factor of 2.0"
+    assert str(within(3, 2.9)) == str(within(2.9, 3)) == "within a factor of 1.1"
 
 
 def test_estimates_are_marked() -> None:

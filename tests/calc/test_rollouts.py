@@ -47,6 +47,21 @@ def test_equal_lengths_leave_no_tail() -> None:
     assert found.tail.m_as("") == pytest.approx(0, abs=0.02)
 
 
+def test_a_step_waits_for_the_longest_answer_of_all_engines() -> None:
+    """Drawn at random: eight engines of 64 answers, each decoding until its last one ends."""
+    draw, lengths = random.Random(SEED), Lengths(1500, 16384)
+    weights, token, rate = 15.13619e9, 147456, 3.35e12  # Qwen3 8B in BF16 on an H100
+
+    def engine() -> float:
+        rest = [min(draw.expovariate(1 / lengths.scale), 16384) for _ in range(64)]
+        cached = sum(each * (200 + each / 2) for each in rest) * token
+        return (max(rest) * weights + cached) / rate
+
+    steps = [max(engine() for _ in range(8)) for _ in range(400)]
+    found = rollouts.step("qwen-3-8b", "dgx-h100", lengths, 512, 8, measured=False)
+    assert found.generation.m_as("s") == pytest.approx(sum(steps) / len(steps), rel=0.03)
+
+
 def test_bounds_of_steps_hold_and_expectations_are_too_short() -> None:
     errors = []
     for each in published.steps():

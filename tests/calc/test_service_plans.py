@@ -118,6 +118,36 @@ def test_two_pools_split_the_work() -> None:
     assert narrow.design.pools[1].replica.chunk == 512
 
 
+def test_goodput_is_the_rate_until_limits_break(large: ServicePlan) -> None:
+    """Nearly all keep both limits at the rate that the plan is for, and none in an overload."""
+    from calc.planning.service.search import simulated
+
+    design = large.design
+    assert design.simulated_goodput == pytest.approx(20, rel=0.02)
+    assert design.goodput == pytest.approx(20, rel=0.02)
+    assert design.at_rate(5).goodput == pytest.approx(5, rel=0.01)
+    assert design.at_rate(1000).goodput == 0
+    assert design.at_rate(25).simulated_goodput is None
+    near = design.at_rate(0.95 * design.most)
+    again = replace(near, pools=tuple(simulated(each) for each in near.pools))
+    assert again.simulated_goodput == pytest.approx(near.goodput, rel=0.1)
+
+
+def test_a_longer_limit_costs_no_more(large: ServicePlan) -> None:
+    limits = quantity([1, 20, 30, 50, 100], "ms")
+    paid = large.frontier(limits).m_as("h/Mtoken")
+    assert math.isinf(paid[0])
+    assert all(less <= more for more, less in itertools.pairwise(paid))
+    # At the plan's own limits, what its groups take at full load, in parts of copies.
+    full = sum(each.group.devices / each.most for each in large.design.pools)
+    own = large.frontier("50 ms").m_as("s/token") * large.service.demand.answer
+    assert own <= full * (1 + 1e-6)
+    assert large.frontier("50 ms").m_as("h/Mtoken") == pytest.approx(paid[3])
+    for wrong in ("5 GB", "-1 s", [0, 1]):
+        with pytest.raises(InputError, match="tpot must be positive times"):
+            large.frontier(wrong)
+
+
 def test_what_is_printed(large: ServicePlan, tmp_path: Path) -> None:
     text = str(large)
     assert text.splitlines()[0].startswith(f"Llama 3 70B on {large.devices} NVIDIA H100")
@@ -160,7 +190,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert main([*line, "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[0].startswith("design,devices,pools")
     assert main([*line, "--draw", "times.txt"]) == 1
-    assert "--draw needs a name that ends in .svg" in capsys.readouterr().err
+    assert "a drawing is an SVG and needs a name that ends in .svg; got" in capsys.readouterr().err
 
 
 TRACE = "arrival,prompt,generated\n0,100,20\n0.5,200,10\n0.5,50,1\n"
@@ -334,7 +364,7 @@ def test_goodput_that_mlperf_published() -> None:
     The level is that of the steps, which are expected to be too long on H100s; what the limits of
     the scenario Server leave of the rate Offline is the queue's, and is within a twentieth.
     """
-    from benchmarks.service_goodput import compare
+    from calc.planning.service.goodput import compare
 
     found = list(compare())
     assert len(found) >= 5

@@ -257,6 +257,7 @@ def test_goodput_counts_what_kept_both_limits() -> None:
         answers=np.array([11, 11, 11]),
     )
     assert run.goodput(1.0, 0.2) == pytest.approx(1 / 10)
+    assert run.kept(1.0, 0.2) == pytest.approx(1 / 3)
     assert run.goodput(math.inf, 0.2) == pytest.approx(2 / 10)
     assert run.at(0.5) == pytest.approx((0.5, 0.1))
 
@@ -311,6 +312,18 @@ def test_against_itself_with_half_the_step_of_its_tables() -> None:
         run = simulate(Replica(made, 300_000, 2048, 512), trace).steady()
         found.append((run.ttft.mean(), run.tpot.mean()))
     assert found[0] == pytest.approx(found[1], rel=0.03)
+
+
+def test_the_share_that_is_kept_is_the_percentile_of_the_limit() -> None:
+    """A limit that is the time at a percentile is kept by that share, and none is kept by all."""
+    copy = replica(steps(0.004, 0.0005, 0.0001))
+    demand = Demand.of(poisson(1, 3000, 100, 50, 1, 1))
+    for percentile in (0.8, 0.99):
+        late = copy.under(4, demand, percentile)
+        assert copy.kept(4, demand, late.ttft, math.inf) == pytest.approx(percentile, abs=0.01)
+        assert copy.kept(4, demand, math.inf, late.tpot) == pytest.approx(percentile, abs=0.02)
+    assert copy.kept(4, demand, math.inf, math.inf) == pytest.approx(1, abs=1e-3)
+    assert copy.kept(1e5, demand, math.inf, math.inf) == 0
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_chunks_read_caches_again() -> None:
 
 def test_deepseeks_own_service_has_as_many_nodes_as_its_rates_make() -> None:
     """608e9 tokens in and 168e9 out in a day; a mean of 226.75 nodes of eight GPUs."""
-    row = next(each for each in published.rows("serving") if each.id == "deepseek-online")
+    row = published.row("deepseek-online")
     rates = {name.split("_")[0]: value for name, value in row.measured.items()}
     assert rates == {"input": 73_700, "output": 14_800}
     day = 86_400

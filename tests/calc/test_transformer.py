@@ -372,6 +372,13 @@ def test_activations_of_a_gated_layer() -> None:
     assert found.m_as("byte") == 2 * 32 * (4 * 4096 + 4096 + 2048 + 4096 + 3 * 14336)
 
 
+def test_scores_without_dropout_are_kept_once() -> None:
+    """The softmax's output is the factor of the values: 32 heads, 100 positions, two bytes."""
+    assert transformer.score_activations(100, 32).m_as("byte") == 2 * 32 * 100
+    dropped = transformer.score_activations(100, 32, mask_size="1 byte")
+    assert dropped.m_as("byte") == (2 + 2 + 1) * 32 * 100
+
+
 # --- refusals ---
 
 
@@ -394,9 +401,19 @@ def test_activations_of_a_gated_layer() -> None:
             lambda: transformer.activation_memory(LLAMA, 9000),
             "reads at most 8192 tokens; got a context of 9000",
         ),
+        *(
+            (call, "must be a number of tokens from 0, without a unit, as in 8192; got " + got)
+            for call, got in (
+                (lambda: transformer.kv_cache(LLAMA, "8K token"), "8000 token"),
+                (lambda: transformer.kv_cache("gemma-3-27b", "128k"), "'128k'"),
+                (lambda: transformer.cache_read(LLAMA, -1), "-1"),
+                (lambda: transformer.kept_context(LLAMA, [1, -1]), r"\[1, -1\]"),
+                (lambda: transformer.prefill_matmuls(LLAMA, math.nan), "nan"),
+            )
+        ),
         (
             lambda: transformer.decode_matmuls(models.BERT_LARGE, 10),
-            "BERT-large writes no tokens: its output is a pooler layer",
+            "BERT-large writes no tokens: its output is a pooler layer; calc.throughput.of answers",
         ),
         (
             lambda: transformer.kv_cache_per_token(models.RESNET_50),

@@ -58,6 +58,8 @@ LISTED = {
     "times": ("# A\n\nIt is three times as long.\n", "index.qmd:3: It is three times as long."),
     "fraction": ("# A\n\nAbout a quarter of it.\n", "index.qmd:3: About a quarter of it."),
     "rounded half": ("# A\n\nIn nearly half the time.\n", "index.qmd:3: In nearly half the time."),
+    "a digit in a hand estimate": ("# A\n\n*By hand:* twelve bytes over 3.\n",
+        "index.qmd:3: twelve bytes over 3."),
     "fold": ("# A\n\nIt slows down tenfold.\n", "index.qmd:3: It slows down tenfold."),
 }  # fmt: skip
 
@@ -71,6 +73,7 @@ def test_a_typed_number_is_listed(where: str, write_book: Write) -> None:
 
 ALLOWED = {
     "a name": "The H100 and two H100s in FP16 over PCIe 5.0.",
+    "steps of a hand estimate": "*By hand:* nine tenths of `{python} 1`, about three times it.",
     "a year": "Since 2024, and in 1967–1988.",
     "list numbers": "1. one\n2. two",
     "a reference": "See @sec-a1 and [-@sec-a1].",

@@ -33,6 +33,7 @@ from tests.press.tiny_book import (
     wait_for,
 )
 
+TWO_PAGES = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
 
 
@@ -494,15 +495,34 @@ def test_chapters_may_share_a_title(write_book: Write) -> None:
     assert set(page_texts(root / "_book")) == {"index.html", "two.html"}
 
 
+def test_the_address_of_the_site_is_one_setting(write_book: Write) -> None:
+    address = "https://example.org/book"
+    root = write_book("# A\n", {}, SETTINGS.replace("book:\n", f"book:\n  site-url: {address}\n"))
+    render(root)
+    page = (root / "_book/index.html").read_text()
+    assert f'<link rel="canonical" href="{address}/index.html">' in page
+    assert f"<loc>{address}/index.html</loc>" in (root / "_book/sitemap.xml").read_text()
+    assert f'<base href="{address}/">' in (root / "_book/404.html").read_text()
+
+
 def test_a_page_can_stay_out_of_the_search(write_book: Write) -> None:
-    settings = SETTINGS.replace("- index.qmd", "- index.qmd\n    - two.qmd")
     again = "---\nsearch: false\n---\n\n# Again\n\nA marmot.\n"
-    root = write_book("# First\n\nA marmot.\n", {"two.qmd": again}, settings)
+    root = write_book("# First\n\nA marmot.\n", {"two.qmd": again}, TWO_PAGES)
     render(root)
     assert {entry["href"].split("#")[0] for entry in search_entries(root / "_book")} == {
         "index.html"
     }
     assert "marmot" in (root / "_book/two.html").read_text()
+
+
+def test_a_chapter_says_how_long_its_text_takes_to_read(write_book: Write) -> None:
+    """At 200 words a minute; formulas, code, tables and folded answers are left out."""
+    folded = '::: {.callout-tip collapse="true" title="Answer"}\n' + "no " * 900 + "\n:::\n"
+    text = "# One\n\n" + "word " * 620 + "\n\n$$\n" + "x + " * 900 + "x\n$$\n\n" + folded
+    root = write_book("# First {.unnumbered}\n", {"two.qmd": text}, TWO_PAGES)
+    render(root)
+    assert ">About 3 minutes to read</p>" in (root / "_book/two.html").read_text()
+    assert "to read</p>" not in (root / "_book/index.html").read_text()
 
 
 def test_one_format_alone(write_book: Write) -> None:
@@ -547,3 +567,19 @@ def test_a_part_of_many_chapters_follows_without_an_empty_page(write_book: Write
     (opening,) = (place for place, text in enumerate(texts) if "Part I" in text)
     assert "Before." in texts[opening - 1]
     assert "C26" in texts[opening]
+
+
+def test_the_pdf_leaves_out_what_the_settings_say(write_book: Write) -> None:
+    settings = SETTINGS.replace("    - index.qmd", "    - index.qmd\n    - api/laws.qmd")
+    kept = "  typst:\n    leave-out: [api]\n    imprint: [Set in small type.]\n"
+    settings = settings.replace("  typst: default\n", kept)
+    index = "# Preface {.unnumbered}\n\nSee [the laws](api/laws.qmd#sec-laws).\n"
+    laws = "# Laws {#sec-laws}\n\nA law of the site.\n"
+    root = write_book(index, {"api/laws.qmd": laws}, settings)
+    render(root)
+    assert "A law of the site" in (root / "_book" / "api" / "laws.html").read_text()
+    (pdf,) = (root / "_book").glob("*.pdf")
+    text = "\n".join(page.extract_text() for page in PdfReader(pdf).pages)
+    assert "See the laws" in text
+    assert "Set in small type." in text
+    assert "A law of the site" not in text

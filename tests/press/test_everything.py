@@ -45,12 +45,14 @@ def test_the_site_holds_the_listed_pages_and_what_they_use(site: Path) -> None:
     pages = {f for f in files if not f.startswith("assets/")}
     assert pages == {
         ".press.json",
+        "404.html",
         "index.html",
         "references.html",
         "chapters/prose.html",
         "chapters/cells.html",
         "chapters/callouts.html",
         "chapters/sheet.html",
+        "chapters/sheet.pdf",
         "chapters/appendix.html",
         "notebooks/callouts.zip",
         "notebooks/cells.zip",
@@ -210,6 +212,16 @@ def test_what_is_to_fit_on_one_page_does_in_the_pdf(pdf: PdfReader) -> None:
     pages = [page.extract_text() for page in pdf.pages]
     (sheet,) = (text for text in pages if "Kind A" in text and "thing number" in text)
     assert all(f"Kind {kind}" in sheet for kind in "ABCDEFGH")
+
+
+def test_a_sheet_is_a_pdf_of_its_own_that_a4_and_letter_hold(site: Path) -> None:
+    (page,) = PdfReader(site / "chapters" / "sheet.pdf").pages
+    paper = {"A4": (210, 297), "Letter": (215.9, 279.4)}  # in mm
+    size = [float(side) / 72 * 25.4 for side in page.mediabox[2:]]
+    for width, height in paper.values():
+        assert size[0] <= width + 0.1
+        assert size[1] <= height + 0.1
+    assert 'href="../chapters/sheet.pdf"' in (site / "chapters" / "sheet.html").read_text()
 
 
 def test_a_page_needs_no_other_machine(site: Path) -> None:

@@ -198,6 +198,7 @@ SETTINGS_FAULTS = {
     "chapter listed twice": ("- index.qmd", "- index.qmd\n    - index.qmd", 8, "listed twice"),
     "chapter outside": ("- index.qmd", "- index.qmd\n    - ../x.qmd", 8, "outside the project"),
     "unknown key": ("author: A. Tester", "colour: red", 5, "`book.colour`"),
+    "address of no site": ("author: A. Tester", "site-url: mine", 5, "https://"),
     "footer to no page": (
         "author: A. Tester",
         "page-footer:\n    center:\n      - text: X\n        href: no.qmd",
@@ -448,7 +449,7 @@ def test_a_folder_that_is_no_book_is_one_sentence(tmp_path: Path) -> None:
 def test_a_title_in_front_matter_needs_no_prose_after_it(rest: str, write_book: Write) -> None:
     root = write_book(f"---\ntitle: A bare chapter\n---\n{rest}")
     render(root, "html")
-    assert "A bare chapter</h1>" in (root / "_book/index.html").read_text(encoding="utf-8")
+    assert "A bare chapter</h2>" in (root / "_book/index.html").read_text(encoding="utf-8")
 
 
 MARKED = ["x^2^", "H~2~O", "**3**x", "_4_", "10--20"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,11 +69,17 @@ def ended(pid: int) -> bool:
 
 
 def search_entries(site: Path) -> list[dict[str, str]]:
+    """The sections that the search box looks through."""
+    entries: list[dict[str, str]] = search_index(site)["entries"]
+    return entries
+
+
+def search_index(site: Path) -> dict[str, Any]:
     """What the search box looks through, unpacked as a page does it."""
     text = (site / "assets" / "search-index.js").read_text()
     packed = json.loads(text.removeprefix("window.searchIndex=").rstrip().rstrip(";"))
-    entries: list[dict[str, str]] = json.loads(gzip.decompress(base64.b64decode(packed)))
-    return entries
+    index: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return index
 
 
 def press(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -106,7 +106,7 @@ GIVEN = {  # an argument of each name, where it has no default
 }
 
 GIVEN_TO = {  # what a function may be given instead
-    "calc.planning.comparing.compare": {"machines": CPU},
+    "calc.planning.comparing.compare.compare": {"machines": CPU},
     "calc.planning.service.asked.draft_of": {
         "lengths": {"prompt": 16, "generated": 16, "batch": 1}
     },
@@ -116,7 +116,7 @@ GIVEN_TO = {  # what a function may be given instead
         "generated": 16,
     },
     "calc.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
-    "calc.planning.training.plan_training": {
+    "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
         "devices": 1,
         "dtype": "fp32",

@@ -11,7 +11,7 @@ from calc.simulation import PRECISIONS, digits
 
 
 def test_the_stored_file_says_how_it_was_measured() -> None:
-    from calc.derivations.simulating import PrecisionCost
+    from calc.derivations.small_machines import PrecisionCost
 
     measured = PrecisionCost.measured
     assert measured["command"] == record_precision.COMMAND
@@ -26,7 +26,7 @@ def test_the_stored_file_says_how_it_was_measured() -> None:
 
 @pytest.mark.slow
 def test_a_seed_measured_again_lies_within_the_spread() -> None:
-    from calc.derivations.simulating import PrecisionCost
+    from calc.derivations.small_machines import PrecisionCost
 
     data = digits(seed=record_precision.SPLIT_SEED)
     first, second = (record_precision.trained(data, seed) for seed in (0, 1))

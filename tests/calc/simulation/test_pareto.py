@@ -47,6 +47,72 @@ def test_the_front_is_what_nothing_beats(table: Any) -> None:
     assert front["row"].to_list() == expected
 
 
+@settings(deadline=None)
+@given(table=tables())
+def test_margins_of_nothing_change_nothing(table: Any) -> None:
+    rows, objectives = table
+    if len(objectives) > 1:
+        plain = pareto_frontier(rows, objectives)
+        assert pareto_frontier(rows, objectives, dict.fromkeys("a", 0.0)).equals(plain)
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {
+                "value": st.integers(0, 12).map(lambda each: each / 4),
+                "margin": st.sampled_from([0.0, 0.25, 0.6, 1.0]),
+                "cost": st.integers(0, 6),
+            }
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_what_a_margin_removes_is_matched_for_less(rows: list[dict[str, Any]]) -> None:
+    """Whatever is gone, a row that stays costs no more and is behind by its margin at most."""
+    numbered = [{"row": number, **row} for number, row in enumerate(rows)]
+    front = pareto_frontier(numbered, {"value": "max", "cost": "min"}, {"value": "margin"})
+    left = front.rows(named=True)
+
+    def beats(row: dict[str, Any], other: dict[str, Any]) -> bool:
+        no_worse = row["cost"] <= other["cost"] and row["value"] >= other["value"] - other["margin"]
+        ahead = row["cost"] < other["cost"] or row["value"] > other["value"] + other["margin"]
+        return no_worse and ahead
+
+    for row in numbered:
+        stays = row["row"] in front["row"]
+        assert stays != any(beats(other, row) for other in left)
+
+
+def test_a_front_does_not_believe_every_digit() -> None:
+    """Steps of less than the margin add up: the third is two of them above the first, and stays."""
+    rows = [{"name": n, "accuracy": 0.9 + n / 100, "bytes": n} for n in range(4)]
+    wanted = {"accuracy": "max", "bytes": "min"}
+    front = pareto_frontier(rows, wanted, {"accuracy": 0.015})
+    assert front["name"].to_list() == [0, 2]
+    assert len(pareto_frontier(rows, wanted)) == 4
+
+
+@pytest.mark.parametrize(
+    ("margins", "sentence"),
+    [
+        ({"c": 1}, "margins must name objectives, and leave one without"),
+        ({"a": 1, "b": 1}, "margins must name objectives, and leave one without"),
+        ({"a": -1}, "the margin of a must be a number from 0"),
+        ({"a": math.nan}, "the margin of a must be a number from 0"),
+        ({"a": "d"}, "there is no column 'd'"),
+        ({"a": "low"}, "the margins of column low must be from 0"),
+        (["a"], "margins must name objectives"),
+    ],
+)
+def test_margins_that_are_refused(margins: Any, sentence: str) -> None:
+    rows = [{"a": 1.0, "b": 2.0, "low": -1.0}]
+    with pytest.raises(InputError, match=sentence):
+        pareto_frontier(rows, {"a": "max", "b": "min"}, margins)
+
+
 @pytest.mark.slow
 def test_thousands_of_random_tables() -> None:
     random = numpy.random.default_rng(0)

@@ -64,6 +64,63 @@ def test_a_neuron_that_does_nothing_can_go(network: NeuralNetwork) -> None:
     assert first_layer_only.probabilities(X) == pytest.approx(silent.probabilities(X), abs=1e-6)
 
 
+def test_two_of_each_four_stay(network: NeuralNetwork) -> None:
+    pruned = prune(network, 0.5, "2:4")
+    assert pruned.layer_sizes == LAYERS
+    for before, after in zip(network.weights, pruned.weights, strict=True):
+        for neuron in range(before.shape[1]):
+            for start in range(0, len(before), 4):
+                four, left = before[start : start + 4, neuron], after[start : start + 4, neuron]
+                stayed = sorted(range(4), key=lambda place: abs(four[place]))[2:]
+                assert [place for place in range(4) if left[place]] == sorted(stayed)
+                assert (left[stayed] == four[stayed]).all()
+    # Two bits for each weight that stays are a bit for each element: the bitmask's bytes.
+    weights, biases = 64 * 32 + 32 * 16 + 160, 58
+    assert model_memory(pruned, "bitmask").m_as("byte") == 4 * (weights / 2 + biases) + weights / 8
+    untouched = prune(network, 0, "2:4")
+    assert all((a == b).all() for a, b in zip(untouched.weights, network.weights, strict=True))
+
+
+def test_what_is_left_over_of_a_row_stays() -> None:
+    odd = NeuralNetwork((6, 3, 2), ("relu", "softmax"))
+    odd.initialize(seed=0)
+    pruned = prune(odd, 0.5, "2:4")
+    assert (pruned.weights[0][4:] == odd.weights[0][4:]).all()
+    assert (pruned.weights[1] == odd.weights[1]).all()
+    assert (pruned.weights[0][:4] == 0).sum() == 3 * 2
+
+
+@pytest.mark.parametrize("kind", ["unstructured", "2:4", "structured"])
+def test_fine_tuning_mends_and_zeros_stay(kind: str) -> None:
+    split = digits()
+    trained = NeuralNetwork((64, 32, 10), ("relu", "softmax"))
+    work: dict[str, Any] = {"alpha": 0.2, "batch_size": 32, "seed": 0}
+    trained.fit(split.X_train, split.y_train, epochs=5, **work)
+    pruned = prune(trained, 0.5 if kind == "2:4" else 0.7, kind)
+    before = [each.copy() for each in pruned.weights]
+    tuned = pruned.with_precision("fp32")
+    history = tuned.fine_tune(split.X_train, split.y_train, epochs=3, **work)
+    assert len(history.loss) == 3
+    assert history.loss[-1] < history.loss[0]
+    assert tuned.score(split.X_test, split.y_test) > pruned.score(split.X_test, split.y_test)
+    for old, new, left in zip(before, tuned.weights, pruned.weights, strict=True):
+        assert (new[old == 0] == 0).all()
+        assert (left == old).all()
+        assert (new != old).any()
+    again = pruned.with_precision("fp32")
+    again.fine_tune(split.X_train, split.y_train, epochs=3, **work)
+    assert all((a == b).all() for a, b in zip(again.weights, tuned.weights, strict=True))
+
+
+def test_fine_tuning_needs_a_trained_network() -> None:
+    bare = NeuralNetwork((64, 10), ("softmax",))
+    with pytest.raises(InputError, match="no weights yet"):
+        bare.fine_tune([[0.0] * 64] * 2, [0, 1], 1, 0.1, 1, 0)
+    bare.initialize(seed=0)
+    with pytest.raises(InputError, match=r"fine_tune\(\): epochs must be a whole number from 1"):
+        bare.fine_tune([[0.0] * 64] * 2, [0, 1], 0, 0.1, 1, 0)
+
+
 def test_pruning_leaves_the_network_alone(network: NeuralNetwork) -> None:
     before = [each.copy() for each in network.weights]
     prune(network, 0.9)
@@ -121,7 +178,7 @@ def test_a_slower_machine_is_slower_in_proportion(
         ({"power": "10 s"}, "power needs a quantity in W"),
         ({"power": 10}, "power needs a unit"),
         ({"power": quantity(float("nan"), "W")}, "power must be positive"),
-        ({"latency_multiplier": 0.5}, "latency_multiplier must be a number from 1"),
+        ({"latency_multiplier": 0}, "latency_multiplier must be a number above 0"),
         ({"repeats": 0}, "repeats must be a whole number from 1"),
         ({"batch": 2.9}, "batch must be a whole number from 1"),
     ],
@@ -137,7 +194,8 @@ def test_refusals(network: NeuralNetwork, change: dict[str, Any], sentence: str)
         (-0.1, "unstructured", "a pruning level must be a number from 0"),
         (1, "unstructured", "a pruning level must be below 1"),
         (float("nan"), "structured", "a pruning level must be a number from 0"),
-        (0.5, "random", "a kind of pruning must be one of unstructured, structured"),
+        (0.5, "random", "a kind of pruning must be one of unstructured, 2:4, structured"),
+        (0.3, "2:4", "2:4 leaves two weights of each four: its level is 0.5; got 0.3"),
     ],
 )
 def test_levels_that_are_refused(

@@ -1,0 +1,51 @@
+"""The computed tables of the chapters, as their cells give them before anything is rendered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.book.rendered import chapters
+
+HEADING_OR_CELL = re.compile(
+    r"^## ([^{\n]+)|^(?:::: \{#(tbl-[\w-]+)\}\n\n)?```\{python\}\n(.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def cells(chapter: Path) -> Iterator[tuple[str, str]]:
+    """The cells of a chapter, each after the name of its table, "" where it has none.
+
+    A table without a label is named by its chapter and the heading that it stands under.
+    """
+    heading = ""
+    for title, label, cell in HEADING_OR_CELL.findall(chapter.read_text(encoding="utf-8")):
+        heading = title.strip() or heading
+        inside = re.search(r"#\| label: (tbl-[\w-]+)", cell)
+        name = inside[1] if inside else label or f"{chapter.stem}: {heading}"
+        yield name if re.search(r"^table\(", cell, re.MULTILINE) else "", cell
+
+
+def names() -> list[str]:
+    return [name for chapter in chapters() for name, _ in cells(chapter) if name]
+
+
+def rows() -> dict[str, list[str]]:
+    """The rows of each table in Markdown; no figure is imported for them."""
+    found: dict[str, list[str]] = {}
+    for chapter in chapters():
+        known: dict[str, Any] = {}
+        for name, cell in cells(chapter):
+            code = re.sub(r"^(?:#\||import figures).*\n", "", cell, flags=re.MULTILINE)
+            if name:
+                found[name] = str(eval(code, known)).split("\n")
+            elif code.startswith("from calc.derivations") and "#| echo" not in cell:
+                exec(code, known)
+    return found
+
+
+def plain(row: str) -> str:
+    """The words of a row, from cell to cell."""
+    return " ".join(re.sub(r"\]\([^)]*\)|[\[\\*`_]", "", row).replace("|", " ").split())

@@ -1,0 +1,138 @@
+"""Every quoted number says where it comes from, down to data, files and literals."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from calc import constants
+from calc.core.units import Quantity
+from calc.derivations import origins, show, table, words
+from calc.derivations.quoting import CARDS
+from tests.book.rendered import quotes
+from tests.book.test_published import derived, value_of
+from tests.rows import each_row
+
+pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
+
+ENDS = {  # what a branch may end in, and what it must then say
+    "datasheet": ("source", "cited", "checked"),
+    "announced": ("source", "cited", "checked"),
+    "definition": ("source", "cited", "checked"),
+    "estimate": ("source", "cited", "checked", "note"),
+    "measured": ("value",),
+    "data file": ("value",),
+    "chosen": ("code",),
+    "computed": ("code",),
+    "device": ("value",),
+    "machine": ("value",),
+    "model": ("value",),
+    "run": ("value",),
+}
+
+
+def quoted_names() -> list[str]:
+    return sorted({name for quote in quotes() for name in quote.names})
+
+
+def card(shown: Any) -> dict[str, Any]:
+    return dict(shown._repr_mimebundle_().get(CARDS, {}))
+
+
+def test_every_quoted_number_has_a_tree_down_to_what_was_given() -> None:
+    derived()  # imports them all
+
+    with each_row() as row:
+        for name in quoted_names():
+            found = origins.origins(name)
+            with row(name):
+                for key, origin in found.items():
+                    assert set(origin.get("inputs", {}).values()) <= found.keys(), key
+                    if not origin.get("inputs"):
+                        missing = {each for each in ENDS[origin["kind"]] if not origin.get(each)}
+                        assert missing == set(), key
+                assert found[name]["value"] == origins.told(value_of(name))
+
+
+def test_an_inline_value_knows_its_name() -> None:
+    known = {**derived(), "show": show, "words": words}
+    wrong = {
+        quote.expression: name
+        for quote in quotes()
+        if quote.expression.startswith(("show(", "words("))
+        and (name := eval(quote.expression, dict(known)).name) not in quote.names
+    }
+    assert wrong == {}
+
+
+def test_a_number_that_only_equals_an_attribute_has_no_name() -> None:
+    from calc.derivations.roofline import DecodeStep
+
+    assert show(DecodeStep.large_batch).name == "DecodeStep.large_batch"
+    other = DecodeStep.peak * 1
+    assert other == DecodeStep.peak
+    assert show(other).name == ""
+
+
+def test_what_is_computed_names_its_parts_and_its_law() -> None:
+    from calc.derivations.roofline import DecodeStep
+
+    found = card(show(DecodeStep.attainable))
+    top = found["DecodeStep.attainable"]
+    assert top["code"] == "roofline.attainable(peak, bandwidth, intensity)"
+    assert top["equation"] == "R = min(R_peak, BW · I)"
+    assert found[top["inputs"]["bandwidth"]]["checked"] == "2026-11-20"
+    assert found["DecodeStep.parameters"]["kind"] == "chosen"
+
+
+def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
+    from calc.derivations.roofline import FusedMatmulRelu
+
+    found = card(table(["a", "b", "c", "d", "e"], FusedMatmulRelu.rows))
+    cells = {key: each["same"] for key, each in found.items() if "same" in each}
+    assert len(cells) == 10
+    assert cells["FusedMatmulRelu.rows[1][2]"] == "FusedMatmulRelu.thin_time"
+    rows = [["SSD", constants.get("energy_ssd_word_estimate")]]
+    assert origins.cell_origins("FusedMatmulRelu.rows", rows)["energy_ssd_word_estimate"]["note"]
+
+
+def test_copied_calls_give_the_printed_value() -> None:
+    """A sample, over all chapters, of those that compute from the numbers alone."""
+    derived()
+    calls = {
+        name: call
+        for name in quoted_names()
+        if "calc.derivations" not in (call := origins.origins(name)[name].get("call", "")) and call
+    }
+    assert len(calls) > 1000
+
+    with each_row() as row:
+        for name in sorted(calls)[::25]:
+            printed: list[Any] = []
+            with row(name):
+                exec(calls[name], {"print": printed.append})
+                expected = number(value_of(name))
+                text = isinstance(expected, str)
+                assert number(printed[0]) == (
+                    expected if text else pytest.approx(expected, rel=1e-6)
+                )
+
+
+def number(value: Quantity | float | str) -> float | str:
+    """In base units; text as it is."""
+    return float(value.to_base_units().m) if isinstance(value, Quantity) else value
+
+
+def test_a_branch_without_parts_names_no_derivation() -> None:
+    """What an expression reads of another derivation must be among its parts."""
+    derived()
+    unexplained = {
+        key: origin["code"]
+        for name in quoted_names()
+        for key, origin in origins.origins(name).items()
+        if "code" in origin and not origin.get("inputs") and not origin.get("source")
+        if set(re.findall(r"\b([A-Z]\w+)\.[a-z]", origin["code"])) & derived().keys()
+    }
+    assert unexplained == {}

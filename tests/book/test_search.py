@@ -1,0 +1,101 @@
+"""Forty questions that readers put to the search box, each with what must be its first answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext
+
+from tests.in_browser import open_file
+
+pytestmark = pytest.mark.xdist_group("book in a browser")  # one browser
+
+GOLDEN = {  # what is typed, the beginning of the first hit's address, and words of it
+    # a value of the data
+    "h100 memory bandwidth": ("library/hardware.html#hardware-h100", "3.35 TB/s"),
+    "HBM latency of an H100": ("backmatter/sources.html#latency-", "ns"),
+    "fp32 vector peak of an A100": ("library/hardware.html#hardware-a100", "19.5 TFLOP/s"),
+    "nvlink b200": ("library/hardware.html#hardware-b200", "900 GB/s"),
+    "llama 3 70b kv": ("library/models.html#models-llama-3-70b", "328 kB"),
+    "pcie 6": ("backmatter/sources.html#bandwidth-pcie6-x16", "GB/s"),
+    "h200 capacity": ("library/hardware.html#hardware-h200", "141 GB"),
+    "b200 fp4 tflops": ("library/hardware.html#hardware-b200", "PFLOP/s"),
+    "mi300x tdp": ("library/hardware.html#hardware-mi300x", "750 W"),
+    "tpu v5p bandwidth": ("library/hardware.html#hardware-tpu-v5p", "TB/s"),
+    "deepseek-v3 active parameters": ("library/models.html#models-deepseek-v3", "37"),
+    "mixtral 8x7b params": ("library/models.html#models-mixtral-8x7b", "46.7"),
+    "dgx h100 power": ("library/machines.html#machines-dgx-h100", "10.2 kW"),
+    "h100 ridge point": ("library/hardware.html#hardware-h100", "FLOP/byte"),
+    "rtx 4090 vram": ("library/hardware.html#hardware-rtx-4090", "24 GiB"),
+    # a term
+    "ttft": ("chapters/serving.html", "time to first token"),
+    "TPOT": ("chapters/serving.html", "time per output token"),
+    "mfu": ("chapters/", "model FLOP utilisation"),
+    "warp": ("chapters/", "warp"),
+    "SM": ("chapters/", "streaming multiprocessor"),
+    "rdma": ("chapters/", "RDMA"),
+    "bisection bandwidth": ("chapters/", "bisection bandwidth"),
+    "MLA": ("chapters/transformer-arithmetic.html", "latent attention"),
+    "roofline": ("chapters/roofline.html", "roofline"),
+    "GEMM": ("chapters/", "GEMM"),
+    "allreduce": ("chapters/communication.html", "all-reduce"),
+    "quantization": ("chapters/", "quantisation"),
+    "pipeline bubble": ("chapters/communication.html", "pipeline bubble"),
+    "utilization": ("chapters/", "utilisation"),
+    # a section of the book
+    "6ND": ("chapters/training-time.html", ""),
+    "cost of an all-reduce": ("chapters/communication.html", "all-reduce"),
+    "why is decode memory-bound": ("", "memory-bound"),
+    "checkpoint interval": ("chapters/training-at-scale.html", ""),
+    "continuous batching": ("chapters/serving.html", "continuous batching"),
+    "nccl": ("chapters/communication.html", ""),
+    "fine-tuning on one gpu": ("chapters/fine-tuning.html", ""),
+    "carbon": ("chapters/cost-and-carbon.html", "carbon"),
+    # a name, misspelt words, a law
+    "roofline.attainable": ("library/roofline.html#calc-roofline-attainable", "attainable"),
+    "kv_cache_per_token": ("library/transformer.html", "kv_cache_per_token"),
+    "rooflin modle": ("chapters/roofline.html", ""),
+    "ring_all_reduce": ("library/collectives.html", "ring_all_reduce"),
+}
+
+
+def test_each_question_has_its_answer_first(context: BrowserContext, book: Path) -> None:
+    page = open_file(context.new_page(), book / "index.html")
+    page.keyboard.press("/")
+    box = page.get_by_role("combobox")
+    first = page.locator("#search-results").get_by_role("option").first
+    wrong = {}
+    for query, (place, words) in GOLDEN.items():
+        box.fill("")
+        box.fill(query)
+        first.wait_for()
+        href = str(first.evaluate("a => a.href")).removeprefix(f"{book.as_uri()}/")
+        text = " ".join(str(first.text_content()).replace("\N{NO-BREAK SPACE}", " ").split())
+        if not href.startswith(place) or words.lower() not in text.lower():
+            wrong[query] = f"{href}: {text[:100]}"
+    assert len(GOLDEN) >= 40
+    assert wrong == {}
+
+
+def test_arithmetic_is_offered_to_the_workbench(context: BrowserContext, book: Path) -> None:
+    page = open_file(context.new_page(), book / "chapters" / "roofline.html")
+    page.keyboard.press("/")
+    page.keyboard.type("140 GB / (3.35 TB/s)")
+    first = page.locator("#search-results").get_by_role("option").first
+    first.wait_for()
+    assert "workbench.html#compute=" in str(first.evaluate("a => a.href"))
+
+
+def test_words_that_were_found_are_marked_where_they_are(
+    context: BrowserContext, book: Path
+) -> None:
+    page = open_file(context.new_page(), book / "index.html")
+    page.keyboard.press("/")
+    page.keyboard.type("ridge point of a device")
+    page.locator("[role=option][href*='chapters/']").first.click()
+    page.wait_for_url("**/chapters/**")
+    marked = "CSS.highlights.get('found')?.size ?? 0"
+    page.wait_for_function(f"({marked}) > 0")
+    page.keyboard.press("Escape")
+    assert page.evaluate(marked) == 0

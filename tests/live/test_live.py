@@ -1,0 +1,203 @@
+"""Live figures: what a page is told of each model, against the laws themselves."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as some
+
+import live
+from calc import collectives, cost, hardware, links, queueing, roofline, scaling, training
+from calc.commands import main
+from calc.core.errors import InputError
+from live import prompt
+from live.model import Amount, Choice, Count, Input
+
+ODD = ["", "x", "2 GB GB", "nan", "inf", "-1", "0", "1e999", "3 furlong", "10**10**10", "é"]
+
+
+def answered(name: str, **given: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(live.answer(name, json.dumps(given)))
+    return found
+
+
+def texts(each: Input) -> some.SearchStrategy[str]:
+    """What a reader may type into a field: within its range, or anything."""
+    if isinstance(each, Choice):
+        return some.sampled_from(each.words)
+    if isinstance(each, Count):
+        most = min(each.most, each.least * 4096)
+        return some.integers(each.least, most).map(str)
+    low, high = max(each.least, 1e-9), each.most
+    powers = some.floats(math.log10(low), math.log10(high))
+    return powers.map(lambda power: f"{10**power:.4g} {each.unit}".strip())
+
+
+@pytest.mark.parametrize("name", live.MODELS)
+def test_the_defaults_of_a_model_give_rows_and_facts(name: str) -> None:
+    found = answered(name)
+    assert found["rows"], found
+    assert all(math.isfinite(y) for *_, y in found["rows"])
+    assert all(found["facts"].values())
+    told = json.loads(live.describe(name))
+    assert [each["name"] for each in told["inputs"]] == list(live.get(name).defaults())
+
+
+@pytest.mark.parametrize("name", live.MODELS)
+def test_the_program_and_the_command_run_and_print(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answered(name)
+    exec(found["python"], {})
+    assert any(sign.isdigit() for sign in capsys.readouterr().out)
+    # The search of layouts takes seconds, and has tests of its own.
+    if found["command"] and "plan-training" not in found["command"]:
+        assert main(shlex.split(found["command"])[1:]) == 0
+        assert any(sign.isdigit() for sign in capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", live.MODELS)
+@given(data=some.data())
+def test_any_input_gives_rows_or_a_sentence(name: str, data: some.DataObject) -> None:
+    fields = live.get(name).inputs
+    state = {each.name: data.draw(texts(each) | some.sampled_from(ODD)) for each in fields}
+    found = answered(name, **state)
+    if "errors" in found:
+        assert found["errors"].keys() <= {"", *state}
+        assert all(0 < len(text) < 600 for text in found["errors"].values())
+        assert not any("Traceback" in text for text in found["errors"].values())
+    else:
+        assert all(math.isfinite(y) for *_, y in found["rows"])
+
+
+@given(intensity=some.floats(1e-2, 1e5), device=some.sampled_from(["h100", "a100", "mi300x"]))
+def test_rows_of_the_roofline_are_its_law(intensity: float, device: str) -> None:
+    found = answered("roofline", device=device, intensity=repr(intensity))
+    place = hardware.get(device)
+    for _, x, y in found["rows"]:
+        law = roofline.attainable(place.peak("bf16"), place.memory_bandwidth, f"{x!r} FLOP/byte")
+        assert y == law.m_as("TFLOP/s")
+
+
+@given(serial=some.floats(0, 1), coherency=some.floats(0, 1), processors=some.integers(1, 10**6))
+def test_rows_of_scaling_are_its_laws(serial: float, coherency: float, processors: int) -> None:
+    state = {"serial": repr(serial), "coherency": repr(coherency), "processors": str(processors)}
+    laws = {
+        "Amdahl": lambda n: scaling.amdahl(serial, n),
+        "Gustafson": lambda n: scaling.gustafson(serial, n),
+        "universal": lambda n: scaling.universal_scalability(n, serial, coherency),
+    }
+    found = answered("scaling", **state)
+    assert {name for name, *_ in found["rows"]} == set(laws)
+    for name, x, y in found["rows"]:
+        assert y == laws[name](x).m_as("")
+
+
+@given(busy=some.floats(0, 0.99), servers=some.integers(1, 200))
+def test_rows_of_the_queue_are_its_laws(busy: float, servers: int) -> None:
+    for name, x, y in answered("queue", utilization=repr(busy), servers=str(servers))["rows"]:
+        laws = {
+            "mean": queueing.waiting_time("100 ms", x, servers),
+            "tail": queueing.waiting_tail("100 ms", x, servers, 0.01),
+            "one server, spread v": queueing.single_server_wait("100 ms", x, 1),
+        }
+        assert y == laws[name].m_as("ms")
+
+
+def test_rows_of_a_link_of_checkpoints_and_of_rent_are_their_laws() -> None:
+    for _, x, y in answered("link")["rows"]:
+        law = links.effective_bandwidth(f"{x!r} byte", "50 GB/s", "5 us")
+        assert y == law.m_as("GB/s")
+    failures = training.time_between_failures("5 year", 16384)
+    for _, x, y in answered("checkpoints")["rows"]:
+        law = training.goodput(f"{x!r} min", "10 s", "5 min", failures)
+        assert y == law.m_as("%")
+    owned = cost.price_of_ownership("30000 USD", "4 year", "1 kW", "0.1 USD/kWh", 1.3)
+    for name, x, y in answered("cost")["rows"]:
+        assert y == (owned.m_as("USD/hour") / x if name == "bought" else 3)
+
+
+@pytest.mark.parametrize(("machine", "devices"), [("dgx-h100", 8), ("tpu-v5p-pod", 64)])
+def test_rows_of_a_collective_are_its_times(machine: str, devices: int) -> None:
+    for name, x, y in answered("all-reduce", machine=machine, devices=str(devices))["rows"]:
+        time = collectives.time("all_reduce", f"{x!r} byte", devices, machine)
+        law = time.lower if name == "lower bound" else time.needed
+        assert y == law.m_as("us")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "text", "told"),
+    [
+        ("roofline", "intensity", "3 GB", "in FLOP/byte or the like"),
+        ("roofline", "m", "2.5", "a whole number from 1 to 10\u202f000\u202f000"),
+        ("roofline", "device", "h1000", "is one of h100, a100"),
+        ("all-reduce", "size", "0 GB", "from 1 byte to 10 TB"),
+        ("scaling", "serial", "twice", "twice"),
+        ("training", "devices", "1000", "devices must be a multiple of TP · PP, 8 · 4; got 1000"),
+    ],
+)
+def test_a_refusal_stands_beside_its_field(name: str, field: str, text: str, told: str) -> None:
+    errors = answered(name, **{field: text})["errors"]
+    assert told in errors[field]
+
+
+def test_what_the_library_refuses_of_all_together_is_said() -> None:
+    assert "no dense peak" in answered("roofline", device="a100", dtype="fp8")["errors"][""]
+    too_large = answered("decode", model="llama-3-405b")["errors"][""]
+    assert "not one sequence of 4096 tokens fits" in too_large
+
+
+def test_a_name_that_is_no_model_is_refused() -> None:
+    with pytest.raises(InputError, match="did you mean roofline"):
+        live.describe("rooflin")
+
+
+def test_live_figures_need_no_numpy() -> None:
+    """A browser has none of it: no package registry carries numpy for it."""
+    program = (
+        "import sys; sys.modules['numpy'] = None; import json, live;"
+        "print([name for name in live.MODELS if 'rows' not in json.loads(live.answer(name, '{}'))])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert run.stdout.strip() == "[]", run.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "error"),
+    [
+        ("1 +", "", "SyntaxError: invalid syntax"),
+        ("x = 2\nx * 3", "6\n", ""),
+        ("print(1)\n1 / 0", "1\n", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "", "SystemExit: 3"),
+        ("plot([1], [1, 2])", "", "ValueError"),
+    ],
+)
+def test_the_prompt_prints_and_says_what_went_wrong(source: str, text: str, error: str) -> None:
+    found = json.loads(prompt.run(source))
+    assert found["text"] == text
+    assert error in found["error"]
+    assert bool(error) == bool(found["error"])
+
+
+def test_the_prompt_keeps_plots_in_the_unit_of_the_first_number() -> None:
+    source = "plot([quantity('1 kB'), quantity('2 MB')], [1, 2], across='Size', log=True)"
+    (plot,) = json.loads(prompt.run(source))["plots"]
+    assert plot["rows"] == [["y", 1, 1], ["y", 2000, 2]]
+    assert plot["drawing"]["x"] == {"label": "Size", "unit": "kB", "log": True}
+
+
+def test_fields_have_labels_of_their_own() -> None:
+    for name in live.MODELS:
+        fields = live.get(name).inputs
+        assert len({each.label for each in fields}) == len(fields)
+        for each in fields:
+            if not (isinstance(each, Amount | Count) and each.optional):
+                each.read(each.default)

@@ -1,0 +1,163 @@
+"""A value that says where it comes from: its mark on the page, and its card."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from press.build import render
+from tests.in_browser import PHONE, THEMES, axe_violations, open_file
+
+pytestmark = pytest.mark.xdist_group("press in a browser")  # one render, one browser
+
+# What `show` and `table` of the book give, from hand.
+PAGE = '''# A {#sec-a}
+
+```{python}
+#| echo: false
+class Value:
+    def __init__(self, text, cards):
+        self.text, self.cards = text, cards
+
+    def _repr_markdown_(self):
+        return self.text
+
+    def _repr_mimebundle_(self, **_):
+        return {"application/vnd.press.cards+json": self.cards}
+
+rate = {"value": "8 B/s", "kind": "datasheet", "title": "rate of a wire", "source": "wire",
+        "cited": "Maker (2020), Wire, https://example.org", "checked": "2020-01-02",
+        "note": "Twice.", "row": "index.html#sec-a"}
+size = {"value": "16 B", "kind": "chosen", "code": "16"}
+time = {"value": "2 s", "kind": "computed", "code": "size / rate", "claim": "Wires are slow.",
+        "inputs": {"size": "Wire.size", "rate": "wire"}, "call": "print(16 / 8)\\n"}
+cards = {"Wire.time": time, "Wire.size": size, "wire": rate}
+```
+
+A message takes `{python} Value('[2 s]{.q key="Wire.time" value="2 s"}', cards)` on this wire.
+
+```{python}
+#| label: tbl-a
+#| tbl-cap: "Messages."
+#| echo: false
+Value("""| []{.q key="Wire.rows"}Name | Size | Time |
+|:--|--:|--:|
+| one | 16 B | 2 s |
+| two | 32 B | 4 s |
+""", cards | {"Wire.rows[0][2]": {"same": "Wire.time", "value": "2 s"},
+              "Wire.rows[1][1]": {"same": "Wire.size", "value": "32 B"}})
+```
+'''
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cards")
+    (root / "_quarto.yml").write_text(
+        "project:\n  type: book\nbook:\n  title: T\n  chapters: [index.qmd]\n"
+    )
+    (root / "index.qmd").write_text(PAGE, encoding="utf-8")
+    render(root, "html")
+    return root / "_book"
+
+
+@pytest.fixture
+def page(context: BrowserContext, site: Path) -> Page:
+    return open_file(context.new_page(), site / "index.html")
+
+
+def test_the_page_names_its_values_and_keeps_their_cards_apart(site: Path) -> None:
+    html = (site / "index.html").read_text(encoding="utf-8")
+    assert '<data class="q" value="2 s" data-key="Wire.time">2 s</data>' in html
+    assert '<table data-key="Wire.rows">' in html
+    assert "datasheet" not in html
+    packed = re.search('"(.*)"', (site / "assets/cards/index.js").read_text(encoding="utf-8"))
+    assert packed
+    cards = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    assert cards["Wire.time"]["inputs"] == {"size": "Wire.size", "rate": "wire"}
+
+
+def test_a_value_that_is_pointed_at_shows_its_tree_beside_itself(page: Page) -> None:
+    value = page.locator("p .q")
+    value.hover()
+    card = page.get_by_role("dialog", name="Where 2 s comes from")
+    expect(card).to_contain_text("size / rate")
+    expect(card).to_contain_text("Maker (2020), checked 2020-01-02. Twice.")
+    expect(card).to_contain_text("16 B size chosen for the example")
+    at, shown = value.bounding_box(), card.bounding_box()
+    assert at
+    assert shown
+    assert shown["y"] >= at["y"] + at["height"] or shown["y"] + shown["height"] <= at["y"]
+    page.mouse.move(5, 5)
+    expect(card).to_be_hidden()
+
+
+def test_the_keyboard_opens_a_card_enters_it_and_comes_back(page: Page) -> None:
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('p .q')"):
+            break
+    card = page.get_by_role("dialog")
+    expect(card).to_be_visible()
+    page.keyboard.press("Enter")
+    assert page.evaluate("Boolean(document.activeElement.closest('#preview'))")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    assert page.evaluate("document.activeElement.matches('p .q')")
+
+
+def test_arrows_lead_from_cell_to_cell(page: Page) -> None:
+    cells = page.locator("td .q")
+    expect(cells).to_have_count(4)
+    assert cells.evaluate_all("cells => cells.map(cell => cell.tabIndex)") == [0, -1, -1, -1]
+    cells.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("dialog", name="Where 2 s comes from")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(cells.nth(3)).to_be_focused()
+
+
+def test_the_call_is_copied(page: Page) -> None:
+    page.locator("p .q").click()
+    page.get_by_role("button", name="Copy call").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "print(16 / 8)\n"
+
+
+def test_a_tap_opens_and_closes_a_card_that_fits_a_phone(browser: Browser, site: Path) -> None:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = open_file(context.new_page(), site / "index.html")
+    value, card = page.locator("p .q"), page.get_by_role("dialog")
+    value.tap()
+    expect(card).to_be_visible()
+    place = card.bounding_box()
+    assert place
+    assert place["x"] >= 0
+    assert place["x"] + place["width"] <= PHONE["width"]
+    page.locator("h1").tap()
+    expect(card).to_be_hidden()
+    context.close()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_an_open_card_is_easy_to_use(page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.locator("p .q").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert axe_violations(page) == []
+
+
+def test_without_scripts_a_value_is_text(browser: Browser, site: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / "index.html").as_uri())
+    value = page.locator("p .q")
+    expect(value).to_have_text("2 s")
+    expect(value).to_have_css("cursor", "auto")
+    context.close()

@@ -1,0 +1,154 @@
+"""Python for the browser: what a site has with the packages that it takes, and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from press.build import render
+from press.writing import runtime
+from tests.press.tiny_book import SETTINGS, Write, refusal
+
+LIVE_SETTINGS = SETTINGS.replace("format:", "live: models\nformat:")
+PAGE = '# A page\n\n::: {.live model="double"}\n\nA figure.\n\n:::\n'
+MODELS = {"models/__init__.py": "", "models/double.py": ""}
+
+
+@pytest.fixture
+def bare_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without node and npm."""
+    monkeypatch.setattr(runtime.shutil, "which", lambda program: None)
+
+
+def page_of(book: Path) -> str:
+    return (book / "_book" / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("bare_path")
+def test_without_npm_the_book_is_rendered_with_static_figures(
+    write_book: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = write_book(PAGE, MODELS, LIVE_SETTINGS)
+    render(book, "html")
+    told = capsys.readouterr().err.strip().splitlines()
+    assert [line for line in told if "node and npm" in line] == [
+        "The site has no Python for the browser, and its figures stay as drawn:"
+        " node and npm bring it, and they are not on PATH."
+    ]
+    assert "A figure." in page_of(book)
+    assert "live.js" not in page_of(book)
+    assert "JavaScript" not in page_of(book)
+    assert not (book / "_book" / "runtime").exists()
+
+
+def test_a_render_leaves_the_runtime_out_where_it_is_told_to(
+    write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = write_book(PAGE, MODELS, LIVE_SETTINGS)
+    monkeypatch.setattr(runtime, "_packed", lambda *_: pytest.fail("it is packed"))
+    render(book, "html", runtime=False)
+    assert "live.js" not in page_of(book)
+
+
+def test_a_page_has_its_scripts_and_the_sentence_for_readers_without_them(
+    write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def packed(_book: object, _edition: object, scratch: Path) -> bool:
+        (scratch / "packed").mkdir()
+        (scratch / "packed" / "site.zip.js").write_text("")
+        return True
+
+    monkeypatch.setattr(runtime, "_packed", packed)
+    other = {**MODELS, "other.qmd": "# Another\n\nText.\n"}
+    settings = LIVE_SETTINGS.replace("    - index.qmd\n", "    - index.qmd\n    - other.qmd\n")
+    book = write_book(PAGE, other, settings)
+    render(book, "html")
+    assert 'data-live="models"' in page_of(book)
+    assert "assets/live.js" in page_of(book)
+    assert "without-scripts" in page_of(book)
+    assert "live.js" not in (book / "_book" / "other.html").read_text()
+    assert (book / "_book" / "runtime" / "site.zip.js").is_file()
+    (book / "other.qmd").write_text("# Another\n\nOther text.\n")
+    monkeypatch.setattr(runtime, "_packed", lambda *_: pytest.fail("it is packed again"))
+    render(book, "html")
+
+
+def test_a_model_that_there_is_not_is_refused(
+    write_book: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def packed(_book: object, _edition: object, scratch: Path) -> bool:
+        (scratch / "packed").mkdir()
+        return True
+
+    monkeypatch.setattr(runtime, "_packed", packed)
+    book = write_book(PAGE.replace("double", "triple"), MODELS, LIVE_SETTINGS)
+    assert refusal(book) == ["index.qmd:3: `models` has no model triple."]
+
+
+def test_a_package_that_there_is_not_is_refused(write_book: Write) -> None:
+    (line,) = refusal(write_book(PAGE, {}, LIVE_SETTINGS))
+    assert line.endswith("`live` names a Python package of the project, not 'models'.")
+
+
+def test_a_live_figure_needs_its_model(write_book: Write) -> None:
+    (line,) = refusal(write_book(PAGE.replace(' model="double"', ""), MODELS, LIVE_SETTINGS))
+    assert "press does not render blocks like" in line
+
+
+def test_the_lock_names_each_package_by_its_digest_and_no_address() -> None:
+    lock = (runtime.OWN / "package-lock.json").read_text()
+    assert lock.count('"integrity": "sha512-') == lock.count('"node_modules/')
+    assert "://" not in lock
+
+
+FIGURES = """\
+# A page
+
+@fig-cell and @fig-block are drawn.
+
+::: {.live model="double"}
+
+```{python}
+#| label: fig-cell
+#| fig-cap: "Of a cell."
+#| fig-alt: "A line."
+from matplotlib.figure import Figure
+figure = Figure()
+figure.subplots().plot([1, 2])
+figure
+```
+
+:::
+
+:::: {.live model="double"}
+
+::: {#fig-block}
+
+```{python}
+#| echo: false
+#| fig-alt: "A line."
+figure
+```
+
+Of a block.
+:::
+
+::::
+"""
+
+
+@pytest.mark.usefixtures("bare_path")
+def test_figures_in_a_live_block_have_their_numbers_and_captions(write_book: Write) -> None:
+    book = write_book(FIGURES, MODELS, LIVE_SETTINGS)
+    render(book, "html")
+    page = page_of(book)
+    assert page.count('<div class="live" data-model="double">') == 2
+    for identifier, label, caption in (
+        ("fig-cell", "Figure\N{NO-BREAK SPACE}1.1:", "Of a cell."),
+        ("fig-block", "Figure\N{NO-BREAK SPACE}1.2:", "Of a block."),
+    ):
+        block = page[page.index('<div class="live"') :]
+        figure = block[block.index(f'id="{identifier}"') :]
+        assert label in figure[: figure.index("</figure>")]
+        assert caption in figure[: figure.index("</figure>")]

@@ -1,0 +1,209 @@
+"""What a reader does with tables, formulas and a page's citation, in a browser, on a tiny book."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from press.build import render
+from tests.in_browser import PHONE, axe_violations, open_file
+from tests.press.tiny_book import SETTINGS
+
+pytestmark = pytest.mark.xdist_group("press in a browser")
+
+DEVICES = """\
+# Preface {.unnumbered}
+
+::: {.cover}
+
+- [**Start**](index.qmd#sec-devices) here
+
+A drawing.
+
+- **7** doors
+
+:::
+
+The law, @eq-law.
+
+$$
+T = \\frac{n}{BW}
+$$ {#eq-law}
+
+And without a number:
+
+$$
+a^2
+$$
+
+## Devices {#sec-devices}
+
+::: {.sortable}
+
+| Device | Bandwidth | Price |
+|:-----|-----:|-----:|
+| Small | 320 GB/s | 7 |
+| Large, new | 1.2 TB/s | 12.75 |
+| None | – | – |
+| Middle | 900 GB/s | 8.5 |
+
+: Devices. {#tbl-devices}
+
+:::
+
+"""
+LONG = "| n | value |\n|:--|--:|\n" + "".join(f"| row {n} | {n}.5 |\n" for n in range(80))
+WIDE = (
+    "| n " + "| a head of some width " * 14 + "|\n" + "|:--" * 15 + "|\n"
+    + ("| x " + "| some_words_here " * 14 + "|\n") * 60
+)  # fmt: skip
+ORDER = "rows => rows.map(row => row.cells[0].textContent)"
+# Where the point of each number stands, or would: behind its last whole digit.
+POINTS = """cells => cells.map(cell => {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  const text = texts.nextNode();
+  const range = new Range();
+  const end = text.data.indexOf(".");
+  range.setStart(text, 0);
+  range.setEnd(text, end < 0 ? text.data.length : end);
+  return range.getBoundingClientRect().right;
+})"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tables")
+    (root / "_quarto.yml").write_text(SETTINGS.replace("  typst: default\n", ""), encoding="utf-8")
+    (root / "index.qmd").write_text(f"{DEVICES}{LONG}\n\n{WIDE}\n", encoding="utf-8")
+    render(root, "html")
+    return root / "_book"
+
+
+def test_the_first_page_is_a_cover_below_the_title(page: Page) -> None:
+    cover = page.locator(".cover")
+    expect(cover.get_by_role("heading", level=1)).to_have_text("A tiny book")
+    assert page.locator("h1").count() == 1
+    assert cover.get_by_role("listitem").all_inner_texts() == ["Start\nhere", "7 doors"]
+    door = cover.get_by_role("listitem").first
+    size = door.bounding_box()
+    assert size
+    door.click(position={"x": size["width"] - 5, "y": size["height"] - 5})  # all of it leads on
+    page.wait_for_url(re.compile("#sec-devices$"))
+    expect(page.locator("article .chapter-title h2")).to_contain_text("Preface")
+
+
+@pytest.fixture
+def page(context: BrowserContext, site: Path) -> Page:
+    return open_file(context.new_page(), site / "index.html")
+
+
+def test_points_of_a_column_stand_below_one_another_and_the_text_stays_the_number(
+    page: Page,
+) -> None:
+    prices = page.locator("#tbl-devices td:nth-child(3)")
+    points = prices.evaluate_all(POINTS)
+    assert max(points) - min(points) < 0.6  # px
+    assert prices.all_inner_texts() == ["7", "12.75", "–", "8.5"]
+    bandwidths = page.locator("#tbl-devices td:nth-child(2)")
+    assert bandwidths.locator("[data-missing]").count() == 0  # of two units
+
+
+def test_a_press_on_a_head_sorts_down_up_and_back(page: Page) -> None:
+    rows = page.locator("#tbl-devices tbody tr")
+    head = page.get_by_role("columnheader", name="Bandwidth")
+    button = head.get_by_role("button")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    assert rows.evaluate_all(ORDER) == ["Large, new", "Middle", "Small", "None"]
+    page.keyboard.press("Space")
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    assert rows.evaluate_all(ORDER) == ["Small", "Middle", "Large, new", "None"]
+    button.click()
+    assert head.get_attribute("aria-sort") is None
+    assert rows.evaluate_all(ORDER) == ["Small", "Large, new", "None", "Middle"]
+
+
+def test_a_field_leaves_the_rows_with_its_words(page: Page) -> None:
+    field = page.get_by_role("searchbox", name="Filter the rows of Table")
+    field.fill("gb/s")
+    expect(page.locator("#tbl-devices tbody tr:visible")).to_have_count(2)
+    expect(page.get_by_role("status").first).to_have_text("2 of 4 rows")
+    field.fill("")
+    expect(page.locator("#tbl-devices tbody tr:visible")).to_have_count(4)
+
+
+def test_without_scripts_the_table_is_plain(browser_without_scripts: Page) -> None:
+    page = browser_without_scripts
+    assert page.locator("#tbl-devices tbody tr").count() == 4
+    assert page.locator("#tbl-devices :is(button, input)").count() == 0
+
+
+@pytest.fixture
+def browser_without_scripts(context: BrowserContext, site: Path) -> Page:
+    assert context.browser
+    plain = context.browser.new_context(java_script_enabled=False)
+    return open_file(plain.new_page(), site / "index.html")
+
+
+def test_a_table_is_saved_as_csv(page: Page) -> None:
+    page.locator("#tbl-devices").hover()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="as CSV").click()
+    assert saved.value.suggested_filename == "tbl-devices.csv"
+    assert Path(saved.value.path()).read_text(encoding="utf-8") == (
+        "Device,Bandwidth,Price\n"
+        'Small,320 GB/s,7\n"Large, new",1.2 TB/s,12.75\nNone,–,–\nMiddle,900 GB/s,8.5\n'
+    )
+
+
+def test_displayed_formulas_give_their_tex(page: Page) -> None:
+    buttons = page.get_by_role("button", name="TeX")
+    given = []
+    for i in range(buttons.count()):
+        buttons.nth(i).click()
+        given.append(page.evaluate("navigator.clipboard.readText()"))
+    assert given == [r"T = \frac{n}{BW}", "a^2"]
+
+
+def test_a_citation_names_the_page_and_the_section_that_is_chosen(page: Page) -> None:
+    page.get_by_text("Cite this page").click()
+    entry = page.locator(".cite pre")
+    assert entry.inner_text().startswith("@book{a-tiny-book,")
+    assert "author = {{A. Tester}}" in entry.inner_text()
+    assert "url" not in entry.inner_text()  # this site has no address
+    page.get_by_label("What to cite").select_option("#sec-devices")
+    assert "Devices},\n  author" in entry.inner_text()
+    link = page.get_by_role("link", name="Link to it")
+    assert str(link.get_attribute("href")).endswith("index.html#sec-devices")
+    page.get_by_role("button", name="Copy BibTeX").click()
+    assert page.evaluate("navigator.clipboard.readText()") == entry.inner_text()
+
+
+@pytest.mark.parametrize("width", [PHONE["width"], 1280])
+def test_heads_and_first_columns_stay_while_a_table_scrolls(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    long, wide = page.locator("article table").nth(1), page.locator("article table").nth(2)
+    long.locator("tr").nth(60).scroll_into_view_if_needed()
+    expect(long.locator("th").first).to_be_in_viewport()
+    box = page.locator(".table-scroll").nth(2)
+    box.scroll_into_view_if_needed()
+    box.evaluate("box => box.scrollTo(300, 500)")
+    corner = wide.locator("th").first.bounding_box()
+    frame = box.bounding_box()
+    assert corner
+    assert frame
+    assert abs(corner["x"] - frame["x"]) < 1
+    assert abs(corner["y"] - frame["y"]) < 3
+
+
+def test_what_tables_offer_can_be_used_by_all(page: Page) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.get_by_text("Cite this page").click()
+    page.locator(".sort").first.click()
+    assert axe_violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert axe_violations(page, "color-contrast") == []
