@@ -3,7 +3,8 @@
 Run once, when a family is updated (press/theme/vendor/README.md says with which versions):
 
     npm install inter-ui jetbrains-mono
-    python fonts/make_fonts.py node_modules        # needs fonttools and brotli
+    pip install --no-deps --target site ziamath
+    python fonts/make_fonts.py node_modules site   # needs fonttools and brotli
 
 One source for every medium, so that a figure measured by matplotlib fits on the page and in the
 PDF to the last unit: woff2 for the page (variable, two weights and the optical size), static TTF
@@ -29,6 +30,18 @@ TEXT = (
     *range(0x2200, 0x2300), *range(0x2308, 0x230C), *range(0x25A0, 0x2600), 0x2713, 0x2717,
 )  # fmt: skip
 BOX_DRAWING = tuple(range(0x2500, 0x25A0))
+# What formulas write: upright, italic and double-struck letters, Greek, operators and brackets.
+MATHEMATICS = (
+    *range(0x20, 0x7F), 0xA0, 0xAC, 0xB1, 0xB7, 0xD7, 0xF7, *range(0x300, 0x309), 0x338,
+    *range(0x391, 0x3CA), 0x3D1, 0x3D5, 0x3F5, *range(0x2010, 0x2015), 0x2016, 0x2026, 0x2032,
+    0x2033, 0x203E, *range(0x2061, 0x2065), 0x20D7, 0x2102, 0x210E, 0x2113, 0x2115, 0x211D, 0x2124,
+    *range(0x2190, 0x2196), 0x21A6, *range(0x21D0, 0x21D5), *range(0x2200, 0x2214),
+    *range(0x2216, 0x2235), *range(0x223C, 0x2240), 0x2243, 0x2245, 0x2248, *range(0x2260, 0x2270),
+    *range(0x2282, 0x228C), *range(0x2295, 0x229A), 0x22A4, 0x22A5, 0x22C0, 0x22C1, 0x22C5,
+    *range(0x22EE, 0x22F2), *range(0x2308, 0x230C), 0x23B4, 0x23B5, *range(0x23DC, 0x23E0),
+    0x27E8, 0x27E9, *range(0x1D400, 0x1D468), 0x1D53C,
+    *range(0x1D6E2, 0x1D71C),
+)  # fmt: skip
 INTER_FEATURES = [
     "calt", "case", "ccmp", "dnom", "frac", "kern", "locl", "mark", "mkmk", "numr", "ss03",
     "subs", "sups", "tnum", "zero",
@@ -63,7 +76,7 @@ def name_as(font: TTFont, style: str) -> None:
         del font["STAT"]
 
 
-def main(node_modules: Path) -> None:
+def main(node_modules: Path, site: Path) -> None:
     for slope, upright in (("", True), ("-Italic", False)):
         source = node_modules / "inter-ui/variable" / f"InterVariable{slope}.woff2"
         axes = {"wght": (400, 700)} | ({} if upright else {"opsz": 14})
@@ -82,7 +95,9 @@ def main(node_modules: Path) -> None:
         for target in (VENDOR / f"jetbrains-mono/JetBrainsMono-{style}.woff2",
                        HERE / f"JetBrainsMono-{style}.ttf"):  # fmt: skip
             write(TTFont(source), target, TEXT + BOX_DRAWING, CODE_FEATURES)
+    stix = TTFont(site / "ziamath/fonts/STIXTwoMath-Regular.ttf")
+    write(stix, VENDOR / "stix-two/STIXTwoMath.woff2", MATHEMATICS, ["ssty"])
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
