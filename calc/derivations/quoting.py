@@ -23,7 +23,9 @@ from calc.derivations.precision import precision
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
-
+DASH = "–"  # of a cell that has no value
+# Percent signs and powers of ten belong to their number: neither is a unit of a column.
+NUMBER_AND_UNIT = re.compile(r"(.*[\d⁰¹²³⁴-⁹])\N{NO-BREAK SPACE}([^\W\d][^\N{NO-BREAK SPACE}]*)")
 
 CARDS = "application/vnd.press.cards+json"  # the MIME type of what a page tells of its numbers
 
@@ -159,15 +161,19 @@ def table(
 ) -> Quoted:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
-    A cell of None is a dash, and an estimate of the data files is marked with ≈. Text may hold
-    Markdown (a citation, a link), so only what would break the table is escaped. A short name at
-    the beginning of a row, such as FP8 E4M3, stays on one line.
+    A unit that all numbers of a column share stands in its head. A cell of None is a dash, and an
+    estimate of the data files is marked with ≈. Text may hold Markdown (a citation, a link), so
+    only what would break the table is escaped. A short name at the beginning of a row, such as
+    FP8 E4M3, stays on one line.
     """
     for row in rows:
         if len(row) != len(header):
             raise InputError(f"table() needs {len(header)} cells in each row; got {row!r}")
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(header))]
     titles, *cells = ([_cell(value, digits) for value in row] for row in [header, *rows])
+    for i, right in enumerate(numeric):
+        if right:
+            titles[i] = _unit_in_head(titles[i], [row for row in cells if row[i] != DASH], i)
     for row in cells:
         if len(row[0]) <= LONGEST_UNBROKEN and "-" not in row[0]:  # which would break instead
             row[0] = row[0].replace(" ", "\N{NO-BREAK SPACE}")
@@ -183,9 +189,22 @@ def table(
     return QuotedTable(markdown, name, "", cell_origins(name, rows)) if name else Quoted(markdown)
 
 
+def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:
+    """The title with the unit that ends each cell of these rows, which then end without it."""
+    parts = [NUMBER_AND_UNIT.fullmatch(row[column]) for row in rows]
+    units = {part[2] if part else "" for part in parts}
+    if len(units) != 1 or "" in units:
+        return title
+    for row, part in zip(rows, parts, strict=True):
+        row[column] = part[1] if part else ""
+    (unit,) = units
+    bracketed = re.fullmatch(r"(.*) \((.*)\)", title)
+    return f"{bracketed[1]} ({bracketed[2]}, {unit})" if bracketed else f"{title} ({unit})"
+
+
 def _cell(value: Any, digits: int | None) -> str:
     if value is None:
-        return "–"
+        return DASH
     if isinstance(value, Quoted):
         return value.markdown
     if isinstance(value, str):

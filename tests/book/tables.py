@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from calc import quantity
+from calc.core.errors import InputError
 from tests.book.rendered import chapters
 
 HEADING_OR_CELL = re.compile(
     r"^## ([^{\n]+)|^(?:::: \{#(tbl-[\w-]+)\}\n\n)?```\{python\}\n(.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
+NUMBER = re.compile(r"[\d⁰¹²³⁴-⁹]\s*$")
 
 
 def cells(chapter: Path) -> Iterator[tuple[str, str]]:
@@ -40,10 +43,28 @@ def rows() -> dict[str, list[str]]:
         for name, cell in cells(chapter):
             code = re.sub(r"^(?:#\||import figures).*\n", "", cell, flags=re.MULTILINE)
             if name:
-                found[name] = str(eval(code, known)).split("\n")
+                heads, _, *lines = str(eval(code, known)).split("\n")
+                titles = heads.split("|")
+                found[name] = ["|".join(with_units(titles, line.split("|"))) for line in lines]
             elif code.startswith("from calc.derivations") and "#| echo" not in cell:
                 exec(code, known)
     return found
+
+
+def with_units(titles: list[str], row: list[str]) -> list[str]:
+    """The cells, each number with the unit that the head of its column gives to all of them."""
+    units = [re.search(r"[(\s]([^\s(]+)\)\s*$", title) for title in titles]
+    return [
+        f"{cell.rstrip()} {unit[1]} " if unit and is_unit(unit[1]) and NUMBER.search(cell) else cell
+        for unit, cell in zip(units, row, strict=True)
+    ]
+
+
+def is_unit(text: str) -> bool:
+    try:
+        return not quantity(f"1 {text}").dimensionless
+    except InputError:
+        return False
 
 
 def plain(row: str) -> str:

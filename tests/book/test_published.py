@@ -275,13 +275,17 @@ def assert_row_is_there(name: str, heading: str, pages: list[str]) -> None:
     assert page is not None, f"tests/published.toml checks {name}, which is on no page"
     table = page[page.index(start) :].split("</table>")[0]
     table = re.sub(r'<span data-missing="[^"]*">([^<]*)</span>', r"\1", table)  # parts of numbers
+    heads, *lines = (
+        [html.unescape(re.sub(r"<[^>]+>", " ", cell)) for cell in re.split(r"<t[hd]\b[^>]*>", row)]
+        for row in re.split(r"<tr\b[^>]*>", table)[1:]
+    )
     rows = [
-        " ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).replace("’", "'").split())
-        for row in table.split("<tr")[1:]
+        " ".join(" ".join(tables.with_units(heads, line)).replace("’", "'").split())
+        for line in lines
     ]
     entry = {part: text.replace("’", "'") for part, text in TABLES[name].items()}
     wanted = " ".join(entry["cells"].split())
-    matches = [row for row in rows if row.startswith(f"> {entry['row']}") and row.endswith(wanted)]
+    matches = [row for row in rows if row.startswith(entry["row"]) and row.endswith(wanted)]
     assert matches, f"no row of {name} is {entry['row']} … {wanted}; its rows are {rows}"
 
 

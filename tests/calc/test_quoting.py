@@ -9,7 +9,7 @@ import pytest
 
 from calc import InputError, constants, quantity
 from calc.derivations import approximately, math, show, table, within
-from calc.derivations.quoting import between
+from calc.derivations.quoting import Quoted, between
 
 
 def cells_of(markdown: str) -> list[list[str]]:
@@ -51,6 +51,23 @@ def test_a_short_name_stays_on_one_line() -> None:
     assert "a b | c" in made
     assert "FP8\u00a0E4M3 | a b" in made
     assert "a rather long one | x\u00a0y" in made
+
+
+def test_a_unit_that_a_column_shares_stands_in_its_head() -> None:
+    def made(*column: object) -> list[list[str]]:
+        return cells_of(str(table(["device", "links (one way)"], [["x", cell] for cell in column])))
+
+    assert made(quantity("900 GB/s"), None, quantity("64 GB/s")) == [
+        ["device", "links (one way, GB/s)"],
+        ["x", "900"],
+        ["x", "–"],
+        ["x", "64"],
+    ]
+    mixed = made(quantity("900 GB/s"), quantity("1.8 TB/s"))
+    assert mixed[0][1] == "links (one way)"
+    assert mixed[2][1] == "1.8\u00a0TB/s"
+    assert made(Quoted("12%"), Quoted("3%"))[1][1] == "12%"
+    assert made(4, 2.5e-8)[0][1] == made(None, None)[0][1] == "links (one way)"
 
 
 def test_a_hand_estimate_says_how_far_it_is_off_on_either_side() -> None:
