@@ -21,6 +21,7 @@ from press.errors import stop
 from press.files import THEME
 from press.reading.project import Book
 from press.writing.html import WITHOUT_SCRIPTS, Text
+from press.writing.preview import write_previews
 from press.writing.search import search_index, terms
 from press.writing.terms import with_cards
 
@@ -78,6 +79,8 @@ def write_site(
         "workbench": next(prompts, "") if runtime else "",
         "version": _write_assets(book, pages, texts, cards, runtime, folder / "assets"),
     }
+    titles = [text["title"] for text in texts]
+    pictures = write_previews(book, pages, titles, folder) if book.site else [""] * len(pages)
     for i, text in enumerate(texts):
         href = chapters[i]["href"]
         sheet = pages[i].sheet if (folder / pages[i].sheet).is_file() else ""
@@ -88,6 +91,7 @@ def write_site(
             page=chapters[i]
             | text
             | {"notebook": notebooks[i], "sheet": sheet, "live": live, "body": body}
+            | {"picture": pictures[i]}
             | {"citation": _citation(book, edition, href, text["title"])},
             prev=chapters[i - 1] if i else None,
             next=chapters[i + 1] if i + 1 < len(chapters) else None,

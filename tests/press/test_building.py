@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from pypdf import PdfReader
 
 from press import build
@@ -503,6 +505,37 @@ def test_the_address_of_the_site_is_one_setting(write_book: Write) -> None:
     assert f'<link rel="canonical" href="{address}/index.html">' in page
     assert f"<loc>{address}/index.html</loc>" in (root / "_book/sitemap.xml").read_text()
     assert f'<base href="{address}/">' in (root / "_book/404.html").read_text()
+
+
+def test_other_sites_find_a_picture_of_each_page(write_book: Write) -> None:
+    """Its title beside its first figure; of a page without one, the book's. Without an address
+    of the site there is nobody to find it."""
+    drawing = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+    two = (
+        f"# Two\n\n```{{python}}\n#| label: fig-a\n#| fig-cap: A.\n#| fig-alt: A.\n{drawing}\n```\n"
+    )
+    files = {"two.qmd": two, "three.qmd": "# Three\n"}
+    settings = TWO_PAGES.replace("- two.qmd", "- two.qmd\n    - three.qmd")
+    root = write_book("# First {.unnumbered}\n", files, settings)
+    render(root)
+    assert "og:image" not in (root / "_book/index.html").read_text()
+    assert not list(root.glob("_book/**/*.png"))
+    address = "https://example.org"
+    (root / "_quarto.yml").write_text(
+        settings.replace("book:\n", f"book:\n  site-url: {address}\n")
+    )
+    render(root)
+    named = {
+        page: re.search(r'og:image" content="([^"]*)"', (root / f"_book/{page}.html").read_text())
+        for page in ("index", "two", "three")
+    }
+    addresses = [found[1].removeprefix(f"{address}/") for found in named.values() if found]
+    assert len(addresses) == 3
+    assert addresses[0] == addresses[2] != addresses[1]
+    for name in addresses[:2]:
+        with Image.open(root / "_book" / name) as picture:
+            assert picture.size == (1200, 630)
+            assert len(picture.convert("L").getcolors() or ()) > 10  # letters, at least
 
 
 def test_a_page_can_stay_out_of_the_search(write_book: Write) -> None:
