@@ -50,12 +50,12 @@ def human_time(
 @law
 def average_access_time(
     hit_time: Annotated[QuantityLike, "s", "T_hit", NON_NEGATIVE],
-    miss_rate: Annotated[QuantityLike, "", "m", FRACTION],
+    miss_rate: Annotated[QuantityLike, "", "r_miss", FRACTION],
     miss_penalty: Annotated[QuantityLike, "s", "T_penalty", NON_NEGATIVE],
 ) -> Annotated[Quantity, "s"]:
     """Mean time of an access to a cache: the look itself, and the penalty of those that miss.
 
-    Equation: T = T_hit + m · T_penalty
+    Equation: T = T_hit + r_miss · T_penalty
 
     Assumes accesses one after another. The penalty of a cache in front of another cache is the
     average access time of that one.
@@ -126,17 +126,17 @@ def tile_intensity(
 
 @law
 def result_tile_intensity(
-    rows: Annotated[QuantityLike, "", "b_m", AT_LEAST_ONE],
-    columns: Annotated[QuantityLike, "", "b_n", AT_LEAST_ONE],
+    rows: Annotated[QuantityLike, "", "a", AT_LEAST_ONE],
+    columns: Annotated[QuantityLike, "", "b", AT_LEAST_ONE],
     element_size: Annotated[QuantityLike, "byte", "size", ELEMENT_SIZE],
     _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
 ) -> Annotated[Quantity, "FLOP/byte"]:
     """Operations for each byte loaded for a tile of the result that waits in registers.
 
-    Equation: I = 2 · b_m · b_n / ((b_m + b_n) · size)
+    Equation: I = 2 · a · b / ((a + b) · size)
 
-    Each step loads a column of b_m and a row of b_n elements of the inputs. The sums, wider numbers
-    as a rule, move once, at the end, and are left out.
+    Each step loads a column of one input and a row of the other. The sums, wider numbers as a rule,
+    move once, at the end, and are left out.
 
     Source: nvidia2023matmul
 

@@ -76,11 +76,11 @@ def time_in_system(
 @law
 def memory_in_flight(
     requests_in_flight: Annotated[QuantityLike, "request", "L", NON_NEGATIVE],
-    memory_per_request: Annotated[QuantityLike, "byte/request", "m", NON_NEGATIVE],
+    memory_per_request: Annotated[QuantityLike, "byte/request", "M_req", NON_NEGATIVE],
 ) -> Annotated[Quantity, "byte"]:
     """Memory that the requests in flight hold together.
 
-    Equation: M = L · m
+    Equation: M = L · M_req
 
     Source: little1961proof
 
@@ -93,11 +93,11 @@ def memory_in_flight(
 @law
 def max_requests_in_flight(
     memory: Annotated[QuantityLike, "byte", "M"],
-    memory_per_request: Annotated[QuantityLike, "byte/request", "m"],
+    memory_per_request: Annotated[QuantityLike, "byte/request", "M_req"],
 ) -> Annotated[Quantity, "request"]:
     """Whole requests that a memory holds at a time.
 
-    Equation: L_max = ⌊M / m⌋
+    Equation: L_max = ⌊M / M_req⌋
 
     Source: little1961proof
 
@@ -110,12 +110,12 @@ def max_requests_in_flight(
 @law
 def max_throughput(
     memory: Annotated[QuantityLike, "byte", "M"],
-    memory_per_request: Annotated[QuantityLike, "byte/request", "m"],
+    memory_per_request: Annotated[QuantityLike, "byte/request", "M_req"],
     time_in_system: Annotated[QuantityLike, "s", "W"],
 ) -> Annotated[Quantity, "request/s"]:
     """Rate at which a memory of that size fills up with requests in flight.
 
-    Equation: λ_max = ⌊M / m⌋ / W
+    Equation: λ_max = ⌊M / M_req⌋ / W
 
     Source: little1961proof
 

@@ -14,10 +14,10 @@ COLOURS = {
     "Shared memory": style.BLUE,
     "L2 cache": style.BLUE,
     "HBM": style.BLUE,
-    "Doing nothing": style.INK,
+    "Idle": style.INK,
     "Unexplained": "none",
 }
-FADED = {"L2 cache": 0.75, "HBM": 0.5, "Doing nothing": 0.35}
+FADED = {"L2 cache": 0.75, "HBM": 0.5, "Idle": 0.35}
 
 
 def draw() -> Figure:

@@ -62,15 +62,16 @@ def _vector_rate(device: Accelerator) -> float | Quoted | None:
 def _per_watt(device: Accelerator) -> tuple[Any, ...]:
     """Power, then what a joule does: in FP16, in INT8, and in bytes from memory."""
     power = device.tdp
-    mark = approximately if power.provenance and power.provenance.kind == "estimate" else show
+    estimated = power.provenance is not None and power.provenance.kind == "estimate"
+    mark, digits = (approximately, 2) if estimated else (show, 3)
     rates = [device.peak(dtype) if dtype in device.dtypes else None for dtype in ("fp16", "int8")]
     efficiencies = [rate and energy.energy_efficiency(rate, power) for rate in rates]
     return (
         device.name,
         power,
-        efficiencies[0] and mark(efficiencies[0].to("TFLOP/J"), digits=3),
-        efficiencies[1] and mark(efficiencies[1].to("TOP/J"), digits=3),
-        mark((device.memory_bandwidth / power).to("GB/J"), digits=3),
+        efficiencies[0] and mark(efficiencies[0].to("TFLOP/J"), digits=digits),
+        efficiencies[1] and mark(efficiencies[1].to("TOP/J"), digits=digits),
+        mark((device.memory_bandwidth / power).to("GB/J"), digits=digits),
     )
 
 
@@ -365,6 +366,7 @@ class MoreMemory:
     left = (h200_capacity - weights).to("GB")
     decode_gain = h200.memory_bandwidth / h100.memory_bandwidth
     decode_gain_by_hand = 4.8 / 3.4
+    one_for_two = (h200.memory_bandwidth / (2 * h100.memory_bandwidth)).to("%")
     prefill_gain = h200.peak("fp16") / h100.peak("fp16")
     h100_ridge = h100.ridge_point("fp16")
     h200_ridge = h200.ridge_point("fp16")

@@ -104,19 +104,21 @@ class MemoryConcurrency:
     words_per_sm = per_sm / word
     vectors_per_sm = per_sm / vector
     occupancy_by_vectors = (vectors_per_sm / threads).to("%")
-    by_hand = quantity("1.5 MB")
-    per_sm_by_hand = quantity("12 kB")
-    words_by_hand = 3000
+    by_hand = quantity("1.2 MB")
+    per_sm_by_hand = quantity("9.2 kB")
+    words_by_hand = 2300
     one_at_a_time = (word / latency).to("MB/s")
 
 
 class Loader:
     """The work of feeding a trainer, and how many workers do it."""
 
-    rate = quantity("2000 request/s")
+    images = 2000  # a second
     time = quantity("40 ms")
 
+    rate = quantity(images, "request/s")
     workers = queueing.requests_in_flight(rate, time)
+    cores = workers.m_as("request")
 
 
 class Conversations:

@@ -157,7 +157,7 @@ class PhysicalProperties:
             "SRAM",
             AnchorLatencies.hopper_l1,
             MemoryHierarchy.l1_bandwidth,
-            EnergyOfMovement.sram,
+            EnergyOfMovement.sram_32kb_word,
             EnergyOfMovement.l1_estimate,
         ),
         (
@@ -165,7 +165,7 @@ class PhysicalProperties:
             "SRAM",
             AnchorLatencies.hopper_l2,
             MemoryHierarchy.l2_bandwidth,
-            between(EnergyOfMovement.sram_8kb_word, EnergyOfMovement.sram_1mb_word),
+            EnergyOfMovement.sram_1mb_word,
             EnergyOfMovement.l2_estimate,
         ),
         (
@@ -414,7 +414,7 @@ class EnergyBudget:
         ("Shared memory", near),
         ("L2 cache", across),
         ("HBM", far),
-        ("Doing nothing", idle),
+        ("Idle", idle),
         ("Unexplained", unexplained),
     )
 
@@ -428,7 +428,7 @@ class EnergyBudget:
             "HBM": ((cls.hbm_traffic / cls.time).to("GB/s"), cls.hbm_bit),
         }
         rows = [
-            (name, *done.get(name, (None, None)), power, (power / cls.tdp).to("%"))
+            (name, *done.get(name, (None, None)), power, show((power / cls.tdp).to("%"), digits=2))
             for name, power in cls.parts
         ]
         return [*rows, ("Design power", None, None, cls.tdp, None)]
@@ -475,14 +475,14 @@ class HitRateWanted:
 
 
 class EightBitTiles:
-    """In FP8 the ridge asks for the same tile, and the tile for half of the memory."""
+    """In FP8 the ridge asks for the same tile, whose sums take what they took."""
 
     h100 = hardware.get("h100")
     element_size = quantity("1 byte")
 
     ridge_point = h100.ridge_point("fp8")
     side = memory.tile_for_intensity(ridge_point, element_size)
-    held = memory.working_set(side, element_size).to("MiB")
+    sums = (side**2 * Tiles.accumulator_size).to("MiB")
     by_hand = 2000 / 3.33
 
 

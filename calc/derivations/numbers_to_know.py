@@ -135,6 +135,7 @@ class EnergyOfMovement:
 
     words_per_access = access / word
     sram_8kb_word = sram_8kb_read / words_per_access
+    sram_32kb_word = sram_32kb_read / words_per_access
     sram_1mb_word = sram_1mb_read / words_per_access
     dram_word_per_fp16_multiply = dram / fp16_multiply
     dram_word_per_fp32_multiply = dram / fp32_multiply
@@ -172,14 +173,14 @@ class EnergyOfMovement:
         (
             "SRAM, 8 KB",
             sram_8kb_word,
-            approximately(sram_8kb_read_7nm / words_per_access),
+            approximately(sram_8kb_read_7nm / words_per_access, 2),
             None,
             None,
         ),
         (
             "SRAM, 32 KB (L1)",
-            sram_32kb_read / words_per_access,
-            approximately(sram_32kb_word_7nm),
+            sram_32kb_word,
+            approximately(sram_32kb_word_7nm, 2),
             a100_l1_word,
             l1_estimate,
         ),
@@ -195,7 +196,7 @@ class EnergyOfMovement:
             None,
             Quoted(f"≈ {between(hbm2_word_low, hbm2_word_high)}"),
             a100_hbm_word,
-            approximately(hbm2_word, 3),
+            approximately(hbm2_word, 2),
         ),
         ("DDR DRAM", between(dram, dram_word_high), approximately(ddr_word), None, None),
         ("SSD", None, None, None, ssd_estimate),
@@ -308,7 +309,7 @@ class AnchorBandwidths:
         ("NVLink 5, each way", constants.get("bandwidth_nvlink_5")),
         (f"DRAM of a DGX H100, {show(server_channels)} channels of DDR5-4400", server_dram),
         ("NVLink 4, each way", nvlink),
-        ("PCIe Gen6 x16, each way", constants.get("bandwidth_pcie6_x16")),
+        ("PCIe Gen6 x16, each way, after framing", constants.get("bandwidth_pcie6_x16")),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
         ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
