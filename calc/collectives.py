@@ -30,12 +30,12 @@ from calc.machines import Machine, NotMeasured
 
 @law
 def all_gather_traffic(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends, and receives, in an all-gather: all parts but one.
 
-    Equation: D = (n − 1) / n · S
+    Equation: D = (n − 1) / n · V
 
     The same holds of a reduce-scatter and of an all-to-all. No algorithm receives less.
 
@@ -49,12 +49,12 @@ def all_gather_traffic(
 
 @law
 def all_reduce_traffic(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends, at least, to sum an array that each of them holds whole.
 
-    Equation: D = 2 · (n − 1) / n · S
+    Equation: D = 2 · (n − 1) / n · V
 
     A reduce-scatter and an all-gather. Less is possible only where switches do the sums.
 
@@ -68,16 +68,16 @@ def all_reduce_traffic(
 
 @law
 def ring_all_gather(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds every part: n − 1 rounds, one part to the neighbour in each.
 
-    Equation: T = (n − 1) · (L + S / (n · BW))
+    Equation: T = (n − 1) · (L + V / (n · BW))
 
-    Assumes parts of equal size; S is the array that each device holds at the end.
+    Assumes parts of equal size; V is the array that each device holds at the end.
 
     Source: thakur2005optimization
 
@@ -89,16 +89,16 @@ def ring_all_gather(
 
 @law
 def ring_reduce_scatter(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until each device holds the sum of one part: an all-gather, run backwards.
 
-    Equation: T = (n − 1) · (L + S / (n · BW))
+    Equation: T = (n − 1) · (L + V / (n · BW))
 
-    Assumes parts of equal size and additions that cost no time; S is the array that each device
+    Assumes parts of equal size and additions that cost no time; V is the array that each device
     holds at the beginning.
 
     Source: patarasuk2009bandwidth
@@ -111,14 +111,14 @@ def ring_reduce_scatter(
 
 @law
 def ring_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on a ring: a reduce-scatter, then an all-gather.
 
-    Equation: T = 2 · (n − 1) · (L + S / (n · BW))
+    Equation: T = 2 · (n − 1) · (L + V / (n · BW))
 
     Assumes that each device sends to one neighbour while it receives from the other. Its traffic is
     the least possible; its rounds grow with n.
@@ -133,14 +133,14 @@ def ring_all_reduce(
 
 @law
 def tree_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on one tree: a reduction to its root, and a broadcast.
 
-    Equation: T = 2 · ⌈log₂ n⌉ · (L + S / BW)
+    Equation: T = 2 · ⌈log₂ n⌉ · (L + V / BW)
 
     Assumes a binomial tree whose messages are the whole array, one level after the other. Few
     rounds, each of them long: for arrays that are short.
@@ -155,14 +155,14 @@ def tree_all_reduce(
 
 @law
 def double_tree_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on two binary trees, each for one half of the array.
 
-    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · S / BW
+    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · V / BW
 
     So for two devices or more; one alone sends nothing. Every device is a leaf in one tree and has
     up to two children in the other, so it sends the array twice. Assumes a pipeline of pieces so
@@ -186,7 +186,7 @@ def ring_crossover(
 ) -> Annotated[Quantity, "byte"]:
     """Size of the array from which an all-reduce on a ring is faster than one on two trees.
 
-    Equation: S* = n · (n − 1 − ⌈log₂ n⌉) · L · BW
+    Equation: V* = n · (n − 1 − ⌈log₂ n⌉) · L · BW
 
     Where ring_all_reduce and double_tree_all_reduce meet; zero for two devices, whose ring is as
     short as their tree. It grows with n²: large rings pay for long arrays alone.
@@ -201,7 +201,7 @@ def ring_crossover(
 
 @law
 def hierarchical_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
     nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
     inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
@@ -211,7 +211,7 @@ def hierarchical_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce by rings in each node and rings between nodes, one after the other.
 
-    Equation: T = 2 · (g − 1) · (L₁ + S / (g · BW₁)) + 2 · (k − 1) · (L₂ + S / (g · k · BW₂))
+    Equation: T = 2 · (g − 1) · (L₁ + V / (g · BW₁)) + 2 · (k − 1) · (L₂ + V / (g · k · BW₂))
 
     A reduce-scatter in each node of g devices, an all-reduce of each part between the k nodes, an
     all-gather in each node. Assumes that every device has a port of its own to the other nodes,
@@ -231,16 +231,16 @@ def hierarchical_all_reduce(
 
 @law
 def all_to_all(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until each device has sent every other one a part of its own: n − 1 rounds of pairs.
 
-    Equation: T = (n − 1) · (L + S / (n · BW))
+    Equation: T = (n − 1) · (L + V / (n · BW))
 
-    S is what one device holds, the part for itself included. Assumes parts of equal size, and a
+    V is what one device holds, the part for itself included. Assumes parts of equal size, and a
     network that carries all pairs at once at full bandwidth; a ring or a thinned-out network does
     not.
 
@@ -254,14 +254,14 @@ def all_to_all(
 
 @law
 def bidirectional_ring_all_gather(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-gather on a ring that sends both ways at once: half as far, half as much.
 
-    Equation: T = ⌊n / 2⌋ · L + (n − 1) · S / (2 · n · BW)
+    Equation: T = ⌊n / 2⌋ · L + (n − 1) · V / (2 · n · BW)
 
     BW is what each of a device's two links carries each way. Where n is even, the device that is
     farthest gets one half of each part from either side. A reduce-scatter takes as long, an
@@ -277,14 +277,14 @@ def bidirectional_ring_all_gather(
 
 @law
 def direct_all_gather(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-gather in which each device sends its part to all others in one round.
 
-    Equation: T = L + (n − 1) · S / (n · BW)
+    Equation: T = L + (n − 1) · V / (n · BW)
 
     So for two devices or more; one alone sends nothing. Assumes a switch or a mesh, through which a
     device reaches all others at once; BW is the sum of its links. A reduce-scatter takes as long,
@@ -300,14 +300,14 @@ def direct_all_gather(
 
 @law
 def one_shot_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce in which each device sends its whole array to all others, who add up.
 
-    Equation: T = L + (n − 1) · S / BW
+    Equation: T = L + (n − 1) · V / BW
 
     So for two devices or more; one alone sends nothing. One round in place of two, and n / 2 times
     the traffic of the least: for arrays that are short. Assumes a switch or a mesh, and BW is the
@@ -323,14 +323,14 @@ def one_shot_all_reduce(
 
 @law
 def in_switch_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce whose sums a switch makes: each device sends its array once.
 
-    Equation: T = 2 · L + S / BW
+    Equation: T = 2 · L + V / BW
 
     So for two devices or more; one alone sends nothing. The array goes up to the switch while the
     sum comes down. By its bus bandwidth such an all-reduce is up to 2 · (n − 1) / n times as fast
@@ -346,7 +346,7 @@ def in_switch_all_reduce(
 
 @law
 def all_ports_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
     nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
     inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
@@ -355,7 +355,7 @@ def all_ports_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce on as many rings through all devices as a node has ports.
 
-    Equation: T = 2 · (g · k − 1) · (L + S / (g · k) · max(1 / BW₁, 1 / (g · BW₂)))
+    Equation: T = 2 · (g · k − 1) · (L + V / (g · k) · max(1 / BW₁, 1 / (g · BW₂)))
 
     Each ring carries one of g parts of the array and leaves the k nodes through ports of its own,
     so that a node sends g · BW₂. Assumes a port for each of the g devices of a node and one latency
@@ -373,7 +373,7 @@ def all_ports_all_reduce(
 
 @law
 def chunked_hierarchical_all_reduce(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices_per_node: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
     nodes: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
     inner_bandwidth: Annotated[QuantityLike, "byte/s", "BW₁"],
@@ -383,7 +383,7 @@ def chunked_hierarchical_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of a hierarchical all-reduce in pieces: one crosses the nodes while the next is in them.
 
-    Equation: T = max(2 · (g − 1) · (L₁ + S / (g · BW₁)), 2 · (k − 1) · (L₂ + S / (g · k · BW₂)))
+    Equation: T = max(2 · (g − 1) · (L₁ + V / (g · BW₁)), 2 · (k − 1) · (L₂ + V / (g · k · BW₂)))
 
     The longer of the two parts that hierarchical_all_reduce adds. Assumes pieces so small that
     filling and draining take no time, and yet no latency for each of them: a floor.
@@ -402,7 +402,7 @@ def chunked_hierarchical_all_reduce(
 
 @law
 def torus_all_gather(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     links: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
@@ -411,7 +411,7 @@ def torus_all_gather(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-gather on a torus, along all of its axes at once.
 
-    Equation: T = h · L + (n − 1) · S / (n · k · BW)
+    Equation: T = h · L + (n − 1) · V / (n · k · BW)
 
     A device has k links of BW each way: two for each axis that is a ring, one at the end of an axis
     that is open. The array is cut into as many parts as there are axes, each of which goes along
@@ -428,7 +428,7 @@ def torus_all_gather(
 
 @law
 def torus_all_to_all(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     side: Annotated[QuantityLike, "", "a", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     hops: Annotated[QuantityLike, "", "h", NON_NEGATIVE] = 0,
@@ -436,9 +436,9 @@ def torus_all_to_all(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-to-all on a torus, or on a ring, which is a torus of one axis.
 
-    Equation: T = h · L + ⌊a² / 4⌋ · S / (2 · a · BW)
+    Equation: T = h · L + ⌊a² / 4⌋ · V / (2 · a · BW)
 
-    S is what one device holds. What it sends goes about a / 4 links along an axis of side a on
+    V is what one device holds. What it sends goes about a / 4 links along an axis of side a on
     average, on two links of BW each way, and the longest axis takes the longest. h is the way to
     the farthest device. Assumes that each axis is a ring; along an open one it takes twice that.
 
@@ -452,14 +452,14 @@ def torus_all_to_all(
 
 @law
 def tree_broadcast(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time until every device has the array of one: each round doubles those that have it.
 
-    Equation: T = ⌈log₂ n⌉ · (L + S / BW)
+    Equation: T = ⌈log₂ n⌉ · (L + V / BW)
 
     Assumes a binomial tree whose messages are the whole array: for arrays that are short.
 
@@ -473,14 +473,14 @@ def tree_broadcast(
 
 @law
 def chain_broadcast(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     latency: Annotated[QuantityLike, "s", "L", NON_NEGATIVE] = "0 s",
 ) -> Annotated[Quantity, "s"]:
     """Time of a broadcast along a chain, in which each device passes on what it has so far.
 
-    Equation: T = (n − 1) · L + S / BW
+    Equation: T = (n − 1) · L + V / BW
 
     So for two devices or more; one alone sends nothing. Assumes pieces so small that the chain
     fills at once, and yet no latency for each: a floor, which is that of any broadcast too, since
@@ -496,11 +496,11 @@ def chain_broadcast(
 
 @law
 def algorithm_bandwidth(
-    size: Annotated[QuantityLike, "byte", "S"], time: Annotated[QuantityLike, "s", "T"]
+    size: Annotated[QuantityLike, "byte", "V"], time: Annotated[QuantityLike, "s", "T"]
 ) -> Annotated[Quantity, "byte/s"]:
     """Bytes of the array over the time of the collective: what a benchmark calls algbw.
 
-    Equation: BW_alg = S / T
+    Equation: BW_alg = V / T
 
     Of a broadcast and of a reduction to one device it is the bus bandwidth too.
 
@@ -514,13 +514,13 @@ def algorithm_bandwidth(
 
 @law
 def bus_bandwidth(
-    size: Annotated[QuantityLike, "byte", "S"],
+    size: Annotated[QuantityLike, "byte", "V"],
     time: Annotated[QuantityLike, "s", "T"],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte/s"]:
     """Bytes that each device sent each way in an all-reduce, over its time: busbw.
 
-    Equation: BW_bus = 2 · (n − 1) / n · S / T
+    Equation: BW_bus = 2 · (n − 1) / n · V / T
 
     For other collectives see all_gather_bus_bandwidth and algorithm_bandwidth. To be held against a
     link's bandwidth each way. Where switches do the sums, devices send less
@@ -536,15 +536,15 @@ def bus_bandwidth(
 
 @law
 def all_gather_bus_bandwidth(
-    size: Annotated[QuantityLike, "byte", "S"],
+    size: Annotated[QuantityLike, "byte", "V"],
     time: Annotated[QuantityLike, "s", "T"],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte/s"]:
     """Bytes that each device sent each way in an all-gather, over its time: busbw.
 
-    Equation: BW_bus = (n − 1) / n · S / T
+    Equation: BW_bus = (n − 1) / n · V / T
 
-    The same holds of a reduce-scatter and of an all-to-all; S is the whole array.
+    The same holds of a reduce-scatter and of an all-to-all; V is the whole array.
 
     Source: nvidia-nccl-tests
 

@@ -257,14 +257,14 @@ def tile_traffic(
 def split_k_traffic(
     m: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
     n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
-    splits: Annotated[QuantityLike, "", "σ_k", AT_LEAST_ONE],
+    splits: Annotated[QuantityLike, "", "p", AT_LEAST_ONE],
     sum_size: Annotated[QuantityLike, "byte", "s_sum", ELEMENT_SIZE] = "4 byte",
 ) -> Annotated[Quantity, "byte"]:
     """Bytes of partial sums that a product split along k writes, and reads again to add them up.
 
-    Equation: D = 2 · σ_k · m · n · s_sum
+    Equation: D = 2 · p · m · n · s_sum
 
-    Nothing moves where σ_k = 1: the sums are then the result.
+    Nothing moves where p = 1: the sums are then the result.
 
     Source: nvidia-cutlass
 
@@ -284,7 +284,7 @@ def time_in_tiles(
     units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
     tile_rows: Annotated[QuantityLike, "", "a", AT_LEAST_ONE] = 256,
     tile_columns: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 128,
-    splits: Annotated[QuantityLike, "", "σ_k", AT_LEAST_ONE] = 1,
+    splits: Annotated[QuantityLike, "", "p", AT_LEAST_ONE] = 1,
     element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
     output_size: Annotated[QuantityLike, "byte", "s_C", ELEMENT_SIZE] = "2 byte",
     products: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
@@ -294,9 +294,9 @@ def time_in_tiles(
 ) -> Annotated[Quantity, "s"]:
     """Time of g products in one kernel, with one tile and one number of splits along k.
 
-    Equation: T = max(W · u · 2 · a · b · k / (σ_k · R), g · D / BW) + g · D_sums / BW + T_0
+    Equation: T = max(W · u · 2 · a · b · k / (p · R), g · D / BW) + g · D_sums / BW + T_0
 
-    W = ⌈g · σ_k · ⌈m / a⌉ · ⌈n / b⌉ / u⌉ are the waves, D = s · k · (m + n) + s_C · m · n the
+    W = ⌈g · p · ⌈m / a⌉ · ⌈n / b⌉ / u⌉ are the waves, D = s · k · (m + n) + s_C · m · n the
     inputs and the result of a product, each moved once, and D_sums is its `split_k_traffic`.
     Assumes that R, the rate of the whole chip, is that of any tile, and that caches serve repeated
     fetches.
@@ -332,11 +332,11 @@ def fastest_time(
 ) -> Annotated[Quantity, "s"]:
     """Time of g products in one kernel, with the best of the tiles and splits of libraries.
 
-    Equation: T = min(max(W · u · 2 · a · b · k / (σ_k · R), g · D / BW) + g · D_sums / BW) + T_0
+    Equation: T = min(max(W · u · 2 · a · b · k / (p · R), g · D / BW) + g · D_sums / BW) + T_0
 
     W, D and D_sums are those of `time_in_tiles`, of products of m × k and k × n elements of size s,
     and results of size s_C.
-    The least is taken over tiles of a rows and b columns from 64 to 256, and σ_k = 1, 2, 4, 8 or 16
+    The least is taken over tiles of a rows and b columns from 64 to 256, and p = 1, 2, 4, 8 or 16
     parts of k that have 256 elements or more. A library's own rules may miss it.
 
     Source: nvidia2023matmul

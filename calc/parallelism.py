@@ -152,14 +152,14 @@ def tensor_parallel_limit(
 
 @law
 def sharded_traffic(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
     microbatches: Annotated[QuantityLike, "", "m", AT_LEAST_ONE] = 1,
     reductions: Annotated[QuantityLike, "", "r", AT_LEAST_ONE] = 1,
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends in a step whose weights are sharded (ZeRO stage 3).
 
-    Equation: D = (2 · m + r) · (n − 1) / n · S
+    Equation: D = (2 · m + r) · (n − 1) / n · V
 
     The weights are gathered for the forward and for the backward pass of each microbatch. The
     gradients, as large, are reduced r times: once if each device holds all of them until the end of
@@ -176,13 +176,13 @@ def sharded_traffic(
 
 @law
 def hybrid_traffic(
-    size: Annotated[QuantityLike, "byte", "S", NON_NEGATIVE],
+    size: Annotated[QuantityLike, "byte", "V", NON_NEGATIVE],
     devices: Annotated[QuantityLike, "", "g", AT_LEAST_ONE],
     groups: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
 ) -> Annotated[Quantity, "byte"]:
     """Bytes that each device sends to other groups in a step of hybrid sharding.
 
-    Equation: D = 2 · (k − 1) / k · S / g
+    Equation: D = 2 · (k − 1) / k · V / g
 
     The g devices of a group, a server for instance, share one state, and groups hold copies: an
     all-reduce of a device's shard of the gradients is all that leaves the group. Inside it

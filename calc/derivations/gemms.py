@@ -80,7 +80,8 @@ class TileOnSM:
     blocks = gemms.resident_blocks(threads, registers_of_thread, staged)
     occupancy = gemms.occupancy(blocks, threads).to("%")
     bytes_of_tiles = gemms.tile_traffic(side, side, side, ELEMENT, *TILE).to("GB")
-    fetched = (bytes_of_tiles / roofline.gemm(side, side, side, ELEMENT).traffic).to("")
+    inputs = 2 * side * side * ELEMENT
+    fetched = (bytes_of_tiles / inputs).to("")
 
     @classmethod
     def rows(cls) -> Iterator[tuple[Any, ...]]:

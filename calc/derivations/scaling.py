@@ -142,12 +142,13 @@ class TurningBack:
 
 
 class MeasuredTraining:
-    """Llama 3.1 405B on four times the H100s, by MLPerf: what a step of nearly fixed work gains."""
+    """Llama 3.1 405B on four times the H100s, by MLPerf: what they gain with a larger batch."""
 
     few, many = published.row("mlperf-405b-2"), published.row("mlperf-405b-5")
     few_devices = int(few["num_devices"])
     many_devices = int(many["num_devices"])
     times = many_devices // few_devices
+    batch_growth = quantity(many["global_batch_seqs"] / few["global_batch_seqs"] - 1, "").to("%")
     speedup = many.measured["tokens_per_s"] / few.measured["tokens_per_s"]
     fraction = scaling.serial_fraction(speedup, times)
     few_microbatches = int(few["micro_batches"])
