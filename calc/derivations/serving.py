@@ -416,7 +416,7 @@ class LongConversations:
     each = rate / largest
     share = (rate / OneGpu.full_rate).to("%")
     alone_by_hand = quantity("220 token/s")
-    rate_by_hand = quantity("2600 token/s")
+    rate_by_hand = quantity("2800 token/s")
 
 
 class FirstTokenPromise:

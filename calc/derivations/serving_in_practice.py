@@ -346,16 +346,25 @@ class DraftsOfAMixtureInAll:
     ).to("%")
 
 
+def served_by(servers: int, readers: int, ratio: Quantity) -> Quantity:
+    """Requests that whole servers keep up with, over those of a division by the ratio."""
+    exact = servers * ratio / (1 + ratio)
+    share: Quantity = min(readers / exact, (servers - readers) / (servers - exact)).to("%")
+    return share
+
+
 class PoolProblem:
     """Problem 5: servers that read for each that writes, at SGLang's published rates."""
 
-    prompt = 2000
-    answer = 500
+    times_as_long = 4
     prefill_rate = quantity("52300 token/s")
     decode_rate = quantity("22300 token/s")
     servers = 12
 
-    ratio = serving.pool_ratio(prompt, answer, prefill_rate, decode_rate)
+    ratio = serving.pool_ratio(times_as_long, 1, prefill_rate, decode_rate)
     ratio_by_hand = 1.6
-    readers = quantity(round(servers * (ratio / (1 + ratio)).m_as("")), "")
+    exact = servers * ratio / (1 + ratio)
+    readers = int(exact.magnitude)
     writers = servers - readers
+    served = served_by(servers, readers, ratio)
+    served_by_more = served_by(servers, readers + 1, ratio)

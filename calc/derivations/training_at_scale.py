@@ -151,8 +151,9 @@ class TrafficOfCuts:
     ).to("GB")
     weights_by_ports = (weights / Cuts.leaving).to("s")
     data = collectives.all_reduce_traffic(gradients / slices, Cuts.devices / slices).to("GB")
+    # A stage sends activations to the next one and their gradients to the one before.
     pipeline = (
-        parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
+        2 * parallelism.stage_traffic(Cuts.length, Cuts.model.width, microbatches * stages) / slices
     ).to("GB")
 
     ratio = (tensor / pipeline).to("")
@@ -166,11 +167,12 @@ class TrafficOfCuts:
     def rows(cls) -> list[tuple[Any, ...]]:
         """From most to least."""
         activations, weights = "activations of all tokens, in every layer", "weights and gradients"
+        once = "activations and their gradients, once"
         return [
             cls.row("TP 8", activations, cls.tensor, Cuts.leaving),
             cls.row("full sharding", f"{weights}, for every microbatch", cls.weights, Cuts.leaving),
             cls.row("DP 128 beside TP 8", "gradients, once a step", cls.data, Cuts.port),
-            cls.row("PP 4 beside TP 8", "activations of all tokens, once", cls.pipeline, Cuts.port),
+            cls.row("PP 4 beside TP 8", once, cls.pipeline, Cuts.port),
         ]
 
 

@@ -111,7 +111,6 @@ class Cluster:
     knee = behind * one_device / most_exchange
     tokens_per_device = batch / knee
     tokens_at_best = batch * (2 * gradients / leaving) / (behind * one_device)
-    tokens_of_whole_step = behind * tokens_at_best
 
     @classmethod
     def arithmetic(cls, devices: Any) -> Quantity:
@@ -238,7 +237,7 @@ class SparsePeak:
 
     h100 = hardware.get("h100")
     parameters = quantity("70B param")
-    tokens = quantity("1.4T token")
+    tokens = training.compute_optimal_tokens(parameters)
     devices = 512
     mfu = FirstEstimate.mfu
     advertised = h100.sparse_peak("bf16")

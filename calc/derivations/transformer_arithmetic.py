@@ -318,7 +318,7 @@ class ReachTheRidge:
         * LlamaConversations.length
     ).to("GB")
     held_short = (LlamaConversations.left / short).to("") // 1
-    intensity = roofline.weights_only_intensity(held_short, Products.element)
+    intensity = BatchOfDecodes.intensity("llama-3-8b", "up", held_short)
     share = (intensity / Products.ridge).to("%")
     batch_by_hand = 300
     cache_by_hand = batch_by_hand * quantity("1 GB")
