@@ -163,7 +163,13 @@ def parts_of(
     if found.hidden:
         hidden = -found.hidden
         rows.append(
-            ("hidden", quantity(hidden * seconds, "s"), percent(hidden / total), "", "assumed")
+            (
+                "hidden by overlap",
+                quantity(hidden * seconds, "s"),
+                percent(hidden / total),
+                "",
+                "assumed",
+            )
         )
     return (*rows, ("together", quantity(total * seconds, "s"), percent(1.0), "", ""))
 
@@ -547,7 +553,7 @@ class Plan:
     """Days of a training run: the bound, and what published runs make of it."""
 
     model = models.get("llama-3-70b")
-    tokens = quantity("1 Ttoken")
+    tokens = quantity("1T token")
     devices = 512
     peak = hardware.get("h100").peak("bf16")
 
