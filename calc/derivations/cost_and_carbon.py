@@ -242,16 +242,12 @@ class SevenBillionRun:
 
     parameters = quantity("7B param")
     tokens = quantity("1T token")
-    devices = 256
     mfu = quantity(40, "%")
     goodput = quantity(90, "%")
 
-    plan = training.training_time(
-        parameters, tokens, devices, hardware.get("h100").peak("bf16"), mfu
-    )
-    time = (plan / goodput).to("day")
-    hours = (time * devices).to("h")
-    price = cost.run_cost(devices, time, RunPrice.rent)
+    plan = training.training_time(parameters, tokens, 1, hardware.get("h100").peak("bf16"), mfu)
+    hours = (plan / goodput).to("h")
+    price = cost.run_cost(1, hours, RunPrice.rent)
     used = energy.energy_of_run(RunPrice.power, hours)
     facility = cost.facility_energy(used).to("MWh")
     world = cost.carbon(facility).to("t")
@@ -475,6 +471,7 @@ class FewestDevices:
 
     h100_cost = two["expected"]["cost_per_token"]
     h200_cost = one["expected"]["cost_per_token"]
+    fewest_dearer = (h200_cost / h100_cost - 1).to("%")
     h200_requests = int(one["batch"].magnitude)
     pair_cost = pair.expected.cost_per_token
     dearer = pair_cost / h100_cost

@@ -287,9 +287,6 @@ class ThreeDesigns:
     first = quantity("95.1%")
     second = quantity("95.3%")
     third = quantity("98.3%")
-    first_memory = quantity("40 kB")
-    second_memory = quantity("80 kB")
-    third_memory = quantity("160 kB")
     margin = quantity("1%")
 
 

@@ -44,6 +44,19 @@ LABORATORIES = {  # by how the keys of sources of curves begin
     "oci": "Oracle",
     "vultr": "Vultr",
 }
+WRITTEN = {  # parts of a device's key that are not capitals as readers know it
+    "apple": "Apple",
+    "gaudi2": "Gaudi 2",
+    "gaudi3": "Gaudi 3",
+    "jetson": "Jetson",
+    "max": "Max",
+    "nano": "Nano",
+    "orin": "Orin",
+    "pcie": "PCIe",
+    "v5p": "v5p",
+    "v6e": "v6e",
+    "v7": "v7",
+}
 NAMES = {
     "kernel": "kernels",
     "collective": "collectives",
@@ -76,7 +89,13 @@ def system(each: Comparison) -> tuple[str, str]:
 
 def device(each: Comparison) -> str:
     """The device by its short name."""
-    return machines.get(each.machine).device.key.upper()
+    return short_name(each.machine)
+
+
+def short_name(machine: str) -> str:
+    """A machine's device by the name that readers know."""
+    parts = machines.get(machine).device.key.split("-")
+    return " ".join(WRITTEN.get(part, part.upper()) for part in parts)
 
 
 def mixture(each: Comparison) -> bool:
@@ -163,7 +182,13 @@ def parts_of(
     if found.hidden:
         hidden = -found.hidden
         rows.append(
-            ("hidden", quantity(hidden * seconds, "s"), percent(hidden / total), "", "assumed")
+            (
+                "hidden by overlap",
+                quantity(hidden * seconds, "s"),
+                percent(hidden / total),
+                "",
+                "assumed",
+            )
         )
     return (*rows, ("together", quantity(total * seconds, "s"), percent(1.0), "", ""))
 
@@ -356,7 +381,7 @@ def judged() -> Iterator[tuple[Any, ...]]:
         (others,) = published.summary([each for each in rows if not each.fitted])
         yield (
             one.name,
-            machines.get(one.fitted_on).device.key.upper(),
+            short_name(one.fitted_on),
             sum(record.provenance.note.startswith("Fitted") for record in one.records.values()),
             own.expected,
             percent(own.median_error),
@@ -547,7 +572,7 @@ class Plan:
     """Days of a training run: the bound, and what published runs make of it."""
 
     model = models.get("llama-3-70b")
-    tokens = quantity("1 Ttoken")
+    tokens = quantity("1T token")
     devices = 512
     peak = hardware.get("h100").peak("bf16")
 

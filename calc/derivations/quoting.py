@@ -125,8 +125,10 @@ def within(estimate: Quantity | float, answer: Quantity | float) -> Quoted:
     """
     ratio = (Quantity(1, "") * estimate / answer).m_as("")
     factor = max(ratio, 1 / ratio)
+    if factor < 1 + 1e-9:
+        return Quoted("exactly so")
     if factor < 1.005:
-        return Quoted("within 1%" if factor > 1 + 1e-9 else "exactly so")
+        return Quoted("within half a percent")
     return Quoted(f"within a factor of {ceil(10 * factor) / 10:.1f}")
 
 

@@ -59,9 +59,9 @@ class Microcontroller:
     products = constants.count_macs_per_cycle_cortex_m4
     word = constants.size_word_cortex_m4
 
-    peak = (quantity("2 FLOP") * products * clock).to("MFLOP/s")
+    peak = (quantity("2 OP") * products * clock).to("MOP/s")
     bandwidth = (word * clock).to("MB/s")
-    ridge_point = (peak / bandwidth).to("FLOP/byte")
+    ridge_point = (peak / bandwidth).to("OP/byte")
     jetson = hardware.get("jetson-orin-nano")
     jetson_ridge = jetson.ridge_point("int8")
 
@@ -71,8 +71,6 @@ class Scaled:
 
     # 0.35 of 32, 16, 24, 32, 64, 96, 160 and 320 channels, to multiples of eight.
     model = _mobilenet_v2((16, 8, 8, 16, 24, 32, 56, 112), 144)
-    width = 0.35
-    pixels = 144
     side = 72
     narrow = 8
     wide = 48
@@ -191,7 +189,7 @@ class MeasuredLayers:
         calibrates = model is cls.cases[0][0]
         return (
             model.name,
-            work.m_as("MFLOP"),
+            work.m_as("MOP"),
             bound,
             measured,
             (measured / bound).m_as(""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from math import ceil
 from typing import Any
 
 import polars
@@ -218,6 +219,7 @@ class OffloadingTime:
     share = (time / step).to("%")
     wanted = quantity("5%")
     sequences = (time / wanted / (step / SevenBillion.sequences)).to("")
+    whole = ceil(sequences.m_as(""))
     sequence_by_hand = quantity("0.4 s")
     by_hand = 50
     rows = (
@@ -290,7 +292,7 @@ class EightDevices:
     serial = quantity("5%")
     gradients = quantity("14 GB")
     devices = 8
-    bandwidth = quantity("450 GB/s")
+    bandwidth = hardware.H100.link_bandwidth
     _predicted = codesign.predict_scaling(step, serial, gradients, devices, bandwidth, "600 ns")
     amdahl = _predicted.amdahl
     speedup = _predicted.speedup

@@ -71,8 +71,8 @@ def test_a_unit_that_a_column_shares_stands_in_its_head() -> None:
 
 
 def test_a_hand_estimate_says_how_far_it_is_off_on_either_side() -> None:
-    assert str(within(10, 10.04)) == "within 1%"
-    assert str(within(10, 10)) == "exactly so"
+    assert str(within(quantity("2 s"), quantity("2000 ms"))) == "exactly so"
+    assert str(within(10, 10.04)) == "within half a percent"
     assert str(within(quantity("1 s"), quantity("2000 ms"))) == "within a factor of 2.0"
     assert str(within(3, 2.9)) == str(within(2.9, 3)) == "within a factor of 1.1"
 
