@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from textwrap import fill
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,28 +23,32 @@ class Rung(NamedTuple):
 
 RUNGS = (
     Rung("Do messages fill the step?", "NCCL in the trace", "yes", "links", "overlap, merge"),
-    Rung("Is the device at work?", "device over wall time", "no", "starting", "fuse, capture"),
+    Rung(
+        "Is the device at work?", "device over wall time", "no", "launch overhead", "fuse, capture"
+    ),
     Rung("Did the clock fall?", "SM clock, its reasons", "yes", "power", "fewer bytes"),
-    Rung("Do loads bring too much?", "sectors a request", "yes", "lines", "order, sort"),
+    Rung("Do loads bring too much?", "sectors a request", "yes", "cache lines", "order, sort"),
     Rung("Is memory saturated?", "DRAM active", "yes", "memory", "fuse, smaller format"),
     Rung("Is the matrix pipe full?", "tensor active", "yes", "compute", "smaller format"),
-    Rung("Are all SMs at work?", "SM active, waves", "no", "shape", "pad, batch, split k"),
+    Rung("Are all SMs at work?", "SM active, waves", "no", "wrong shape", "pad, batch, split k"),
     Rung("Do warps wait for loads?", "long scoreboard", "yes", "latency", "more in flight"),
 )
 REST = "another pipe"
 STEP = 1.0
-RIGHT = 6.2
-ASIDE = 3.0  # where the arrows to a limit begin, and on a phone
-ASIDE_NARROW = 3.75
+# The right edge, where the arrows to a limit begin, and how long they are; and so on a phone.
+PLACES = 5.4, 2.4, 0.7
+PLACES_NARROW = 5.9, 3.25, 0.45
+LETTERS = 16  # of a lever in a line on a phone
 
 
 def draw() -> Figure:
-    figure = style.figure(height=5.3, narrow_height=6.6)
+    figure = style.figure(height=5.3, narrow_height=7.2)
     axes = figure.subplots()
     for number, rung in enumerate(RUNGS):
         _rung(axes, -number * STEP, rung, last=number == len(RUNGS) - 1)
     axes.text(0.0, -len(RUNGS) * STEP, REST, color=style.RED, weight="bold", va="center")
-    axes.set_xlim(-0.1, RIGHT)
+    right, *_ = PLACES_NARROW if style.is_narrow() else PLACES
+    axes.set_xlim(-0.1, right)
     axes.set_ylim(-len(RUNGS) * STEP - 0.4, 0.5)
     axes.set_axis_off()
     return figure
@@ -60,18 +65,31 @@ def alt() -> str:
 
 
 def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
-    aside = ASIDE_NARROW if style.is_narrow() else ASIDE
+    _, aside, length = PLACES_NARROW if style.is_narrow() else PLACES
     axes.text(0.0, y + 0.04, rung.question, va="bottom")
     axes.text(0.0, y - 0.06, rung.counter, va="top", color=style.BLUE, size=style.SMALL)
     arrow = {"arrowstyle": "->", "color": style.INK, "linewidth": 1.0}
-    axes.annotate("", (aside + 0.7, y), (aside, y), arrowprops=arrow)
-    axes.text(aside + 0.3, y + 0.06, rung.answer, va="bottom", ha="center", size=style.SMALL)
-    named: dict[str, Any] = {"color": style.RED, "weight": "bold", "va": "center"}
-    if style.is_narrow():
-        axes.text(aside + 0.8, y, rung.limit, **named)
-    else:
-        axes.text(aside + 0.8, y + 0.14, rung.limit, **named)
-        axes.text(aside + 0.8, y - 0.14, rung.lever, va="center", size=style.SMALL)
+    axes.annotate("", (aside + length, y), (aside, y), arrowprops=arrow)
+    axes.text(
+        aside + 0.45 * length,
+        y + (-0.08 if style.is_narrow() else 0.06),
+        rung.answer,
+        va="top" if style.is_narrow() else "bottom",
+        ha="center",
+        size=style.SMALL,
+    )
+    lever = fill(rung.lever, LETTERS) if style.is_narrow() else rung.lever
+    place = aside + length + 0.1, y + (0.22 if style.is_narrow() else 0.14)
+    name = axes.text(*place, rung.limit, color=style.RED, weight="bold", va="center")
+    axes.annotate(
+        lever,
+        (0, 0),
+        xycoords=name,
+        xytext=(0, -1),
+        textcoords="offset points",
+        va="top",
+        size=style.SMALL,
+    )
     other = "no" if rung.answer == "yes" else "yes"
     below = y - STEP + (0.14 if last else 0.36)
     axes.annotate("", (0.12, below), (0.12, y - 0.34), arrowprops=arrow)

@@ -19,20 +19,22 @@ EXPERTS = BatchOfDecodes.experts / BatchOfDecodes.active_experts
 ONE_EXPERT = f"one expert in {show(EXPERTS)}"
 
 
-def _shared(key: str) -> tuple[str, str]:
-    """What the heads that share keys are called, on a page and on a phone."""
-    count = models.get(key).heads / models.get(key).kv_heads
+def _shared(key: str) -> str:
+    """How many heads of queries share what attention reads."""
+    model = models.get(key)
+    latent = model.kv_latent is not None
+    count = model.heads if latent else model.heads / model.kv_heads
     heads = f"{show(count)} head{'s' if count > 1 else ''}"
-    return f"keys, for {heads}", heads
+    return f"attention, {heads} a {'latent' if latent else 'key'}"
 
 
-# Model and product, its name on a page and on a phone, and where along the line that stands.
+# Model and product, what is read, so on a phone, its color, and by how much its name is moved up.
 LINES = (
-    ("llama-3-8b", "up", "weights, all of them used", "weights", style.INK, 12),
-    ("deepseek-v3", "expert up", ONE_EXPERT, "experts", style.INK, 300),
-    ("deepseek-v3", "attention", "latents, for all heads", "latents", style.RED, 200),
-    ("llama-3-8b", "attention", *_shared("llama-3-8b"), style.RED, 200),
-    ("llama-2-7b", "attention", *_shared("llama-2-7b"), style.RED, 200),
+    ("llama-3-8b", "up", "weights, all of them used", "weights", style.INK, 0),
+    ("deepseek-v3", "attention", _shared("deepseek-v3"), "attention", style.RED, 5),
+    ("deepseek-v3", "expert up", ONE_EXPERT, "an expert", style.INK, -7),
+    ("llama-3-8b", "attention", _shared("llama-3-8b"), "attention", style.RED, 0),
+    ("llama-2-7b", "attention", _shared("llama-2-7b"), "attention", style.RED, 0),
 )
 
 
@@ -43,34 +45,52 @@ def _intensity(key: str, name: str, sequences: Any) -> Quantity:
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.7, narrow_height=4.6)
-    axes = figure.subplots()
+    figure = style.figure(height=4.0, narrow_height=4.8)
+    axes, narrow = figure.subplots(), style.is_narrow()
     style.log_axis(axes, "x", "Batch (sequences decoded together)")
     style.log_axis(axes, "y", "Intensity (FLOP/byte)")
     axes.set_xlim(BATCH[0], BATCH[-1])
-    axes.set_ylim(0.4, 4000)
-    for key, name, words, few_words, colour, place in LINES:
+    axes.set_ylim(0.5, 4000)
+    for key, name, words, few_words, color, up in LINES:
         line = numpy.broadcast_to(_intensity(key, name, BATCH).magnitude, BATCH.shape)
-        axes.plot(BATCH, line, linewidth=1.7, color=colour)
+        axes.plot(BATCH, line, linewidth=1.7, color=color)
+        for text, weight, down in (
+            (models.get(key).name, "bold", 6),
+            (few_words if narrow else words, "normal", -6),
+        ):
+            axes.annotate(
+                text,
+                (BATCH[-1], line[-1]),
+                xytext=(6, up + down),
+                textcoords="offset points",
+                va="center",
+                color=color,
+                size=style.SMALL,
+                weight=weight,
+            )
+    ridge, meets = Products.ridge.magnitude, Products.critical_batch.magnitude
+    axes.axhline(ridge, color=style.DEVICES["h100"], linewidth=1.2, linestyle=(0, (5, 2)))
+    axes.plot(meets, ridge, "o", color=style.INK, markersize=5.5)
+    ridge_name = f"{'ridge' if narrow else 'ridge point of an H100'}: {ridge:.0f}"
+    for text, place, offset, side, color in (
+        (ridge_name, (BATCH[0], ridge), (4, 4), "left", style.DEVICES["h100"]),
+        (
+            f"{meets:.0f}{'' if narrow else ' sequences'}",
+            (meets, ridge),
+            (-6, 6),
+            "right",
+            style.INK,
+        ),
+    ):
         axes.annotate(
-            few_words if style.is_narrow() else words,
-            (place, float(numpy.interp(place, BATCH, line))),
-            xytext=(8, -13),
+            text,
+            place,
+            xytext=offset,
             textcoords="offset points",
-            color=colour,
+            ha=side,
+            color=color,
             size=style.SMALL,
-            weight="bold",
         )
-    ridge = Products.ridge.magnitude
-    axes.axhline(ridge, color=style.DEVICES["h100"], linewidth=1)
-    axes.annotate(
-        f"ridge point of an H100: {ridge:.0f}",
-        (BATCH[0], ridge),
-        xytext=(4, 4),
-        textcoords="offset points",
-        color=style.DEVICES["h100"],
-        size=style.SMALL,
-    )
     return figure
 
 
@@ -79,14 +99,15 @@ def alt() -> str:
         return show(_intensity(key, name, BatchOfDecodes.most), digits=2)
 
     attention = (
-        f"{at_most(key, name)} for {words.replace(', for', ' of')}"
-        for key, name, words, *_ in LINES[2:]
+        f"{at_most(key, name)} in {models.get(key).name} ({words.removeprefix('attention, ')})"
+        for key, name, words, *_ in LINES
+        if name == "attention"
     )
-    _, _, expert, *_ = LINES[1]
     return f"""Log-log plot of the intensity of the products of a decode step against the batch,
-    from {show(BATCH[0])} to {show(BATCH[-1])}. A line for weights that all tokens use rises in
-    proportion to the sequences and crosses the ridge point of an H100,
-    {show(Products.ridge, digits=3)}, at {show(Products.critical_batch, digits=3)}. A line for
-    {expert} is at {show(BatchOfDecodes.expert_intensity, digits=2)} for {show(BatchOfDecodes.few)}
-    sequences and at {at_most("deepseek-v3", "expert up")} at the right end. Lines for fused
-    attention are level: at {listed(attention)}."""
+    from {show(BATCH[0])} to {show(BATCH[-1])}, each line named by its model at the right end. The
+    weights of Llama 3 8B, which all tokens use, rise in proportion to the sequences and cross the
+    ridge point of an H100, {show(Products.ridge, digits=3)}, at
+    {show(Products.critical_batch, digits=3)}. A line for {ONE_EXPERT} of DeepSeek-V3 is at
+    {show(BatchOfDecodes.expert_intensity, digits=2)} for {show(BatchOfDecodes.few)} sequences and
+    at {at_most("deepseek-v3", "expert up")} at the right end. Lines for fused attention are level:
+    at {listed(attention)}."""

@@ -1,4 +1,4 @@
-"""A pipeline's step with few and with many microbatches: what the stages do, and when they wait."""
+"""A pipeline's step with one thick stage on each device, and with two thin ones: when they wait."""
 
 from __future__ import annotations
 
@@ -8,50 +8,89 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
 from calc.derivations import show
 from calc.derivations.communication import PipelineSchedule, Slot
+from calc.derivations.quoting import words
 from figures import style
 
-CASES = (  # microbatches, and the share of a step that each stage waits
-    (PipelineSchedule.few, PipelineSchedule.bubble_of_few),
-    (PipelineSchedule.many, PipelineSchedule.bubble_of_many),
+CASES = (  # what it is called, on a page and on a phone; slices; share of a step that is bubble
+    ("(a) 1F1B", "(a) 1F1B", 1, PipelineSchedule.bubble),
+    (
+        f"(b) Interleaved, {words(PipelineSchedule.slices)} virtual stages on each device",
+        "(b) Interleaved",
+        PipelineSchedule.slices,
+        PipelineSchedule.bubble_interleaved,
+    ),
+)
+HEIGHT = 0.86
+DIGIT = 0.1  # inches that a pass must be long to have its number
+# Backward or not, and the slice: how much of its color a pass has.
+LOOKS = {
+    (False, 0): (style.INK, 0.14),
+    (False, 1): (style.INK, 0.34),
+    (True, 0): (style.RED, 0.35),
+    (True, 1): (style.RED, 0.62),
+}
+MEANINGS = (
+    ("forward", {"facecolor": style.INK, "alpha": 0.14}),
+    ("backward", {"facecolor": style.RED, "alpha": 0.35}),
+    ("stronger: second virtual stage", {"facecolor": style.INK, "alpha": 0.34}),
+    ("bubble", {"fill": False, "hatch": "////", "alpha": 0.6, "edgecolor": style.INK}),
 )
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.9, narrow_height=4.4)
+    narrow = style.is_narrow()
+    figure = style.figure(height=4.3, narrow_height=4.9)
     panels = figure.subplots(2, 1, sharex=True)
-    for axes, (microbatches, bubble) in zip(panels, CASES, strict=True):
-        _stages(axes, microbatches)
-        axes.set_title(f"{microbatches} microbatches: each stage waits {show(bubble, digits=2)}")
-    meanings = ("grey: forward", "red: backward", "hatched: waiting")
-    for row, meaning in enumerate(meanings):
-        word = meaning.replace(" ", "\n") if style.is_narrow() else meaning
-        colour = style.RED if meaning.startswith("red") else style.INK
-        panels[1].text(
-            1.28, row + 0.45, word, va="center", size=style.SMALL, weight="bold", color=colour
-        )
-    panels[-1].set_xlabel("Time, in units of the work of a stage")
+    for axes, (name, short_name, slices, bubble) in zip(panels, CASES, strict=True):
+        _devices(axes, PipelineSchedule.slots(slices))
+        axes.set_title(f"{short_name if narrow else name}: bubble {show(bubble, digits=2)}")
+    ends = [_end(PipelineSchedule.slots(slices)) for _, _, slices, _ in CASES]
+    last = panels[-1]
+    last.axvline(ends[0], color=style.RED, linewidth=1, linestyle=(0, (4, 3)))
+    middle = PipelineSchedule.devices / 2
+    arrow = {"arrowstyle": "->", "color": style.RED, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+    last.annotate("", (ends[1], middle), (ends[0], middle), arrowprops=arrow)
+    sooner = show(PipelineSchedule.sooner, digits=2)
+    last.text(
+        sum(ends) / 2,
+        middle - 0.15,
+        f"−{sooner}" if narrow else f"{sooner} sooner",
+        ha="center",
+        va="bottom",
+        color=style.RED,
+        size=style.SMALL,
+        weight="bold",
+    )
+    last.set_xlabel("Time, in units of a device's work")
+    figure.legend(
+        handles=[Patch(label=name, linewidth=0, **look) for name, look in MEANINGS],
+        loc="outside lower center",
+        ncols=2 if narrow else len(MEANINGS),
+        frameon=False,
+        fontsize=style.SMALL,
+        handlelength=1.3,
+        columnspacing=1.2,
+    )
     return figure
 
 
 def alt() -> str:
-    (few, first, first_end), (many, then, then_end) = (
-        (
-            microbatches,
-            show(bubble, digits=2),
-            show(_end(PipelineSchedule.slots(microbatches)), digits=3),
-        )
-        for microbatches, bubble in CASES
+    (plain, end), (interleaved, sooner_end) = (
+        (show(bubble, digits=2), show(_end(PipelineSchedule.slots(slices)), digits=3))
+        for _, _, slices, bubble in CASES
     )
-    return f"""Timelines of a step, with a row for each of {PipelineSchedule.stages} stages. With
-    {few} microbatches hatched gaps stand before, between and after the forward and the backward
-    blocks of each row, {first} of the step. With {many} microbatches each block is shorter, the
-    gaps are {then} of the step, and it ends after {then_end} times the work of a stage instead of
-    {first_end} times."""
+    return f"""Timelines of a step with {PipelineSchedule.microbatches} microbatches, with a row for
+    each of {PipelineSchedule.devices} devices. In the first, 1F1B, forward and backward blocks take
+    turns between hatched gaps at the start, in the middle and at the end of the rows: {plain} of
+    the step, which ends after {end} times the work of a device. In the second, interleaved, a
+    device has {words(PipelineSchedule.slices)} virtual stages and blocks are as many times shorter;
+    the gaps are {interleaved}, and the step ends {show(PipelineSchedule.sooner, digits=2)} sooner,
+    after {sooner_end} times that work."""
 
 
 def _end(slots: list[Slot]) -> float:
@@ -59,43 +98,44 @@ def _end(slots: list[Slot]) -> float:
 
 
 def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float]], **look: Any) -> None:
-    """Boxes alike, each by its start, its stage and its length, as one path: a page stays light."""
+    """Boxes alike, each by start, device and length, as one path: a page stays light."""
     corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
     outlines = [
-        Path([(start + x * length, stage + y * 0.86) for x, y in corners], closed=True)
-        for start, stage, length in boxes
+        Path([(start + x * length, device + y * HEIGHT) for x, y in corners], closed=True)
+        for start, device, length in boxes
     ]
     axes.add_patch(PathPatch(Path.make_compound_path(*outlines), **look))
 
 
-def _stages(axes: Axes, microbatches: int) -> None:
-    slots = PipelineSchedule.slots(microbatches)
-    end = _end(slots)
+def _devices(axes: Axes, slots: list[Slot]) -> None:
+    devices, end = PipelineSchedule.devices, _end(slots)
     waits = []
-    for stage in range(PipelineSchedule.stages):
-        own = [(slot.start, slot.start + slot.length) for slot in slots if slot.stage == stage]
+    for device in range(devices):
+        own = [(slot.start, slot.start + slot.length) for slot in slots if slot.device == device]
         for (_, before), (after, _) in pairwise([(0.0, 0.0), *sorted(own), (end, end)]):
-            waits.append((before, stage, after - before))
+            if after - before > 1e-9:
+                waits.append((before, device, after - before))
     _boxes(axes, waits, fill=False, edgecolor=style.INK, alpha=0.6, hatch="////", linewidth=0)
-    for backward, colour, alpha in ((True, style.RED, 1.0), (False, style.INK, 0.3)):
-        boxes = [
-            (each.start, each.stage, each.length) for each in slots if each.backward is backward
-        ]
-        _boxes(axes, boxes, facecolor=colour, alpha=alpha, edgecolor="#ffffff", linewidth=0.4)
-    for slot in slots:
-        if microbatches == PipelineSchedule.few:
+    for (backward, part), (color, alpha) in LOOKS.items():
+        alike = [each for each in slots if (each.backward, each.slice) == (backward, part)]
+        if alike:
+            boxes = [(each.start, each.device, each.length) for each in alike]
+            _boxes(axes, boxes, facecolor=(color, alpha), edgecolor=(style.INK, 0.5), linewidth=0.4)
+    longest = _end(PipelineSchedule.slots(1)) * 1.005
+    inches = axes.figure.get_figwidth() * 0.85 / longest
+    for slot in [] if style.is_narrow() else slots:
+        if slot.length * inches > DIGIT:
             axes.text(
                 slot.start + slot.length / 2,
-                slot.stage + 0.45,
+                slot.device + HEIGHT / 2 + 0.02,
                 str(slot.microbatch + 1),
                 ha="center",
                 va="center",
-                color="#ffffff" if slot.backward else style.INK,
                 size=style.SMALL,
             )
-    axes.set_xlim(0, 1 + (PipelineSchedule.stages - 1) / PipelineSchedule.few + 0.01)
-    axes.set_ylim(PipelineSchedule.stages, -0.1)
-    names = [f"stage {stage + 1}" for stage in range(PipelineSchedule.stages)]
-    axes.set_yticks([stage + 0.43 for stage in range(PipelineSchedule.stages)], names)
+    axes.set_xlim(0, longest)
+    axes.set_ylim(devices, -0.1)
+    names = [f"device {device + 1}" for device in range(devices)]
+    axes.set_yticks([device + HEIGHT / 2 for device in range(devices)], names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -12,56 +12,62 @@ from calc.derivations.serving_in_practice import Chunks, Timeline
 from figures import style
 
 ARRIVES = Timeline.before * Timeline.step
-HEIGHT = 0.8
+READ = ARRIVES + Timeline.whole
+HEIGHT = 0.56
+PITCH = 1.15
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.4, narrow_height=3.8)
+    figure = style.figure(height=4.1, narrow_height=4.4)
     axes = figure.subplots()
     narrow = style.is_narrow()
-    for row, name in enumerate(("whole", "chunks", "prefill\npool", "decode\npool")):
-        axes.text(-8, row, name, ha="right", va="center", size=style.SMALL)
+    step, chunk = (show(quantity(each, "ms"), digits=2) for each in (Timeline.step, Timeline.chunk))
+    for row, name in enumerate(("whole", "in chunks", "prefill\npool", "decode\npool")):
+        axes.text(-8, row * PITCH, name, ha="right", va="center", size=style.SMALL)
+
     _steps(axes, 0, 0, ARRIVES)
-    _block(axes, 0, ARRIVES, Timeline.whole, style.ORANGE, "the prompt")
-    _steps(axes, 0, ARRIVES + Timeline.whole, Timeline.end)
+    _block(axes, 0, ARRIVES, Timeline.whole, style.ORANGE)
+    _steps(axes, 0, READ, Timeline.end)
+    nobody = f"no token for {show(Chunks.stall, digits=2)}"
+    if narrow:
+        _tell(axes, 0, ARRIVES, nobody, style.ORANGE)
+    else:
+        _tell(axes, 0, 0, f"a token every {step}", style.BLUE)
+        _tell(axes, 0, ARRIVES + 80, nobody, style.ORANGE)
+
     _steps(axes, 1, 0, ARRIVES)
     start, left = ARRIVES, Timeline.chunks
     while left > 0:
         part = min(1.0, left)
         _block(axes, 1, start, Timeline.chunk * part, style.ORANGE)
         start, left = start + Timeline.chunk * part, left - 1
-    chunks_end = start
     _steps(axes, 1, start, Timeline.end)
-    _block(axes, 2, ARRIVES, Timeline.whole, style.ORANGE, "the prompt")
-    _block(axes, 2, ARRIVES + Timeline.whole, Timeline.sent, style.GREEN)
+    _tell(axes, 1, ARRIVES, f"a token every {chunk}, with each chunk", style.ORANGE)
+
+    _block(axes, 2, ARRIVES, Timeline.whole, style.ORANGE)
+    _block(axes, 2, READ, Timeline.sent, style.GREEN)
+    _tell(axes, 2, ARRIVES, "prefill alone", style.ORANGE)
     axes.text(
-        ARRIVES + Timeline.whole + Timeline.sent + 6,
-        2,
-        "its cache" if narrow else "its cache is sent",
+        READ + Timeline.sent + 8,
+        2 * PITCH,
+        "its cache\nis sent" if narrow else "its cache is sent",
         va="center",
         color=style.GREEN,
         size=style.SMALL,
         weight="bold",
     )
     _steps(axes, 3, 0, Timeline.end)
-    for row, end in ((0, ARRIVES + Timeline.whole), (1, chunks_end)):
-        axes.plot([end, end], [row - 0.5, row + 0.5], color=style.RED, linewidth=2)
-    axes.text(
-        chunks_end + 4,
-        1.55,
-        "first token",
-        color=style.RED,
-        size=style.SMALL,
-        weight="bold",
-        ha="right",
-        va="center",
-    )
+    _tell(axes, 3, 0, f"a token every {step}, as before", style.BLUE)
+
+    for row, end in enumerate((READ, start, READ)):
+        place = row * PITCH
+        axes.plot([end, end], [place - HEIGHT / 2, place + 0.45], color=style.RED, linewidth=2)
+    _tell(axes, 0, READ + 8, "first token", style.RED)
     axes.set_xlim(0, Timeline.end)
-    axes.set_ylim(3.6, -0.6)
+    axes.set_ylim(3 * PITCH + 0.5, -0.8)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    colours = "blue: decode, orange: with prefill"
-    axes.set_xlabel(f"Time (ms)\n{colours}" if narrow else f"Time (ms); {colours}")
+    axes.set_xlabel("Time (ms)")
     return figure
 
 
@@ -81,10 +87,10 @@ def _steps(axes: Axes, row: int, start: float, end: float) -> None:
         start += Timeline.step
 
 
-def _block(axes: Axes, row: int, start: float, length: float, colour: str, words: str = "") -> None:
+def _block(axes: Axes, row: int, start: float, length: float, colour: str) -> None:
     axes.add_patch(
         Rectangle(
-            (start, row - HEIGHT / 2),
+            (start, row * PITCH - HEIGHT / 2),
             length,
             HEIGHT,
             facecolor=colour,
@@ -92,13 +98,17 @@ def _block(axes: Axes, row: int, start: float, length: float, colour: str, words
             linewidth=0.4,
         )
     )
-    if words:
-        axes.text(
-            start + length / 2,
-            row,
-            words,
-            ha="center",
-            va="center",
-            color="#ffffff",
-            size=style.SMALL,
-        )
+
+
+def _tell(axes: Axes, row: int, start: float, words: str, colour: str) -> None:
+    """What a row shows from there on, in words above it: on a bar they would be too faint."""
+    axes.text(
+        start,
+        row * PITCH - HEIGHT / 2 - 0.07,
+        words,
+        va="bottom",
+        color=colour,
+        size=style.SMALL,
+        weight="bold",
+        linespacing=1.0,
+    )

@@ -1,78 +1,137 @@
-"""Memory of a device by part, for eight ways to cut one model among sixty-four of them."""
+"""Memory of a device by part, for the ways to cut a model, and a mixture, among sixty-four."""
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.training_at_scale import ShardedStates
+from calc.layouts import DeviceMemory
 from figures import style
 
-PARTS = (  # of the memory held: their names in calc and in the book, and colours
-    ("weights", "weights", style.BLUE),
-    ("gradients", "gradients", style.GREEN),
-    ("optimizer", "optimiser", style.ORANGE),
-    ("activations", "activations", style.PURPLE),
+PARTS = (  # of the memory held: their names, and colors
+    ("weights", style.BLUE),
+    ("gradients", style.GREEN),
+    ("optimizer", style.ORANGE),
+    ("activations", style.PURPLE),
 )
-MOST = 500  # GB: a copy of everything goes beyond it
-SLICED = 5  # from this way on there is a gap above
+GROUPS = (
+    (ShardedStates.model, ShardedStates.ways, ShardedStates.held),
+    (ShardedStates.mixture, ShardedStates.ways_of_mixture, ShardedStates.held_of_mixture),
+)
+BREAK = 520  # GB: from here to the next number the axis is left out
+BEYOND = 900
+MOST = 2900
+CUTS = tuple(n for n, (name, *_) in enumerate(ShardedStates.ways) if name.startswith(("CP", "TP")))
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.7, narrow_height=4.4)
-    axes = figure.subplots()
-    places = [way + (0.4 if way >= SLICED else 0) for way in range(len(ShardedStates.ways))]
-    capacity = ShardedStates.capacity.m_as("GB")
     narrow = style.is_narrow()
-    room = 90 if narrow else 40
-    for place, held in zip(places, ShardedStates.held, strict=True):
-        start = 0.0
-        for part, _, colour in PARTS:
-            size = getattr(held, part).m_as("GB")
-            axes.barh(place, min(size, MOST - start), left=start, height=0.66, color=colour)
-            start = min(start + size, MOST)
-        total = held.total.m_as("GB")
-        beside = capacity if start < capacity < start + room else start
-        text = f"{total:.0f}" if total < MOST else f"→ {total:.0f}"
-        axes.text(beside + 5, place, text, va="center", size=style.SMALL)
-    axes.plot([capacity, capacity], [-0.5, places[-1] + 0.9], color=style.RED, linewidth=1.2)
-    axes.text(
+    figure = style.figure(height=5.2, narrow_height=5.8)
+    near, far = figure.subplots(1, 2, sharey=True, width_ratios=(2.6, 1) if narrow else (4.2, 1))
+    figure.get_layout_engine().set(wspace=0.02)  # type: ignore[union-attr]
+    capacity = ShardedStates.capacity.m_as("GB")
+    places, names, headings = [], [], []
+    place = 0.0
+    for model, ways, held in GROUPS:
+        headings.append(place)
+        near.text(
+            -0.02,
+            place,
+            model.name,
+            transform=near.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            weight="bold",
+            size=style.SMALL,
+        )
+        for number, ((name, *_), memory) in enumerate(zip(ways, held, strict=True)):
+            place += 1.35 if ways is ShardedStates.ways and number == CUTS[0] else 1
+            _bar(near, far, place, memory)
+            places.append(place)
+            names.append(name.split(":")[0] if narrow else name)
+        place += 1.3
+    for axes in (near, far):
+        axes.set_ylim(place - 0.6, -0.7)
+        axes.tick_params(axis="y", length=0)
+    near.axvline(capacity, color=style.RED, linewidth=1.2)
+    near.text(
         capacity + 8,
-        places[-1] + 0.62,
+        headings[0],
         f"an H100 has {show(ShardedStates.capacity)}",
         color=style.RED,
         size=style.SMALL,
         va="center",
     )
-    for number, (_, name, colour) in enumerate(PARTS):
-        row, column = divmod(number, 2)
-        axes.text(
-            0.4 * column if narrow else 0.23 * number,
-            1.07 - 0.06 * row if narrow else 1.0,
-            name,
-            transform=axes.transAxes,
-            color=colour,
-            size=style.SMALL,
-            weight="bold",
-        )
-    names = [name for name, *_ in ShardedStates.ways]
-    axes.set_yticks(places, [name.split(":")[0] if narrow else name for name in names])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(places[-1] + 0.9, -0.6)
-    axes.set_xlim(0, MOST + 75)
-    axes.set_xlabel("Memory of a device (GB)")
+    near.set_yticks(places, names)
+    near.set_xlim(0, BREAK)
+    near.set_xticks(range(0, BREAK, 200 if narrow else 100))
+    far.set_xlim(BEYOND, MOST)
+    far.set_xticks(range(2000 if narrow else 1000, MOST, 1000))
+    far.spines["left"].set_visible(False)
+    _break(near, far)
+    figure.supxlabel("Memory of a device (GB)", size=10.5)
+    figure.legend(
+        handles=[Patch(label=name, facecolor=color, linewidth=0) for name, color in PARTS],
+        loc="outside upper center",
+        ncols=2 if narrow else len(PARTS),
+        frameon=False,
+        fontsize=style.SMALL,
+        handlelength=1.3,
+    )
     return figure
 
 
 def alt() -> str:
-    bars = (
-        f"{name}: {show(held.total, digits=3)}"
-        for (name, *_), held in zip(ShardedStates.ways, ShardedStates.held, strict=True)
-    )
+    told = []
+    for model, ways, held in GROUPS:
+        bars = (
+            f"{name}: {show(memory.total, digits=3)}"
+            for (name, *_), memory in zip(ways, held, strict=True)
+        )
+        told.append(f"of {model.name}, {'; '.join(bars)}")
     first = ShardedStates.held[0]
-    parts = (f"{show(getattr(first, part), digits=3)} of {name}" for part, name, _ in PARTS)
-    return f"""Stacked bars of the memory of a device for {len(ShardedStates.ways)} ways to cut,
-    with a line at the {show(ShardedStates.capacity)}, or
+    parts = (f"{show(getattr(first, part), digits=3)} of {part}" for part, _ in PARTS)
+    return f"""Stacked bars of the memory of a device for ways to cut two models, on an axis that is
+    broken for the two longest, with a line at the {show(ShardedStates.capacity)}, or
     {show(ShardedStates.capacity.to("GB"), digits=2)}, of an H100. The first bar is {listed(parts)};
-    ZeRO takes them away by and by, but for the activations. In all, {"; ".join(bars)}."""
+    ZeRO takes them away by and by, but for the activations, which CP, TP and recomputation shrink.
+    In all, {". And ".join(told)}."""
+
+
+def _bar(near: Axes, far: Axes, place: float, held: DeviceMemory) -> None:
+    """The parts of what is held, one after the other, and their sum beside them."""
+    start = 0.0
+    for part, color in PARTS:
+        size = getattr(held, part).m_as("GB")
+        for axes in (near, far) if start + size > BREAK else (near,):
+            axes.barh(place, size, left=start, height=0.68, color=color, linewidth=0)
+        start += size
+    capacity = ShardedStates.capacity.m_as("GB")
+    axes = far if start > BREAK else near
+    beside = capacity if start < capacity < start + 95 else start
+    axes.annotate(
+        f"{start:.0f}",
+        (beside, place),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        size=style.SMALL,
+    )
+
+
+def _break(near: Axes, far: Axes) -> None:
+    """Two slanted strokes where the axis is left out."""
+    marks = {
+        "marker": [(-0.5, -1), (0.5, 1)],
+        "markersize": 9,
+        "linestyle": "none",
+        "color": style.INK,
+        "markeredgewidth": 1,
+        "clip_on": False,
+    }
+    near.plot([1], [0], transform=near.transAxes, **marks)
+    far.plot([0], [0], transform=far.transAxes, **marks)

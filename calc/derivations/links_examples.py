@@ -150,6 +150,25 @@ class SmallWindow:
     connections = (product / window).to("")
 
 
+class WindowInTime:
+    """A sender that waits for one packet's acknowledgement leaves the link empty till it comes.
+
+    It comes a round trip after the last byte is sent, so that a window that never stops is what is
+    in flight on a full link, and a packet more.
+    """
+
+    bandwidth = LongLink.bandwidth
+    latency = LongLink.latency
+    packet = quantity("2.5 MB")
+
+    transmission = (packet / bandwidth).to("ms")
+    waiting = SmallWindow.round_trip
+    cycle = transmission + waiting
+    share = (links.effective_bandwidth(packet, bandwidth, waiting) / bandwidth).to("%")
+    window = SmallWindow.product + packet
+    packets = (window / packet).to("")
+
+
 class ManySmallFiles:
     """A data set of small files, asked for one by one, takes the time of its round trips."""
 

@@ -23,6 +23,7 @@ from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.quoting import show
 from calc.layouts import DeviceMemory, Layout, Link
+from calc.models.architecture import Transformer
 from calc.roofline import StepTime
 
 LLAMA = models.get("llama-3-70b")
@@ -32,15 +33,16 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _held(way: tuple[str, Layout, str], length: int) -> DeviceMemory:
+def _held(way: tuple[str, Layout, str], model: Transformer, length: int) -> DeviceMemory:
     _, layout, recomputation = way
-    return layouts.memory_per_device(LLAMA, layout, length, 1, recomputation)
+    return layouts.memory_per_device(model, layout, length, 1, recomputation)
 
 
 class ShardedStates:
-    """State is divided by ZeRO, TP and PP; activations by TP alone."""
+    """State is divided by ZeRO, TP, PP and EP; activations by TP and CP alone."""
 
     model = LLAMA
+    mixture = models.get("mixtral-8x22b")
     h100 = hardware.get("h100")
     capacity = h100.memory_capacity
     length = 8192
@@ -50,10 +52,11 @@ class ShardedStates:
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
         (f"DP {devices}", Layout(data=devices), "selective"),
-        ("ZeRO 1: optimiser", Layout(data=devices, sharding=1), "selective"),
+        ("ZeRO 1: optimizer", Layout(data=devices, sharding=1), "selective"),
         ("ZeRO 2: gradients", Layout(data=devices, sharding=2), "selective"),
         ("ZeRO 3: weights", Layout(data=devices, sharding=3), "selective"),
         ("… and recomputed", Layout(data=devices, sharding=3), "full"),
+        (f"CP {slices}, ZeRO 3", Layout(data=copies, context=slices, sharding=3), "selective"),
         (f"TP {slices}, DP {copies}", Layout(data=copies, tensor=slices), "selective"),
         ("… with ZeRO 1", Layout(data=copies, tensor=slices, sharding=1), "selective"),
         (
@@ -62,15 +65,30 @@ class ShardedStates:
             "selective",
         ),
     )
+    ways_of_mixture = (
+        (f"DP {devices}", Layout(data=devices), "selective"),
+        (f"EP {slices}", Layout(data=devices, experts=slices), "selective"),
+        ("… with ZeRO 1", Layout(data=devices, experts=slices, sharding=1), "selective"),
+        (
+            f"… and TP {slices}",
+            Layout(data=copies, tensor=slices, experts=slices, sharding=1),
+            "selective",
+        ),
+    )
 
-    held = tuple(map(_held, ways, repeat(length)))
+    held = tuple(map(_held, ways, repeat(model), repeat(length)))
+    held_of_mixture = tuple(map(_held, ways_of_mixture, repeat(mixture), repeat(length)))
     bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     state = training.model_memory(model.parameters, bytes_per_parameter)
     activations = held[0].activations
     sharded = held[3].total
     sharded_states = (held[3].total - held[3].activations).to("GB")
     recomputed = held[4].total
-    sliced = held[6].total
+    in_parts = held[5].total
+    sliced = held[7].total
+    of_mixture = held_of_mixture[0].total
+    experts_apart = held_of_mixture[1].total
+    experts_sliced = held_of_mixture[3].total
 
 
 class Cuts:

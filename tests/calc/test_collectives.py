@@ -508,28 +508,29 @@ def test_a_pipeline_played_through(stages: int, groups: int, slices: int) -> Non
     assert overhead == pytest.approx(fraction / (1 - fraction))
 
 
-def test_the_pipeline_that_the_book_draws() -> None:
+@pytest.mark.parametrize("slices", [1, 2])
+def test_the_pipeline_that_the_book_draws(slices: int) -> None:
     from calc.derivations.communication import PipelineSchedule
 
-    stages = PipelineSchedule.stages
-    for microbatches in (PipelineSchedule.few, PipelineSchedule.many):
-        slots = PipelineSchedule.slots(microbatches)
-        end = max(slot.start + slot.length for slot in slots)
-        fraction = collectives.bubble_fraction(stages, microbatches).magnitude
-        assert fraction == pytest.approx(1 - 1 / end)
-        for stage in range(stages):
-            own = sorted((slot.start, slot.length) for slot in slots if slot.stage == stage)
-            assert sum(length for _, length in own) == pytest.approx(1)
-            for (start, length), (following, _) in itertools.pairwise(own):
-                assert following >= start + length - 1e-12  # one thing at a time
-        forward = {(s.stage, s.microbatch): s for s in slots if not s.backward}
-        backward = {(s.stage, s.microbatch): s for s in slots if s.backward}
-        for stage, batch in forward:
-            if stage:
-                before = forward[stage - 1, batch]
-                assert forward[stage, batch].start >= before.start + before.length - 1e-12
-                before = backward[stage, batch]
-                assert backward[stage - 1, batch].start >= before.start + before.length - 1e-12
+    devices, microbatches = PipelineSchedule.devices, PipelineSchedule.microbatches
+    slots = PipelineSchedule.slots(slices)
+    end = max(slot.start + slot.length for slot in slots)
+    fraction = collectives.bubble_fraction(devices, microbatches, slices).magnitude
+    assert fraction == pytest.approx(1 - 1 / end)
+    for device in range(devices):
+        own = sorted((slot.start, slot.length) for slot in slots if slot.device == device)
+        assert sum(length for _, length in own) == pytest.approx(1)
+        for (start, length), (following, _) in itertools.pairwise(own):
+            assert following >= start + length - 1e-12  # one thing at a time
+    passes = {(s.slice * devices + s.device, s.microbatch, s.backward): s for s in slots}
+    assert len(passes) == len(slots) == 2 * devices * slices * microbatches
+    for (stage, batch, backward), slot in passes.items():
+        if not backward and stage == 0:
+            continue
+        after_itself = backward and stage == devices * slices - 1
+        previous = stage if after_itself else stage + 1 if backward else stage - 1
+        before = passes[previous, batch, backward and not after_itself]
+        assert slot.start >= before.start + before.length - 1e-12
 
 
 # --- overlap ---
