@@ -28,7 +28,7 @@ RANGES = {  # what lies between bounds: its title in a table, and its unit
     "time_to_first_token": ("first token", "ms"),
     "time_per_token": ("each token", "ms"),
     "answer_time": ("whole answer", "s"),
-    "throughput": ("written", "token/s"),
+    "throughput": ("throughput", "token/s"),
     "cost_per_token": ("cost", "USD/Mtoken"),
     "energy_per_token": ("energy", "J/token"),
 }
@@ -53,7 +53,7 @@ def _rows(plan: Plan) -> tuple[Sequence[str], list[tuple[str, ...]]]:
 def title(plan: Estimate) -> tuple[str, str]:
     return (
         f"{plan.model.name} on {plan.devices} {plan.device.name}",
-        f"batch {plan.batch}, {plan.prompt} tokens read and {plan.generated} written",
+        f"batch {plan.batch}, {plan.prompt} prompt and {plan.generated} generated tokens",
     )
 
 
@@ -73,7 +73,7 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
             ("first token", *_answers(plan, "time_to_first_token"), plan.reading.bound),
             ("each token", *_answers(plan, "time_per_token"), plan.writing.bound),
             ("whole answer", *_answers(plan, "answer_time"), ""),
-            ("written by all", *_answers(plan, "throughput"), ""),
+            ("throughput", *_answers(plan, "throughput"), ""),
         ]
         for title, name in (("cost", "cost_per_token"), ("energy", "energy_per_token")):
             if getattr(plan, name) is not None:
@@ -240,12 +240,10 @@ def assumptions(plan: Plan) -> Iterator[str]:
         " kernels below these rates come on top."
     )
     yield (
-        "The batch is read together and written together; memory holds each sequence at its full"
-        " length, and beside weights and caches nothing."
+        "Prompts are read together and answers generated together; memory holds each sequence at"
+        " its full length, and beside weights and caches nothing."
     )
-    yield (
-        "Rate, cost and energy are those of written tokens, and the reading of prompts is in them."
-    )
+    yield ("Throughput, cost and energy are those of generated tokens, and prefill is in them.")
     if largest(plan.devices) > 1:
         yield (
             "Each matrix is cut into a slice for each device; they add up their results twice a"

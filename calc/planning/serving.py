@@ -54,7 +54,7 @@ class Plan(Estimate):
 
         >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
         Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
-        batch 8, 1000 tokens read and 200 written
+        batch 8, 1000 prompt and 200 generated tokens
                            perfect overlap      no overlap      expected       what binds
         memory of each     16.13 GiB of 80 GiB                                 fits
           weights          14.96 GiB
@@ -63,7 +63,7 @@ class Plan(Estimate):
         first token        115.0 ms             119.8 ms        170.7 ms       compute
         each token         4.825 ms             4.951 ms        5.830 ms       memory bandwidth
         whole answer       1.075 s              1.105 s         1.331 s
-        written by all     1488 token/s         1448 token/s    1202 token/s
+        throughput         1488 token/s         1448 token/s    1202 token/s
         energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token
         """
         return report.table(self)

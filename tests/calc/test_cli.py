@@ -200,7 +200,7 @@ def test_all_overlapped_is_fastest_in_time_and_in_rate(capsys: pytest.CaptureFix
     assert re.search("perfect overlap +no overlap +expected", printed)
     answer, written = made.answer_time, made.throughput
     assert cells["whole answer"][:2] == [str(answer.lower), str(answer.upper)]
-    assert cells["written by all"][:2] == [str(written.upper), str(written.lower)]
+    assert cells["throughput"][:2] == [str(written.upper), str(written.lower)]
     tokens = quantity("8 * 200 token")  # in the time of a whole answer
     assert written.upper.m_as("token/s") == pytest.approx((tokens / answer.lower).m_as("token/s"))
 

@@ -147,7 +147,7 @@ def test_models_side_by_side() -> None:
     asked = compare(["llama-3-70b", "qwen-3-32b"], "dgx-h100", **ASKED, price="3 USD/hour")
     assert [row["model"] for row in asked.rows()] == ["qwen-3-32b", "llama-3-70b"]
     assert str(asked).startswith(
-        "NVIDIA DGX H100; 1000 tokens read and 200 written; ranked by cost"
+        "NVIDIA DGX H100; 1000 prompt and 200 generated tokens; ranked by cost"
     )
     assert "<table" in asked._repr_html_()
 

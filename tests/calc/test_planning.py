@@ -393,7 +393,7 @@ def test_a_table_of_points() -> None:
     assert title == "Llama 3 70B on NVIDIA H100 SXM5 80 GB: prompt 1000, generated 200"
     assert re.split("  +", header) == [
         *("devices", "batch", "each holds (GiB)", "first token (ms)", "each token (ms)"),
-        *("whole answer (s)", "written (token/s)", "energy (J/token)", "what binds"),
+        *("whole answer (s)", "throughput (token/s)", "energy (J/token)", "what binds"),
     ]
     # Each line of bounds has one of what is expected below it, but for what does not fit.
     kinds = [next(each for each in row.split() if each.isalpha()) for row in rows]

@@ -105,7 +105,7 @@ def test_two_pools_split_the_work() -> None:
         "llama-3-70b", "dgx-h100", **(ASKED | {"rate": 20, "pools": "disaggregated"})
     )
     reads, writes = plan.design.pools
-    assert (reads.does, writes.does) == ("read", "write")
+    assert (reads.does, writes.does) == ("prefill", "decode")
     assert plan.devices == reads.devices + writes.devices
     assert writes.transfer == pytest.approx(
         1000 * 327_680 / (2 * machines.get("dgx-h100").ports.m_as("byte/s")), rel=0.01
@@ -177,7 +177,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     printed = capsys.readouterr().out
     assert printed.splitlines()[:3] == [
         "Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)",
-        "10 request/s, 1000 tokens read and 200 written on average",
+        "10 request/s, 1000 prompt and 200 generated tokens on average",
         "1 replica of TP1, steps of 2048 tokens at most",
     ]
     assert "Why not another design:" in printed

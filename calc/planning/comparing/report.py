@@ -79,7 +79,7 @@ def _title(found: Comparison) -> str:
     words = [", ".join(one)] if one else []
     if found.planned:
         asked = found.planned[0].curve[0]
-        words.append(f"{asked.prompt} tokens read and {asked.generated} written")
+        words.append(f"{asked.prompt} prompt and {asked.generated} generated tokens")
     words += [f"{name} at most {limit}" for name, limit in found.limits.items()]
     return f"{'; '.join(words)}; ranked by {TITLES[found.by]}, {found.basis}"
 
@@ -125,7 +125,7 @@ def assumptions(found: Comparison) -> Iterator[str]:
     plans = {entry: found.plan_of(entry) for entry in found.planned}
     yield (
         "Each is on the fewest devices on which it fits and keeps the limits, at the batch that"
-        " writes most tokens a second there."
+        " generates most tokens a second there."
     )
     if found.basis == UPPER:
         unknown = [

@@ -14,7 +14,7 @@ from calc.planning.service.queue import Demand, Load, Replica
 from calc.planning.service.simulation import Run
 from calc.planning.service.steps import Answers, Group
 
-JOBS = ("both", "read", "write")
+JOBS = ("both", "prefill", "decode")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +67,13 @@ class Pool:
         return first <= ttft and rest <= tpot
 
     def __str__(self) -> str:
-        one = self.count == 1
-        does = "" if self.does == "both" else f" that {self.does}{'s' if one else ''}"
-        return f"{self.count} {'replica' if one else 'replicas'} of {self.group}{does}"
+        does = "" if self.does == "both" else f" for {self.does}"
+        return f"{self.count} {'replica' if self.count == 1 else 'replicas'} of {self.group}{does}"
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Pools that together serve all requests: one, or one that reads and one that writes."""
+    """Pools that together serve all requests: one, or one for prefill and one for decode."""
 
     pools: tuple[Pool, ...]
 
@@ -137,14 +136,14 @@ class Design:
 
 def limits_of(service: Service, job: str) -> tuple[float, float]:
     """The limits that a pool with this job must keep, in seconds."""
-    ttft = math.inf if job == "write" else service.ttft
-    return ttft, math.inf if job == "read" else service.tpot
+    ttft = math.inf if job == "decode" else service.ttft
+    return ttft, math.inf if job == "prefill" else service.tpot
 
 
 def requests_of(service: Service, job: str) -> Trace:
     """What a pool with this job is asked for.
 
-    The first token comes of reading. A pool that writes gets the keys and values of a prompt, and
+    The first token comes of prefill. A pool for decode gets the keys and values of a prompt, and
     makes those of the first token; a request that wants no more never gets there.
     """
     import numpy
@@ -152,7 +151,7 @@ def requests_of(service: Service, job: str) -> Trace:
     trace = service.trace
     if job == "both":
         return trace
-    if job == "read":
+    if job == "prefill":
         return replace(trace, answers=numpy.ones_like(trace.answers))
     more = trace.answers > 1
     prompts = trace.prompts[more]

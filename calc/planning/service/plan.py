@@ -218,8 +218,8 @@ def plan_service(
     """The fewest devices of a machine that serve requests within limits, and how they share them.
 
     Requests come at random, or as a trace has them. Devices within a domain of the machine are
-    tried in all groups that cut the model (TP, and EP of a mixture), as replicas that read and
-    write, and as two pools of which one reads prompts and sends their caches to the other.
+    tried in all groups that cut the model (TP, and EP of a mixture), as replicas for
+    prefill and decode, and as two pools, one of which sends the caches of prompts to the other.
 
     - `ttft`: the longest time to first token, "1 s"
     - `tpot`: the longest time of each token after it, "50 ms", the mean of an answer

@@ -22,10 +22,10 @@ def _above(plan: ServicePlan) -> tuple[str, ...]:
     service, setup = plan.service, plan.service.setup
     demand = service.demand
     rate = quantity(float(f"{service.rate:.4g}"), "request/s")
-    read, written = _tokens(demand.prompt), _tokens(demand.answer)
+    prompt, answer = _tokens(demand.prompt), _tokens(demand.answer)
     return (
         f"{setup.model.name} on {plan.devices} {setup.device.name} ({setup.machine.name})",
-        f"{rate}, {read} tokens read and {written} written on average",
+        f"{rate}, {prompt} prompt and {answer} generated tokens on average",
         f"{plan.design}, steps of {plan.design.pools[-1].replica.chunk} tokens at most",
     )
 
@@ -44,11 +44,11 @@ def _rows(plan: ServicePlan) -> list[tuple[str, ...]]:
         ("", "limit", "simulated", "closed form", "published rates"),
         (f"first token, {at}", seconds(service.ttft), seconds(first), seconds(load.ttft), upper[0]),
         (f"each token, {at}", seconds(service.tpot), seconds(rest), seconds(load.tpot), upper[1]),
-        ("sequences that write", "", "", batch, ""),
+        ("sequences in decode", "", "", batch, ""),
         ("busy", "", "", f"{load.busy:.0%}", ""),
         ("rate within limits", "", "", f"{plan.most_requests:.4g}", ""),
         ("devices", "", str(plan.devices), "", f"{plan.least_devices} at least"),
-        ("written by all", "", str(plan.throughput), "", ""),
+        ("throughput", "", str(plan.throughput), "", ""),
     ]
     for title, value in (("cost", plan.cost_per_token), ("energy", plan.energy_per_token)):
         if value is not None:

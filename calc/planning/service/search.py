@@ -51,9 +51,9 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
         on_progress(0, len(jobs))
         found += [Design((each,)) for each in _enough(pools["both"])]
         fewest = min((each.devices for each in found if each.keeps), default=math.inf)
-    if pools.get("read") and pools.get("write"):
+    if pools.get("prefill") and pools.get("decode"):
         on_progress(1, len(jobs))
-        halves = [pools["read"], pools["write"]]
+        halves = [pools["prefill"], pools["decode"]]
         if sum(min(each.devices for each in half) for half in halves) < fewest:
             halves = [_enough(half) for half in halves]
         found.append(Design(tuple(min(half, key=_order) for half in halves)))
@@ -100,7 +100,7 @@ def _jobs(service: Service) -> list[str]:
     jobs = ["both"] if "mixed" in service.pools else []
     sent = _between_pools(service.setup.machine) is not None and service.trace.answers.max() > 1
     if "disaggregated" in service.pools and sent:
-        jobs += ["read", "write"]
+        jobs += ["prefill", "decode"]
     if not jobs:
         raise InputError(
             "two pools need a link between devices, which the data have to have, and answers of"
@@ -119,11 +119,11 @@ def _pools(
 ) -> list[Pool]:
     """A pool of each group that can serve a request within the limits, by the closed form."""
     demand, pools = Demand.of(requests_of(service, job)), []
-    sent = _transfer(service, replicas) if job == "write" else 0.0
+    sent = _transfer(service, replicas) if job == "decode" else 0.0
     limits = service.percentile, *limits_of(service, job)
     for answers, replica in replicas:
         copies = [replica]
-        if job == "read":  # nobody waits for a token beside it
+        if job == "prefill":  # nobody waits for a token beside it
             copies = [replace(replica, writes=False, chunk=max(CHUNKS[-1], replica.chunk))]
         elif job == "both":
             copies = [replace(replica, chunk=each) for each in _chunks(service)]
@@ -260,7 +260,7 @@ def simulated(pool: Pool) -> Pool:
         wanted = max(len(trace), min(LONGEST_RUN, round(full)))
         mine = _longer(trace, wanted).at_rate(rate / pool.count)
     run = simulate(pool.replica, mine).steady()
-    if pool.does == "write":  # where the first token was written when the request was sent
+    if pool.does == "decode":  # where the first token was written when the request was sent
         run = replace(run, first=run.arrivals - pool.transfer, answers=run.answers + 1)
     return replace(pool, run=run)
 
