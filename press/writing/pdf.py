@@ -266,6 +266,8 @@ class _Typst(Dresser):
         return _wrapped(call, inlines, "]")
 
     def callout(self, kind: str, folded: bool, title: list[Node], body: list[Node]) -> list[Node]:
+        if folded and kind == "note":  # what a page hides from those who know it, paper does not
+            return self.dress(body)
         tall = _truth(len(plain_text(body)) > LONG_CALLOUT)
         head = _wrapped(f'#callout("{kind}", [', self.dress(title), f"], tall: {tall})[")
         return [head, *self.held(body), raw("typst", "]")]

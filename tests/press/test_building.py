@@ -558,6 +558,19 @@ def test_a_chapter_says_how_long_its_text_takes_to_read(write_book: Write) -> No
     assert "to read</p>" not in (root / "_book/index.html").read_text()
 
 
+def test_a_folded_note_is_open_on_paper(write_book: Write) -> None:
+    """The page hides it from those who know it; paper has its text alone, without the title."""
+    note = '::: {.callout-note collapse="true" title="Marmots"}\nThey whistle.\n:::\n'
+    root = write_book(f"# A\n\n{note}")
+    render(root)
+    assert "<details" in (root / "_book/index.html").read_text()
+    printed = "".join(
+        page.extract_text() for page in PdfReader(root / "_book/A-tiny-book.pdf").pages
+    )
+    assert "They whistle." in printed
+    assert "Marmots" not in printed
+
+
 def test_one_format_alone(write_book: Write) -> None:
     root = write_book("# A\n")
     assert press("render", "--to", "pdf", root).returncode == 0
