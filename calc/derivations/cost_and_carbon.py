@@ -330,7 +330,6 @@ class OneCall:
     """A plan on half of a server: what published rates bound, and what measured ones expect."""
 
     model = models.get("llama-3-70b")
-    keys = ("h100", "a100", "gb200")
     devices = (2, 4, 8, 16, 32, 64)
     some = 4
     batch = 32
