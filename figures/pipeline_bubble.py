@@ -34,7 +34,7 @@ LOOKS = {
     (True, 0): (style.RED, 0.35),
     (True, 1): (style.RED, 0.62),
 }
-MEANINGS = (
+MEANINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("forward", {"facecolor": style.INK, "alpha": 0.14}),
     ("backward", {"facecolor": style.RED, "alpha": 0.35}),
     ("stronger: second virtual stage", {"facecolor": style.INK, "alpha": 0.34}),
@@ -122,7 +122,7 @@ def _devices(axes: Axes, slots: list[Slot]) -> None:
             boxes = [(each.start, each.device, each.length) for each in alike]
             _boxes(axes, boxes, facecolor=(color, alpha), edgecolor=(style.INK, 0.5), linewidth=0.4)
     longest = _end(PipelineSchedule.slots(1)) * 1.005
-    inches = axes.figure.get_figwidth() * 0.85 / longest
+    inches = style.WIDTH * 0.85 / longest
     for slot in [] if style.is_narrow() else slots:
         if slot.length * inches > DIGIT:
             axes.text(

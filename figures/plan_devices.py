@@ -1,121 +1,154 @@
-"""Time of a token against the device hours it takes, by how many devices share the model."""
+"""Time of a token, its all-reduces and the device hours it takes, by how many devices share it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from calc import quantity
+from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.cost_and_carbon import MoreDevices, OneCall
 from figures import style
 
 MILLION = show(quantity(1e6, "token"))
-NAMES = {"h100": "H100", "a100": "A100", "tpu-v5p": "TPU v5p"}
-MEASURED = ("h100", "a100")
-NODE = OneCall.devices.index(MoreDevices.node)
-# Where the number of devices at a point of an expectation has room.
-BESIDE: dict[str, Sequence[tuple[int, int, str]]] = {
-    "h100": ((0, -14, "center"), (5, -14, "left"), (8, -2, "left"), *[(8, -3, "left")] * 3),
-    "a100": ((0, 7, "center"), (0, 7, "center"), (0, -15, "center"), *[(8, -3, "left")] * 3),
+LOOKS = {  # a device's name, its color, and how far up that stands beside the end of a curve
+    "a100": ("A100", style.DEVICES["a100"], 2),
+    "h100": ("H100", style.DEVICES["h100"], -2),
+    "gb200": ("GB200\nNVL72", style.PURPLE, -2),
 }
+# Between the last number of devices in a server and the next.
+EDGE = (MoreDevices.node * MoreDevices.across) ** 0.5
 
 
 def draw() -> Figure:
-    figure = style.figure(height=3.8, narrow_height=4.6)
-    axes = figure.subplots()
-    style.log_axis(axes, "x", "Time per token (ms), faster to the right")
-    style.log_axis(axes, "y", f"Device hours for {MILLION}")
-    for axis, places in (
-        (axes.xaxis, (1, 2, 5, 10, 20, 50)),
-        (axes.yaxis, (0.5, 1, 2, 5, 10, 20, 50)),
-    ):
-        axis.set_major_locator(FixedLocator(places))
-    axes.set_xlim(130, 1.1)
-    axes.set_ylim(0.45, 110)
-    for key in OneCall.keys:
-        time, paid = _bounds(key)
-        axes.plot(time, paid, color=style.DEVICES[key], linewidth=1.3, linestyle=(0, (5, 2)))
-    for key in MEASURED:
-        _expectation(axes, key)
-    time, paid = _bounds("tpu-v5p")
-    _note(axes, NAMES["tpu-v5p"], (time[1], paid[1]), (0, -13), "center", "tpu-v5p")
-    time, paid = _bounds("h100")
-    _note(axes, f"{OneCall.devices[-1]}", (time[-1], paid[-1]), (0, 5), "center", "h100")
-    _note(axes, "no overlap", (time[NODE], paid[NODE]), (2, -14), "center", "h100")
+    narrow = style.is_narrow()
+    figure = style.figure(height=3.9, narrow_height=9.2)
+    panels = style.panels(figure, 3)
+    shown = (
+        ("(a) Time per token", "Time (ms)", _time, _bound_of_time, (0.9, 80)),
+        ("(b) Its all-reduces", "Time (ms)", _sums, _bound_of_sums, (0.14, 40)),
+        ("(c) Price", f"Device hours for {MILLION}", _hours, _bound_of_hours, (0.3, 40)),
+    )
+    for axes, (title, label, law, bound, limits) in zip(panels, shown, strict=True):
+        _devices(axes)
+        style.log_axis(axes, "y", label)
+        axes.yaxis.set_major_locator(FixedLocator([0.2, 0.5, 1, 2, 5, 10, 20, 50]))
+        axes.set_ylim(*limits)
+        axes.set_title(title)
+        for key, (name, color, up) in LOOKS.items():
+            curve = [law(key, count) for count in OneCall.devices]
+            axes.plot(OneCall.devices, curve, color=color, marker="o", markersize=3)
+            if narrow or axes is panels[-1]:
+                _name(axes, name, curve[-1], up, color)
+        least = [bound(count) for count in OneCall.devices]
+        axes.plot(
+            OneCall.devices,
+            least,
+            color=style.DEVICES["h100"],
+            linewidth=1.3,
+            linestyle=(0, (5, 2)),
+        )
+        if narrow or axes is panels[-1]:
+            _name(axes, "bound\nof H100", least[-1], 0, style.DEVICES["h100"], weight="normal")
+    for axes in panels:
+        top = axes.get_ylim()[1] * 0.93
+        for text, place, side in (("server", EDGE * 0.93, "right"), ("beyond", EDGE * 1.1, "left")):
+            axes.text(place, top, text, ha=side, va="top", size=style.SMALL)
+    _, sums, _ = panels
+    sums.annotate(
+        f"domain\nof {MoreDevices.domain}",
+        (OneCall.devices[-1], _sums("gb200", OneCall.devices[-1])),
+        xytext=(0, -5),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        color=style.PURPLE,
+        size=style.SMALL,
+    )
     return figure
 
 
-def _expectation(axes: Axes, key: str) -> None:
-    """The curve of what is expected, with a dot where it leaves the server."""
-    time, paid = _expected(key)
-    axes.plot(time, paid, color=style.DEVICES[key], linewidth=2)
-    axes.plot(time[NODE], paid[NODE], "o", color=style.DEVICES[key], markersize=6)
-    points = zip(OneCall.devices, time, paid, BESIDE[key], strict=True)
-    for count, x, y, (right, up, side) in points:
-        _note(axes, f"{count}", (x, y), (right, up), side, key)
-    _note(
-        axes, f"{NAMES[key]},\nexpected", (time[-1], paid[-1]), (0, 9), "center", key, weight="bold"
-    )
-
-
-def _note(
-    axes: Axes,
-    words: str,
-    place: tuple[float, float],
-    offset: tuple[int, int],
-    side: str,
-    key: str,
-    **look: Any,
-) -> None:
-    axes.annotate(
-        words,
-        place,
-        xytext=offset,
-        textcoords="offset points",
-        ha=side,
-        color=style.DEVICES[key],
-        size=style.SMALL,
-        **look,
-    )
-
-
 def alt() -> str:
-    def at(key: str, place: int) -> str:
-        time, paid = _expected(key)
-        return f"{show(time[place], digits=2)} ms and {show(paid[place], digits=2)} hours"
+    def at(law: Callable[[str, int], float], key: str, unit: str) -> str:
+        few, many = (
+            show(quantity(law(key, count), unit), digits=2)
+            for count in (MoreDevices.node, MoreDevices.across)
+        )
+        return f"{few} and {many}"
 
-    first, node = OneCall.devices[0], MoreDevices.node
-    turns = (
-        f"{NAMES[key]} {at(key, 0)} at {first}, {at(key, NODE)} at {node},"
-        f" {at(key, NODE + 1)} at {OneCall.devices[NODE + 1]}"
-        for key in MEASURED
+    times = (
+        f"{at(_time, key, 'ms')} on {' '.join(name.split())}s" for key, (name, *_) in LOOKS.items()
     )
-    return f"""Log-log plot of the device hours for {MILLION} against the time per token, faster to
-    the right. Solid curves of what is expected go right and up a little to a dot at {node} devices,
-    a whole server, and turn back there, ever more steeply: {"; ".join(turns)}. Dashed curves of the
-    bound without overlap, one for each kind of device, go on to the right up to
-    {OneCall.devices[-1]} devices, that of H100s to {show(MoreDevices.bound_most, digits=2)}."""
+    return f"""Log-log plots against the number of devices, from {OneCall.devices[0]} to
+    {OneCall.devices[-1]}, of the time per token, of the all-reduces in it, and of the device hours
+    for {MILLION}, with a solid curve of what is expected for each kind of device and a dashed bound
+    for H100s; all beyond the {MoreDevices.node} devices of a server is grey. Time per token on
+    {MoreDevices.node} and on {MoreDevices.across} devices: {listed(times)}. The all-reduces jump at
+    that edge, from {show(quantity(_sums("h100", MoreDevices.node), "ms"), digits=2)} to
+    {show(quantity(_sums("h100", MoreDevices.across), "ms"), digits=2)} on H100s, and are level in a
+    rack, where {MoreDevices.domain} devices are one domain; device hours rise throughout."""
 
 
-def _bounds(key: str) -> tuple[Any, Any]:
-    """Milliseconds for a token, and device hours for a million, at published rates."""
-    made = OneCall.plan(key, numpy.array(OneCall.devices))
-    paid = (made.devices / made.throughput.lower).m_as("h/Mtoken")
-    return made.time_per_token.upper.m_as("ms"), paid
+def _time(key: str, devices: int) -> float:
+    """Milliseconds of a token as expected."""
+    time: float = OneCall.expected(devices, key=key).time_per_token.m_as("ms")
+    return time
 
 
-def _expected(key: str) -> tuple[list[float], list[float]]:
-    """The same as it is expected at measured rates, point by point."""
-    time, paid = [], []
-    for count in OneCall.devices:
-        found = OneCall.plan(key, count).expected
-        assert found is not None
-        time.append(found.time_per_token.m_as("ms"))
-        paid.append((count / found.throughput).m_as("h/Mtoken"))
-    return time, paid
+def _sums(key: str, devices: int) -> float:
+    """Milliseconds of all-reduces in it."""
+    time: float = OneCall.expected(devices, key=key).passes["each token"]["tensor"].m_as("ms")
+    return time
+
+
+def _hours(key: str, devices: int) -> float:
+    """Device hours for a million tokens."""
+    hours: float = (devices / OneCall.expected(devices, key=key).throughput).m_as("h/Mtoken")
+    return hours
+
+
+def _bound_of_time(devices: int) -> float:
+    """Milliseconds of a token on H100s at published rates, without overlap."""
+    time: float = OneCall.plan(devices=devices).time_per_token.upper.m_as("ms")
+    return time
+
+
+def _bound_of_sums(devices: int) -> float:
+    """Milliseconds of its all-reduces by bandwidth alone."""
+    time: float = MoreDevices.least_sums(devices).m_as("ms")
+    return time
+
+
+def _bound_of_hours(devices: int) -> float:
+    """Device hours for a million tokens at that bound."""
+    hours: float = (devices / OneCall.plan(devices=devices).throughput.lower).m_as("h/Mtoken")
+    return hours
+
+
+def _devices(axes: Axes) -> None:
+    """The axis of devices, grey where they are in more than one server of H100s or A100s."""
+    counts: Sequence[int] = OneCall.devices
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, [f"{count}" for count in counts])
+    axes.minorticks_off()
+    axes.set_xlim(counts[0] * 0.85, counts[-1] * 1.08)
+    axes.set_xlabel("Devices")
+    axes.axvspan(EDGE, counts[-1] * 1.08, color=style.INK, alpha=0.07, linewidth=0)
+
+
+def _name(axes: Axes, name: str, end: float, up: int, color: str, **look: Any) -> None:
+    axes.annotate(
+        name,
+        (OneCall.devices[-1], end),
+        xytext=(8, up),
+        textcoords="offset points",
+        va="center",
+        color=color,
+        size=style.SMALL,
+        **{"weight": "bold", **look},
+    )

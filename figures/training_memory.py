@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -32,7 +34,7 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=5.2, narrow_height=5.8)
     near, far = figure.subplots(1, 2, sharey=True, width_ratios=(2.6, 1) if narrow else (4.2, 1))
-    figure.get_layout_engine().set(wspace=0.02)  # type: ignore[union-attr]
+    figure.set_layout_engine("constrained", wspace=0.02)
     capacity = ShardedStates.capacity.m_as("GB")
     places, names, headings = [], [], []
     place = 0.0
@@ -125,7 +127,7 @@ def _bar(near: Axes, far: Axes, place: float, held: DeviceMemory) -> None:
 
 def _break(near: Axes, far: Axes) -> None:
     """Two slanted strokes where the axis is left out."""
-    marks = {
+    marks: dict[str, Any] = {
         "marker": [(-0.5, -1), (0.5, 1)],
         "markersize": 9,
         "linestyle": "none",

@@ -326,7 +326,6 @@ class OneCall:
     """A plan on half of a server: what published rates bound, and what measured ones expect."""
 
     model = models.get("llama-3-70b")
-    keys = ("h100", "a100", "tpu-v5p")
     devices = (2, 4, 8, 16, 32, 64)
     some = 4
     batch = 32
@@ -372,9 +371,9 @@ class OneCall:
         return rows
 
     @classmethod
-    def expected(cls, devices: Any = None, weights: str = "BF16") -> Expectation:
-        """What is expected of it on H100s, of which all rates are measured."""
-        found = cls.plan(devices=devices, weights=weights).expected
+    def expected(cls, devices: Any = None, weights: str = "BF16", key: str = "h100") -> Expectation:
+        """What is expected of it on devices of which all rates are measured."""
+        found = cls.plan(key, devices, weights).expected
         assert found is not None
         return found
 
@@ -414,8 +413,10 @@ class MoreDevices:
     """Eight devices are twice as fast as two; across servers latency takes it all back."""
 
     machine = machines.get("dgx-h100")
+    rack = machines.get("gb200-nvl72")
     fewest = OneCall.plan().devices
     node = machine.domain
+    domain = rack.domain
     across = 2 * node
     most = OneCall.devices[-1]
     sums = 2 * OneCall.model.layers
@@ -433,6 +434,16 @@ class MoreDevices:
     sum_node_time = sum_node.expected
     sum_across_time = sum_across.expected
     bound_most = OneCall.plan(devices=most).time_per_token.upper.to("ms")
+    time_in_rack = OneCall.expected(node, key="gb200").time_per_token.to("ms")
+    time_in_rack_across = OneCall.expected(across, key="gb200").time_per_token.to("ms")
+    sum_in_rack = collectives.time("all_reduce", vectors, across, rack).expected
+
+    @classmethod
+    def least_sums(cls, devices: int) -> Quantity:
+        """What the all-reduces of a token take on H100s by published bandwidth alone."""
+        each = collectives.time("all_reduce", cls.vectors, devices, cls.machine).lower
+        least: Quantity = (cls.sums * each).to("ms")
+        return least
 
 
 class PromisedPace:
