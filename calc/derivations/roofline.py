@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from calc import hardware, models, roofline, training, transformer
+from statistics import median
+
+from calc import constants, hardware, machines, models, roofline, training, transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, show
+from calc.published import products
 
 
 class A100Roofline:
@@ -109,6 +112,48 @@ class DecodeStep:
     large_step_time = large_step.on(h100, "fp16").lower
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
     large_gain = large_tokens_per_second / tokens_per_second
+
+
+def large_products(machine: str, side: int) -> list[tuple[float, float]]:
+    """Intensities and rates, in FLOP/byte and TFLOP/s, of products with weights of that side."""
+    found = []
+    for each in products.measured(machine):
+        if min(each.n, each.k) >= side:
+            work = roofline.gemm(each.m, each.n, each.k, A100Roofline.element_size)
+            found.append((work.intensity.m_as("FLOP/byte"), each.rate.m_as("TFLOP/s")))
+    return found
+
+
+def median_share(
+    dots: list[tuple[float, float]],
+    peak: Quantity,
+    bandwidth: Quantity,
+    ridge_point: Quantity,
+    left: bool,
+) -> Quantity:
+    """The median of what dots on one side of the ridge reach of the roof above them."""
+    shares = [
+        (quantity(rate, "TFLOP/s") / roofline.attainable(peak, bandwidth, at)).m_as("")
+        for intensity, rate in dots
+        for at in [quantity(intensity, "FLOP/byte")]
+        if (at < ridge_point) == left
+    ]
+    return quantity(median(shares), "").to("%")
+
+
+class MeasuredRoofline:
+    """Large products that others measured follow the roof of the rates that kernels reached."""
+
+    machine = machines.get("dgx-h100")
+    peak = machine.reached("gemm", "bf16")
+    bandwidth = machine.memory_reached
+    l2_bandwidth = constants.get("bandwidth_l2_h100")
+    side = 4096
+
+    dots = large_products(machine.key, side)
+    ridge_point = roofline.ridge_point(peak, bandwidth)
+    thin_share = median_share(dots, peak, bandwidth, ridge_point, left=True)
+    wide_share = median_share(dots, peak, bandwidth, ridge_point, left=False)
 
 
 class ComputeDoubled:
