@@ -476,31 +476,54 @@ class LastingRatios:
 
 
 class EnergyLadder:
-    """From adding two bytes to crossing a network the energy of a step grows by five decades."""
+    """Within each process a word from memory costs hundreds of multiplications or more.
 
-    int8_add = constants.get("energy_int8_add")
-    network = EnergyOfMovement.network_estimate
+    A rung is an operation or a memory, and its energy at 45 nm, at 7 nm, and on a running A100.
+    """
 
-    span = network / int8_add
-    rungs = (
-        ("INT8 add", int8_add, "arithmetic"),
-        ("INT8 multiply", EnergyOfArithmetic.int8_multiply, "arithmetic"),
-        ("FP16 add", constants.get("energy_fp16_add"), "arithmetic"),
-        ("FP16 multiply", EnergyOfArithmetic.fp16_multiply, "arithmetic"),
-        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply, "arithmetic"),
-        ("Register file", EnergyOfMovement.register, "movement"),
-        ("SRAM, 8 KB", EnergyOfMovement.sram_8kb_word, "movement"),
-        ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word, "movement"),
-        ("HBM2", EnergyOfMovement.hbm2_word, "movement"),
-        ("DRAM", EnergyOfMovement.dram, "movement"),
-        ("SSD", EnergyOfMovement.ssd_estimate, "movement"),
-        ("Network", network, "movement"),
+    processes = (quantity("45 nm"), quantity("7 nm"))
+    fp16_multiplies = (EnergyOfMovement.fp16_multiply, EnergyOfMovement.fp16_multiply_7nm)
+    int8_add_7nm = EnergyOfArithmetic.int8_add_7nm
+    ddr_word = EnergyOfMovement.ddr_word
+
+    span = ddr_word / int8_add_7nm
+    operations = (
+        ("INT8 add", EnergyOfArithmetic.int8_add, int8_add_7nm),
+        (
+            "INT8 multiply",
+            EnergyOfArithmetic.int8_multiply,
+            constants.get("energy_7nm_int8_multiply"),
+        ),
+        ("FP16 add", constants.get("energy_fp16_add"), constants.get("energy_7nm_fp16_add")),
+        ("FP16 multiply", *fp16_multiplies),
+        (
+            "FP32 multiply",
+            EnergyOfArithmetic.fp32_multiply,
+            constants.get("energy_7nm_fp32_multiply"),
+        ),
     )
-    estimates = ("HBM2", "SSD", "Network")
-    quoted_elsewhere = (
-        ("Register file", EnergyOfMovement.register_estimate),
-        ("SRAM, 8 KB", EnergyOfMovement.l1_estimate),
-        ("SRAM, 1 MB", EnergyOfMovement.l2_estimate),
+    words = (
+        ("Register file", EnergyOfMovement.register, None, None),
+        (
+            "SRAM, 8 KB",
+            EnergyOfMovement.sram_8kb_word,
+            EnergyOfMovement.sram_8kb_read_7nm / EnergyOfMovement.words_per_access,
+            None,
+        ),
+        (
+            "SRAM, 32 KB (L1)",
+            EnergyOfMovement.sram_32kb_read / EnergyOfMovement.words_per_access,
+            EnergyOfMovement.sram_32kb_word_7nm,
+            EnergyOfMovement.a100_l1_word,
+        ),
+        (
+            "SRAM, 1 MB (L2)",
+            EnergyOfMovement.sram_1mb_word,
+            EnergyOfMovement.sram_1mb_read_7nm / EnergyOfMovement.words_per_access,
+            EnergyOfMovement.a100_l2_word,
+        ),
+        ("HBM2", None, EnergyOfMovement.hbm2_word, EnergyOfMovement.a100_hbm_word),
+        ("DRAM, DDR", EnergyOfMovement.dram, ddr_word, None),
     )
 
 
