@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,7 +22,7 @@ MULTIPLIES = dict(
     zip(MARKS, (*EnergyLadder.fp16_multiplies, EnergyLadder.fp16_multiplies[-1]), strict=True)
 )
 FAR = ("HBM2", "DRAM, DDR")  # whose marks say how many multiplies they are
-SHORT = {"SRAM, 32 KB (L1)": "SRAM (L1)", "SRAM, 1 MB (L2)": "SRAM (L2)"}
+CAPACITY = re.compile(r", .*(?= \()")  # of a cache that has a name, which is enough on a phone
 EDGES = (0.003, 2e4)
 GROUPS = {"one operation": EnergyLadder.operations, "fetching one word": EnergyLadder.words}
 GAP = 1.3  # rows between the groups, for their titles
@@ -35,7 +37,7 @@ def draw() -> Figure:
     for title, rungs in GROUPS.items():
         axes.text(EDGES[0], row - 0.85, title, weight="bold", va="center")
         for name, *energies in rungs:
-            places[SHORT.get(name, name) if style.is_narrow() else name] = row
+            places[CAPACITY.sub("", name) if style.is_narrow() else name] = row
             _rung(axes, row, name, _by_process(energies))
             row += 1
         row += GAP

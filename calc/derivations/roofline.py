@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
+from typing import Any
 
 from calc import constants, hardware, machines, models, roofline, training, transformer
 from calc.core.units import Quantity, quantity
@@ -112,6 +113,46 @@ class DecodeStep:
     large_step_time = large_step.on(h100, "fp16").lower
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
     large_gain = large_tokens_per_second / tokens_per_second
+
+
+class BatchOfRequests:
+    """Keys and values, which no request shares, end the gain of a batch before the ridge does."""
+
+    a100 = hardware.get("a100")
+    peak = A100Roofline.peak
+    bandwidth = A100Roofline.bandwidth
+    weights = DecodeStep.weights
+    operations = DecodeStep.operations
+    cache_per_token = DecodeStep.cache_per_token
+    short_context = 1000
+    contexts = (short_context, 4000)
+
+    weights_time = (weights / bandwidth).to("ms")
+    short_cache = (short_context * quantity("1 token") * cache_per_token).to("GB")
+    short_most = int(((a100.memory_capacity - weights) / short_cache).m_as(""))
+    short_step = roofline.Workload(operations * short_most, weights + short_most * short_cache)
+    short_slowdown = (short_step.between(peak, bandwidth).lower / weights_time).to("")
+
+    @classmethod
+    def step(cls, batch: Any, context: int) -> roofline.Workload:
+        """A decode step of so many requests, each with so many tokens before it."""
+        cache = batch * quantity(context, "token") * cls.cache_per_token
+        return roofline.Workload(cls.operations * batch, cls.weights + cache)
+
+    @classmethod
+    def slowdown(cls, batch: Any, context: int) -> Any:
+        """Its time, by that of reading the weights alone."""
+        step = cls.step(batch, context)
+        time = roofline.execution_time_overlapped(
+            step.traffic, cls.bandwidth, step.operations, cls.peak
+        )
+        return (time / cls.weights_time).m_as("")
+
+    @classmethod
+    def most(cls, context: int) -> int:
+        """The requests whose keys and values the memory holds beside the weights."""
+        room = cls.a100.memory_capacity - cls.weights
+        return int((room / (quantity(context, "token") * cls.cache_per_token)).m_as(""))
 
 
 def large_products(machine: str, side: int) -> list[tuple[float, float]]:
