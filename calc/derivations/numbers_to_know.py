@@ -528,25 +528,31 @@ class EnergyLadder:
 
 
 class ReachOfBudgets:
-    """A latency budget is a radius, and the computation makes it smaller."""
+    """A latency budget is a distance; a place is a path, its length, and its round trip."""
 
     braking = constants.get("latency_budget_braking")
     click = constants.get("latency_budget_instant")
     voice = constants.get("latency_budget_voice")
+    new_york_washington = constants.get("length_new_york_washington")
+    london_frankfurt = constants.get("length_london_frankfurt")
+    new_york_los_angeles = constants.get("length_new_york_los_angeles")
+    new_york_london = constants.get("length_new_york_london")
+    san_francisco_tokyo = constants.get("length_san_francisco_tokyo")
+    los_angeles_taipei = constants.get("length_los_angeles_taipei")
 
-    braking_reach = links.reach(braking)
-    click_reach = links.reach(click)
-    voice_reach = links.reach(voice)
-    budgets = (
-        ("Braking", braking, braking_reach),
-        ("Click", click, click_reach),
-        ("Voice", voice, voice_reach),
-    )
+    budgets = (("braking", braking), ("click", click), ("talk", voice))
     places = (
-        ("campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
-        ("coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
-        ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
-        ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
+        ("One campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
+        ("New York – Washington", new_york_washington, links.round_trip_time(new_york_washington)),
+        ("London – Frankfurt", london_frankfurt, links.round_trip_time(london_frankfurt)),
+        (
+            "New York – Los Angeles",
+            new_york_los_angeles,
+            links.round_trip_time(new_york_los_angeles),
+        ),
+        ("New York – London", new_york_london, links.round_trip_time(new_york_london)),
+        ("San Francisco – Tokyo", san_francisco_tokyo, links.round_trip_time(san_francisco_tokyo)),
+        ("Los Angeles – Taipei", los_angeles_taipei, links.round_trip_time(los_angeles_taipei)),
     )
 
 
