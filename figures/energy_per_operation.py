@@ -1,19 +1,31 @@
-"""Energy of one step, from adding two bytes to crossing a network: bars over five decades."""
+"""Energy of one step, a mark for each process: fetching a word against computing with it."""
 
 from __future__ import annotations
+
+import re
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc.core.formatting import listed
+from calc.core.units import Quantity
 from calc.derivations import show
-from calc.derivations.numbers_to_know import EnergyLadder, EnergyOfMovement
+from calc.derivations.numbers_to_know import EnergyLadder
 from figures import style
 
 UNIT = "pJ"
-GROUPS = {"arithmetic": "one operation", "movement": "fetching one word"}
-GAP = 1.0  # rows between the groups, for their titles
-EDGES = (0.006, 6e4)
+OLD, NEW = (str(show(process)) for process in EnergyLadder.processes)
+A100 = "A100, measured"
+# How each process is marked; the A100's own process is the newer one.
+MARKS = {OLD: ("o", style.INK), NEW: ("s", style.BLUE), A100: ("D", style.DEVICES["a100"])}
+MULTIPLIES = dict(
+    zip(MARKS, (*EnergyLadder.fp16_multiplies, EnergyLadder.fp16_multiplies[-1]), strict=True)
+)
+FAR = ("HBM2", "DRAM, DDR")  # whose marks say how many multiplies they are
+CAPACITY = re.compile(r", .*(?= \()")  # of a cache that has a name, which is enough on a phone
+EDGES = (0.003, 2e4)
+GROUPS = {"one operation": EnergyLadder.operations, "fetching one word": EnergyLadder.words}
+GAP = 1.3  # rows between the groups, for their titles
 
 
 def draw() -> Figure:
@@ -21,92 +33,118 @@ def draw() -> Figure:
     axes = figure.subplots()
     style.log_axis(axes, "x", f"Energy ({UNIT})", decades=2 if style.is_narrow() else 1)
     axes.set_xlim(*EDGES)
-    rows = _rows()
-    for name, energy, _ in EnergyLadder.rungs:
-        _bar(axes, rows[name], name, energy.m_as(UNIT))
-    for group, title in GROUPS.items():
-        first = min(rows[name] for name, _, member in EnergyLadder.rungs if member == group)
-        axes.text(EDGES[0], first - 0.72, title, weight="bold", va="center")
-    _quoted_elsewhere(axes, rows)
-    _one_multiply(axes, rows)
-    axes.set_yticks(list(rows.values()), list(rows))
-    axes.set_ylim(max(rows.values()) + 0.6, -1.2)
+    row, places = 0.0, {}
+    for title, rungs in GROUPS.items():
+        axes.text(EDGES[0], row - 0.85, title, weight="bold", va="center")
+        for name, *energies in rungs:
+            places[CAPACITY.sub("", name) if style.is_narrow() else name] = row
+            _rung(axes, row, name, _by_process(energies))
+            row += 1
+        row += GAP
+    _names(axes)
+    axes.set_yticks(list(places.values()), list(places))
+    axes.set_ylim(row - GAP - 0.5, -1.4)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     return figure
 
 
 def alt() -> str:
-    def energies(group: str) -> str:
+    def energies(rungs: tuple[tuple[str, *tuple[Quantity | None, ...]], ...], process: str) -> str:
+        found = ((name, _by_process(each).get(process)) for name, *each in rungs)
         return listed(
-            f"{'≈ ' if name in EnergyLadder.estimates else ''}{show(energy, UNIT, digits=3)} "
-            f"({name.replace(', ', ' of ')})"
-            for name, energy, member in EnergyLadder.rungs
-            if member == group
+            f"{show(energy, UNIT, digits=2)} ({name.replace(', ', ' of ')})"
+            for name, energy in found
+            if energy is not None
         )
 
-    quoted = (
-        f"{show(energy, UNIT, digits=3)} ({name.replace(', ', ' of ')})"
-        for name, energy in EnergyLadder.quoted_elsewhere
+    far = listed(
+        f"{show(_multiplies(process, energy), digits=2)} for {name.split(',')[0]} ({process})"
+        for name, *each in EnergyLadder.words
+        if name in FAR
+        for process, energy in _by_process(each).items()
     )
-    return f"""Horizontal bars of energy on a logarithmic axis. {GROUPS["arithmetic"].capitalize()}
-    takes {energies("arithmetic")}; {GROUPS["movement"]} takes {energies("movement")}. Diamonds in
-    the bars mark what is often quoted instead: {listed(quoted)}. A dotted line leads from the FP16
-    multiply down to DRAM, which takes as much as
-    {show(EnergyOfMovement.dram_word_per_fp16_multiply, digits=3)} such multiplies."""
+    return f"""Dots of energy on a logarithmic axis, with a mark for each process. One operation
+    takes at {OLD} {energies(EnergyLadder.operations, OLD)}, at {NEW}
+    {energies(EnergyLadder.operations, NEW)}. Fetching one word takes at {OLD}
+    {energies(EnergyLadder.words, OLD)}, at {NEW} {energies(EnergyLadder.words, NEW)}, and on a
+    running A100 {energies(EnergyLadder.words, A100)}. Labels give words as FP16 multiplies of their
+    own process: {far}."""
 
 
-def _rows() -> dict[str, float]:
-    rows, row, last = {}, 0.0, "arithmetic"
-    for name, _, group in EnergyLadder.rungs:
-        row += GAP if group != last else 0
-        rows[name], row, last = row, row + 1, group
-    return rows
+def _by_process(energies: list[Quantity | None]) -> dict[str, Quantity]:
+    pairs = zip(MARKS, energies, strict=False)  # operations were not measured on the A100
+    return {process: energy for process, energy in pairs if energy is not None}
 
 
-def _bar(axes: Axes, row: float, name: str, energy: float) -> None:
-    estimate = name in EnergyLadder.estimates
-    axes.barh(row, energy, height=0.72, color=style.RED, alpha=0.3 if estimate else 1.0)
-    label = f"{'≈ ' if estimate else ''}{show(energy, digits=3)}"
-    if name == "DRAM":
-        multiplies = show(EnergyOfMovement.dram_word_per_fp16_multiply, digits=3)
-        label += f" = {multiplies} ×" if style.is_narrow() else f" = {multiplies} multiplies"
-    axes.annotate(
-        label,
-        (energy, row),
-        xytext=(5, 0),
-        textcoords="offset points",
-        va="center",
-        size=style.SMALL,
-    )
+def _multiplies(process: str, energy: Quantity) -> Quantity:
+    return (energy / MULTIPLIES[process]).to("")
 
 
-def _quoted_elsewhere(axes: Axes, rows: dict[str, float]) -> None:
-    for name, energy in EnergyLadder.quoted_elsewhere:
+def _rung(axes: Axes, row: float, name: str, energies: dict[str, Quantity]) -> None:
+    reach = [energy.m_as(UNIT) for energy in energies.values()]
+    axes.plot([min(reach), max(reach)], [row, row], color=style.INK, alpha=0.35, linewidth=1)
+    for (process, energy), side in zip(energies.items(), (-1, 1, 1), strict=False):
+        mark, colour = MARKS[process]
+        hollow = process == OLD
         axes.plot(
             energy.m_as(UNIT),
-            rows[name],
-            "D",
-            markersize=5.5,
-            markerfacecolor="none",
-            markeredgecolor=style.INK,
-            markeredgewidth=1.2,
+            row,
+            mark,
+            color=colour,
+            markersize=7,
+            markerfacecolor="none" if hollow else colour,
+            markeredgewidth=1.6,
+            zorder=4 if hollow else 3,
         )
+        if name in FAR:
+            axes.annotate(
+                f"{show(_multiplies(process, energy), digits=2)} ×",
+                (energy.m_as(UNIT), row),
+                xytext=(8 * side, 0),
+                textcoords="offset points",
+                ha="right" if side < 0 else "left",
+                va="center",
+                color=colour,
+                size=style.SMALL,
+                weight="bold",
+            )
 
-    first = EnergyLadder.quoted_elsewhere[0][0]
+
+def _names(axes: Axes) -> None:
+    """Names of the marks, and of what the factors count."""
+    _, (_, *second), *_ = EnergyLadder.operations
+    sides = ((8, "left"), (-8, "right"))
+    for (process, energy), (offset, side) in zip(_by_process(second).items(), sides, strict=True):
+        _name(axes, process, (energy.m_as(UNIT), 1), (offset, 0), side)
+    row, energy = next(
+        (row, each[-1])
+        for row, (_, *each) in enumerate(EnergyLadder.words, len(EnergyLadder.operations))
+        if each[-1] is not None
+    )
+    _name(axes, A100, (energy.m_as(UNIT), row + GAP), (8, 0), "left")
+    multiply = max(energy.m_as(UNIT) for energy in EnergyLadder.fp16_multiplies)
     axes.annotate(
-        "◇ as often quoted",
-        (EnergyOfMovement.register.m_as(UNIT), rows[first]),
-        xytext=(26, 0),
+        "the unit of ×" if style.is_narrow() else "the unit of ×, in each process",
+        (multiply, 3),
+        xytext=(12, 0),
         textcoords="offset points",
         va="center",
         size=style.SMALL,
     )
 
 
-def _one_multiply(axes: Axes, rows: dict[str, float]) -> None:
-    """What a word of DRAM is measured in: a line from the FP16 multiply down to it."""
-    energy = EnergyOfMovement.fp16_multiply.m_as(UNIT)
-    axes.plot(
-        [energy] * 2, [rows["FP16 multiply"], rows["DRAM"] + 0.36], ":", color=style.INK, lw=1.1
+def _name(
+    axes: Axes, text: str, place: tuple[float, float], offset: tuple[float, float], side: str
+) -> None:
+    axes.annotate(
+        text.split(",")[0] if style.is_narrow() else text,
+        place,
+        xytext=offset,
+        textcoords="offset points",
+        ha=side,
+        va="center",
+        color=MARKS[text][1],
+        weight="bold",
+        size=style.SMALL,
     )

@@ -1,4 +1,4 @@
-"""A map of all layers: which term of the iron law is the largest, by width and batch."""
+"""A map of all layers by the largest term of the iron law, and what changes move in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from calc import roofline
 from calc.core.formatting import listed
+from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.iron_law import Regimes
 from figures import style
@@ -26,12 +27,13 @@ MARKED = (
 
 
 def draw() -> Figure:
-    figure = style.figure(height=4.2, narrow_height=4.6)
+    figure = style.figure(height=4.4, narrow_height=4.8)
     axes = figure.subplots()
     style.log_axis(axes, "x", "Width of the layer")
     style.log_axis(axes, "y", "Batch")
     axes.grid(False)
-    latency, memory, arithmetic = _terms(*numpy.meshgrid(WIDTHS, BATCHES))
+    grid = numpy.meshgrid(WIDTHS, BATCHES)
+    latency, memory, arithmetic = _terms(*grid)
     # How far each term is above the larger of the other two: positive in its own country.
     for term, others, colour in (
         (latency, numpy.maximum(memory, arithmetic), COUNTRIES[0]),
@@ -41,7 +43,21 @@ def draw() -> Figure:
         lead = numpy.log(term / others)
         axes.contourf(WIDTHS, BATCHES, lead, levels=[0, 1e9], colors=[colour], alpha=0.22)
         axes.contour(WIDTHS, BATCHES, lead, levels=[0], colors=[style.INK], linewidths=0.8)
+    graph = numpy.log(numpy.maximum(memory, arithmetic) / Regimes.gap.m_as("µs"))
+    lighter = numpy.log(arithmetic / _terms(*grid, Regimes.small_element)[1])
+    lighter[arithmetic < latency] = numpy.nan  # where a launch outlasts both
+    for border in (graph, lighter):
+        axes.contour(
+            WIDTHS,
+            BATCHES,
+            border,
+            levels=[0],
+            colors=[style.INK],
+            linewidths=1,
+            linestyles=[(0, (4, 3))],
+        )
     _names(axes)
+    _changes(axes)
     _places(axes)
     axes.set_xlim(WIDTHS[0], WIDTHS[-1])
     axes.set_ylim(BATCHES[0], BATCHES[-1])
@@ -59,7 +75,11 @@ def alt() -> str:
     {show(Regimes.width_of_memory, digits=2)}, lie at the lower left in the regime that is bound by
     latency. Wider layers at small batch are bound by memory, at the lower right; wide layers are
     bound by arithmetic, at the top, above a batch of about
-    {show(Regimes.ridge_point.magnitude, digits=2)}. Marked are {listed(places)}."""
+    {show(Regimes.ridge_point.magnitude, digits=2)}. Marked are {listed(places)}. Arrows lead to
+    dashed borders: one graph of all kernels moves that of latency down to a width of about
+    {show(Regimes.width_of_gap, digits=2)}, weights of half the size move that of arithmetic down to
+    a batch of about {show(Regimes.small_ridge.magnitude, digits=2)}, and a larger batch lifts the
+    decode to the ridge."""
 
 
 def _country(width: float, batch: float) -> str:
@@ -68,30 +88,69 @@ def _country(width: float, batch: float) -> str:
     return max(terms, key=lambda name: float(terms[name]))
 
 
-def _terms(width: Any, batch: Any) -> tuple[Any, Any, Any]:
-    """Microseconds of latency, of memory and of arithmetic."""
+def _terms(
+    width: Any, batch: Any, weights: Quantity = Regimes.element_size
+) -> tuple[Any, Any, Any]:
+    """Microseconds of latency, of memory and of arithmetic, with weights of that size."""
     layer = roofline.gemm(batch, width, width, Regimes.element_size)
-    memory = numpy.asarray((layer.traffic / Regimes.bandwidth).m_as("µs"))
+    saved = width**2 * (Regimes.element_size - weights)
+    memory = numpy.asarray(((layer.traffic - saved) / Regimes.bandwidth).m_as("µs"))
     arithmetic = (layer.operations / Regimes.peak).m_as("µs")
     return numpy.full_like(memory, Regimes.launch.m_as("µs")), memory, arithmetic
 
 
 def _names(axes: Axes) -> None:
     narrow = style.is_narrow()
-    for x, y, name, lever in (
-        (90, 110, "latency", "fuse,\nlaunch less often"),
-        (4000, 60, "memory", "larger batch,\nsmaller numbers"),
-        (8000, 3900, "arithmetic", "fewer operations,\nmore peak"),
-    ):
-        colour = COUNTRIES[NAMES.index(name)]
+    for (x, y), name in zip(((80, 200), (6500, 22), (5500, 3300)), NAMES, strict=True):
         title = name if narrow else f"bound by {name}"
-        axes.text(x, y, title, color=colour, weight="bold", size=11)
-        if not narrow:
-            axes.text(x, y / 1.3, lever, va="top", size=style.SMALL)
+        axes.text(x, y, title, weight="bold", size=11)
+
+
+def _changes(axes: Axes) -> None:
+    """Each arrow leads from where a border or the work is to where a change moves it."""
+    narrow = style.is_narrow()
+    ridge, small_ridge = Regimes.ridge_point.magnitude, Regimes.small_ridge.magnitude
+    low, width = 4, 25_000
+    for start, end, text, place, side in (
+        (
+            (Regimes.width_of_memory, low),
+            (Regimes.width_of_gap, low),
+            "one graph of\nall kernels" if narrow else "one graph of all kernels:\nless latency",
+            (Regimes.width_of_gap / 1.15, low),
+            "right",
+        ),
+        (
+            (width, ridge),
+            (width, small_ridge),
+            "half the\nweights" if narrow else "weights of half the size:\nless memory time",
+            (WIDTHS[-1] / 1.05, small_ridge / 1.7),
+            "right",
+        ),
+        (
+            (Regimes.decode_width, 1.3 * Regimes.decode_batch),
+            (Regimes.decode_width, 0.9 * ridge),
+            "larger\nbatch" if narrow else "larger batch: more arithmetic\nfor the same reading",
+            (1.15 * Regimes.decode_width, 7),
+            "left",
+        ),
+    ):
+        axes.annotate(
+            "",
+            end,
+            xytext=start,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": style.INK,
+                "lw": 1.4,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+        )
+        axes.text(*place, text, ha=side, va="center", size=style.SMALL)
 
 
 def _places(axes: Axes) -> None:
-    places = (((5, 7), "left"), ((0, -15), "center"), ((4, -15), "right"))
+    places = (((5, 7), "left"), ((7, -4), "left"), ((-5, -15), "right"))
     for (width, batch, name), (offset, side) in zip(MARKED, places, strict=True):
         axes.plot(width, batch, "o", color=style.INK, markersize=6, clip_on=False, zorder=5)
         axes.annotate(

@@ -84,6 +84,11 @@ class Regimes:
     # The square layer whose weights take a launch to read; and one that takes it to compute.
     width_of_memory = ((bytes_in_a_launch / element_size).to("") ** 0.5).to("")
     width_by_hand = (16e6 / 2) ** 0.5
+    # What changes move: one graph leaves the gap alone, and smaller weights are read faster.
+    gap = LaunchedKernels.node
+    width_of_gap = ((gap * bandwidth / element_size).to("") ** 0.5).to("")
+    small_element = quantity("1 byte")
+    small_ridge = ridge_point * (small_element / element_size).to("")
 
 
 class SlowKernel:

@@ -477,54 +477,83 @@ class LastingRatios:
 
 
 class EnergyLadder:
-    """From adding two bytes to crossing a network the energy of a step grows by five decades."""
+    """Within each process a word from memory costs hundreds of multiplications or more.
 
-    int8_add = constants.get("energy_int8_add")
-    network = EnergyOfMovement.network_estimate
+    A rung is an operation or a memory, and its energy at 45 nm, at 7 nm, and on a running A100.
+    """
 
-    span = network / int8_add
-    rungs = (
-        ("INT8 add", int8_add, "arithmetic"),
-        ("INT8 multiply", EnergyOfArithmetic.int8_multiply, "arithmetic"),
-        ("FP16 add", constants.get("energy_fp16_add"), "arithmetic"),
-        ("FP16 multiply", EnergyOfArithmetic.fp16_multiply, "arithmetic"),
-        ("FP32 multiply", EnergyOfArithmetic.fp32_multiply, "arithmetic"),
-        ("Register file", EnergyOfMovement.register, "movement"),
-        ("SRAM, 8 KB", EnergyOfMovement.sram_8kb_word, "movement"),
-        ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word, "movement"),
-        ("HBM2", EnergyOfMovement.hbm2_word, "movement"),
-        ("DRAM", EnergyOfMovement.dram, "movement"),
-        ("SSD", EnergyOfMovement.ssd_estimate, "movement"),
-        ("Network", network, "movement"),
+    processes = (quantity("45 nm"), quantity("7 nm"))
+    fp16_multiplies = (EnergyOfMovement.fp16_multiply, EnergyOfMovement.fp16_multiply_7nm)
+    int8_add_7nm = EnergyOfArithmetic.int8_add_7nm
+    ddr_word = EnergyOfMovement.ddr_word
+
+    span = ddr_word / int8_add_7nm
+    operations = (
+        ("INT8 add", EnergyOfArithmetic.int8_add, int8_add_7nm),
+        (
+            "INT8 multiply",
+            EnergyOfArithmetic.int8_multiply,
+            constants.get("energy_7nm_int8_multiply"),
+        ),
+        ("FP16 add", constants.get("energy_fp16_add"), constants.get("energy_7nm_fp16_add")),
+        ("FP16 multiply", *fp16_multiplies),
+        (
+            "FP32 multiply",
+            EnergyOfArithmetic.fp32_multiply,
+            constants.get("energy_7nm_fp32_multiply"),
+        ),
     )
-    estimates = ("HBM2", "SSD", "Network")
-    quoted_elsewhere = (
-        ("Register file", EnergyOfMovement.register_estimate),
-        ("SRAM, 8 KB", EnergyOfMovement.l1_estimate),
-        ("SRAM, 1 MB", EnergyOfMovement.l2_estimate),
+    words = (
+        ("Register file", EnergyOfMovement.register, None, None),
+        (
+            "SRAM, 8 KB",
+            EnergyOfMovement.sram_8kb_word,
+            EnergyOfMovement.sram_8kb_read_7nm / EnergyOfMovement.words_per_access,
+            None,
+        ),
+        (
+            "SRAM, 32 KB (L1)",
+            EnergyOfMovement.sram_32kb_read / EnergyOfMovement.words_per_access,
+            EnergyOfMovement.sram_32kb_word_7nm,
+            EnergyOfMovement.a100_l1_word,
+        ),
+        (
+            "SRAM, 1 MB (L2)",
+            EnergyOfMovement.sram_1mb_word,
+            EnergyOfMovement.sram_1mb_read_7nm / EnergyOfMovement.words_per_access,
+            EnergyOfMovement.a100_l2_word,
+        ),
+        ("HBM2", None, EnergyOfMovement.hbm2_word, EnergyOfMovement.a100_hbm_word),
+        ("DRAM, DDR", EnergyOfMovement.dram, ddr_word, None),
     )
 
 
 class ReachOfBudgets:
-    """A latency budget is a radius, and the computation makes it smaller."""
+    """A latency budget is a distance; a place is a path, its length, and its round trip."""
 
     braking = constants.get("latency_budget_braking")
     click = constants.get("latency_budget_instant")
     voice = constants.get("latency_budget_voice")
+    new_york_washington = constants.get("length_new_york_washington")
+    london_frankfurt = constants.get("length_london_frankfurt")
+    new_york_los_angeles = constants.get("length_new_york_los_angeles")
+    new_york_london = constants.get("length_new_york_london")
+    san_francisco_tokyo = constants.get("length_san_francisco_tokyo")
+    los_angeles_taipei = constants.get("length_los_angeles_taipei")
 
-    braking_reach = links.reach(braking)
-    click_reach = links.reach(click)
-    voice_reach = links.reach(voice)
-    budgets = (
-        ("Braking", braking, braking_reach),
-        ("Click", click, click_reach),
-        ("Voice", voice, voice_reach),
-    )
+    budgets = (("braking", braking), ("click", click), ("talk", voice))
     places = (
-        ("campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
-        ("coast to coast", LightInFibre.coast_to_coast, LightInFibre.coast_to_coast_round_trip),
-        ("Atlantic", LightInFibre.atlantic, LightInFibre.atlantic_round_trip),
-        ("Pacific", LightInFibre.pacific, LightInFibre.pacific_round_trip),
+        ("One campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
+        ("New York – Washington", new_york_washington, links.round_trip_time(new_york_washington)),
+        ("London – Frankfurt", london_frankfurt, links.round_trip_time(london_frankfurt)),
+        (
+            "New York – Los Angeles",
+            new_york_los_angeles,
+            links.round_trip_time(new_york_los_angeles),
+        ),
+        ("New York – London", new_york_london, links.round_trip_time(new_york_london)),
+        ("San Francisco – Tokyo", san_francisco_tokyo, links.round_trip_time(san_francisco_tokyo)),
+        ("Los Angeles – Taipei", los_angeles_taipei, links.round_trip_time(los_angeles_taipei)),
     )
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from calc import hardware, models, roofline, training, transformer
+from statistics import median
+from typing import Any
+
+from calc import constants, hardware, machines, models, roofline, training, transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, show
+from calc.published import products
 
 
 class A100Roofline:
@@ -109,6 +113,88 @@ class DecodeStep:
     large_step_time = large_step.on(h100, "fp16").lower
     large_tokens_per_second = (quantity(large_batch, "token") / large_step_time).to("token/s")
     large_gain = large_tokens_per_second / tokens_per_second
+
+
+class BatchOfRequests:
+    """Keys and values, which no request shares, end the gain of a batch before the ridge does."""
+
+    a100 = hardware.get("a100")
+    peak = A100Roofline.peak
+    bandwidth = A100Roofline.bandwidth
+    weights = DecodeStep.weights
+    operations = DecodeStep.operations
+    cache_per_token = DecodeStep.cache_per_token
+    short_context = 1000
+    contexts = (short_context, 4000)
+
+    weights_time = (weights / bandwidth).to("ms")
+    short_cache = (short_context * quantity("1 token") * cache_per_token).to("GB")
+    short_most = int(((a100.memory_capacity - weights) / short_cache).m_as(""))
+    short_step = roofline.Workload(operations * short_most, weights + short_most * short_cache)
+    short_slowdown = (short_step.between(peak, bandwidth).lower / weights_time).to("")
+
+    @classmethod
+    def step(cls, batch: Any, context: int) -> roofline.Workload:
+        """A decode step of so many requests, each with so many tokens before it."""
+        cache = batch * quantity(context, "token") * cls.cache_per_token
+        return roofline.Workload(cls.operations * batch, cls.weights + cache)
+
+    @classmethod
+    def slowdown(cls, batch: Any, context: int) -> Any:
+        """Its time, by that of reading the weights alone."""
+        step = cls.step(batch, context)
+        time = roofline.execution_time_overlapped(
+            step.traffic, cls.bandwidth, step.operations, cls.peak
+        )
+        return (time / cls.weights_time).m_as("")
+
+    @classmethod
+    def most(cls, context: int) -> int:
+        """The requests whose keys and values the memory holds beside the weights."""
+        room = cls.a100.memory_capacity - cls.weights
+        return int((room / (quantity(context, "token") * cls.cache_per_token)).m_as(""))
+
+
+def large_products(machine: str, side: int) -> list[tuple[float, float]]:
+    """Intensities and rates, in FLOP/byte and TFLOP/s, of products with weights of that side."""
+    found = []
+    for each in products.measured(machine):
+        if min(each.n, each.k) >= side:
+            work = roofline.gemm(each.m, each.n, each.k, A100Roofline.element_size)
+            found.append((work.intensity.m_as("FLOP/byte"), each.rate.m_as("TFLOP/s")))
+    return found
+
+
+def median_share(
+    dots: list[tuple[float, float]],
+    peak: Quantity,
+    bandwidth: Quantity,
+    ridge_point: Quantity,
+    left: bool,
+) -> Quantity:
+    """The median of what dots on one side of the ridge reach of the roof above them."""
+    shares = [
+        (quantity(rate, "TFLOP/s") / roofline.attainable(peak, bandwidth, at)).m_as("")
+        for intensity, rate in dots
+        for at in [quantity(intensity, "FLOP/byte")]
+        if (at < ridge_point) == left
+    ]
+    return quantity(median(shares), "").to("%")
+
+
+class MeasuredRoofline:
+    """Large products that others measured follow the roof of the rates that kernels reached."""
+
+    machine = machines.get("dgx-h100")
+    peak = machine.reached("gemm", "bf16")
+    bandwidth = machine.memory_reached
+    l2_bandwidth = constants.get("bandwidth_l2_h100")
+    side = 4096
+
+    dots = large_products(machine.key, side)
+    ridge_point = roofline.ridge_point(peak, bandwidth)
+    thin_share = median_share(dots, peak, bandwidth, ridge_point, left=True)
+    wide_share = median_share(dots, peak, bandwidth, ridge_point, left=False)
 
 
 class ComputeDoubled:
