@@ -1,4 +1,4 @@
-"""What light in fiber leaves of a latency budget: round trips between real places."""
+"""What light in fibre leaves of a latency budget: round trips between real places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS = (100, 1000, 10_000)  # that the upper axis names
 def draw() -> Figure:
     figure = style.figure(height=3.9, narrow_height=4.6)
     axes = figure.subplots()
-    style.log_axis(axes, "x", f"Round trip of light in fiber ({UNIT})")
+    style.log_axis(axes, "x", f"Round trip of light in fibre ({UNIT})")
     axes.set_xlim(*EDGES)
     narrow = style.is_narrow()
     rows = range(len(ReachOfBudgets.places))
@@ -50,7 +50,7 @@ def alt() -> str:
     )
     budgets = listed(f"{show(budget)} for {name}" for name, budget in ReachOfBudgets.budgets)
     late = listed(name for name, _, time in ReachOfBudgets.places if time > ReachOfBudgets.click)
-    return f"""Dots on a logarithmic axis of the round trip of light in fiber, with the length of
+    return f"""Dots on a logarithmic axis of the round trip of light in fibre, with the length of
     the path on a second one, a row for each path: {listed(places)}. Vertical lines are budgets:
     {budgets}. What is dotted between a place and the line of a click is the time left for servers
     and networks; {late.replace(" – ", " to ")} lies beyond that line."""

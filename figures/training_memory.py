@@ -17,7 +17,7 @@ from figures import style
 PARTS = (  # of the memory held: their names, and colors
     ("weights", style.BLUE),
     ("gradients", style.GREEN),
-    ("optimizer", style.ORANGE),
+    ("optimiser", style.ORANGE),
     ("activations", style.PURPLE),
 )
 GROUPS = (

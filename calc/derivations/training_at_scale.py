@@ -52,7 +52,7 @@ class ShardedStates:
     # What is cut and how, what is recomputed, and a name for the figure.
     ways = (
         (f"DP {devices}", Layout(data=devices), "selective"),
-        ("ZeRO 1: optimizer", Layout(data=devices, sharding=1), "selective"),
+        ("ZeRO 1: optimiser", Layout(data=devices, sharding=1), "selective"),
         ("ZeRO 2: gradients", Layout(data=devices, sharding=2), "selective"),
         ("ZeRO 3: weights", Layout(data=devices, sharding=3), "selective"),
         ("… and recomputed", Layout(data=devices, sharding=3), "full"),
