@@ -14,11 +14,11 @@ from calc.derivations.training_at_scale import ShardedStates
 from calc.layouts import DeviceMemory
 from figures import style
 
-PARTS = (  # of the memory held: their names, and colors
-    ("weights", style.BLUE),
-    ("gradients", style.GREEN),
-    ("optimiser", style.ORANGE),
-    ("activations", style.PURPLE),
+PARTS = (  # of the memory held: their fields, their names, and colours
+    ("weights", "weights", style.BLUE),
+    ("gradients", "gradients", style.GREEN),
+    ("optimizer", "optimiser", style.ORANGE),
+    ("activations", "activations", style.PURPLE),
 )
 GROUPS = (
     (ShardedStates.model, ShardedStates.ways, ShardedStates.held),
@@ -77,7 +77,7 @@ def draw() -> Figure:
     _break(near, far)
     figure.supxlabel("Memory of a device (GB)", size=10.5)
     figure.legend(
-        handles=[Patch(label=name, facecolor=color, linewidth=0) for name, color in PARTS],
+        handles=[Patch(label=name, facecolor=color, linewidth=0) for _, name, color in PARTS],
         loc="outside upper center",
         ncols=2 if narrow else len(PARTS),
         frameon=False,
@@ -96,7 +96,7 @@ def alt() -> str:
         )
         told.append(f"of {model.name}, {'; '.join(bars)}")
     first = ShardedStates.held[0]
-    parts = (f"{show(getattr(first, part), digits=3)} of {part}" for part, _ in PARTS)
+    parts = (f"{show(getattr(first, part), digits=3)} of {name}" for part, name, _ in PARTS)
     return f"""Stacked bars of the memory of a device for ways to cut two models, on an axis that is
     broken for the two longest, with a line at the {show(ShardedStates.capacity)}, or
     {show(ShardedStates.capacity.to("GB"), digits=2)}, of an H100. The first bar is {listed(parts)};
@@ -107,7 +107,7 @@ def alt() -> str:
 def _bar(near: Axes, far: Axes, place: float, held: DeviceMemory) -> None:
     """The parts of what is held, one after the other, and their sum beside them."""
     start = 0.0
-    for part, color in PARTS:
+    for part, _, color in PARTS:
         size = getattr(held, part).m_as("GB")
         for axes in (near, far) if start + size > BREAK else (near,):
             axes.barh(place, size, left=start, height=0.68, color=color, linewidth=0)
