@@ -43,7 +43,7 @@ class LightInFibre:
     pacific_round_trip = links.round_trip_time(pacific)
 
     rows = (
-        ("Within one campus (the budget gives the distance)", campus_reach, campus_budget),
+        ("A millisecond away, the budget of one campus", campus_reach, campus_budget),
         ("US coast to coast", coast_to_coast, coast_to_coast_round_trip),
         ("Across the Atlantic", atlantic, atlantic_round_trip),
         ("Across the Pacific", pacific, pacific_round_trip),
@@ -543,7 +543,7 @@ class ReachOfBudgets:
 
     budgets = (("braking", braking), ("click", click), ("talk", voice))
     places = (
-        ("One campus", LightInFibre.campus_reach, LightInFibre.campus_budget),
+        ("A millisecond away", LightInFibre.campus_reach, LightInFibre.campus_budget),
         ("New York – Washington", new_york_washington, links.round_trip_time(new_york_washington)),
         ("London – Frankfurt", london_frankfurt, links.round_trip_time(london_frankfurt)),
         (
