@@ -69,7 +69,7 @@ class PageText(HTMLParser):
             out = (
                 tag in FURNITURE
                 or tag == "svg"
-                or tag == "math"  # its TeX counts, which Quarto's MathML carries as an annotation
+                or tag == "annotation"  # the TeX of a formula, which Quarto keeps beside its signs
                 # Quarto repeats the references of each chapter there, unseen, for its previews.
                 or "display: none" in given.get("style", "")
                 or bool(classes & FURNITURE_CLASSES)
@@ -89,10 +89,10 @@ class PageText(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         tags = [tag for tag, _ in self.open]
-        if tags[-1:] == ["annotation"]:
-            data = data.strip()
-        elif self.left_out:
+        if self.left_out:
             return
+        if "math" in tags:
+            data = "".join(data.split())
         if "pre" in tags:
             first, *more = data.replace(" ", "␣").split("\n")  # a space in code counts
             self.lines[-1] += first
@@ -116,7 +116,7 @@ class PageText(HTMLParser):
 def clean(text: str) -> str:
     text = " ".join(text.split())
     # Quarto writes an equation's number into the formula, press beside it.
-    text = re.sub(r"\s*\\qquad\((\w+\.\d+)\)$", r" (\1)", text)
+    text = re.sub(r"\s*\((\w+\.\d+)\)$", r" (\1)", text)
     # Quarto tells works of one first author and year apart on each page, press in the whole book:
     # by more of their authors, or by a letter.
     text = re.sub(r"\b((?:19|20)\d\d)[a-z]\b", r"\1", text)
@@ -159,7 +159,8 @@ def changes(where: str, press: list[str], quarto: list[str]) -> list[str]:
 
 # --- PDFs ---
 
-HEAD, FOOT = 765, 60  # the running heads of both engines stand above, the page numbers below
+HEAD, FOOT = 765, 48  # the running heads of both engines stand above, the page numbers below
+SMALL = 8.6  # points: larger than the footnotes of both engines, smaller than their text
 LEFT_OUT_FONTS = re.compile(
     # Formulas are compared as TeX on the pages; two versions of typst set their glyphs in different
     # orders. Quarto draws a callout's icon with a letter of an icon font.
@@ -224,7 +225,7 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
         body, notes = texts.setdefault(chapter, ([], []))
         for piece, following in pairwise([*text, Piece("", 0, 0)]):
             # A footnote begins with its number, close to its first word and as small as that.
-            small = piece.size < 9.2 and "Mono" not in piece.font
+            small = piece.size < SMALL and "Mono" not in piece.font
             if (
                 piece.text.translate(RAISED) == str(note)
                 and small

@@ -558,6 +558,18 @@ def test_a_chapter_says_how_long_its_text_takes_to_read(write_book: Write) -> No
     assert "to read</p>" not in (root / "_book/index.html").read_text()
 
 
+def test_definitions_stand_beside_their_terms_on_paper(write_book: Write) -> None:
+    terms = (
+        "Latency\n:   The time to the *first* byte.\n\nBandwidth\n:   Bytes.\n\n    In a second.\n"
+    )
+    root = write_book(f"# A\n\n{terms}")
+    render(root)
+    pages = PdfReader(root / "_book/A-tiny-book.pdf").pages
+    printed = " ".join("".join(page.extract_text() for page in pages).split())
+    assert "Latency The time to the first byte." in printed
+    assert "Bandwidth Bytes. In a second." in printed
+
+
 def test_a_folded_note_is_open_on_paper(write_book: Write) -> None:
     """The page hides it from those who know it; paper has its text alone, without the title."""
     note = '::: {.callout-note collapse="true" title="Marmots"}\nThey whistle.\n:::\n'
