@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 import live
 from live.model import Choice, Count
@@ -109,6 +109,21 @@ def test_a_figure_is_changed_refused_linked_and_put_back(
     assert axe_violations(page) == []
     page.set_viewport_size(PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_a_figure_is_used_by_touch_on_a_phone(browser: Browser, site: Path) -> None:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = open_file(context.new_page(), site / "index.html")
+    figure = page.locator('.live[data-model="scaling"]')
+    figure.get_by_role("button", name="Change the inputs").tap()
+    answer = figure.locator("dd").first
+    expect(answer).to_have_text("15.42", timeout=STARTS)
+    field = figure.get_by_label("Serial share")
+    field.tap()
+    field.fill("0.1")
+    expect(answer).to_have_text("8.767")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    context.close()
 
 
 def test_an_address_opens_a_figure_and_a_malformed_one_its_defaults(
