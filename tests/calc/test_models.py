@@ -217,9 +217,11 @@ def test_no_name_stands_for_two_models() -> None:
     meant: dict[str, str] = {}
     for key, table in tables.items():
         for name in (key, table["name"], *table.get("also", ())):
-            assert meant.setdefault(squeezed(name), key) == key, name
+            first = meant.setdefault(squeezed(name), key)
+            assert first == key, f"{name!r} stands for {first} and for {key}"
         for other in table.get("also", ()):
-            assert squeezed(other) not in map(squeezed, (key, table["name"])), other
+            said = f"{key}: its `also` has {other!r}, which its key or its name is already"
+            assert squeezed(other) not in map(squeezed, (key, table["name"])), said
 
 
 def test_the_source_of_a_number_is_told() -> None:
