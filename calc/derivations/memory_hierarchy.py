@@ -104,7 +104,8 @@ class HumanScale:
     @classmethod
     def row(cls, name: str, latency: Quantity) -> tuple[str, Quoted, Quantity, Quoted]:
         """A latency, in cycles of the stated clock, and as people feel it, to two digits."""
-        readable = latency.to("us" if latency >= quantity("1 us") else "ns")
+        unit = next((unit for unit in ("ms", "us") if latency >= quantity(f"1 {unit}")), "ns")
+        readable = latency.to(unit)
         estimate = latency.provenance is not None and latency.provenance.kind == "estimate"
         return (
             name,

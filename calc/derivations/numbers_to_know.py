@@ -231,6 +231,7 @@ class AnchorLatencies:
     hopper_l2_far = (l2_far_cycles / clock).to("ns")
     hopper_l2 = hopper_l2_near
     hopper_global_revised = (global_revised_cycles / clock).to("ns")
+    dram_per_l1 = dram / l1_cpu
     hbm_per_l1 = hbm3 / l1_cpu
     hopper_global_per_l1 = hopper_global_revised / hopper_l1
     ssd_per_l1 = ssd / l1_cpu
@@ -310,9 +311,9 @@ class AnchorBandwidths:
         (f"DRAM of a DGX H100, {show(server_channels)} channels of DDR5-4400", server_dram),
         ("NVLink 4, each way", nvlink),
         ("PCIe Gen6 x16, each way, after framing", constants.get("bandwidth_pcie6_x16")),
+        ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
         ("PCIe Gen5 x16, each way, raw", pcie_raw),
         ("PCIe Gen5 x16, each way, after coding", pcie_coded),
-        ("InfiniBand XDR, each way", constants.get("bandwidth_infiniband_xdr").to("GB/s")),
         ("DRAM of a desktop, two channels of DDR4-3200", host_dram),
         (f"InfiniBand NDR ({show(infiniband_bits)}), each way", infiniband),
         ("NVMe SSD, Gen5, reading in sequence", constants.get("bandwidth_nvme_gen5")),
@@ -460,8 +461,8 @@ class LastingRatios:
             "energy",
             EnergyOfArithmetic.fp32_per_fp16_multiply,
         ),
-        ("SRAM / a register", "energy", EnergyOfMovement.sram_per_register),
-        ("HBM / the L1 of a CPU core", "latency", AnchorLatencies.hbm_per_l1),
+        ("A word of SRAM / of a register, at 45 nm", "energy", EnergyOfMovement.sram_per_register),
+        ("DRAM / the L1 of a CPU core", "latency", AnchorLatencies.dram_per_l1),
         ("HBM / the L1 of its own GPU", "latency", AnchorLatencies.hopper_global_per_l1),
         ("Another host / HBM", "latency", AnchorLatencies.network_per_hbm),
         ("SSD / the L1 of a CPU core", "latency", AnchorLatencies.ssd_per_l1),
