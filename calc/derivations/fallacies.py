@@ -71,12 +71,9 @@ class SinglePrecision:
     """FP32 costs twice the bytes, and far more than twice the arithmetic."""
 
     h100 = hardware.get("h100")
-    fp32_size = constants.get("size_weight_fp32")
-    fp16_size = constants.get("size_weight_fp16")
     fp32_multiply = constants.get("energy_fp32_multiply")
     fp16_multiply = constants.get("energy_fp16_multiply")
 
-    size_ratio = fp32_size / fp16_size
     energy_ratio = fp32_multiply / fp16_multiply
     fp32_slowdown = h100.peak("fp16") / h100.vector_peak("fp32")
 

@@ -248,7 +248,7 @@ class WeightsByInfiniband:
 
 
 class RemoteCall:
-    """Problem 2: a message below the half-performance size gets a fifth of the link."""
+    """Problem 2: a message below the half-performance size gets a third of the link."""
 
     size = quantity("64 kB")
 

@@ -194,13 +194,14 @@ class LoaderOrDevices:
     now = scaling.amdahl(serial, processors)
     doubled = scaling.amdahl(serial, 2 * processors)
     doubled_gain = doubled / now
-    halved = scaling.amdahl(serial / 2, processors)
-    halved_gain = halved / now
+    serial_share = scaling.serial_fraction_of_parallel_run(serial, processors)
+    halved_gain = scaling.amdahl(1 - serial_share, 2)
+    halved = now * halved_gain
     parallel_by_hand = quantity(1.5, "%")
     now_by_hand = quantity(6.5, "%")
     halved_by_hand = quantity(4, "%")
     doubled_by_hand = quantity(5.75, "%")
-    halved_gain_by_hand = (now_by_hand / halved_by_hand).to("")
+    halved_gain_by_hand = 1.6
 
 
 class Sketch:
