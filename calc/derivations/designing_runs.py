@@ -83,7 +83,7 @@ class RentFor70B:
     parameters = quantity("70B param")
     tokens = quantity("2T token")
     fewer = 512
-    more = 1024
+    more = 2 * fewer
     utilization = quantity(40, "%")
     deadline = quantity("30 day")
     peak = machines.get("dgx-h100").device.peak("bf16")

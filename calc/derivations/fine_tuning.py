@@ -185,12 +185,12 @@ class MeasuredTuning:
                     NAMES[run.id],
                     run.memory.m_as("GB"),
                     run.predicted_memory.m_as("GB"),
-                    f"{run.memory_error.m_as('%'):+.0f}%",
+                    quantity(round(run.memory_error.m_as("%")), "%"),
                     None if rate is None else rate.m_as("token/s"),
                     None if rate is None else run.predicted_throughput.m_as("token/s"),
                     None
                     if run.throughput_error is None
-                    else f"{run.throughput_error.m_as('%'):+.0f}%",
+                    else quantity(round(run.throughput_error.m_as("%")), "%"),
                 )
             )
         return rows
@@ -275,7 +275,7 @@ class MeasuredSteps:
                     found.generation.m_as("s"),
                     found.total.m_as("s"),
                     each.time.m_as("s"),
-                    f"{each.error.m_as('%'):+.0f}%",
+                    quantity(round(each.error.m_as("%")), "%"),
                 )
             )
         return rows
