@@ -232,7 +232,7 @@ class PartsOfDecode:
         Served.compared,
         Served.batch,
         {
-            "gemm": ("GEMMs", *rate("gemm", "bf16")),
+            "gemm": ("GEMMs", *BANDWIDTH),  # for so few tokens they wait for the weights
             "tensor": ("all-reduces of TP", *curve("all_reduce")),
             "host": ("the host, per step and per request", *fitted("vllm", "step", "sequence")),
             "memory": ("passes over vectors", *BANDWIDTH),

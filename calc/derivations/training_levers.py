@@ -256,6 +256,7 @@ class TwoProcesses:
     """Two processes on two cores were slower than one, where Amdahl's law allows 1.4 to 1.8."""
 
     widths = (256, 1024, 2048)
+    by_figure = scaling.amdahl(MeasuredStep.optimizer, 2)  # at the width of the measured step
 
     @classmethod
     def row(cls, width: int) -> tuple[Any, ...]:
