@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -72,13 +73,14 @@ def alt() -> str:
     own process: {far}."""
 
 
-def _by_process(energies: list[Quantity | None]) -> dict[str, Quantity]:
+def _by_process(energies: Sequence[Quantity | None]) -> dict[str, Quantity]:
     pairs = zip(MARKS, energies, strict=False)  # operations were not measured on the A100
     return {process: energy for process, energy in pairs if energy is not None}
 
 
 def _multiplies(process: str, energy: Quantity) -> Quantity:
-    return (energy / MULTIPLIES[process]).to("")
+    factor: Quantity = (energy / MULTIPLIES[process]).to("")
+    return factor
 
 
 def _rung(axes: Axes, row: float, name: str, energies: dict[str, Quantity]) -> None:

@@ -146,7 +146,8 @@ def _changes(axes: Axes) -> None:
                 "shrinkB": 0,
             },
         )
-        axes.text(*place, text, ha=side, va="center", size=style.SMALL)
+        x, y = place
+        axes.text(x, y, text, ha=side, va="center", size=style.SMALL)
 
 
 def _places(axes: Axes) -> None:
