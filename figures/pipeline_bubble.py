@@ -123,7 +123,8 @@ def _devices(axes: Axes, slots: list[Slot]) -> None:
             _boxes(axes, boxes, facecolor=(color, alpha), edgecolor=(style.INK, 0.5), linewidth=0.4)
     longest = _end(PipelineSchedule.slots(1)) * 1.005
     inches = style.WIDTH * 0.85 / longest
-    for slot in [] if style.is_narrow() else slots:
+    thin = style.is_narrow() or any(slot.slice for slot in slots)  # too thin to be numbered
+    for slot in [] if thin else slots:
         if slot.length * inches > DIGIT:
             axes.text(
                 slot.start + slot.length / 2,

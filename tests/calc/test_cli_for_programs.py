@@ -321,7 +321,7 @@ def test_plans_for_several_devices(capsys: pytest.CaptureFixture[str], own: Path
     begins = [row.split()[0] for row in table]  # of a device of one's own nothing is expected
     assert begins == ["h100", "expected", "mine", "a100", "expected"]
     assert "\n- Mine: Each device draws its 250 W all the time" in text
-    assert text.count("The batch is read together") == 1
+    assert text.count("Prompts are read together") == 1
     for row, device in zip(told(capsys, line)["rows"], ("h100", own, "a100"), strict=True):
         alone = told(capsys, f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]
         assert [row] == alone
