@@ -32,9 +32,13 @@ FURNITURE_CLASSES = {
     "part-of",
     "screen-reader-only",  # Quarto names the kind of a titled callout to screen readers alone
     "description",  # Quarto prints the book's description on the first page, press in its head
+    "live-note",  # which press writes where a live figure has its button
     "reading-time",  # press alone counts the words of a chapter
     "quarto-title-meta-heading",  # the word "Author" before the author
 }
+
+# The first page: press has its title below the cover, and on the cover a door to the PDF.
+COVER = ("Preface", "PDF of the whole book")
 
 
 @dataclass
@@ -117,10 +121,12 @@ def clean(text: str) -> str:
     text = " ".join(text.split())
     # Quarto writes an equation's number into the formula, press beside it.
     text = re.sub(r"\s*\((\w+\.\d+)\)$", r" (\1)", text)
+    text = text.replace("\N{NON-BREAKING HYPHEN}", "-")
     # Quarto tells works of one first author and year apart on each page, press in the whole book:
-    # by more of their authors, or by a letter.
+    # by more of their authors, by initials or by a letter.
     text = re.sub(r"\b((?:19|20)\d\d)[a-z]\b", r"\1", text)
-    more = r"(\w+)(?:(?:, (?:and )?\w+)+,?(?: et al\.)?|,? et al\.) ((?:19|20)\d\d)\b"
+    text = re.sub(r"\b(?:[A-Z]\. )+(?=\w+,? (?:and \w+|et al\.))", "", text)
+    more = r"(\w+)(?:(?:, (?:and )?\w+)+,?(?: et al\.)?|,? et al\.) (\(?(?:19|20)\d\d)\b"
     return re.sub(more, r"\1 et al. \2", text)
 
 
@@ -128,6 +134,9 @@ def read_page(file: Path, page: str) -> PageText:
     text = PageText(page)
     text.feed(file.read_text(encoding="utf-8"))
     text.lines = [line for line in map(clean, text.lines) if line]
+    if page == "index.html":
+        text.lines = [line for line in text.lines if line not in COVER]
+        text.links = [link for link in text.links if not link.endswith(".pdf")]
     return text
 
 
@@ -205,10 +214,11 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
     A table's header is printed again after each break, and is left out wherever it stands.
     """
     reader = PdfReader(file)
-    # A section may have a chapter's name: the chapter stands higher in the outline, and first.
+    # A section may have a chapter's name: the chapter stands higher in the outline, or after the
+    # sheet, whose sections are as high.
     marks = [mark for mark in outline(reader, reader.outline) if mark[1] in titles]
     starts = {
-        min((mark for mark in marks if mark[1] == title), key=lambda mark: mark[0])[2]: title
+        min((depth, -page) for depth, name, page in marks if name == title)[1]: title
         for title in {mark[1] for mark in marks}
     }
     openings = {letters(part) for part in [*parts, "Appendices"]}
@@ -216,7 +226,7 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
     chapter = ""
     note = 1
     for number, page in enumerate(reader.pages):
-        chapter = starts.get(number, chapter)
+        chapter = starts.get(-number, chapter)
         text = pieces(page)
         large = letters("".join(piece.text for piece in text if piece.size > 20))
         opens_part = re.sub("^[IVX]+|[IVX]+$", "", large) in openings
@@ -235,7 +245,8 @@ def read_pdf(file: Path, titles: list[str], parts: list[str], headers: list[str]
                 body = notes
             body.append(piece.text)
     return {
-        chapter: without(headers, letters("".join(body + notes)))
+        # Quarto's boxes have their titles on paper too.
+        chapter: without(headers, letters("".join(body + notes))).replace("SymbolsTable", "Table")
         for chapter, (body, notes) in texts.items()
     }
 
@@ -283,7 +294,8 @@ def pdf_differences(
     titles = [title for depth, title, _ in outline(reader, reader.outline) if not depth]
     titles = [title for title in titles if title not in ("Appendices", *left_out)]
     headers = table_headers(press.parent)
-    ours, theirs = (read_pdf(file, titles, parts, headers) for file in (press, quarto))
+    known = [*titles, *left_out]
+    ours, theirs = (read_pdf(file, known, parts, headers) for file in (press, quarto))
     found = [] if titles else [f"{quarto.name} of Quarto has no bookmarks"]
     unnumbered = {str(item.title) for item in reader.outline if not isinstance(item, list)} & set(
         titles
