@@ -264,7 +264,7 @@
       field.setAttribute("aria-describedby", `${id}-range ${id}-error`);
       field.addEventListener("input", () => {
         clearTimeout(this.timer);
-        this.timer = setTimeout(() => this.update(), words.length ? 0 : 120);
+        this.timer = setTimeout(() => this.update(), words.length ? 0 : 50);
       });
       this.fields.set(name, field);
       const about = [unit, range].filter(Boolean).join(", ");
