@@ -158,7 +158,14 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
                 )
                 return from_parts(magnitude * factor, merged)
         units = self._units, getattr(other, "_units", None)
-        return _merged(super()._mul_div(other, *operators), units)
+        try:
+            result: Any = super()._mul_div(other, *operators)
+        except ValueError as error:
+            if "broadcast" not in str(error):
+                raise
+            shapes = f"{self.shape} and {getattr(other, 'shape', ())}"
+            raise InputError(f"arrays of shapes {shapes} do not broadcast") from None
+        return _merged(result, units)
 
     def _imul_div(self, other: Any, *operators: Any) -> Any:
         units = self._units, getattr(other, "_units", None)

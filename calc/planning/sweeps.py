@@ -55,6 +55,11 @@ def run_plans(
     [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO2', '')]
     """
     check_executor(executor)
+    if not callable(row_of) or not hasattr(row_of, "__qualname__"):
+        raise InputError(
+            "run_plans() needs a function of a module as row_of, such as"
+            f" calc.planning.training_row; got {abbreviated(row_of)}"
+        )
     sweep = _Sweep(row_of, [_checked(each) for each in as_list("points", points)], on_progress)
     if resume is not None:
         sweep.continue_in(resume)
