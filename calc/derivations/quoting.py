@@ -25,7 +25,7 @@ WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
 DASH = "–"  # of a cell that has no value
 # Percent signs and powers of ten belong to their number: neither is a unit of a column.
-NUMBER_AND_UNIT = re.compile(r"(.*[\d⁰¹²³⁴-⁹])\N{NO-BREAK SPACE}([^\W\d][^\N{NO-BREAK SPACE}]*)")
+NUMBER_AND_UNIT = re.compile(r".*[\d⁰¹²³⁴-⁹]\N{NO-BREAK SPACE}([^\W\d][^\N{NO-BREAK SPACE}]*)")
 
 CARDS = "application/vnd.press.cards+json"  # the MIME type of what a page tells of its numbers
 
@@ -194,12 +194,12 @@ def table(
 def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:
     """The title with the unit that ends each cell of these rows, which then end without it."""
     parts = [NUMBER_AND_UNIT.fullmatch(row[column]) for row in rows]
-    units = {part[2] if part else "" for part in parts}
+    units = {part[1] if part else "" for part in parts}
     if len(units) != 1 or "" in units:
         return title
-    for row, part in zip(rows, parts, strict=True):
-        row[column] = part[1] if part else ""
     (unit,) = units
+    for row in rows:
+        row[column] = row[column].removesuffix(f"\N{NO-BREAK SPACE}{unit}")
     bracketed = re.fullmatch(r"(.*) \((.*)\)", title)
     return f"{bracketed[1]} ({bracketed[2]}, {unit})" if bracketed else f"{title} ({unit})"
 

@@ -10,6 +10,7 @@ import json
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from press.document.page import Page
 from press.files import FONTS, THEME
@@ -28,6 +29,10 @@ def write_previews(book: Book, pages: list[Page], titles: list[str], folder: Pat
     with TemporaryDirectory() as place:
         sources = Path(place)
         shutil.copyfile(THEME / "preview.typ", sources / "preview.typ")
+        (sources / "main.typ").touch()
+        compiler: Any = typst.Compiler(  # one for all pictures: it reads the fonts once
+            sources / "main.typ", font_paths=[FONTS], ignore_system_fonts=True
+        )
         for page, title in zip(pages, titles, strict=True):
             drawing = next(iter(page.woven.figures.values()), None)
             if written and not drawing:
@@ -37,14 +42,7 @@ def write_previews(book: Book, pages: list[Page], titles: list[str], folder: Pat
                 (sources / "figure.svg").write_text(drawing.svg, encoding="utf-8")
             (sources / "main.typ").write_text(_typst(book, title, drawing is not None), "utf-8")
             name = f"{PREVIEWS}/{page.chapter.href.replace('/', '-').removesuffix('.html')}.png"
-            picture = typst.compile(
-                sources / "main.typ",
-                format="png",
-                ppi=PIXELS_PER_INCH,
-                font_paths=[FONTS],
-                ignore_system_fonts=True,
-            )
-            (folder / name).write_bytes(picture)
+            (folder / name).write_bytes(compiler.compile(format="png", ppi=PIXELS_PER_INCH))
             written.append(name)
     return written
 
