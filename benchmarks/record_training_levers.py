@@ -215,20 +215,20 @@ def processes() -> Iterator[Row]:
         x, y = data(width)
         model = dense(width, width, width, CLASSES)
         trainer = codesign.Trainer(model, adam(model), cross_entropy)
-        times = in_turns({"whole": stepper(trainer, x, y), "serial": trainer.optimizer.step})
+        whole = median(stepper(trainer, x, y))
         size = 4 * sum(each.numel() for each in model.parameters())
         predicted = codesign.predict_scaling(
-            f"{times['whole']} s",
-            min(1.0, times["serial"] / times["whole"]),
+            f"{whole} s",
+            shares_of_a_step(width)["optimizer"],
             f"{size} byte",
             2,
             f"{bandwidth} byte/s",
             f"{latency} s",
         )
         case = f"width {width}"
-        yield "processes", case, "one_process_seconds", times["whole"]
+        yield "processes", case, "one_process_seconds", whole
         yield "processes", case, "two_processes_seconds", told["steps"][str(width)]
-        yield "processes", case, "speedup", times["whole"] / told["steps"][str(width)]
+        yield "processes", case, "speedup", whole / told["steps"][str(width)]
         yield "processes", case, "amdahl_speedup", predicted.amdahl.m_as("")
         yield "processes", case, "predicted_speedup", predicted.speedup.m_as("")
 
@@ -253,35 +253,35 @@ def process(rank: int, folder: Path) -> None:
 def parts_of_a_step() -> Iterator[Row]:
     """Where the time of a step goes: what each lever can act on, and so its ceiling."""
     for width in WIDTHS:
-        x, y = data(width)
-        model = dense(width, width, width, CLASSES)
-        optimizer = adam(model)
-        samples = x.numpy().copy()
-        loss: list[Any] = []
-
-        def forward(model: Any = model, x: Any = x, y: Any = y, loss: list[Any] = loss) -> None:
-            loss[:] = [cross_entropy(model(x), y)]
-
-        def backward(loss: list[Any] = loss) -> None:
-            loss[0].backward(retain_graph=True)
-
-        forward()
-        backward()
-        times = in_turns(
-            {
-                "data": partial(torch.tensor, samples),  # which copies
-                "forward": forward,
-                "backward": backward,
-                "clearing": partial(model.zero_grad, set_to_none=False),
-                "optimizer": optimizer.step,
-            }
-        )
-        whole = sum(times.values())
-        for name, seconds in times.items():
-            yield "parts", f"width {width}", name, seconds / whole
-        products = (times["forward"] + times["backward"]) / whole
-        ceiling = scaling.amdahl_limit(1 - products).m_as("")
+        shares = shares_of_a_step(width)
+        for name, share in shares.items():
+            yield "parts", f"width {width}", name, share
+        ceiling = scaling.amdahl_limit(1 - shares["forward"] - shares["backward"]).m_as("")
         yield "parts", f"width {width}", "ceiling_of_faster_products", ceiling
+
+
+def shares_of_a_step(width: int) -> dict[str, float]:
+    """Each part's share of the time of a step, timed in whole steps, as `Trainer` orders them."""
+    x, y = data(width)
+    samples = x.numpy().copy()
+    model = dense(width, width, width, CLASSES)
+    optimizer = adam(model)
+    found: dict[str, list[float]] = {}
+
+    def part(name: str, run: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        result = run()
+        found.setdefault(name, []).append(time.perf_counter() - start)
+        return result
+
+    for _ in range(1 + 3 * REPEATS):
+        inputs = part("data", partial(torch.tensor, samples))  # which copies
+        part("clearing", optimizer.zero_grad)
+        loss = part("forward", lambda inputs=inputs: cross_entropy(model(inputs), y))
+        part("backward", loss.backward)
+        part("optimizer", optimizer.step)
+    times = {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
+    return {name: seconds / sum(times.values()) for name, seconds in times.items()}
 
 
 def roofs() -> Iterator[Row]:

@@ -313,8 +313,9 @@ def memory_per_device(
     P parameters in t slices and p stages, with w, g and o bytes of weight, gradient and optimizer
     for each; n_w, n_g and n_o are the devices where these share it, else one. Experts are shared
     out besides. A_first are the activations that the first stage of a pipeline has under way, and
-    A_last those of the last, which makes the logits V too, in FP32. Schedules without a bubble hold
-    no more than 1F1B in the first stage, and as much in the last.
+    A_last those of the last, which makes the logits V too, in FP32 and with their gradient written
+    over them, as Megatron-LM does. Schedules without a bubble hold no more than 1F1B in the first
+    stage, and as much in the last.
 
     `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`, or that of
     `calc.finetuning.Adapters`, which are taken to be spread evenly.

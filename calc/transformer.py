@@ -281,7 +281,7 @@ def logits_memory(
     Equation: M = T · V · s
 
     A loss is taken of all positions at once, usually in FP32; the gradient of the logits takes as
-    much again. Kernels that compute the loss in parts keep less.
+    much again, unless it is written over them. Kernels that compute the loss in parts keep less.
 
     Source: korthikanti2023reducing
 
