@@ -38,6 +38,8 @@ class RunPrice:
 
     hours = quantity("2.788e6 h")
     rent = constants.get("price_h800")
+    rent_today = constants.get("price_h100")
+    rent_b200 = constants.get("price_b200")
     electricity = constants.get("price_electricity_us_industry")
     pue = constants.get("pue_average")
     server = constants.get("power_dgx_h100")
@@ -46,6 +48,7 @@ class RunPrice:
     in_total_high = quantity(6, "%")
 
     rent_year = str(_year(rent))
+    rent_today_year = str(_year(rent_today))
     electricity_year = str(_year(electricity) - 1)  # the year that its source looks back on
     price = cost.run_cost(1, hours, rent)
     power = (server / gpus).to("kW")  # of a GPU with its part of the server
