@@ -340,7 +340,7 @@ class SmallServer:
     )
     lookup_time = (RecommenderSample.traffic / device.memory_bandwidth).to("ns")
     lookup_by_hand = quantity(200 * 256 / 300, "ns")
-    host_link = constants.bandwidth_pcie4_x16
+    host_link = device.host_link
     host_time = (RecommenderSample.traffic / host_link).to("us")
     compute_time = (RecommenderSample.work / device.peak("fp16")).to("ns")
     rate = (1 / (lookup_time + compute_time)).to("1/s")

@@ -89,7 +89,7 @@ class PromisedFactors:
 
 
 class MeasuredStep:
-    """Of a measured step products of matrices take three quarters, the optimizer nearly the rest."""
+    """Products of matrices take three quarters of a measured step, and the optimizer most else."""
 
     width = 1024
     products_factor = 3

@@ -424,7 +424,7 @@ SPECIAL = {
 }
 # Lanes to the host times 10⁹ transfers a second of each, in GB/s after coding.
 HOST_LINKS = {
-    "rtx-4090": 16 * 16 / 8 * 128 / 130,
+    **dict.fromkeys(("l4", "rtx-4090"), 16 * 16 / 8 * 128 / 130),
     **dict.fromkeys(("rtx-5090", "rtx-pro-6000"), 16 * 32 / 8 * 128 / 130),
     "arc-b580": 8 * 16 / 8 * 128 / 130,
     "arc-pro-b60": 8 * 32 / 8 * 128 / 130,
