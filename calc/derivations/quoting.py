@@ -24,8 +24,8 @@ from calc.derivations.precision import precision
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
 DASH = "–"  # of a cell that has no value
-# Percent signs and powers of ten belong to their number: neither is a unit of a column.
-NUMBER_AND_UNIT = re.compile(r".*[\d⁰¹²³⁴-⁹]\N{NO-BREAK SPACE}([^\W\d][^\N{NO-BREAK SPACE}]*)")
+# A power of ten belongs to its number: it is no unit of a column.
+NUMBER_AND_UNIT = re.compile(r".*[\d⁰¹²³⁴-⁹](\N{NO-BREAK SPACE}[^\W\d][^\N{NO-BREAK SPACE}]*|%)")
 
 CARDS = "application/vnd.press.cards+json"  # the MIME type of what a page tells of its numbers
 
@@ -199,7 +199,8 @@ def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:
         return title
     (unit,) = units
     for row in rows:
-        row[column] = row[column].removesuffix(f"\N{NO-BREAK SPACE}{unit}")
+        row[column] = row[column].removesuffix(unit)
+    unit = unit.strip()
     bracketed = re.fullmatch(r"(.*) \((.*)\)", title)
     return f"{bracketed[1]} ({bracketed[2]}, {unit})" if bracketed else f"{title} ({unit})"
 

@@ -55,14 +55,20 @@ def with_units(titles: list[str], row: list[str]) -> list[str]:
     """The cells, each number with the unit that the head of its column gives to all of them."""
     units = [re.search(r"[(\s]([^\s(]+)\)\s*$", title) for title in titles]
     return [
-        f"{cell.rstrip()} {unit[1]} " if unit and is_unit(unit[1]) and NUMBER.search(cell) else cell
+        f"{cell.rstrip()}{spaced(unit[1])} "
+        if unit and is_unit(unit[1]) and NUMBER.search(cell)
+        else cell
         for unit, cell in zip(units, row, strict=True)
     ]
 
 
+def spaced(unit: str) -> str:
+    return unit if unit == "%" else f" {unit}"
+
+
 def is_unit(text: str) -> bool:
     try:
-        return not quantity(f"1 {text}").dimensionless
+        return text == "%" or not quantity(f"1 {text}").dimensionless
     except InputError:
         return False
 
