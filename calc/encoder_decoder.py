@@ -94,6 +94,23 @@ def encoder_flops(
     return quantity(products + scores.m_as("FLOP/token") * length, "FLOP")
 
 
+def cross_projection_flops(
+    model: EncoderDecoder | str, source: Annotated[QuantityLike, "", AT_LEAST_ONE]
+) -> Annotated[Quantity, "FLOP"]:
+    """Operations that make the keys and values of the source, once, in every decoder layer.
+
+    They are weights of the decoder, and run over what the encoder has read: neither
+    `encoder_flops` nor `decoder_flops` has them.
+
+    >>> print(cross_projection_flops("whisper-large-v3", 1500))
+    314.6 GFLOP
+    """
+    model = network(model, EncoderDecoder)
+    length = _length(model, source)
+    keys_and_values = model.layer_weights["attention"] / 2
+    return quantity(2.0 * length * model.decoder_layers.m_as("") * keys_and_values, "FLOP")
+
+
 def decoder_flops(
     model: EncoderDecoder | str,
     source: Annotated[QuantityLike, "", AT_LEAST_ONE],
@@ -102,7 +119,7 @@ def decoder_flops(
     """Operations of one written token: its matrices, what was read, and what was written before.
 
     Of the cross-attention it meets the query's and the output's matrices: keys and values of the
-    source are made once.
+    source are made once, by `cross_projection_flops`.
 
     >>> print(decoder_flops("whisper-large-v3", 1500, 100))
     1.863 GFLOP/token

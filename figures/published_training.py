@@ -51,7 +51,7 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
     for each in sorted(rows, key=lambda each: name(each).casefold()):
         systems.setdefault(name(each), []).append(each)
     height = 0.27 * len(systems)
-    figure = style.figure(height=height + 0.9, narrow_height=2 * height + 1.5)
+    figure = style.figure(height=height + 1.1, narrow_height=2 * height + 1.9)
     ratios, shares = style.panels(figure, 2, sharey=not style.is_narrow())
     for place, (label, of) in enumerate(systems.items()):
         colour = _colour(label.split(", ")[-1])
@@ -67,7 +67,8 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
     shares.set_xlim(0, 1)
     shares.xaxis.set_major_formatter(PercentFormatter(1))
     shares.set_xlabel("Share of the bound")
-    for axes in (ratios, shares):
+    for axes, letter in ((ratios, "(a)"), (shares, "(b)")):
+        axes.set_title(letter, size=style.SMALL, loc="left")
         axes.set_ylim(len(systems) - 0.4, -0.6)
         axes.set_yticks(range(len(systems)), list(systems), size=style.SMALL)
         axes.yaxis.set_minor_locator(NullLocator())

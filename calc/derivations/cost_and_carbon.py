@@ -22,6 +22,7 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity
+from calc.derivations.quoting import show
 from calc.planning import Plan, plan
 from calc.planning.expectation import Expectation
 from calc.roofline import StepTime
@@ -217,7 +218,7 @@ class CarbonAccounts:
             computed.m_as("t"),
             run.carbon.m_as("t"),
             (computed / run.carbon).m_as(""),
-            (average / run.carbon).m_as(""),
+            show((average / run.carbon).m_as(""), digits=3),  # averages carry no more
         )
 
 

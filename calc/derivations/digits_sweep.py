@@ -11,6 +11,7 @@ from polars import col
 from calc import formats, simulation, sparsity
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Quoted, show
 
 MEASURED = DATA / "measured"
 SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "digits.toml").read_text(encoding="utf-8"))
@@ -125,7 +126,7 @@ class AcceptedSets:
     budgets = tuple(quantity(each) for each in ("200 kB", "100 kB", "50 kB", "20 kB"))
 
     @classmethod
-    def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quantity]:
+    def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quoted]:
         """Budget, how many fit densely and in their smallest storage, the best, its accuracy."""
         limit = budget.m_as("byte")
         dense = TUNED.filter(col("memory_dense_bytes") <= limit)
@@ -137,7 +138,7 @@ class AcceptedSets:
             len(stored),
             name_of(best),
             quantity(100 * best["accuracy"], "%"),
-            quantity(100 * best["accuracy_std"], "%"),
+            show(quantity(100 * best["accuracy_std"], "%"), digits=2),
         )
 
 

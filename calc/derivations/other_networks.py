@@ -241,6 +241,7 @@ class CrossAttention:
     seconds = quantity("30 s")
 
     encoder = encoder_decoder.encoder_flops(model, source)
+    projections = encoder_decoder.cross_projection_flops(model, source).to("TFLOP")
     token = encoder_decoder.decoder_flops(model, source, written / 2)
     decoder = (token * quantity(written, "token")).to("TFLOP")
     cross_cache = encoder_decoder.cross_cache(
@@ -282,6 +283,7 @@ class SmallerPatches:
     """Patches of half the side make four times the tokens, and more than four times the work."""
 
     model = OneImage.model
+    device = OneImage.device
     side = 8
 
     tokens = (OneImage.pixels // side) ** 2 + 1
@@ -295,7 +297,9 @@ class SmallerPatches:
     hand_parameters = quantity("300M param")
     hand_tokens = 800
     by_hand = quantity(2 * hand_parameters.m_as("param") * hand_tokens, "FLOP")
-    rate = throughput.of(longer, OneImage.device, OneImage.batch).rate
+    rate = throughput.of(longer, device, OneImage.batch).rate
+    peak = device.peak("fp16")
+    rate_by_hand = (peak / by_hand).to("1/s")
 
 
 class GuidedImage:
@@ -320,6 +324,7 @@ class GuidedImage:
         "FLOP",
     ).to("PFLOP")
     work = (passes * pass_work).to("PFLOP")
+    hourly_by_hand = quantity("7000/hour")
     few = 8
     few_time = throughput.of(model, machine, steps=few).time
     faster = time / few_time

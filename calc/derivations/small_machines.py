@@ -11,6 +11,7 @@ from typing import Any
 from calc import constants, convolution, energy, formats, hardware, inference, models
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import show
 from calc.models import Convolutional, network
 from calc.simulation import (
     PRECISIONS,
@@ -263,13 +264,14 @@ class PhoneDecode:
     ) -> tuple[Any, ...]:
         """Machine, weights, bytes a token, bound, measured, share."""
         bound = (device.memory_bandwidth / read).to("1/s")
+        digits = 3 if device is cls.orin else 2  # a phone's bandwidth is an estimate
         return (
             machine,
             weights,
             read.to("GB"),
-            bound.m_as("1/s"),
+            show(bound.m_as("1/s"), digits=digits),
             measured.m_as("1/s"),
-            (measured / bound).to("%"),
+            show((measured / bound).to("%"), digits=digits),
         )
 
 
@@ -326,9 +328,9 @@ class MemoryByMode:
     training = estimate_total_memory(model, batch, mode="training", optimizer=optimizer)
     training_per_usual = training / usual
     names = (
-        ("all_outputs", "parameters, input, every layer's output"),
+        ("all_outputs", "the usual estimate: parameters, input, every layer's output"),
         ("inference", "parameters, the largest pair of neighbours"),
-        ("training", "the same with gradients, and Adam's two states"),
+        ("training", "the usual estimate with gradients, and Adam's two states"),
     )
 
     @classmethod
@@ -426,7 +428,7 @@ class PrecisionCost:
         return [
             formats.get(name).name,
             quantity(statistics.mean(accuracy)).to("%"),
-            quantity(statistics.stdev(accuracy)).to("%"),
+            show(quantity(statistics.stdev(accuracy)).to("%"), digits=2),
             *cast,
         ]
 

@@ -178,6 +178,23 @@ def test_whisper_reads_once_and_keeps_what_it_reads() -> None:
         encoder_decoder.encoder_flops("resnet-50", 10)
 
 
+def test_each_matrix_of_whisper_is_in_one_count_of_its_work() -> None:
+    """A place and a token meet all that is published but vectors, positions and convolutions."""
+    model = "whisper-large-v3"
+    published = 1_543_490_560
+    positions = (448 + 1500) * 1280
+    convolutions = (128 * 3 + 1) * 1280 + (1280 * 3 + 1) * 1280
+    norms = 2 * 1280 * (2 * 32 + 1 + 3 * 32 + 1)
+    biases = 1280 * (3 * 32 * 3) + 64 * (5120 + 1280)
+    scores = 4 * 32 * 1280 * (1 + 1 + 1)  # of the place, of the token to it and to itself
+    counted = (
+        encoder_decoder.encoder_flops(model, 1).m_as("FLOP")
+        + encoder_decoder.cross_projection_flops(model, 1).m_as("FLOP")
+        + encoder_decoder.decoder_flops(model, 1, 1).m_as("FLOP/token")
+    )
+    assert counted - scores == 2 * (published - positions - convolutions - norms - biases)
+
+
 # --- diffusion ---
 
 
