@@ -47,9 +47,9 @@ def alt() -> str:
         for form in ROWS
     )
     return f"""Rows of ticks over a logarithmic axis, a tick for each positive number of a format:
-    {"; ".join(rows)}. In each power of two the ticks of a floating-point format are as many; those
-    of its subnormal numbers, at its left end, and of the integers stand at equal distances, far
-    apart at the left and in a solid band at the right."""
+    {"; ".join(rows)}. A floating-point format has the same number of ticks in each power of two;
+    those of its subnormal numbers, at its left end, and of the integers stand at equal distances,
+    far apart at the left and in a solid band at the right."""
 
 
 def _values(form: Float | Integer) -> Any:
@@ -87,7 +87,7 @@ def _legend(axes: Axes) -> None:
     e4m3, int8 = formats.FP8_E4M3, formats.INT8
     for x, form, side, text, color in (
         (e4m3.smallest_subnormal / 1.5, e4m3, "right", "subnormal:\nequal steps", EQUAL),
-        (e4m3.max * 1.5, e4m3, "left", "normal: as many\nin each power of two", NORMAL),
+        (e4m3.max * 1.5, e4m3, "left", "normal: same number\nin each power of two", NORMAL),
         (int8.max * 1.5, int8, "left", "integer:\nequal steps", EQUAL),
     ):
         axes.text(

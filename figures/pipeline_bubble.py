@@ -88,7 +88,7 @@ def alt() -> str:
     each of {PipelineSchedule.devices} devices. In the first, 1F1B, forward and backward blocks take
     turns between hatched gaps at the start, in the middle and at the end of the rows: {plain} of
     the step, which ends after {end} times the work of a device. In the second, interleaved, a
-    device has {words(PipelineSchedule.slices)} virtual stages and blocks are as many times shorter;
+    device has {words(PipelineSchedule.slices)} virtual stages and blocks that many times shorter;
     the gaps are {interleaved}, and the step ends {show(PipelineSchedule.sooner, digits=2)} sooner,
     after {sooner_end} times that work."""
 

@@ -10,6 +10,7 @@ from calc import (
     compare,
     constants,
     cost,
+    curves,
     energy,
     hardware,
     inference,
@@ -413,6 +414,11 @@ class PartsOfAToken:
         ]
 
 
+def _measured_sum(name: str, size: Quantity) -> Quantity:
+    """The time of an all-reduce of this size on the curve of that name."""
+    return quantity(curves.get(name).time(size.m_as("byte")), "s").to("us")
+
+
 class MoreDevices:
     """Eight devices are twice as fast as two; across servers latency takes it all back."""
 
@@ -436,6 +442,8 @@ class MoreDevices:
     sum_across = collectives.time("all_reduce", vectors, across, machine)
     sum_least = sum_across.lower.to("us")
     sum_node_time = sum_node.expected
+    sum_node_nvidia = _measured_sum("allreduce-8xh100-dgxc", vectors)
+    sum_node_azure = _measured_sum("allreduce-azure-nd-h100-v5", vectors)
     sum_across_time = sum_across.expected
     bound_most = OneCall.plan(devices=most).time_per_token.upper.to("ms")
     time_in_rack = OneCall.expected(node, key="gb200").time_per_token.to("ms")

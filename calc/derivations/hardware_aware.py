@@ -183,7 +183,6 @@ class Reasons:
     longer = 16
     longer_rows = without("gather rows", "longer rows")
     exponential = without("exp", "in cache")
-    relu_in_place = without("ReLU", "in place")
     product_in_place = without("ReLU", "a product in place", "in place")
     eight_rows = without(EIGHT_ROWS, "in cache")
     product_of_convolution = quantity(without("convolution", "as in the suite", "product"), "")

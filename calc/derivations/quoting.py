@@ -21,7 +21,7 @@ from calc.core.units import Quantity
 from calc.derivations.origins import Origins, cell_origins, name_of, name_of_rows, origins
 from calc.derivations.precision import precision
 
-WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
 DASH = "–"  # of a cell that has no value
 # A power of ten belongs to its number: it is no unit of a column.
@@ -82,14 +82,14 @@ def show(
 def words(count: Quantity | float) -> Quoted:
     """A count for the middle of a sentence: a word up to ten, "a million", else as `show` has it.
 
-    >>> print(words(8), words(64), words(10**6))
-    eight 64 a million
+    >>> print(words(0), words(8), words(64), words(10**6))
+    none eight 64 a million
     """
     number = count.m_as("") if isinstance(count, Quantity) else count
     if number == 10**6:
         text = "a million"
     else:
-        text = WORDS[int(number) - 1] if number in range(1, 11) else _prose(count)
+        text = WORDS[int(number)] if number in range(11) else _prose(count)
     return _named(text, count, sys._getframe(1))
 
 
