@@ -42,9 +42,9 @@ def alt() -> str:
     ]
     return f"""Panels of the MFU of a step between its bounds: nothing hidden, a solid line, and all
     communication hidden, a dashed one. In the first, by the degree of tensor parallelism (TP) on
-    {show(Cuts.devices)} H100s, the bounds are {node} at TP {Cuts.node} and fall to {beyond} at TP
-    {2 * Cuts.node}, beyond the node; up to TP {small[-1]} the model does not fit
-    {show(Cuts.h100.memory_capacity)}. In the second, by devices from {show(DEVICES[0])} to
+    {show(Cuts.devices)} H100s, the bounds are {node} at TP {Cuts.node} and {beyond} at TP
+    {2 * Cuts.node}, beyond the node, and then both fall; up to TP {small[-1]} the model does not
+    fit {show(Cuts.h100.memory_capacity)}. In the second, by devices from {show(DEVICES[0])} to
     {show(DEVICES[-1])}, the bounds of TP {Cuts.node} go from {ends[0]} to {ends[1]}; those of full
     sharding go from {alone[0]} to {alone[1]}, and end at {show(Cuts.sequences)} devices, a sequence
     each."""

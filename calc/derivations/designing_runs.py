@@ -82,6 +82,7 @@ class RentFor70B:
 
     parameters = quantity("70B param")
     tokens = quantity("2T token")
+    sequences = 1024
     fewer = 512
     more = 2 * fewer
     utilization = quantity(40, "%")

@@ -55,6 +55,8 @@ class DesignedService:
     writing = writers.devices
     mixed = min(each.devices for each in plan.designs if each.keeps and len(each.pools) == 1)
     least = plan.least_devices
+    # Requests that are drawn longer than the model's context are cut to it.
+    drawn_answer = quantity(plan.service.demand.answer, "token")
 
     # Problem 6: what saves more, by hand and as planned.
     half_of_all = devices / 2

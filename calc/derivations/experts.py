@@ -127,7 +127,7 @@ class ExpertExchange:
     layers = 58
     machine = machines.get("dgx-h100")
     devices = (16, 32, 64, 128, 256)
-    nodes = 18
+    nodes = 8  # of a group in training, each with 32 of the experts
     node_limit = 4
     start_up = constants.latency_expert_exchange
 
@@ -290,11 +290,13 @@ class DenseOrMixture:
 
     limit = quantity("40 ms")
     price = quantity("2 USD/h")
+    prompt = 1000
+    generated = 300
     found = compare(
         ["gpt-oss-120b", "llama-3-70b"],
         "dgx-h100",
-        prompt=1000,
-        generated=300,
+        prompt=prompt,
+        generated=generated,
         tpot=limit,
         price=price,
         software="vllm",

@@ -217,16 +217,24 @@ class Rollouts:
     lengths = Lengths(1500, 16384)
     answers = 512
     devices = 8
-    prompt = 200
+    prompt = quantity("200 token")
     mfu = quantity(40, "%")
     price = quantity("3 USD/h")
     average = quantity(lengths.average, "token")
+    limit = quantity(lengths.limit, "token")
 
     engine_answers = answers // devices
     longest = quantity(lengths.longest(answers), "token")
     times_average = (longest / average).to("")
     step = rollouts.step(
-        model, machine, lengths, answers, devices, prompt=prompt, mfu=mfu, measured=False
+        model,
+        machine,
+        lengths,
+        answers,
+        devices,
+        prompt=prompt.m_as("token"),
+        mfu=mfu,
+        measured=False,
     )
     generation = step.generation
     even = step.even
@@ -244,7 +252,7 @@ class Rollouts:
             cls.machine,
             cls.lengths,
             cls.engine_answers,
-            prompt=cls.prompt,
+            prompt=cls.prompt.m_as("token"),
             measured=False,
             among=cls.answers,
         )
@@ -376,12 +384,14 @@ class AllOrAdapters:
     price = quantity("2 USD/h")
     server = 8
     servers = 16
+    sequences = 64
+    length = 2048
     asked: ClassVar[dict[str, Any]] = {
         "model": "llama-3-70b",
         "hardware": "dgx-h100",
         "tokens": tokens,
-        "sequences": 64,
-        "length": 2048,
+        "sequences": sequences,
+        "length": length,
         "price": price,
     }
     adapters = plan_training(**asked, fine_tune="lora", devices=server)

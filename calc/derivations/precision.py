@@ -77,6 +77,20 @@ def digits_of_data(datum: Quantity) -> int:
     return max(least, len(printed))
 
 
+def with_digits_of(value: Quantity, *data: Quantity) -> Quantity:
+    """A result for which no line stands, as in the rows of a loop, in the digits of its data.
+
+    >>> from calc import runs
+    >>> bloom = runs.get("bloom-176b")
+    >>> print(with_digits_of(bloom.hfu * 0.75, bloom.hfu))
+    38%
+    """
+    if value.provenance is not None:
+        return value
+    digits = min(digits_of_data(datum) for datum in data)
+    return Quantity(float(f"{value.magnitude:.{digits}g}"), value.units)
+
+
 def _kind(datum: Quantity) -> str:
     return datum.provenance.kind if datum.provenance else ""
 

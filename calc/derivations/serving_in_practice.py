@@ -114,8 +114,6 @@ class Pools:
 
     reading = (tokens_in / day / rate_in).to("")
     writing = (tokens_out / day / rate_out).to("")
-    counted = reading + writing
-    error = (counted / nodes - 1).to("%")
     ratio = serving.pool_ratio(tokens_in, tokens_out, rate_in, rate_out)
 
     moved = (OneNode.prompt * quantity("1 token") * Prefixes.per_token).to("MB")
@@ -194,7 +192,8 @@ class MeasuredDrafts:
     def row(cls, place: int) -> tuple[Any, ...]:
         """Draft, model, tokens a pass, speedup, and the share that arrives."""
         draft, model, tokens, speedup, source = cls.rows[place]
-        kept = quantity(100 * speedup / tokens, "%")
+        digits = min(len(f"{each:g}".replace(".", "")) for each in (tokens, speedup))
+        kept = quantity(float(f"{100 * speedup / tokens:.{digits}g}"), "%")
         return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), kept
 
 

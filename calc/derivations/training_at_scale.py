@@ -21,6 +21,7 @@ from calc import (
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
+from calc.derivations.precision import with_digits_of
 from calc.derivations.quoting import show
 from calc.layouts import DeviceMemory, Layout, Link
 from calc.models.architecture import Transformer
@@ -31,6 +32,11 @@ LLAMA = models.get("llama-3-70b")
 
 def _unbroken(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _known(value: Quantity | None, *data: Quantity) -> Quantity | None:
+    """What is printed of a result, where there is one."""
+    return None if value is None else with_digits_of(value, *data)
 
 
 def _held(way: tuple[str, Layout, str], model: Transformer, length: int) -> DeviceMemory:
@@ -251,7 +257,9 @@ class TrainingRuns:
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
     opt = runs.get("opt-175b")
+    about = (runs.get("falcon-180b"),)  # whose hours are published in a single digit
     count = len(all)
+    small_tokens = small.tokens
     palm_throughput = palm.throughput
     palm_devices = palm.devices
     large_mfu = large.mfu
@@ -295,6 +303,15 @@ class TrainingRuns:
         ratio: Quantity = run.device_time / computed
         return ratio
 
+    @staticmethod
+    def behind_steady(run: runs.Run) -> tuple[Quantity, ...]:
+        """The reported numbers that its utilisation in steady state follows from."""
+        if run.publishes("mfu"):
+            return (run.mfu,)
+        if run.publishes("throughput"):
+            return run.parameters, run.throughput
+        return (run.hfu,) if run.publishes("hfu") else ()
+
     @classmethod
     def row(cls, run: runs.Run) -> tuple[Any, ...]:
         """A run: what it reports, what the equation gives, and their ratio."""
@@ -302,16 +319,20 @@ class TrainingRuns:
         device = _unbroken(device)
         if run.publishes("devices"):
             device = f"{show(run.devices)} {device}"
-        steady, computed = cls.steady(run), cls.computed(run)
+        steady, work, used = cls.steady(run), (run.parameters, run.tokens), cls.behind_steady(run)
+        computed = _known(cls.computed(run), *work, *used)
+        overall = _known(cls.overall(run), *work)
+        if overall is not None and run in cls.about:
+            overall = quantity(float(f"{overall.m_as('%'):.1g}"), "%")
         return (
             f"[{_unbroken(run.name)}](../backmatter/sources-models.qmd#{run.key})",
             run.tokens.m_as("token") / 1e12,
             device,
-            None if steady is None else steady.to("%"),
+            None if steady is None else with_digits_of(steady.to("%"), *used),
             None if computed is None else computed.m_as("h") / 1e6,
             run.device_time.m_as("h") / 1e6 if run.publishes("device_time") else None,
-            cls.ratio(run),
-            cls.overall(run),
+            _known(cls.ratio(run), *work, *used),
+            overall,
         )
 
 
@@ -464,6 +485,15 @@ class LeastWork:
             self.parameters, self.tokens
         )
         self.repaid = (more / self.saved).to("token")
+        self._fit = by_size, alpha, by_tokens, beta
+
+    def row(self, name: str) -> tuple[Any, ...]:
+        """The loss, the model that costs least for it, and what the small one costs."""
+        printed = (
+            with_digits_of(each, *self._fit)
+            for each in (self.parameters, self.tokens, self.ratio, self.repaid)
+        )
+        return name, self.loss, *printed
 
 
 class PastTheOptimum:
@@ -485,11 +515,8 @@ class PastTheOptimum:
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
-        """A fit: the loss, the model that costs least for it, and what the small one costs."""
-        return [
-            (name, fit.loss, fit.parameters, fit.tokens, fit.ratio, fit.repaid)
-            for name, fit in (("Hoffmann, 2022", cls.first), ("Besiroglu, 2024", cls.second))
-        ]
+        """Each fit with its results."""
+        return [cls.first.row("Hoffmann, 2022"), cls.second.row("Besiroglu, 2024")]
 
 
 class ZeroOnVoltas:

@@ -7,6 +7,7 @@ from typing import Any
 from calc import collectives, constants, energy, hardware, machines, runs, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.communication import Overlap, TwoNetworks
+from calc.derivations.precision import with_digits_of
 
 
 class FirstEstimate:
@@ -53,8 +54,9 @@ class PublishedRuns:
         """Operations by the equation, and as reported."""
         computed = training.training_flops(run.parameters, run.tokens).to("ZFLOP")
         reported = run.work.to("ZFLOP")
+        ratio = with_digits_of(computed / reported, run.parameters, run.tokens, run.work)
         parameters, tokens = run.parameters.m_as("param") / 1e9, run.tokens.m_as("token") / 1e9
-        return run.name, parameters, tokens, computed, reported, computed / reported
+        return run.name, parameters, tokens, computed, reported, ratio
 
 
 class Attention:
