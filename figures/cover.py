@@ -48,7 +48,7 @@ def draw() -> Figure:
     bend = f"{show(DecodeStep.ridge_point, digits=3)}"
     axes.text(ridge, 8e3, bend, color=style.RED, size=style.SMALL, ha="center")
     token = DecodeStep.intensity.m, DecodeStep.attainable.m_as("TFLOP/s")
-    style.name_dot(axes, "one token at a time", token, (10, -9), "left")
+    style.name_dot(axes, "one answer at a time", token, (10, -9), "left")
     for place in [(ridge, peak), token]:
         axes.plot(*place, "o", color=style.RED, markersize=6.5, zorder=4)
     return figure
@@ -59,4 +59,4 @@ def alt() -> str:
     rising with the operations that are done for each byte and then level at its peak. One stands
     out, that of an H100: it bends at {show(DecodeStep.ridge_point, digits=3)}, where its
     {show(DecodeStep.peak, digits=3)} begin, and a dot far down its slope, at
-    {show(DecodeStep.attainable, digits=3)}, is a model that answers one token at a time."""
+    {show(DecodeStep.attainable, digits=3)}, is a model that writes one answer at a time."""

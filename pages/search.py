@@ -62,6 +62,7 @@ WORDS = {  # by which a section is looked for, too
     "chapters/roofline.qmd": "memory-bound compute-bound roofline model",
     "chapters/serving.qmd": "LLM inference serving throughput latency",
     "chapters/communication.qmd": "NCCL collectives cost of an all-reduce",
+    "chapters/communication.qmd#sec-ring-or-tree": "all-reduce time",
     "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
 }
 FIELDS = {  # of a device, by words with which they are asked for
@@ -226,7 +227,10 @@ def _of_device(device: Accelerator) -> Iterator[Row]:
         words = FIELDS[name]
         if name == "link_bandwidth":
             words += " " + LINKS.get(device.name.split()[0], "")
-        yield _of_record(hardware.FIELDS[name], record, words)
+        title, told, note, words = _of_record(hardware.FIELDS[name], record, words)
+        if name == "on_chip_memory":  # which cache it is, and what there is besides
+            note = f"{note}. {record.provenance.note}"
+        yield title, told, note, words
     for name, title in hardware.PEAKS.items():
         for dtype, record in device.peaks[name].items():
             yield _of_record(f"{dtype.upper()}, {title}", record, f"{PEAKS[name]} peak")

@@ -255,6 +255,8 @@ class MeasuredLatencies:
     """Of one program on several devices: memory waits are alike, and twenty times those of L1."""
 
     a100_l1 = constants.get("latency_l1_a100")
+    a100_l2_near = constants.get("latency_l2_near_a100")
+    a100_l2_far = constants.get("latency_l2_far_a100")
     a100_memory = constants.get("latency_memory_a100")
     h100_l1 = constants.get("latency_l1_h100_pcie")
     h100_l2 = constants.get("latency_l2_h100_pcie")
@@ -263,12 +265,7 @@ class MeasuredLatencies:
     h100_memory_per_l1 = h100_memory / h100_l1
     rows = (
         ("V100, HBM2", None, None, constants.get("latency_memory_v100")),
-        (
-            "A100 80 GB, HBM2e",
-            a100_l1,
-            between(constants.get("latency_l2_near_a100"), constants.get("latency_l2_far_a100")),
-            a100_memory,
-        ),
+        ("A100 80 GB, HBM2e", a100_l1, between(a100_l2_near, a100_l2_far, digits=3), a100_memory),
         ("H100 PCIe, HBM2e", h100_l1, h100_l2, h100_memory),
         ("B200, HBM3e", constants.get("latency_l1_b200"), constants.get("latency_l2_b200"), None),
         ("MI210, HBM2e", None, None, constants.get("latency_memory_mi210")),
@@ -400,7 +397,7 @@ class LatencyBudgets:
     rows = (
         ("Emergency braking", constants.get("latency_budget_braking")),
         ("Answer to a click that feels instantaneous", constants.get("latency_budget_instant")),
-        ("Turn in a conversation, as people take it", constants.get("latency_budget_voice")),
+        ("Gap between two turns of a conversation", constants.get("latency_budget_voice")),
         ("First words of a streamed answer", constants.get("latency_budget_streaming")),
         ("Batch training, at the short end", constants.get("latency_budget_batch_training_low")),
         ("Batch training, at the long end", constants.get("latency_budget_batch_training_high")),

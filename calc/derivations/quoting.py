@@ -116,14 +116,24 @@ def approximately(value: Quantity, digits: int | None = None) -> Quoted:
     return _named(marked, value, sys._getframe(1))
 
 
-def within(estimate: Quantity | float, answer: Quantity | float) -> Quoted:
+def within(
+    estimate: Quantity | float, answer: Quantity | float, digits: int | None = None
+) -> Quoted:
     """How far a hand estimate lies from the computed answer, above or below.
+
+    It is judged as it is shown, with so many digits where the text does not show all of them: a
+    reader who sees 1.3 does not take it for exactly four thirds.
 
     >>> from calc import quantity
     >>> print(within(quantity("40 ms"), quantity("41.8 ms")))
     within a factor of 1.1
+    >>> print(within(4 / 3, 4 / 3, digits=2))
+    within a factor of 1.1
     """
-    ratio = (Quantity(1, "") * estimate / answer).m_as("")
+    seen = Quantity(1, "") * estimate
+    if digits is not None:
+        seen = Quantity(float(f"{seen.magnitude:.{digits}g}"), seen.units)
+    ratio = (seen / answer).m_as("")
     factor = max(ratio, 1 / ratio)
     if factor < 1 + 1e-9:
         return Quoted("exactly so")
@@ -150,12 +160,13 @@ def _carried(value: object, digits: int | None) -> int | None:
     return known if known < (digits or formatting.DIGITS) else digits
 
 
-def between(low: Quantity, high: Quantity) -> Quoted:
+def between(low: Quantity, high: Quantity, digits: int | None = None) -> Quoted:
     """A range of two values that read in the same unit: 125–225 pJ."""
-    first, _, unit = _prose(low).rpartition("\N{NO-BREAK SPACE}")
-    if not _prose(high).endswith("\N{NO-BREAK SPACE}" + unit):
+    first, _, unit = _prose(low, digits=digits).rpartition("\N{NO-BREAK SPACE}")
+    last = _prose(high, digits=digits)
+    if not last.endswith("\N{NO-BREAK SPACE}" + unit):
         raise InputError(f"between() needs values that read in one unit; got {low} and {high}")
-    return Quoted(f"{first}–{_prose(high)}")
+    return Quoted(f"{first}–{last}")
 
 
 def table(

@@ -36,8 +36,8 @@ class OnePage:
         ("SRAM, 1 MB", EnergyOfMovement.sram_1mb_word),
         ("HBM2, 7 nm", approximately(EnergyOfMovement.hbm2_word, 3)),
         ("DRAM", EnergyOfMovement.dram),
-        ("SSD", EnergyOfMovement.ssd_estimate),
-        ("network", EnergyOfMovement.network_estimate),
+        ("SSD, by its power", EnergyOfMovement.ssd_estimate),
+        ("network, by its optics", EnergyOfMovement.network_estimate),
     )
     energies = tuple(
         (operation, energy, place, fetch)
@@ -54,7 +54,7 @@ class OnePage:
         ("HBM, measured on Hopper", AnchorLatencies.hopper_global_revised),
         ("NVLink", AnchorLatencies.nvlink),
         ("PCIe Gen5", AnchorLatencies.pcie),
-        ("InfiniBand", AnchorLatencies.infiniband),
+        ("InfiniBand, GPU to GPU", AnchorLatencies.infiniband),
         ("NVMe SSD", AnchorLatencies.ssd),
     )
     devices = ("a100", "h100", "h200", "b200", "mi300x", "tpu-v5p")

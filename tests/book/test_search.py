@@ -27,6 +27,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "mixtral 8x7b params": ("library/models.html#models-mixtral-8x7b", "46.7"),
     "dgx h100 power": ("library/machines.html#machines-dgx-h100", "10.2 kW"),
     "h100 ridge point": ("library/hardware.html#hardware-h100", "FLOP/byte"),
+    "L2 of an MI300X": ("library/hardware.html#hardware-mi300x", "4 MiB of L2 cache each"),
     "rtx 4090 vram": ("library/hardware.html#hardware-rtx-4090", "24 GiB"),
     # a term
     "ttft": ("chapters/serving.html", "time to first token"),
@@ -46,6 +47,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     # a section of the book
     "6ND": ("chapters/training-time.html", ""),
     "cost of an all-reduce": ("chapters/communication.html", "all-reduce"),
+    "all-reduce time": ("chapters/communication.html", "all-reduce"),
     "why is decode memory-bound": ("", "memory-bound"),
     "checkpoint interval": ("chapters/training-at-scale.html", ""),
     "continuous batching": ("chapters/serving.html", "continuous batching"),

@@ -77,6 +77,14 @@ def test_a_hand_estimate_says_how_far_it_is_off_on_either_side() -> None:
     assert str(within(3, 2.9)) == str(within(2.9, 3)) == "within a factor of 1.1"
 
 
+def test_a_hand_estimate_is_judged_by_the_digits_that_a_reader_sees() -> None:
+    third = quantity(5 / 3, "s")
+    assert str(within(third, third)) == "exactly so"
+    assert str(within(third, third, digits=2)) == "within a factor of 1.1"
+    assert str(within(third, third, digits=3)) == "within half a percent"
+    assert str(within(quantity("450 ms"), quantity("0.45 s"), digits=2)) == "exactly so"
+
+
 def test_estimates_are_marked() -> None:
     made = table(["what", "much"], [["SSD", constants.get("energy_ssd_word_estimate")]])
     assert "≈" in str(made)
@@ -84,6 +92,7 @@ def test_estimates_are_marked() -> None:
 
 def test_ranges() -> None:
     assert str(between(quantity("125 pJ"), quantity("225 pJ"))) == "125–225\u00a0pJ"
+    assert str(between(quantity("149.6 ns"), quantity("300 ns"), 3)) == "150–300\u00a0ns"
     with pytest.raises(InputError, match="one unit"):
         between(quantity("1 pJ"), quantity("1 nJ"))
 
