@@ -95,8 +95,7 @@ def _build(
     typst_folder.mkdir()
     given = {
         "root": Product(root, str(root)),
-        # The prose of other chapters is no matter to what a chapter's cells give.
-        "files": Product(files, digest([f for f in files.items() if not f[0].endswith(".qmd")])),
+        "files": Product(files, digest(_beside_cells(files))),
         "book": Product(book),
         "edition": Product(edition),
         "execute": Product(book.execute, book.execute),
@@ -151,6 +150,17 @@ def _still_holds(last: Stamp, root: Path, setting: list[Any]) -> bool:
     files = files_below(root, root / last.output)
     same = last.inputs == digest(files, setting) and still_same(last.read)
     return same and last.outputs == digest(files_below(root / last.output))
+
+
+def _beside_cells(files: dict[str, str]) -> list[tuple[str, str]]:
+    """What a chapter's cells may depend on that nobody can see them read.
+
+    A library that is no Python opens data unseen, so data count wherever they are. Python files
+    count where they are imported or read, as the kernel says; here by their names, since a new one
+    can take the place of another. The prose of other chapters is no matter.
+    """
+    kept = ((name, value) for name, value in files.items() if not name.endswith(".qmd"))
+    return [(name, "" if name.endswith(".py") else value) for name, value in kept]
 
 
 def _contents(files: list[Path]) -> list[tuple[str, str]]:

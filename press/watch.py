@@ -35,6 +35,8 @@ def watch(root: Path, only: str | None) -> NoReturn:
             print(f"{said} {time.perf_counter() - start:.1f} s", flush=True)
         except BookError as error:
             print(error, file=sys.stderr)
+        if _stamps(root) != seen:
+            print("Files were saved meanwhile; rendering again.", file=sys.stderr, flush=True)
         while _stamps(root) == seen:
             time.sleep(PAUSE)
         if installation() != installed:  # press itself, or what it renders with

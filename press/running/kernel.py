@@ -26,8 +26,10 @@ import sys
 import sysconfig
 import tempfile
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -251,6 +253,7 @@ class Copy:
             finally:
                 os._exit(0)
         its_end.close()
+        started.remove("os.fork")  # which was this one, and no cell's
         self.answers = self.connection.makefile("r", encoding="utf-8")
         self.answers.readline()  # from here on it shares nothing that this process may change
 
@@ -338,8 +341,13 @@ def end_before_a_trace(event: str, arguments: tuple[Any, ...]) -> None:
 
 # ---- The files that a chapter reads
 
-# What it opened, and its digest just before; None for what it wrote itself.
+# What it opened, and its digest just before; None for what it wrote itself. A module counts by its
+# source, wherever Python kept it compiled.
 opened: dict[str, str | None] = {}
+
+# How its cells started other processes, of which nobody knows what they read.
+started: list[str] = []
+STARTS = re.compile(r"os\.(?:exec|fork|posix_spawn|spawn|system)|pty\.|subprocess\.")
 
 
 def digest(path: str) -> str:
@@ -351,17 +359,21 @@ def digest(path: str) -> str:
 
 
 def watch() -> None:
-    """Notes every file that this process opens from now on, in Python."""
-    not_read = (".pyc", ".ttf", ".ttc", ".otf", ".afm")  # a module's source counts; no font
+    """Notes each file that this process opens from now on in Python, and each start of another."""
+    not_read = (".ttf", ".ttc", ".otf", ".afm")  # no font
     homes = (sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev")
     skipped = tuple(os.path.realpath(home) + os.sep for home in homes)
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if STARTS.match(event):
+            started.append(event)
         if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
             return
         flags = arguments[2] if isinstance(arguments[2], int) else 0
         try:
             path = os.path.realpath(os.fsdecode(arguments[0]))
+            if path.endswith(".pyc"):
+                path = source_from_cache(path)
         except (OSError, ValueError):
             return
         if path in opened or path.startswith(skipped) or path.endswith(not_read):
@@ -387,6 +399,8 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
         homes.append(drawing.get_cachedir())
     installed = tuple(home + os.sep for home in {*homes, *map(os.path.realpath, homes)})
     own = {path: value for path, value in opened.items() if value}
+    for path in modules_below(root) if started else ():
+        own.setdefault(path, digest(path))
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(installed):
@@ -394,6 +408,17 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
             if not path.startswith((os.path.realpath(root) + os.sep, *installed)):
                 own.setdefault(path, digest(path))
     return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
+
+
+def modules_below(root: str) -> Iterator[str]:
+    """All Python files of the project but what is hidden or installed."""
+    for here, folders, names in os.walk(os.path.realpath(root)):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and not os.path.exists(f"{here}/{name}/pyvenv.cfg")
+        ]
+        yield from (os.path.join(here, name) for name in names if name.endswith(".py"))
 
 
 def files_run_with(root: str) -> list[str]:
@@ -485,9 +510,9 @@ def run(connection: socket.socket) -> NoReturn:
     os.environ["IPYTHONDIR"] = request["memory"] + "/ipython"  # none of the author's settings
     chapter = Chapter()
     pieces = request["pieces"]
+    watch()
     first = Copy(chapter, pieces, 0) if any(piece.get("draws") for piece in pieces) else None
     answer("ready")
-    watch()
     for number, piece in enumerate(pieces):
         if "value" in piece:
             answer({"output": chapter.value(piece["value"]), "errors": errors})

@@ -122,6 +122,7 @@ CHANGES = {
     "an inline value": ("index.qmd", "`{python} value`", "`{python} value + 1`"),
     "a cell option": ("index.qmd", "echo: false", "echo: true"),
     "a module of the project": ("ours/numbers.py", "N = 1", "N = 2"),
+    "a new module in its place": ("ours/numbers/__init__.py", "", "N = 1"),
     "a data file": ("ours/data.toml", "n = 1", "n = 2"),
     "a new file": ("extra.csv", "", "1"),
     "a module from elsewhere": ("../elsewhere/borrowed.py", "M = 1", "M = 2"),
@@ -146,9 +147,64 @@ def test_what_a_chapter_depends_on_makes_it_run_again(
     assert runs(root) == 1
     name, old, new = CHANGES[what]
     path = root / name
+    path.parent.mkdir(exist_ok=True)
     path.write_text(path.read_text().replace(old, new) if path.exists() else new)
     render(root)
     assert runs(root) == 2
+
+
+def test_a_module_that_a_chapter_does_not_import_is_no_matter_to_it(
+    tmp_path: Path, write_book: Write
+) -> None:
+    files = {"ours/numbers.py": "N = 1\n", "tools/other.py": "M = 1\n"}
+    root = write_book(counting(tmp_path, "from ours.numbers import N as value"), files, IN_PROJECT)
+    render(root)
+    (root / "tools" / "other.py").write_text("M = 2\n")
+    render(root)
+    assert runs(root) == 1
+    (root / "ours" / "numbers.py").write_text("N = 2\n")
+    render(root)
+    assert "It is 2." in text(root)
+    assert runs(root) == 2
+
+
+FORGOTTEN = "import sys\nfrom ours.numbers import N as value\ndel sys.modules['ours.numbers']"
+ELSEWHERE = """
+import subprocess
+import sys
+value = subprocess.check_output([sys.executable, "-c", "from ours.numbers import N; print(N)"])
+value = value.decode().strip()"""
+
+
+@pytest.mark.parametrize("code", [FORGOTTEN, ELSEWHERE])
+def test_a_module_that_is_imported_and_gone_counts(
+    code: str, tmp_path: Path, write_book: Write
+) -> None:
+    root = write_book(counting(tmp_path, code), {"ours/numbers.py": "N = 1\n"}, IN_PROJECT)
+    for number in ("1", "22", "22"):  # a length of its own, as compiled files are told apart
+        (root / "ours" / "numbers.py").write_text(f"N = {number}\n")
+        render(root)
+        assert f"It is {number}." in text(root)
+    assert runs(root) == 2
+
+
+NARROW = """# A
+
+```{python}
+#| fig-alt: "A line."
+from matplotlib import pyplot, rcParams
+if rcParams["figure.figsize"][0] < 4:
+    import ours.narrow
+pyplot.plot([1, 2]);
+```
+"""
+
+
+def test_a_module_that_the_narrow_drawing_imports_counts(write_book: Write) -> None:
+    root = write_book(NARROW, {"ours/narrow.py": "\n"}, IN_PROJECT)
+    render(root)
+    kept = [path.read_text() for path in (root / ".press-cache/made/result").iterdir()]
+    assert [str(root / "ours" / "narrow.py") in result for result in kept] == [True]
 
 
 READ = ["book/.d.txt", "book/.data/d.txt", "book/two.qmd", "elsewhere/x.csv"]
