@@ -125,6 +125,7 @@ class DoesItFit:
     held = finetuning.memory(LARGE, "qlora", rank, context)
     total = held.total.to("GB")
     logits = held.loss.to("GB")
+    entry = finetuning.loss_memory(1, 1)
     fused = finetuning.memory(LARGE, "qlora", rank, context, loss="fused").total.to("GB")
     streamed = finetuning.layers_memory(LARGE, "qlora").to("GB")
     stream = links.transfer_time(2 * streamed, link).to("s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calc import hardware, models, quantization, roofline, runs, training, transformer
+from calc import finetuning, hardware, models, quantization, roofline, runs, training, transformer
 from calc.core.units import Quantity, quantity
 from calc.models import Transformer
 
@@ -334,6 +334,8 @@ class KeepOrRecompute:
     vocabulary = Activations.llama.vocabulary or quantity(0)
     logits = transformer.logits_memory(LlamaToken.length, vocabulary).to("GiB")
     selective_all = selective + 2 * logits
+    entry_of_pytorch = finetuning.loss_memory(1, 1)
+    entry_of_megatron = transformer.logits_memory(1, 1)
     selective_work = Activations.selective_work
     full_work = Activations.full_work
     by_hand = 8000 * 32 * quantity("140 kB")
