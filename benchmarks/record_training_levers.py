@@ -274,10 +274,13 @@ def shares_of_a_step(width: int) -> dict[str, float]:
         found.setdefault(name, []).append(time.perf_counter() - start)
         return result
 
+    def forward(inputs: Any) -> Any:
+        return cross_entropy(model(inputs), y)
+
     for _ in range(1 + 3 * REPEATS):
         inputs = part("data", partial(torch.tensor, samples))  # which copies
         part("clearing", optimizer.zero_grad)
-        loss = part("forward", lambda inputs=inputs: cross_entropy(model(inputs), y))
+        loss = part("forward", partial(forward, inputs))
         part("backward", loss.backward)
         part("optimizer", optimizer.step)
     times = {name: statistics.median(seconds[1:]) for name, seconds in found.items()}

@@ -42,8 +42,10 @@ def watch() -> Iterator[Watch]:
 
 
 def said(process: subprocess.Popen[str]) -> str:
+    """The next line, but for one that says that a file was saved before the last was written."""
     assert process.stdout
-    return process.stdout.readline()
+    line = process.stdout.readline()
+    return said(process) if line.startswith("Files were saved meanwhile") else line
 
 
 @pytest.mark.slow
