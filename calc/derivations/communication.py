@@ -557,6 +557,7 @@ class RackOrServers:
 
     found = collectives.time("all_reduce", TwoNetworks.size, devices, machine)
     exchange = found.expected.to("ms")  # type: ignore[union-attr]
+    busbw = collectives.bus_bandwidth(TwoNetworks.size, exchange, devices).to("GB/s")
     gain = (TwoNetworks.expected / exchange).to("")
     peak_ratio = (peak / Overlap.peak).to("")
     compute = training.training_time(

@@ -185,10 +185,13 @@ class FewTiles:
 class GemmsHeld:
     """Published products beside what tiles, waves and splits say."""
 
-    header = ("Products", "Rows", "Roofline", "and start", "One tile", "Best tile", "Fitted")
+    header = ("Set", "Products", "Roofline", "and start", "One tile", "Best tile", "Fitted")
     ways = (ROOFLINE, "roofline, measured, and start", ONE_TILE, BEST, FITTED)
     count = sum(len(products.measured(machine)) for machine in products.names())
     begin = products.start("dgx-h100")
+    rate = RATE
+    rate_fp8 = H100.reached("gemm", "fp8")
+    bandwidth = BANDWIDTH
 
     h100 = quantity(median(products.errors("cuBLAS by NVIDIA, H100", BEST)), "").to("%")
     h100_roofline = quantity(median(products.errors("cuBLAS by NVIDIA, H100", ROOFLINE)), "").to(

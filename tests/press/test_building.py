@@ -181,7 +181,11 @@ def test_a_module_that_is_imported_and_gone_counts(
     code: str, tmp_path: Path, write_book: Write
 ) -> None:
     root = write_book(counting(tmp_path, code), {"ours/numbers.py": "N = 1\n"}, IN_PROJECT)
-    for number in ("1", "22", "22"):  # of another length: Python tells compiled files apart by it, and by seconds
+    for number in (
+        "1",
+        "22",
+        "22",
+    ):  # of another length: Python tells compiled files apart by it, and by seconds
         (root / "ours" / "numbers.py").write_text(f"N = {number}\n")
         render(root)
         assert f"It is {number}." in text(root)
