@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -260,6 +260,7 @@ def parts_of_a_step() -> Iterator[Row]:
         yield "parts", f"width {width}", "ceiling_of_faster_products", ceiling
 
 
+@cache  # so that all rows are of the same shares
 def shares_of_a_step(width: int) -> dict[str, float]:
     """Each part's share of the time of a step, timed in whole steps, as `Trainer` orders them."""
     x, y = data(width)

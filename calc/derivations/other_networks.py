@@ -93,8 +93,12 @@ class MeasuredImages:
         return found
 
 
+def _traffic(answer: Throughput) -> Quantity:
+    return sum((each.traffic for each in answer.kernels), quantity("0 byte"))
+
+
 class Depthwise:
-    """A depthwise convolution saves operations, and no bytes: its intensity is a few FLOP/byte."""
+    """A depthwise convolution saves operations, and hardly any bytes: a few FLOP for each."""
 
     model = network("mobilenet-v2", Convolutional)
     large = network("resnet-50", Convolutional)
@@ -121,6 +125,8 @@ class Depthwise:
         constants.frequency_images_mobilenet_v2_rtx_5090
         / constants.frequency_images_resnet_50_rtx_5090
     )
+    of_peak = share(constants.frequency_images_mobilenet_v2_rtx_5090 * work, device.peak("fp16"))
+    more_bytes = _traffic(throughput.of(large, device, 1024)) / _traffic(answer)
 
 
 class DiffusedImage:
@@ -314,6 +320,7 @@ class GuidedImage:
     per_hour = answer.rate.to("1/hour")
     pass_work = diffusion.pass_flops(model)
     blocks = model.blocks
+    width = model.width
     hand_met = quantity("0.7B param")
     hand_tokens = 4400
     hand_width = 1500

@@ -283,6 +283,7 @@ class LargerOnThePhone:
     smaller_measured = constants.frequency_tokens_llama_3_2_1b_spinquant_oneplus_12
     published = constants.frequency_tokens_llama_3_2_3b_spinquant_oneplus_12
 
+    vocabulary = LARGER_LLAMA.vocabulary
     embedding = _embedding(LARGER_LLAMA)
     read = (file - embedding).to("GB")
     reached = (smaller_measured * PhoneDecode.spinquant_read).to("GB/s")
