@@ -81,8 +81,8 @@ def alt() -> str:
         )
 
     cards = listed(f"{card.m_as('GiB'):.0f}" for card in BytesByRecipe.cards)
-    return f"""Two panels of stacked bars, a bar for each recipe, with lines at {cards} GiB. Of
-    {BytesByRecipe.small.name} are kept {said(BytesByRecipe.small)}. Of {BytesByRecipe.large.name}
-    are kept {said(BytesByRecipe.large)}. In mixed precision master weights and moments are three
+    return f"""Two panels of stacked bars, a bar for each recipe, with lines at {cards} GiB.
+    {BytesByRecipe.small.name} keeps {said(BytesByRecipe.small)}; {BytesByRecipe.large.name} keeps
+    {said(BytesByRecipe.large)}. In mixed precision master weights and moments are three
     quarters of {show(BytesByRecipe.mixed, digits=3)}; QLoRA alone brings the large model below a
     card of {show(BytesByRecipe.cards[1])}."""
