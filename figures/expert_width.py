@@ -76,5 +76,5 @@ def alt() -> str:
     ]
     return f"""Log-log plot of the tokens that a GPU writes in a second against the GPUs that share
     out the experts of DeepSeek-V3, a dashed curve of the bound and a solid one of what is expected
-    for each machine. The expected rate goes, on {listed(ends)}. Dots of published deployments, in tokens a
-    second, lie near the solid curve of servers: {listed(dots)}."""
+    for each machine. The expected rate goes, on {listed(ends)}. Dots of published deployments, in
+    tokens a second, lie near the solid curve of servers: {listed(dots)}."""
