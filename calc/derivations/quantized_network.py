@@ -98,15 +98,15 @@ class NetworkResults:
     four, _ = QuantizedNetwork.rise("nearest", 4)
     ratio = nearest / four
     aware, aware_half = QuantizedNetwork.apart(("aware training", 3), ("more training", 3))
-    apart, apart_half = QuantizedNetwork.apart(("compensated", 3), ("nearest", 3))
+    gained, gained_half = QuantizedNetwork.apart(("nearest", 3), ("compensated", 3))
     four_bits = 4
     aware_four, aware_four_half = QuantizedNetwork.apart(
-        ("aware training", four_bits), ("more training", four_bits)
+        ("more training", four_bits), ("aware training", four_bits)
     )
-    apart_four, apart_four_half = QuantizedNetwork.apart(
-        ("compensated", four_bits), ("nearest", four_bits)
+    gained_four, gained_four_half = QuantizedNetwork.apart(
+        ("nearest", four_bits), ("compensated", four_bits)
     )
-    trained_four, _ = QuantizedNetwork.apart(("more training", four_bits), ("nearest", four_bits))
+    trained_four, _ = QuantizedNetwork.apart(("nearest", four_bits), ("more training", four_bits))
     cache_bits = 2
     keys_apart, keys_half = interval(
         QuantizedNetwork.values("loss", "keys by channel", cache=cache_bits)
