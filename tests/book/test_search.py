@@ -47,7 +47,7 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     # a section of the book
     "6ND": ("chapters/training-time.html", ""),
     "cost of an all-reduce": ("chapters/communication.html", "all-reduce"),
-    "all-reduce time": ("chapters/communication.html", "all-reduce"),
+    "all-reduce time": ("chapters/communication.html", "tree"),
     "why is decode memory-bound": ("", "memory-bound"),
     "checkpoint interval": ("chapters/training-at-scale.html", ""),
     "continuous batching": ("chapters/serving.html", "continuous batching"),
