@@ -136,7 +136,7 @@ def within(
     ratio = (seen / answer).m_as("")
     factor = max(ratio, 1 / ratio)
     if factor < 1 + 1e-9:
-        return Quoted("exactly so")
+        return Quoted("exact")
     if factor < 1.005:
         return Quoted("within half a percent")
     return Quoted(f"within a factor of {ceil(10 * factor) / 10:.1f}")

@@ -71,7 +71,7 @@ def test_a_unit_that_a_column_shares_stands_in_its_head() -> None:
 
 
 def test_a_hand_estimate_says_how_far_it_is_off_on_either_side() -> None:
-    assert str(within(quantity("2 s"), quantity("2000 ms"))) == "exactly so"
+    assert str(within(quantity("2 s"), quantity("2000 ms"))) == "exact"
     assert str(within(10, 10.04)) == "within half a percent"
     assert str(within(quantity("1 s"), quantity("2000 ms"))) == "within a factor of 2.0"
     assert str(within(3, 2.9)) == str(within(2.9, 3)) == "within a factor of 1.1"
@@ -79,10 +79,10 @@ def test_a_hand_estimate_says_how_far_it_is_off_on_either_side() -> None:
 
 def test_a_hand_estimate_is_judged_by_the_digits_that_a_reader_sees() -> None:
     third = quantity(5 / 3, "s")
-    assert str(within(third, third)) == "exactly so"
+    assert str(within(third, third)) == "exact"
     assert str(within(third, third, digits=2)) == "within a factor of 1.1"
     assert str(within(third, third, digits=3)) == "within half a percent"
-    assert str(within(quantity("450 ms"), quantity("0.45 s"), digits=2)) == "exactly so"
+    assert str(within(quantity("450 ms"), quantity("0.45 s"), digits=2)) == "exact"
 
 
 def test_estimates_are_marked() -> None:
