@@ -67,7 +67,7 @@ def alt() -> str:
     for machine, name, counts, _ in MACHINES:
         first, last = (Width.rates(count, machine)[1] for count in (counts[0], counts[-1]))
         ends.append(
-            f"{name} from {show(first, digits=2)} with {counts[0]} GPUs to"
+            f"on {name} from {show(first, digits=2)} with {counts[0]} GPUs to"
             f" {show(last, digits=2)} with {counts[-1]}"
         )
     dots = [
@@ -76,5 +76,5 @@ def alt() -> str:
     ]
     return f"""Log-log plot of the tokens that a GPU writes in a second against the GPUs that share
     out the experts of DeepSeek-V3, a dashed curve of the bound and a solid one of what is expected
-    for each machine. The expected rate goes, on {listed(ends)}. Dots of published deployments, in
+    for each machine. The expected rate goes {listed(ends)}. Dots of published deployments, in
     tokens a second, lie near the solid curve of servers: {listed(dots)}."""

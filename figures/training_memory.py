@@ -100,7 +100,7 @@ def alt() -> str:
     return f"""Stacked bars of the memory of a device for ways to cut two models, on an axis that is
     broken for the two longest, with a line at the {show(ShardedStates.capacity)}, or
     {show(ShardedStates.capacity.to("GB"), digits=2)}, of an H100. The first bar is {listed(parts)};
-    The stages of ZeRO remove these one by one, except the activations, which CP, TP and
+    the stages of ZeRO remove these one by one, except the activations, which CP, TP and
     recomputation shrink.
     In all, {". And ".join(told)}."""
 
