@@ -127,7 +127,7 @@ def test_show_software(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "show", "vLLM")
     assert re.search(r"^its own time for a step +1\.5 ms \(estimate\)$", printed, re.M)
     assert re.search(r"^fitted to the rows of +dgx-h100$", printed, re.M)
-    assert "Source: ml-energy (2026)" in printed
+    assert "Source: ML.ENERGY (2026)" in printed
     assert "Note: step of vLLM: Fitted to the 72 rows" in printed
     facts = json.loads(run(capsys, "show", "vllm", "--json"))
     assert (facts["kind"], facts["step"]["value"], facts["step"]["unit"]) == ("software", 1.5, "ms")
