@@ -676,7 +676,7 @@ class CollectiveTime:
 
     lower: Quantity
     """By published bandwidths and the best algorithm, without any latency: nothing is faster that
-    makes no sums in the switches between the domains."""
+    does no reductions in the switches between the domains."""
     expected: Quantity | None
     """By the curves that were measured on that machine, or else on the machine most like it; None
     where there is none. `measured` has the curves."""
