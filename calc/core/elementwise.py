@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from calc.core.errors import InputError
+from calc.core.errors import InputError, do_not_broadcast
 
 TOO_LARGE = "the result is too large for a floating-point number"
 
@@ -191,8 +191,7 @@ def evaluate(body: Callable[..., Any], magnitudes: Sequence[Any]) -> Any:
     except (OverflowError, ZeroDivisionError):  # a product of checked divisors may still be zero
         raise InputError(TOO_LARGE) from None
     except ValueError:
-        shapes = " and ".join(str(each.shape) for each in magnitudes if _is_array(each))
-        raise InputError(f"arrays of shapes {shapes} do not broadcast") from None
+        raise do_not_broadcast(magnitudes) from None
 
 
 def smallest(value: Any) -> float:

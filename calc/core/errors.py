@@ -27,6 +27,12 @@ class MissingExtraError(InputError, ImportError):
         )
 
 
+def do_not_broadcast(values: Iterable[object]) -> InputError:
+    """What is raised for arrays whose shapes do not go together."""
+    shapes = " and ".join(str(shape) for each in values if (shape := getattr(each, "shape", ())))
+    return InputError(f"arrays of shapes {shapes} do not broadcast")
+
+
 def abbreviated(given: object) -> str:
     """What was given, short enough for the sentence that refuses it."""
     text = " ".join(repr(given).split())

@@ -13,7 +13,8 @@ import math
 import numbers
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -27,7 +28,7 @@ from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
-from calc.core.errors import InputError, NumpyNeededError, abbreviated
+from calc.core.errors import InputError, NumpyNeededError, abbreviated, do_not_broadcast
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,7 +144,12 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
             factor = self._REGISTRY.factor_between(other._units, self._units)
             if factor is not None:
                 return from_parts(operator(self._magnitude, other._magnitude * factor), self._units)
-        return super()._add_sub(other, operator)
+        with _going_together(self, other):
+            return super()._add_sub(other, operator)
+
+    def _iadd_sub(self, other: Any, operator: Any) -> Any:
+        with _going_together(self, other):
+            return super()._iadd_sub(other, operator)
 
     # pint's own arithmetic, and then one unit for each dimension.
 
@@ -158,24 +164,20 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
                 )
                 return from_parts(magnitude * factor, merged)
         units = self._units, getattr(other, "_units", None)
-        try:
-            result: Any = super()._mul_div(other, *operators)
-        except ValueError as error:
-            if "broadcast" not in str(error):
-                raise
-            shapes = f"{self.shape} and {getattr(other, 'shape', ())}"
-            raise InputError(f"arrays of shapes {shapes} do not broadcast") from None
-        return _merged(result, units)
+        with _going_together(self, other):
+            return _merged(super()._mul_div(other, *operators), units)
 
     def _imul_div(self, other: Any, *operators: Any) -> Any:
         units = self._units, getattr(other, "_units", None)
-        return _merged(super()._imul_div(other, *operators), units)
+        with _going_together(self, other):
+            return _merged(super()._imul_div(other, *operators), units)
 
     def __pow__(self, other: Any) -> Any:
         return _merged(super().__pow__(other), [self._units])
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
+        with _going_together(*inputs):
+            result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
         return _merged(result, [getattr(each, "_units", None) for each in inputs])
 
     def _comparable(self) -> tuple[Any, UnitsContainer]:
@@ -202,7 +204,8 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
 
     def __eq__(self, other: object) -> Any:
         if pair := self._comparable_with(other):
-            return pair[0] == pair[1]
+            with _going_together(*pair):
+                return pair[0] == pair[1]
         if not isinstance(other, PlainQuantity | int | float):
             return super().__eq__(other)
         # Of other dimensions or another registry, so unequal; an array says so element by element.
@@ -215,7 +218,8 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     def compare(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         """What <, <=, > and >= call: as exact as ==, and any quantity may be held against zero."""
         if pair := self._comparable_with(other):
-            return op(*pair)
+            with _going_together(*pair):
+                return op(*pair)
         if isinstance(other, int | float) and other != 0:
             raise DimensionalityError(str(self.units), "a number", str(self.dimensionality))
         return super().compare(other, op)
@@ -384,6 +388,17 @@ def _cleaned(value: float) -> float:
     """A pure number stays as it is, to equal the bare float; but 7 * 0.01 is the 0.07 of 7%."""
     rounded = _rounded(value)
     return rounded if math.isclose(rounded, value, rel_tol=1e-14) else value
+
+
+@contextmanager
+def _going_together(*operands: object) -> Iterator[None]:
+    """Says in a sentence what numpy says of arrays whose shapes do not go together."""
+    try:
+        yield
+    except ValueError as error:
+        if "broadcast" not in str(error):
+            raise
+        raise do_not_broadcast(operands) from None
 
 
 def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:

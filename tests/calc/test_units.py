@@ -6,6 +6,7 @@ import copy
 import datetime
 import math
 import multiprocessing
+import operator
 import pickle
 from decimal import Decimal
 from fractions import Fraction
@@ -466,3 +467,15 @@ class TestMethodsOfPint:
 def test_cycles_are_counted_and_a_clock_is_their_rate() -> None:
     assert quantity("1.83e9 cycle/s") == quantity("1.83 GHz")
     assert quantity("4096 FLOP/cycle") * quantity("1 GHz") == quantity("4096 GFLOP/s")
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "iadd", "imul", "lt", "eq", "ne"])
+def test_arrays_that_do_not_go_together_are_refused_in_a_sentence(name: str) -> None:
+    pair, triple = (quantity(np.ones(count), "m") for count in (2, 3))
+    with pytest.raises(InputError, match=r"^arrays of shapes \(2,\) and \(3,\) do not broadcast$"):
+        getattr(operator, name)(pair, triple)
+
+
+def test_functions_of_numpy_refuse_arrays_that_do_not_go_together() -> None:
+    with pytest.raises(InputError, match=r"shapes \(2,\) and \(3,\) do not broadcast"):
+        np.maximum(quantity([1, 2], "m"), quantity([1, 2, 3], "m"))
