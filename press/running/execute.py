@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TypedDict
 
 from press.errors import stop
-from press.files import FOLDER
+from press.files import FOLDER, file_digest, paths_below
 from press.reading.source import Cell, Prose, Source
 from press.running.environment import environment
 
@@ -118,7 +118,7 @@ def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
             stop(f"{sentence}: {own.last_words()}", source.file)
         connection.settimeout(timeout)
         with answers:
-            return _result(source, answers, timeout)
+            return _result(source, answers, timeout, root)
 
 
 def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def _draws(cell: Cell) -> bool:
     return "fig-alt" in cell.options  # without it no figure is taken
 
 
-def _result(source: Source, answers: BinaryIO, timeout: float) -> Result:
+def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Result:
     """What the kernel answers, unless that fails."""
 
     def answer(line: int, what: str) -> Any:
@@ -165,7 +165,10 @@ def _result(source: Source, answers: BinaryIO, timeout: float) -> Result:
         return outputs
 
     pieces = list(map(answers_to, source.pieces))
-    read, files = answer(0, "this chapter")
+    read, files, started = answer(0, "this chapter")
+    if started:  # nobody knows what another process imported
+        modules = (path for path in paths_below(root.resolve()) if path.endswith(".py"))
+        read += [(path, file_digest(path)) for path in modules]
     return {"pieces": pieces, "read": read, "files": files}
 
 

@@ -1,11 +1,12 @@
 """The Python processes that run chapters, as Jupyter's kernel would: IPython without a screen.
 
 One process waits for press, and makes a copy of itself for each chapter, so that what they all need
-is imported once. A copy reads what to run from its connection and answers with a line for each
-cell and inline value, then one with the files that the chapter read, so that its results count no
-longer than they do. The first process runs nothing of a book, so that nothing keeps it from ending
-a chapter, with all that this has started, when press says so or has ended. A chapter sees nothing
-of it but IPython, and for that all of it is one file: it cannot import press, nor a file beside it.
+is imported once. A copy reads what to run from its connection and answers with a line for each cell
+and inline value, then one with the files that the chapter read, and whether it has started another
+process, so that its results count no longer than they do. The first process runs nothing of a book,
+so that nothing keeps it from ending a chapter, with all that this has started, when press says so
+or has ended. A chapter sees nothing of it but IPython, and for that all of it is one file: it
+cannot import press, nor a file beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ import sys
 import sysconfig
 import tempfile
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import source_from_cache
@@ -399,8 +399,6 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
         homes.append(drawing.get_cachedir())
     installed = tuple(home + os.sep for home in {*homes, *map(os.path.realpath, homes)})
     own = {path: value for path, value in opened.items() if value}
-    for path in modules_below(root) if started else ():
-        own.setdefault(path, digest(path))
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(installed):
@@ -408,17 +406,6 @@ def files_read(root: str, memory: str) -> list[tuple[str, str]]:
             if not path.startswith((os.path.realpath(root) + os.sep, *installed)):
                 own.setdefault(path, digest(path))
     return [item for item in sorted(own.items()) if not (item[0] + os.sep).startswith(installed)]
-
-
-def modules_below(root: str) -> Iterator[str]:
-    """All Python files of the project but what is hidden or installed."""
-    for here, folders, names in os.walk(os.path.realpath(root)):
-        folders[:] = [
-            name
-            for name in folders
-            if not name.startswith(".") and not os.path.exists(f"{here}/{name}/pyvenv.cfg")
-        ]
-        yield from (os.path.join(here, name) for name in names if name.endswith(".py"))
 
 
 def files_run_with(root: str) -> list[str]:
@@ -531,7 +518,7 @@ def run(connection: socket.socket) -> NoReturn:
             break
     else:
         root = request["root"]
-        files = [files_read(root, request["memory"]), files_run_with(root)]
+        files = [files_read(root, request["memory"]), files_run_with(root), bool(started)]
         answer({"output": files, "errors": []})
     os._exit(0)  # no thread or exit handler of a chapter can hold press up
 

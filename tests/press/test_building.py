@@ -162,9 +162,8 @@ def test_a_module_that_a_chapter_does_not_import_is_no_matter_to_it(
     (root / "tools" / "other.py").write_text("M = 2\n")
     render(root)
     assert runs(root) == 1
-    (root / "ours" / "numbers.py").write_text(
-        "N = 22\n"
-    )  # of another length, by which Python tells files apart
+    # Of another length, by which Python tells compiled files apart.
+    (root / "ours" / "numbers.py").write_text("N = 22\n")
     render(root)
     assert "It is 22." in text(root)
     assert runs(root) == 2
@@ -183,7 +182,7 @@ def test_a_module_that_is_imported_and_gone_counts(
     code: str, tmp_path: Path, write_book: Write
 ) -> None:
     root = write_book(counting(tmp_path, code), {"ours/numbers.py": "N = 1\n"}, IN_PROJECT)
-    for number in ("1", "22", "22"):  # of another length, by which Python tells files apart
+    for number in ("1", "22", "22"):  # of another length, as above
         (root / "ours" / "numbers.py").write_text(f"N = {number}\n")
         render(root)
         assert f"It is {number}." in text(root)
