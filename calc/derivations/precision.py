@@ -87,7 +87,11 @@ def with_digits_of(value: Quantity, *data: Quantity) -> Quantity:
     """
     if value.provenance is not None:
         return value
-    digits = min(digits_of_data(datum) for datum in data)
+    return rounded(value, min(digits_of_data(datum) for datum in data))
+
+
+def rounded(value: Quantity, digits: int) -> Quantity:
+    """A value with so many significant digits, which is what a reader of them has."""
     return Quantity(float(f"{value.magnitude:.{digits}g}"), value.units)
 
 

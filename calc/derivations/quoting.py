@@ -19,7 +19,7 @@ from calc.core import formatting
 from calc.core.errors import InputError
 from calc.core.units import Quantity
 from calc.derivations.origins import Origins, cell_origins, name_of, name_of_rows, origins
-from calc.derivations.precision import precision
+from calc.derivations.precision import precision, rounded
 
 WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 LONGEST_UNBROKEN = 14  # characters: a name of a format or a run, not a phrase
@@ -132,7 +132,7 @@ def within(
     """
     seen = Quantity(1, "") * estimate
     if digits is not None:
-        seen = Quantity(float(f"{seen.magnitude:.{digits}g}"), seen.units)
+        seen = rounded(seen, digits)
     ratio = (seen / answer).m_as("")
     factor = max(ratio, 1 / ratio)
     if factor < 1 + 1e-9:

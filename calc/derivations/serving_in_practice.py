@@ -10,6 +10,7 @@ from typing import Any
 from calc import hardware, inference, machines, models, queueing, roofline, serving, transformer
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations.precision import rounded
 from calc.derivations.serving import OneNode
 from calc.roofline import StepTime
 
@@ -193,7 +194,7 @@ class MeasuredDrafts:
         """Draft, model, tokens a pass, speedup, and the share that arrives."""
         draft, model, tokens, speedup, source = cls.rows[place]
         digits = min(len(f"{each:g}".replace(".", "")) for each in (tokens, speedup))
-        kept = quantity(float(f"{100 * speedup / tokens:.{digits}g}"), "%")
+        kept = rounded(quantity(100 * speedup / tokens, "%"), digits)
         return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), kept
 
 

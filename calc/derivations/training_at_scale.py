@@ -21,7 +21,7 @@ from calc import (
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
-from calc.derivations.precision import with_digits_of
+from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import show
 from calc.layouts import DeviceMemory, Layout, Link
 from calc.models.architecture import Transformer
@@ -323,7 +323,7 @@ class TrainingRuns:
         computed = _known(cls.computed(run), *work, *used)
         overall = _known(cls.overall(run), *work)
         if overall is not None and run in cls.about:
-            overall = quantity(float(f"{overall.m_as('%'):.1g}"), "%")
+            overall = rounded(overall.to("%"), 1)
         return (
             f"[{_unbroken(run.name)}](../backmatter/sources-models.qmd#{run.key})",
             run.tokens.m_as("token") / 1e12,
