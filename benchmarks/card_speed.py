@@ -8,14 +8,13 @@ those of all its values. Medians of several visits, and their ratio.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import sys
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-BOOK = Path(__file__).parents[1] / "_book"
+from benchmarks.in_chromium import BOOK, chromium
+
 PAGES = ["chapters/roofline.html", "chapters/hardware.html", "chapters/serving.html"]
 VISITS = 7
 # Milliseconds until the card of a value, by its place on the page, can be seen.
@@ -29,19 +28,12 @@ WAIT = """async (place) => {
 
 
 def main() -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None or not BOOK.exists():
-        sys.exit(
-            "card_speed needs `chromium` on PATH and the book in _book; `make book` renders it"
-        )
-    print("\nThe first card of a page, and a further one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium("card_speed") as browser:
+        print("\nThe first card of a page, and a further one")
         for name in PAGES:
             waits = [visit(browser.new_page(), BOOK / name) for _ in range(VISITS)]
             first, further = (statistics.median(each) for each in zip(*waits, strict=True))
             print(f"  {name:<26}{first:8.1f} ms {further:8.1f} ms {first / further:8.2f}")
-        browser.close()
 
 
 def visit(page: Page, file: Path) -> tuple[float, float]:

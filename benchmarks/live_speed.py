@@ -8,14 +8,12 @@ nothing is cached. Medians of several visits, and their ratio.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import sys
-from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-BOOK = Path(__file__).parents[1] / "_book"
+from benchmarks.in_chromium import BOOK, chromium
+
 FIGURES = {  # the page of each, and an input with a value that changes the answer
     "scaling": ("chapters/scaling.html", "Serial share", "0.1"),
     "roofline": ("chapters/roofline.html", "Rows of the result, M", "512"),
@@ -39,14 +37,8 @@ WAIT = """([figure, control, value]) => new Promise((done) => {
 
 
 def main() -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None or not (BOOK / "runtime").exists():
-        sys.exit(
-            "live_speed needs `chromium` on PATH and the book in _book; `make book` renders it"
-        )
-    print("\nThe first answer of a live figure, and a change of an input")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium("live_speed", BOOK / "runtime") as browser:
+        print("\nThe first answer of a live figure, and a change of an input")
         for model in FIGURES:
             waits = []
             for _ in range(VISITS):
@@ -55,7 +47,6 @@ def main() -> None:
                 context.close()
             first, change = (statistics.median(each) for each in zip(*waits, strict=True))
             print(f"  {model:<12}{first:8.0f} ms {change:8.1f} ms {first / change:8.1f}")
-        browser.close()
 
 
 def visit(page: Page, model: str) -> tuple[float, float]:
