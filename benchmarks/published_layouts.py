@@ -40,7 +40,7 @@ class Held:
     @property
     def fits(self) -> bool:
         """Whether the fullest device holds what the model says, by the software's recipe."""
-        return bool(self.found.memory.total <= self.found.machine.device.memory_capacity)
+        return bool(self.found.memory.total <= self.found.job.device.memory_capacity)
 
     @property
     def over_best(self) -> float | None:
@@ -91,12 +91,12 @@ def held(found: PublishedLayout) -> Held:
     error = comparison.error
     plan = planned(
         f"{found.model.name} {found.model.context}",
-        found.machine.key,
+        found.job.machine.key,
         found.layout.devices,
         found.batch,
-        found.length,
-        found.dtype,
-        found.software.key,
+        found.microbatch.length,
+        found.job.formats.dtype,
+        found.job.software.key,
     )
     return Held(found, None if error is None else 1 + error, comparison.share_of_bound, plan)
 
@@ -144,9 +144,8 @@ def summary(rows: list[Held]) -> Iterator[str]:
 
 
 def main() -> None:
-    wanted = [
-        each for each in published_layouts() if not sys.argv[1:] or each.software.key in sys.argv
-    ]
+    named = sys.argv[1:]
+    wanted = [row for row in published_layouts() if not named or row.job.software.key in named]
     rows = []
     with ProgressBar(len(wanted), "searching") as bar:
         for each in wanted:

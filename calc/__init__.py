@@ -28,8 +28,13 @@ sys.modules[__name__].__class__ = Package
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
 # `python -m pages` writes from it.
 __all__ = [
+    "Batch",
+    "Formats",
     "InputError",
+    "Job",
+    "Layout",
     "Quantity",
+    "Tokens",
     "compare",
     "laws",
     "plan",
@@ -37,6 +42,7 @@ __all__ = [
     "plan_training",
     "quantity",
     "source",
+    "step",
 ]
 
 LAW_MODULES = (
@@ -90,7 +96,11 @@ SUBMODULES = (
     "derivations",
 )
 _HOMES = {
+    "Batch": "steps.job",
+    "Formats": "steps.job",
     "InputError": "core.errors",
+    "Job": "steps.job",
+    "Layout": "steps.job",
     "Quantity": "core.units",
     "compare": "planning",
     "plan": "planning",
@@ -98,6 +108,8 @@ _HOMES = {
     "plan_training": "planning",
     "quantity": "core.units",
     "source": "core.records",
+    "step": "steps.step",
+    "Tokens": "steps.job",
 }
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Annotated, Any
 
-from calc import curves, machines
+from calc import constants, curves, machines
 from calc.core.arguments import whole_number
 from calc.core.elementwise import doublings, floor, largest, maximum, minimum, smallest, where
 from calc.core.errors import InputError, abbreviated
@@ -754,6 +754,22 @@ def least_time(
     amount, place = _asked(operation, size, machine)
     pace = _seconds_per_byte(operation, quantity(devices).m_as(""), place)
     return quantity(pace * amount.m_as("byte"), "s")
+
+
+def expert_exchange(machine: Machine, size: Quantity, devices: int) -> tuple[Quantity, Quantity]:
+    """Least and expected time of sending so many bytes of tokens to their experts, or back.
+
+    Libraries' all-to-alls take some times as long for messages as short as those of a decode: to be
+    expected is the start-up of kernels made for it, on top of what bandwidths say at least.
+
+    >>> from calc import machines
+    >>> for time in expert_exchange(machines.get("dgx-h100"), quantity("14.68 MB"), 64):
+    ...     print(time.to("us"))
+    256.9 µs
+    300.9 µs
+    """
+    least = least_time("all_to_all", size, devices, machine)
+    return least, least + constants.latency_expert_exchange * (1 if devices > 1 else 0)
 
 
 def _seconds_per_byte(operation: str, devices: Any, machine: Machine) -> Any:

@@ -26,8 +26,7 @@ from calc.machines import NO_TIME, Machine
 from calc.models import Transformer
 from calc.roofline import StepTime
 from calc.software import UNKNOWN
-
-TWO_BYTES = quantity("2 byte")
+from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
 
 @law
@@ -183,10 +182,9 @@ def prefill(
     parts_of_context = whole_number("contexts", contexts)
     slices = whole_number("tensor", tensor)
     tokens = transformer.batch_tokens(length)
-    model = kernels.reaching(model, largest(tokens))
+    model = reaching(model, largest(tokens))
     devices = parts_of_context * slices
     step = inference.prefill(model, machine.device, tokens, 1, devices, dtype, weight_size, kv_size)
-    layers = model.layers.m_as("")
     own = tokens / parts_of_context
     size = formats.element_size("kv_size", kv_size)
     block = own * model.cache_heads / min(slices, model.cache_heads)
@@ -194,20 +192,25 @@ def prefill(
     link = machine.bandwidth if devices <= machine.domain else machine.ports
     hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
     sums = collectives.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
-    least = layers * (2 * sums + (parts_of_context - 1) * hop)
+    hops = model.caching_layers * (parts_of_context - 1)
+    least = model.blocks * sums + hops * hop
 
     def made() -> Parts:
         count = float(tokens.m_as(""))
-        whole = kernels.step(model, *(0, 0, count, count, slices, dtype), weight_size, size)
-        launched = [replace(each, launches=each.launches / parts_of_context) for each in whole]
+        sizes = Formats(dtype, weight_size, size)
+        job = Job(model, machine, Layout(tensor=slices), sizes)
+        whole = kernels.step(job, Tokens(reading=count, prompt=count))
+        launched = [
+            replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
+        ]
         found = Parts(launched, machine, UNKNOWN)
         vectors = own.m_as("") * 2 * model.width.m_as("")
-        found.add_messages("tensor", 2 * layers, "all_reduce", vectors, slices)
+        found.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:
-            block = found["attention"].m_as("s") / layers / parts_of_context
-            time = hop.m_as("s") * (parts_of_context - 1) * layers
+            block = found["attention"].m_as("s") / model.caching_layers / parts_of_context
+            time = hop.m_as("s") * hops
             found.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
-            covered = min(hop.m_as("s"), block) * (parts_of_context - 1) * layers
+            covered = min(hop.m_as("s"), block) * hops
             found.hidden = found.hidden + quantity(covered, "s")
         return found
 

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from calc import collectives, curves, kernels, machines, transformer
-from calc.core.elementwise import ceiling, different, largest, maximum, minimum, of_each, where
+from calc import collectives, constants, curves, kernels, machines, transformer
+from calc.core.elementwise import different, largest, maximum, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.formatting import columns
-from calc.core.units import Quantity, QuantityLike, quantity
+from calc.core.units import Quantity, quantity
 from calc.kernels import Kernel
 from calc.machines import NO_TIME, Machine, NotMeasured
 from calc.models import Transformer
-from calc.software import UNKNOWN, Software
+from calc.software import Software
+from calc.steps.job import Batch, Job, Layout, Tokens, reaching
 
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 
@@ -123,6 +124,15 @@ class Parts(dict[str, Quantity]):
         time = quantity(times if getattr(size, "ndim", 0) else times[0], "s")
         self.add(part, count * time, Origin(told, sources))
 
+    def add_exchange(self, layers: float, elements: Any, job: Job) -> None:
+        """Tokens on the way to their experts and back, in so many layers."""
+        sent = elements * job.model.active_experts.m_as("") / job.layout.tensor
+        start = constants.latency_expert_exchange
+        made_of = Origin(f"{start} of start-up", (start.provenance.source,))
+        for size in (job.formats.dispatch, job.formats.combine):
+            _, time = collectives.expert_exchange(job.machine, sent * size, job.layout.experts)
+            self.add("experts", layers * time, made_of)
+
     def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
         for name, count in (("step", 1.0), ("sequence", sequences)):
@@ -175,9 +185,8 @@ def _rate(rate: Quantity) -> Origin:
 def if_measured(make: Callable[[], Parts], *given: Any) -> Callable[[], Parts | str]:
     """The same, with the sentence of a rate that was not measured, or of given arrays, instead.
 
-    >>> from calc import machines, models
-    >>> launched = kernels.step(models.get("llama-3-8b"), 1, 1000)
-    >>> made = if_measured(lambda: Parts(launched, machines.get("l4"), UNKNOWN))
+    >>> job = Job.of("llama-3-8b", "l4")
+    >>> made = if_measured(lambda: serving_pass(job, Tokens(writing=1, context=1000)))
     >>> made()[:36]
     'the bandwidth of memory, copy was no'
     """
@@ -196,167 +205,136 @@ def if_measured(make: Callable[[], Parts], *given: Any) -> Callable[[], Parts | 
 ONE_POINT = "an expectation is made of one point; ask for the one that is meant"
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """What a pass of serving does: sequences that write a token each, and prompts that are read."""
-
-    writing: Any = 0.0
-    """Sequences that write a token each: a number, or an array for as many passes."""
-    context: float = 0.0
-    """Tokens that each of them has in its cache."""
-    reading: Any = 0.0
-    """Tokens of prompts that are read: a number, or an array for as many passes."""
-    prompt: float = 1.0
-    """Tokens of each of these prompts."""
-    drafted: float = 0.0
-    """Drafted tokens that are checked beside the one that each sequence writes."""
-
-
-def serving_pass(
-    model: Transformer,
-    machine: Machine,
-    tokens: Tokens,
-    devices: int = 1,
-    replicas: int = 1,
-    experts: int = 1,
-    dtype: str = "bf16",
-    weight_size: QuantityLike = kernels.TWO_BYTES,
-    kv_size: Quantity = kernels.TWO_BYTES,
-    program: Software = UNKNOWN,
-    shared_caches: bool = False,
-) -> Parts:
+def serving_pass(job: Job, tokens: Tokens) -> Parts:
     """A pass of serving: its kernels, its messages, and the time of the software itself.
 
-    Each of the `replicas` (DP) has its own sequences, and cuts matrices for its devices (TP), which
-    add up their results twice a layer. Experts are shared out to as many devices as `experts` says
-    (EP), beside DP by an exchange there and back; without DP all devices have all tokens, and the
-    sums of TP add up their experts' results too. Slices beyond the heads of keys and values hold
-    copies of the caches, or share them out, and exchange queries and results among them.
+    Slices (TP) add up their results once a block. Where copies of the model (DP) share out experts
+    (EP), tokens are sent to them and their results back, by kernels made for it; without DP all
+    devices have all tokens, and the sums of TP add up their experts' results too. Slices beyond the
+    heads of keys and values hold copies of the caches, as engines do; where these do not fit, they
+    share the caches out, and exchange queries and results.
 
-    >>> from calc import machines, models
-    >>> dgx = machines.get("dgx-h100")
-    >>> print(serving_pass(models.get("llama-3-70b"), dgx, Tokens(32, 1100), devices=4).total)
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=4))
+    >>> print(serving_pass(job, Tokens(writing=32, context=1100)).total)
     18.67 ms
     """
-    slices, each = devices // replicas, replicas
-    writing, reading = tokens.writing / each, tokens.reading / each
-    sizes = dtype, weight_size, kv_size
-    launched = kernels.step(
-        *(model, writing, tokens.context, reading, tokens.prompt, slices),
-        *(*sizes, experts, shared_caches, tokens.drafted),
-    )
-    parts = Parts(launched, machine, program)
-    computed = writing * (1 + tokens.drafted) + reading
-    vector = computed * 2 * model.width.m_as("")  # of all tokens, two bytes a number
+    fit = job.copies_of_caches == 1 or _copies_fit(job, tokens)
+    if smallest(fit) == largest(fit):
+        return _serving_pass(job, tokens, shared_caches=not largest(fit))
+    copied, shared = (_serving_pass(job, tokens, shared_caches=not each) for each in (True, False))
+    for part, time in shared.items():
+        of_copies = copied.get(part, NO_TIME).m_as("s")
+        shared[part] = quantity(where(fit, of_copies, time.m_as("s")), "s")
+    return shared
+
+
+def _copies_fit(job: Job, tokens: Tokens) -> Any:
+    """Whether devices hold all copies of the caches that spare their slices an exchange."""
+    if not largest(tokens.writing):
+        return True
+    context = max(tokens.context, 1.0)
+    cache = transformer.kv_cache(reaching(job.model, context), context, job.formats.kv)
+    caches = tokens.writing * job.copies_of_caches * cache.m_as("byte")
+    room = job.device.memory_capacity * job.layout.devices - weight_memory(job)
+    return caches <= room.m_as("byte")
+
+
+def weight_memory(job: Job) -> Quantity:
+    """Bytes of all weights that devices hold: each copy has its own of what is not shared out."""
+    whole = job.weights.memory
+    apart = quantity(0, "byte")
+    if job.layout.experts > 1:
+        for matrix in job.model.matrices:
+            if matrix.used < matrix.copies:
+                apart = apart + matrix.parameters * job.weights.size(matrix)
+    return whole + (job.layout.data - 1) * (whole - apart)
+
+
+def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
+    model, slices, load = job.model, job.layout.tensor, tokens.of_one(job.layout.data)
+    parts = Parts(kernels.step(job, tokens, shared_caches), job.machine, job.software)
+    elements = load.computed * model.width.m_as("")
     sums: float = model.blocks
-    if replicas > 1 and experts > 1 and model.active_experts is not None:
-        routed = sum(each.layers for each in model.matrices if each.part == "router")
-        copies = model.active_experts.m_as("") / slices
-        parts.add_messages("experts", 2 * routed, "all_to_all", vector * copies, experts)
+    if job.exchanging:
+        routed = model.layers_with("experts")
+        parts.add_exchange(routed, elements, job)
         sums -= routed
-    parts.add_messages("tensor", sums, "all_reduce", vector, slices)
-    if shared_caches and largest(writing):
+    parts.add_messages("tensor", sums, "all_reduce", 2 * elements, slices)
+    if shared_caches and largest(load.writing):
         attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
         among = max(1, slices // model.cache_heads)
-        times, held = 2 * model.caching_layers, writing * attended / slices
-        parts.add_messages("caches", times, "all_to_all", held, among)
+        times, sent = 2 * model.caching_layers, load.writing * attended / slices
+        parts.add_messages("caches", times, "all_to_all", sent, among)
     best = parts.total
-    parts.add_host(writing)
+    parts.add_host(load.writing)
     parts.add_rates_not_sustained(best, model.experts is not None)
     return parts
 
 
-def training_step(
-    model: Transformer,
-    machine: Machine,
-    length: float,
-    sequences: Any,
-    *,
-    data: Any = 1,
-    tensor: Any = 1,
-    pipeline: Any = 1,
-    microbatches: Any = 1.0,
-    gathers: Any = 1.0,
-    reductions: Any = 1.0,
-    optimizer_shards: Any = 1,
-    contexts: Any = 1,
-    experts: Any = 1,
-    sharers: Any = None,
-    virtual_stages: Any = 1,
-    bubble: Any = None,
-    recomputed: float = 0.0,
-    frozen: bool = False,
-    trained: float = 1.0,
-    dtype: str = "bf16",
-    program: Software = UNKNOWN,
-) -> Parts:
+def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
     """A step of training on each device: kernels of all microbatches, bubble, messages, optimizer.
 
-    `data` copies (DP) have `tensor` slices (TP) and `pipeline` stages (PP) each, with so many
-    `virtual_stages` of a device; sequences are cut for `contexts` devices (CP), and experts shared
-    out to `experts` (EP). Slices do two sums a block and microbatch. What devices of DP and CP
-    hold alike is gathered and reduced so often in a step among all of them, or among `sharers`, and
-    the optimizer's states are in so many shards. The `bubble` is what a pipeline waits over what it
-    works, that of 1F1B where none is given. Of the forward pass `recomputed` runs twice. Where the
-    weights are `frozen`, adapters of so many of their parameters are `trained`. Counts may be
-    arrays, for as many layouts, of which each different kernel and message is asked for once.
+    Slices (TP) do two sums a block and microbatch, forward and backward. What devices of DP and CP
+    hold alike is gathered and reduced as often as the stage of ZeRO asks, among all of them or
+    among those that share. The `bubble` is what a pipeline waits over what it works. Layouts may be
+    arrays, of which each different kernel and message is asked for once.
 
-    >>> from calc import machines, models
-    >>> model, dgx = models.get("llama-3-8b"), machines.get("dgx-h100")
-    >>> found = training_step(model, dgx, 8192, 1, data=8, gathers=2, optimizer_shards=8)
-    >>> print(found.total)
+    >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(data=8, sharding=1))
+    >>> print(training_step(job, Batch(8192), bubble=0).total)
     650.1 ms
     """
-    tokens = length * sequences / contexts
-
-    (each, slices, among), places = different(sequences / contexts, tensor, experts)
-    step = kernels.training_step(model, length, each, slices, dtype, recomputed, among, frozen)
-    parts = Parts(step, machine, program)
-    stages = pipeline * virtual_stages
-    fullest = virtual_stages * ceiling(model.layers.m_as("") / stages) / model.layers.m_as("")
+    model, machine, layout, program = job.model, job.machine, job.layout, job.software
+    microbatches, length = layout.microbatches, batch.length
+    counts = batch.sequences, layout.tensor, layout.experts, layout.context
+    (sequences, tensor, experts, context), places = different(*counts)
+    # Of a kernel only slices, experts and parts of a sequence matter.
+    one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
+    kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
+    parts = Parts(kernels_of_one, machine, program)
+    fullest = layout.layers_of_a_stage(model) / model.layers.m_as("")
     for kind, time in parts.items():
         alone = time if places is None else time[places]
         parts[kind] = alone * (microbatches * fullest)
     compute = parts.total
-    if largest(pipeline) > 1:
-        usual = (pipeline - 1) / (virtual_stages * microbatches)
-        parts["bubble"] = compute * (usual if bubble is None else bubble)
-    vectors = tokens * 2 * model.width.m_as("")
+    if largest(layout.pipeline) > 1:
+        parts["bubble"] = compute * bubble
+    vectors = length * batch.sequences / layout.context * 2 * model.width.m_as("")
     layers = model.layers.m_as("") * fullest * microbatches
     blocks = model.blocks * fullest * microbatches
-    parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, tensor)
+    parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
     if "tensor" in parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
-    if largest(contexts) > 1:
+    if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
-        each = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
-        kept = transformer.kept_context(kernels.reaching(model, length), length).m_as("")
-        held = each * kept * sequences
-        among = where(contexts > 1, contexts * tensor, 1)
-        parts.add_messages("context", 3 * layers, "all_gather", held, among)
+        size = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
+        kept = transformer.kept_context(reaching(model, length), length).m_as("")
+        cached = size * kept * batch.sequences
+        among = where(layout.context > 1, layout.context * layout.tensor, 1)
+        parts.add_messages("context", 3 * layers, "all_gather", cached, among)
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
-        sent = vectors / tensor * model.active_experts.m_as("")
+        sent = vectors / layout.tensor * model.active_experts.m_as("")
         routed = layers * model.layers_with("experts") / model.layers.m_as("")
-        parts.add_messages("experts", 4 * routed, "all_to_all", sent, experts)
-    alike = data * contexts  # devices that hold the same, but for experts
-    sharing = alike if sharers is None else sharers
+        parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated = 0.0
-    for held, apart in _states(model, experts):
-        state, members = 2 * held / pipeline, maximum(1, alike // apart)
-        shared = maximum(1, sharing // apart)
+    share = job.trained.share(model)
+    gathers, reductions = layout.gathers, layout.reductions
+    for held, apart in _states(model, layout.experts):
+        state, members = 2 * held / layout.pipeline, maximum(1, layout.copies // apart)
+        shared = maximum(1, layout.sharers // apart)
         # All slices send at once, each through its own port: as one message of all of them.
-        together = tensor * minimum(apart, alike)
+        together = layout.tensor * minimum(apart, layout.copies)
         group = where(members > 1, shared * together, 1)
-        kept = state * where(gathers > 1, 1.0, trained)  # sharded weights, or what has changed
-        new = state * trained
+        kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
+        new = state * share
         parts.add_messages("data", gathers, "all_gather", kept, group, beyond=True)
         parts.add_messages("data", reductions, "reduce_scatter", new, group, beyond=True)
         # Groups of hybrid sharding add up what each has reduced.
         apart_groups = where(shared < members, members * together, 1)
         parts.add_messages("data", 1, "all_reduce", new, apart_groups, beyond=True)
         slices = maximum(together, apart)
-        updated += trained * held / (pipeline * slices * maximum(1, optimizer_shards // apart))
+        shards = where(layout.shards("optimizer"), layout.sharers, 1)
+        updated += share * held / (layout.pipeline * slices * maximum(1, shards // apart))
     if "data" in parts:
         parts.hidden = parts.hidden + _shorter(parts["data"], program.hides_data * compute)
     parts["optimizer"] = (quantity(STATE_TRAFFIC * updated, "byte") / machine.memory_reached).to(

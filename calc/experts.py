@@ -13,32 +13,23 @@ wakes.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import (
-    collectives,
-    constants,
-    expectation,
-    formats,
-    inference,
-    kernels,
-    models,
-    transformer,
-)
+from calc import collectives, formats, models, transformer
 from calc.core.arguments import check_shapes, whole_number
 from calc.core.elementwise import erfc, expm1, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.expectation import Origin, Parts
 from calc.formats import ELEMENT_SIZE
 from calc.machines import Machine
 from calc.models import Transformer
-from calc.models.weights import Weights
-from calc.roofline import StepTime, Workload
-from calc.software import UNKNOWN
+from calc.roofline import StepTime
+from calc.steps.job import Formats, Job, Layout, Tokens
+from calc.steps.step import serving_step
 
-A_BYTE, TWO_BYTES = quantity("1 byte"), quantity("2 byte")
+EIGHT_BITS = Formats("fp8", "fp8")
 
 
 @law
@@ -199,8 +190,7 @@ def exchange(
     factors = {"tokens": quantity(tokens), "width": quantity(width), "copies": quantity(copies)}
     check_shapes(factors | {"element_size": size})
     sent = factors["tokens"] * factors["copies"] * factors["width"] * size
-    least = collectives.least_time("all_to_all", sent, count, machine)
-    return least, least + constants.latency_expert_exchange * (1 if count > 1 else 0)
+    return collectives.expert_exchange(machine, sent, count)
 
 
 def decode(
@@ -209,11 +199,7 @@ def decode(
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
     devices: int,
-    dtype: str = "fp8",
-    weight_size: Annotated[QuantityLike, "byte"] = A_BYTE,
-    kv_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
-    dispatch_size: Annotated[QuantityLike, "byte"] = A_BYTE,
-    combine_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
+    sizes: Formats = EIGHT_BITS,
 ) -> StepTime:
     """A decode step of a mixture whose experts so many devices share out, as one of them sees it.
 
@@ -221,7 +207,8 @@ def decode(
     share of the experts that all tokens wake, and its own caches. In each layer of experts it
     dispatches its tokens and combines their results. `lower` hides messages behind the rest, as two
     batches in turn do; `expected` has one after the other, at the rates that the machine was
-    measured to reach. Experts are taken to be chosen evenly, in this expert parallelism (EP).
+    measured to reach. Experts are taken to be chosen evenly, in this expert parallelism (EP): it is
+    `calc.step` of the layout that has as many copies (DP) as devices.
 
     Source: deepseek-open-infra-day6
 
@@ -231,57 +218,18 @@ def decode(
     45.41 ms links 87.67 ms
     """
     _check(machine)
-    model = models.transformer(model)
-    if model.experts is None:
-        raise InputError(f"{model.name} has no experts to share out: inference.decode is for it")
+    mixture = models.transformer(model)
+    if mixture.experts is None:
+        raise InputError(f"{mixture.name} has no experts to share out: inference.decode is for it")
     count = whole_number("devices that share out the experts", devices)
-    weights = Weights.of(model, weight_size, "weight_size")
-    held = formats.element_size("kv_size", kv_size)
-    batch = transformer.batch_tokens(sequences)
-    everyone = count * batch
-    shared = quantity(0, "byte")
-    layers = 0
-    for each in model.matrices:
-        met: Any = each.copies
-        if each.used < each.copies:
-            met = transformer.experts_used(each.copies, each.used / each.copies, everyone) / count
-            layers = each.layers
-        shared = shared + met * each.inputs * each.outputs * each.layers * weights.size(each)
-    kept = transformer.kept_context(model, context) * quantity("1 token")
-    cache = transformer.kv_cache_per_token(model, held)
-    traffic = inference.decode_traffic(shared, batch, kept, cache)
-    products = transformer.decode_matmuls(model, context, batch)
-    work = sum((each.operations for each in products), quantity(0, "FLOP"))
-    device = machine.device
-    step = Workload(work, traffic).between(device.peak(dtype), device.memory_bandwidth)
-    copies = model.active_experts or quantity(1, "")
-    there = exchange(machine, batch, model.width, copies, count, dispatch_size)
-    back = exchange(machine, batch, model.width, copies, count, combine_size)
-    least, expected = (layers * (out + home) for out, home in zip(there, back, strict=True))
-
-    def parts() -> Parts:
-        launched = kernels.step(
-            model,
-            float(batch.m_as("")),
-            float(quantity(context).m_as("")),
-            dtype=dtype,
-            weight_size=weight_size,
-            kv_size=held,
-            experts=count,
-        )
-        made = Parts(launched, machine, UNKNOWN)
-        start = constants.latency_expert_exchange
-        made.add("exchange", expected, Origin(f"{start} of start-up", ("deepep-v1-legacy",)))
-        return made
-
-    return StepTime(
-        step.parts | {"links": least.to("s")},
-        step.operations,
-        step.peak,
-        step.traffic,
-        batch * quantity("1 token"),
-        expectation.if_measured(parts, batch, quantity(context)),
-    )
+    counts = {"context": quantity(context), "sequences": quantity(sequences)}
+    check_shapes(counts)
+    batch = transformer.batch_tokens(counts["sequences"]).m_as("")
+    layout = Layout(data=count, experts=count)
+    load = Tokens(writing=batch * count, context=counts["context"].m_as(""))
+    step = serving_step(Job(mixture, machine, layout, sizes), load)
+    amounts = ("operations", "peak", "traffic", "tokens")
+    return replace(step, **{name: getattr(step, name) / count for name in amounts})
 
 
 def _check(machine: Any) -> None:

@@ -10,31 +10,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import constants, expectation, machines, models, quantization, training, transformer
+from calc import constants, machines, models, quantization, training, transformer
 from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.elementwise import floor, maximum
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.expectation import Parts
 from calc.formats import ELEMENT_SIZE
 from calc.hardware import Accelerator
+from calc.layouts import GRADIENTS, LOSSES, DeviceMemory, memory_per_device, training_step
 from calc.links import transfer_time
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.models.architecture import Matrix
-from calc.roofline import StepTime, compute_time
+from calc.roofline import StepTime
+from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
+from calc.transformer import loss_memory as loss_memory
 
 METHODS = ("full", "lora", "qlora")
 TARGETS = ("linear", "attention")  # matrices with an adapter: all of the layers, or those
-LOSSES = {"whole": 1, "chunked": 8}  # parts in which a loss is computed; "fused" keeps no logits
-GRADIENTS = ("accumulated", "anew", "fused")
 HOST = ("weights", "optimizer", "activations")  # what may wait in the memory of the host
 MATRIXWISE = ("adafactor-mixed", "muon-mixed")  # recipes that see the shape of a matrix
+ON_THE_HOST = "what streams between a host and its device was not measured"
 HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
 
 
@@ -103,29 +103,6 @@ def frozen_training_flops(
 
 
 @law
-def loss_memory(
-    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
-    vocabulary: Annotated[QuantityLike, "", "V", AT_LEAST_ONE],
-    parts: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 1,
-    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    _single: Annotated[QuantityLike, "byte"] = "8 byte",
-) -> Annotated[Quantity, "byte"]:
-    """Memory of the logits of a batch while their loss is computed in so many parts.
-
-    Equation: M = T · V · (s + 8 / c)
-
-    All logits in the model's format, and of one part an FP32 copy and its gradient, four bytes
-    each. A fused kernel, which keeps none of them, needs next to nothing.
-
-    Source: torchtune2026
-
-    >>> print(loss_memory(8192, 128256), loss_memory(8192, 128256, parts=8))
-    10.51 GB 3.152 GB
-    """
-    return tokens * vocabulary * (element_size + _single / parts)
-
-
-@law
 def context_that_fits(
     capacity: Annotated[QuantityLike, "byte", "C"],
     held: Annotated[QuantityLike, "byte", "M", NON_NEGATIVE],
@@ -190,7 +167,7 @@ def adapters(
 
 
 @dataclass(frozen=True)
-class Adapters:
+class Adapters(Training):
     """What is trained beside frozen weights: `rank` and `targets` are those of `adapters`.
 
     With "qlora" the matrices of the layers are kept in NF4, with "lora" all weights in two bytes.
@@ -199,6 +176,7 @@ class Adapters:
     method: str = "lora"
     rank: int = 16
     targets: str | Iterable[str] = "linear"
+    frozen = True
 
     def __post_init__(self) -> None:
         one_of("the method of adapters", self.method, METHODS[1:])
@@ -212,7 +190,19 @@ class Adapters:
         """These over the parameters of the model."""
         return float((self.parameters(model) / model.parameters).m_as(""))
 
-    def recipe(self, model: Transformer) -> training.Recipe:
+    def work(self, model: Transformer, length: QuantityLike) -> Quantity:
+        """Operations of a token, forward and backward: through what is frozen, and of adapters."""
+        token = quantity("1 token")
+        frozen = frozen_training_flops(model.multiplied_parameters, self.parameters(model), token)
+        attention = transformer.causal_flops(model, length) - transformer.forward_flops(model)
+        return frozen / token + 3 * attention
+
+    def weight_size(self, model: Transformer) -> Quantity:
+        """Bytes of a parameter that a pass reads, on average, adapters among them."""
+        parts = self.recipe(model).parts
+        return parts["weight"] + parts["adapter"]
+
+    def recipe(self, model: Transformer, states: str = "adam-fp32") -> training.Recipe:
         """What is kept for each parameter of the model, on average: its own, and its adapters'.
 
         >>> from calc import models
@@ -220,10 +210,12 @@ class Adapters:
         0.7937 byte/param
         """
         trained = self.parameters(model)
-        states = training.recipe("adam-fp32").parts
-        parts = {part: (size * trained / model.parameters) for part, size in states.items()}
-        parts["weight"] = parts["weight"] + _frozen(model, self.method) / model.parameters
-        return training.Recipe(f"{self.method} of rank {self.rank}", parts)
+        own = dict(training.recipe(states).parts)
+        parts = {part: size * trained / model.parameters for part, size in own.items()}
+        adapter = parts.pop("weight")
+        weight = _frozen(model, self.method) / model.parameters
+        name = f"{self.method} of rank {self.rank}"
+        return training.Recipe(name, {"weight": weight, "adapter": adapter, **parts})
 
 
 def training_work(
@@ -242,16 +234,11 @@ def training_work(
     >>> print(training_work(model, 8192), training_work(model, 8192, Adapters()))
     51.47 GFLOP/token 36.71 GFLOP/token
     """
-    forward = transformer.causal_flops(model, length)
-    if tuned is None:
-        return 3 * forward
-    if not isinstance(tuned, Adapters):
+    if not isinstance(tuned, Adapters | None):
         raise InputError(
             f"tuned must be Adapters(), or None where all is trained; got {abbreviated(tuned)}"
         )
-    token = quantity("1 token")
-    frozen = frozen_training_flops(model.multiplied_parameters, tuned.parameters(model), token)
-    return frozen / token + 3 * (forward - transformer.forward_flops(model))
+    return (tuned or ALL).work(model, length)
 
 
 def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Quantity]:
@@ -295,56 +282,6 @@ def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Qu
     return sizes
 
 
-@dataclass(frozen=True)
-class TuningMemory:
-    """Memory of a device that fine-tunes, part by part."""
-
-    weights: Quantity
-    """Those of the model, frozen or trained."""
-    adapters: Quantity
-    gradients: Quantity
-    optimizer: Quantity
-    """States, and master weights where there are any."""
-    activations: Quantity
-    """What all layers keep for the way back."""
-    layer: Quantity
-    """What a layer makes when it is computed again."""
-    loss: Quantity
-    """Logits, and what their loss needs."""
-    lifetime: str = "accumulated"
-    """Of gradients: one of `GRADIENTS`."""
-
-    @property
-    def total(self) -> Quantity:
-        """The largest of three moments: at the loss, as the way back begins, and as it ends.
-
-        Gradients that begin anew with each microbatch grow as activations go, so that all of them
-        meet the activations of one layer alone; accumulated ones are always there.
-        """
-        kept = self.activations + _larger(self.loss, self.layer)
-        if self.lifetime == "accumulated":
-            moving = self.gradients + kept
-        else:
-            moving = _larger(kept, self.gradients + self.layer)
-        total: Quantity = self.weights + self.adapters + self.optimizer + moving
-        return total
-
-    def __str__(self) -> str:
-        parts = {e.name: getattr(self, e.name) for e in fields(self) if e.name != "lifetime"}
-        rows = [(name, str(part)) for name, part in (parts | {"peak": self.total}).items()]
-        return "\n".join(columns(rows))
-
-    def check(self, device: Machine | Accelerator | str) -> None:
-        """Refuse a device that is too small, and say by how much."""
-        found = machines.of(device).device
-        if self.total > found.memory_capacity:
-            raise InputError(
-                f"it needs {self.total.to('GB')} and an {found.name} has"
-                f" {found.memory_capacity.to('GB')}: take a method with smaller weights, a smaller"
-                ' context, loss="fused", or let the host hold more'
-            )
-
-
 def memory(
     model: Transformer | str,
     method: str = "lora",
@@ -358,7 +295,7 @@ def memory(
     loss: str = "whole",
     gradients: str = "accumulated",
     host: Iterable[str] = (),
-) -> TuningMemory:
+) -> DeviceMemory:
     """What a device holds that fine-tunes all of a model, or adapters beside frozen weights.
 
     Equation: M = P · w + A · b + n · m
@@ -387,47 +324,25 @@ def memory(
     """
     model = models.transformer(model)
     one_of("memory(): method", method, METHODS)
-    one_of("memory(): loss", loss, (*LOSSES, "fused"))
+    one_of("memory(): loss", loss, LOSSES)
     one_of("memory(): gradients", gradients, GRADIENTS)
-    away = as_list("memory(): host", host)
-    for each in away:
-        one_of("memory(): host", each, HOST)
+    away = [one_of("memory(): host", each, HOST) for each in as_list("memory(): host", host)]
     if model.vocabulary is None:
         raise InputError(f"{model.name} has no vocabulary, and so no loss of a next token")
-    named = ("adam-mixed" if method == "full" else "adam-fp32") if recipe is None else recipe
-    nothing = quantity(0, "byte")
     if method == "full":
-        trained, weights, thin = states(model, named), nothing, nothing
-        weights = trained.pop("weight")
+        sizes = states(model, recipe or "adam-mixed")
+        parts = {part: size / model.parameters for part, size in sizes.items()}
+        stored = training.Recipe(method, parts)
     else:
-        extra = adapters(model, rank, targets)
-        parts = training.recipe(named).parts
-        trained = {part: (extra * size).to("byte") for part, size in parts.items()}
-        thin, weights = trained.pop("weight"), _frozen(model, method)
-    grown = trained.pop("gradient")
-    if gradients == "fused":
-        grown = grown / model.layers
-    optimizer = sum(trained.values(), nothing)
-    kept = transformer.activation_memory(model, context, sequences, recomputation)
-    layer = nothing
-    if recomputation == "full":
-        whole = transformer.activation_memory(model, context, sequences, "selective")
-        layer = whole / model.layers
-    tokens = transformer.batch_tokens(context, sequences)
-    logits = nothing if loss == "fused" else loss_memory(tokens, model.vocabulary, LOSSES[loss])
-    if "weights" in away:
-        streamed = layers_memory(model, method)
-        weights = weights - streamed * (1 - HELD_LAYERS / model.layers)
-    return TuningMemory(
-        weights.to("byte"),
-        thin,
-        grown.to("byte"),
-        nothing if "optimizer" in away else optimizer,
-        nothing if "activations" in away else kept.to("byte"),
-        layer.to("byte"),
-        logits,
-        gradients,
+        stored = Adapters(method, rank, targets).recipe(model, recipe or "adam-fp32")
+    whole = memory_per_device(
+        model, Layout(), context, sequences, recomputation, stored, loss, gradients
     )
+    waiting = {name: quantity(0, "byte") for name in away}
+    if "weights" in away:
+        streamed = layers_memory(model, method) * (1 - HELD_LAYERS / model.layers)
+        waiting["weights"] = (whole.weights - streamed).to("byte")
+    return replace(whole, **waiting)
 
 
 def longest_context(
@@ -496,35 +411,18 @@ def step(
     >>> print(tuned.lower, tuned.throughput)
     205.3 ms 19.95K token/s
     """
-    model, machine = models.transformer(model), machines.of(device)
     one_of("step(): method", method, METHODS)
     away = [one_of("step(): host", each, HOST) for each in as_list("step(): host", host)]
-    tokens = quantity(1, "token") * transformer.batch_tokens(context, sequences)
-    tuned = None if method == "full" else Adapters(method, rank, targets)
-    work = training_work(model, context, tuned) * tokens
-    again = transformer.recomputed_flops(model, context, recomputation)
-    peak = machine.device.peak(dtype)
-    parts = {"compute": compute_time(work + again * tokens, peak, efficiency)}
-    if "weights" in away:
-        sent = 2 * layers_memory(model, method)
-        parts["host link"] = transfer_time(sent, machine.host_link)
-
-    def expected() -> Parts:
-        return expectation.training_step(
-            model,
-            machine,
-            float(quantity(context).m_as("")),
-            float(quantity(sequences).m_as("")),
-            recomputed=1.0 if recomputation == "full" else 0.0,
-            frozen=tuned is not None,
-            trained=1.0 if tuned is None else tuned.share(model),
-            dtype=dtype,
-        )
-
-    found = StepTime(parts, work.to("FLOP"), peak, tokens=tokens)
-    if away:
+    trained = ALL if method == "full" else Adapters(method, rank, targets)
+    job = Job.of(model, device, formats=Formats(dtype), trained=trained)
+    found = training_step(job, Batch(context, sequences, recomputation), efficiency)
+    if not away:
         return found
-    return replace(found, expectation=expectation.if_measured(expected, tokens))
+    parts = dict(found.parts)
+    if "weights" in away:
+        sent = 2 * layers_memory(job.model, method)
+        parts["host link"] = transfer_time(sent, machines.of(device).host_link)
+    return replace(found, parts=parts, expectation=lambda: ON_THE_HOST)
 
 
 def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
@@ -553,7 +451,3 @@ def _targets(model: Transformer, targets: str | Iterable[str]) -> tuple[Matrix, 
     names = [each.name for each in every]
     wanted = [one_of("adapters(): a target", name, names) for name in as_list("targets", targets)]
     return tuple(each for each in every if each.name in wanted)
-
-
-def _larger(one: Quantity, other: Quantity) -> Quantity:
-    return quantity(maximum(one.m_as("byte"), other.m_as("byte")), "byte")

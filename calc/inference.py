@@ -13,21 +13,21 @@ and that of weights by group of matrices too: "experts=mxfp4,others=bf16", or as
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import collectives, expectation, formats, models, transformer
+from calc import formats, models, transformer
+from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.device import Device
-from calc.core.elementwise import floor, largest, maximum, smallest, where
+from calc.core.elementwise import floor, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.expectation import Parts, Tokens
-from calc.kernels import TWO_BYTES
 from calc.machines import Machine, device_of
 from calc.models import Transformer
 from calc.models.weights import Weights
-from calc.roofline import StepTime, Workload
+from calc.roofline import StepTime
+from calc.steps import step
+from calc.steps.job import Formats, Job, Layout, Tokens
 
 A_TOKEN = quantity(1, "token")
 
@@ -239,20 +239,8 @@ def weights_read(
     4.999 GB
     """
     model = models.transformer(model)
-    kept = Weights.of(model, element_size, "weight_size")
-    count = transformer.batch_tokens(tokens)
-    read = quantity(0, "byte") * count
-    elements: dict[tuple[int, int, str], int] = {}
-    for each in model.matrices:
-        group = each.group if each.group in kept.sizes else "others"
-        kind = each.copies, each.used, group
-        elements[kind] = elements.get(kind, 0) + each.inputs * each.outputs * each.layers
-    for (copies, used, group), number in elements.items():
-        met: Any = copies
-        if used < copies:
-            met = transformer.experts_used(copies, used / copies, count)
-        read = read + met * number * kept.sizes[group]
-    return read
+    weights = Weights.of(model, element_size, "weight_size")
+    return step.weights_read(weights, transformer.batch_tokens(tokens).m_as(""), Layout())
 
 
 def decode(
@@ -287,14 +275,10 @@ def decode(
     >>> print(step.lower, step.expected, step.upper)
     6.789 ms 14.47 ms 7.581 ms
     """
-    model = models.transformer(model)
-    work = _operations(transformer.decode_matmuls(model, context, sequences))
-    size = formats.element_size("kv_size", kv_size)
-    caches = transformer.decode_bytes(model, context, size) * transformer.batch_tokens(1, sequences)
-    traffic = weights_read(model, sequences, weight_size) + caches
-    step = _pass(model, device, devices, dtype, _tokens(sequences), work, traffic)
-    tokens = {"writing": sequences, "context": context}
-    return _expecting(step, model, device, devices, dtype, weight_size, kv_size, tokens)
+    counts = _counts(devices, context=context, sequences=sequences)
+    load = Tokens(writing=counts["sequences"], context=counts["context"])
+    job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
+    return step.serving_step(job, load)
 
 
 def prefill(
@@ -323,21 +307,11 @@ def prefill(
     >>> print(read.lower, read.bound)
     62.26 ms compute
     """
-    model = models.transformer(model)
-    whole = transformer.causal_flops(model, length)
-    tokens = transformer.batch_tokens(length, sequences)
-    work = whole * tokens * A_TOKEN
-    for each in model.matrices:
-        if each.name == "vocabulary":
-            skipped = transformer.projection_flops(quantity(each.parameters, "param"))
-            work = work - skipped * (tokens - quantity(sequences)) * A_TOKEN
-    per_token = transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size))
-    weights = weights_read(model, tokens, weight_size)
-    traffic = decode_traffic(weights, sequences, _tokens(length), per_token)
-    traffic = traffic + transformer.state_memory(model) * transformer.batch_tokens(1, sequences)
-    step = _pass(model, device, devices, dtype, tokens * A_TOKEN, work.to("FLOP"), traffic)
-    asked = {"reading": tokens, "prompt": length}
-    return _expecting(step, model, device, devices, dtype, weight_size, kv_size, asked)
+    counts = _counts(devices, length=length, sequences=sequences)
+    tokens = counts["length"] * counts["sequences"]
+    load = Tokens(reading=tokens, prompt=counts["length"])
+    job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
+    return step.serving_step(job, load)
 
 
 def largest_batch(
@@ -362,7 +336,7 @@ def largest_batch(
     model, each = models.transformer(model), device_of(device)
     kept = transformer.kept_context(model, context) * A_TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
-    count = _count("devices", devices)
+    count = quantity(_counts(devices)["devices"], "")
     memory = each.memory_capacity * count
     found = sequences_that_fit(
         memory,
@@ -415,69 +389,18 @@ def frontier(
     return decode(model, device, context, each, devices, dtype, weight_size, kv_size)
 
 
-def _pass(
-    model: Transformer,
-    device: Device | Machine,
-    devices: QuantityLike,
-    dtype: str,
-    tokens: Quantity,
-    operations: Quantity,
-    traffic: Quantity,
-) -> StepTime:
-    """The roofs of all devices together, and on a machine two all-reduces a layer among them."""
-    each, count = device_of(device), _count("devices", devices)
-    step = Workload(operations, traffic).between(
-        each.peak(dtype) * count, each.memory_bandwidth * count
-    )
-    parts = step.parts
-    if isinstance(device, Machine) and max(device.domain, largest(count)) > 1:
-        vectors = tokens.m_as("token") * model.width * TWO_BYTES
-        sums = collectives.least_time("all_reduce", vectors, count, device)
-        parts = parts | {"links": model.blocks * sums}
-    return replace(step, parts=parts, tokens=tokens)
+def _job(model: Transformer | str, device: Device | Machine, devices: Any, sizes: Formats) -> Job:
+    """Devices that cut all matrices among them."""
+    return Job(models.transformer(model), device, Layout(tensor=devices), sizes)
 
 
-def _expecting(
-    step: StepTime,
-    model: Transformer,
-    device: Device | Machine,
-    devices: QuantityLike,
-    dtype: str,
-    weight_size: QuantityLike,
-    kv_size: QuantityLike,
-    tokens: dict[str, QuantityLike],
-) -> StepTime:
-    """The pass with what is expected of it on a machine, made when it is asked for."""
-    if not isinstance(device, Machine):
-        return step
-    counts = {name: quantity(count) for name, count in tokens.items()}
-
-    def parts() -> Parts:
-        return expectation.serving_pass(
-            model,
-            device,
-            Tokens(**{name: float(count.m_as("")) for name, count in counts.items()}),
-            int(quantity(devices).m_as("")),
-            dtype=dtype,
-            weight_size=weight_size,
-            kv_size=formats.element_size("kv_size", kv_size),
-            shared_caches=True,
-        )
-
-    made = expectation.if_measured(parts, quantity(devices), *counts.values())
-    return replace(step, expectation=made)
-
-
-def _operations(matmuls: tuple[transformer.Matmul, ...]) -> Quantity:
-    return sum((each.operations for each in matmuls), quantity(0, "FLOP"))
-
-
-def _tokens(positions: QuantityLike) -> Quantity:
-    return transformer.batch_tokens(positions) * A_TOKEN
-
-
-def _count(name: str, given: QuantityLike) -> Quantity:
-    count = quantity(given)
-    if not count.unitless or not smallest(count) >= 1:
-        raise InputError(f"{name} must be a number from 1; got {abbreviated(given)}")
-    return count
+def _counts(devices: QuantityLike, **counts: QuantityLike) -> dict[str, Any]:
+    """Counts as numbers or arrays of them, those of devices whole; each is at least 1."""
+    read = {name: quantity(count) for name, count in {"devices": devices, **counts}.items()}
+    check_shapes(read)
+    for name, count in read.items():
+        if not count.unitless or not smallest(count) >= 1:
+            given = {"devices": devices, **counts}[name]
+            raise InputError(f"{name} must be a number from 1; got {abbreviated(given)}")
+    numbers = {name: count.m_as("") for name, count in read.items()}
+    return numbers | {"devices": whole_numbers("devices", numbers["devices"])}

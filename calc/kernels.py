@@ -24,14 +24,25 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.formats import ELEMENT_SIZE, element_size
+from calc.formats import ELEMENT_SIZE
 from calc.gemms import TILES
 from calc.hardware import dtype_of
 from calc.machines import Machine, NotMeasured
 from calc.models import Transformer
-from calc.models.architecture import RECURRENT, Matrix, check_transformer
+from calc.models.architecture import RECURRENT, Matrix
 from calc.models.weights import Weights
 from calc.roofline import StepTime, Workload
+from calc.steps.job import (
+    BYTE,
+    TWO_BYTES,
+    Batch,
+    Job,
+    Tokens,
+    check_job,
+    check_load,
+    input_size,
+    reaching,
+)
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -40,11 +51,7 @@ FUSED = (  # matrices that one product multiplies with, since they have the same
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
 )
-TWO_BYTES = quantity(2, "byte")
-SIZES = {"fp8": quantity(1, "byte"), "int8": quantity(1, "byte"), "fp4": quantity(0.5, "byte")}
-BYTE = quantity(1, "byte")
 ONE = quantity(1, "")
-LONGEST = 1e9  # tokens of a sequence
 NO_WORK = quantity(0, "FLOP")
 NO_BYTES = quantity(0, "byte")
 
@@ -140,16 +147,6 @@ class Kernel:
         if self.kind == "attention":
             return machine.memory_reached, machine.attention_reached(self.direction, attention)
         return machine.memory_reached, machine.gap
-
-
-def input_size(dtype: str) -> Quantity:
-    """What an element of a product's inputs takes in a format in which a device computes.
-
-    >>> print(input_size("bf16"), input_size("fp8"), input_size("tf32"))
-    2 byte 1 byte 4 byte
-    """
-    found = dtype_of(dtype)
-    return SIZES.get(found) or element_size("dtype", "fp32" if found == "tf32" else dtype)
 
 
 @dataclass(frozen=True)
@@ -310,8 +307,8 @@ def expected(
 ) -> dict[str, Quantity]:
     """The expected time of a pass by kind of kernel, one kernel after the other.
 
-    >>> from calc import machines, models
-    >>> sorted(expected(step(models.get("llama-3-8b"), 1, 1000), machines.get("dgx-h100")))
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> sorted(expected(step(job, Tokens(writing=1, context=1000)), job.machine))
     ['cache', 'gemm', 'memory']
     """
     parts: dict[str, Quantity] = {}
@@ -326,8 +323,8 @@ def rates(
 ) -> dict[str, tuple[Quantity, ...]]:
     """The measured rates that `expected` used for each kind of kernel, each with its source.
 
-    >>> from calc import machines, models
-    >>> used = rates(step(models.get("llama-3-8b"), 32, 4096), machines.get("dgx-h100"))
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> used = rates(step(job, Tokens(writing=32, context=4096)), job.machine)
     >>> print(*used["gemm"])
     3.18 TB/s 794.5 TFLOP/s
     """
@@ -349,51 +346,47 @@ def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
         yield kernel
 
 
-def step(
-    model: Transformer,
-    writing: Any,
-    context: float,
-    reading: Any = 0,
-    prompt: float = 1,
-    slices: int = 1,
-    dtype: str = "bf16",
-    weight_size: QuantityLike = TWO_BYTES,
-    kv_size: Quantity = TWO_BYTES,
-    experts: int = 1,
-    shared_caches: bool = False,
-    drafted: float = 0,
-) -> list[Kernel]:
-    """The kernels of a mixed step: some sequences write a token each, prompts are read beside them.
+def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
+    """The kernels of a pass of serving, as one device launches them.
 
-    `writing` sequences have a `context` each, and `reading` tokens belong to prompts of `prompt`
-    tokens; either may be none, or an array for as many steps. Matrices are cut into `slices` for as
-    many devices (TP), and experts are shared out to as many as `experts` says (EP): whole ones to
-    the same devices, or to more, whose tokens they then read too. Slices beyond the heads of keys
-    and values read copies of the caches, or a part each of `shared_caches`. Of each sequence that
-    writes so many `drafted` tokens are checked too, by the same reading of its cache. What devices
-    say to each other is no kernel.
+    Each copy of the model (DP) has its own tokens, and cuts matrices into slices (TP); experts are
+    shared out to as many devices as the layout says (EP): whole ones to the slices, or to more
+    devices, whose tokens they then read too. Slices beyond the heads of keys and values read copies
+    of the caches, or a part each of `shared_caches`. Drafted tokens are checked by the same reading
+    of their sequence's cache. What devices say to each other is no kernel. What is written and read
+    may be an array, for as many passes.
 
-    >>> from calc import machines, models
-    >>> kernels = step(models.get("llama-3-8b"), 32, 4096)
-    >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> print(sum(expected(step(job, Tokens(writing=32, context=4096)), job.machine).values()))
     10.95 ms
     """
-    writing, context = _amount("writing", writing), number("context", context)
-    reading, prompt = _amount("reading", reading), number("prompt", prompt, 1)
+    check_job(job)
+    load = _checked_tokens(tokens).of_one(job.layout.data)
+    part = Slice(job, job.weights)
+    computed, outputs = load.computed, load.writing * (1 + load.drafted) + load.prompts
+    kernels = [*part.products(computed, outputs), *part.passes(computed), part.sampling(outputs)]
+    if largest(load.writing):
+        kernels += part.caches(load, truth("shared_caches", shared_caches))
+    if largest(load.reading):
+        kernels.append(part.prompts(load))
+    return kernels
+
+
+def _checked_tokens(tokens: Tokens) -> Tokens:
+    """Numbers in their ranges, with something to do."""
+    check_load(Tokens, tokens)
+    writing, reading = _amount("writing", tokens.writing), _amount("reading", tokens.reading)
     check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
     if smallest(writing + reading) <= 0:
         raise InputError("writing and reading are both 0: a step has tokens to write or to read")
-    slices, experts = whole_number("slices", slices), whole_number("experts", experts)
-    part = Slice(model, slices, dtype, weight_size, experts)
-    computed = writing * (1 + number("drafted", drafted))
-    tokens, outputs = computed + reading, computed + reading / prompt
-    kernels = [*part.products(tokens, outputs), *part.passes(tokens), part.sampling(outputs)]
-    if largest(writing):
-        shared = truth("shared_caches", shared_caches)
-        kernels += part.caches(writing, context, kv_size, shared)
-    if largest(reading):
-        kernels.append(part.prompts(reading, prompt))
-    return kernels
+    return Tokens(
+        writing,
+        number("context", tokens.context),
+        reading,
+        number("prompt", tokens.prompt, 1),
+        number("before", tokens.before),
+        number("drafted", tokens.drafted),
+    )
 
 
 def _amount(name: str, given: Any) -> Any:
@@ -407,47 +400,31 @@ def _amount(name: str, given: Any) -> Any:
     return numbers
 
 
-def _count(name: str, given: Any) -> Any:
-    """A whole number, or an array of counts, one for each layout."""
-    if not getattr(given, "ndim", 0):
-        return whole_number(name, given)
-    counts = _amount(name, given)
-    number(name, smallest(counts), 1)
-    return counts
-
-
-def training_step(
-    model: Transformer,
-    length: float,
-    sequences: Any,
-    slices: Any = 1,
-    dtype: str = "bf16",
-    recomputed: float = 0,
-    experts: Any = 1,
-    frozen: bool = False,
-) -> list[Kernel]:
-    """The kernels of a microbatch's forward and backward pass; what is `recomputed` runs twice.
+def training_step(job: Job, batch: Batch) -> list[Kernel]:
+    """The kernels of a microbatch's forward and backward pass, as one device launches them.
 
     A product's backward pass is two products, for the gradients of its input and of its weights,
-    which are left out of what is `frozen`; that of attention does five products where the forward
-    pass does two. `sequences`, `slices` and `experts` may be arrays, a layout each.
+    which are left out of what is frozen; that of attention does five products where the forward
+    pass does two. With full recomputation the forward pass runs twice. Sequences, slices and
+    experts may be arrays, a layout each.
 
-    >>> from calc import machines, models
-    >>> kernels = training_step(models.get("llama-3-8b"), 8192, 1)
-    >>> print(sum(expected(kernels, machines.get("dgx-h100")).values()))
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> print(sum(expected(training_step(job, Batch(8192)), job.machine).values()))
     641.3 ms
     """
-    length, sequences = number("length", length, 1), _amount("sequences", sequences)
+    check_job(job)
+    check_load(Batch, batch)
+    length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
     number("sequences", smallest(sequences), above=0)
-    recomputed = number("recomputed", recomputed)
-    frozen = truth("frozen", frozen)
-    slices, experts = _count("slices", slices), _count("experts", experts)
-    part = Slice(model, slices, dtype, SIZES.get(dtype_of(dtype), TWO_BYTES), experts)
-    tokens = length * sequences
-    forward = [*part.products(tokens, tokens), *part.passes(tokens), part.prompts(tokens, length)]
-    forward.append(part.sampling(tokens))
-    again = [replace(each, launches=each.launches * (1 + recomputed)) for each in forward]
-    return [*again, *(each for kernel in forward for each in _backward(kernel, frozen))]
+    part = Slice(job, Weights.of(job.model, input_size(job.formats.dtype), "dtype"))
+    count = length * sequences / job.layout.context
+    load = Tokens(reading=count, prompt=length)
+    forward = [*part.products(count, count), *part.passes(count), part.prompts(load)]
+    forward.append(part.sampling(count))
+    runs = 2 if batch.recomputation == "full" else 1
+    launched = [replace(kernel, launches=runs * kernel.launches) for kernel in forward]
+    frozen = job.trained.frozen
+    return [*launched, *(back for kernel in forward for back in _backward(kernel, frozen))]
 
 
 def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
@@ -468,28 +445,14 @@ def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
         yield replace(kernel, name=f"{name} to the weights", shape=(n, k, m))
 
 
-def reaching(model: Transformer, tokens: float) -> Transformer:
-    """The model, made to read so many tokens: a kernel runs whatever context it was made for.
-
-    >>> from calc import models
-    >>> print(reaching(models.get("llama-3-8b"), 100_000).context)
-    1e9
-    """
-    check_transformer(model)
-    enough = number("tokens", tokens) <= model.context.magnitude
-    return model if enough else model.with_context(LONGEST)
-
-
 class Slice:
     """What one of the devices that share a model's matrices launches, layer by layer."""
 
-    def __init__(
-        self, model: Transformer, slices: Any, dtype: str, weight_size: QuantityLike, experts: Any
-    ) -> None:
-        check_transformer(model)
-        self.model, self.dtype, self.slices, self.experts = model, dtype, slices, experts
-        self.weights = Weights.of(model, weight_size, "weight_size")
-        self.input_size = SIZES.get(dtype_of(dtype), TWO_BYTES)
+    def __init__(self, job: Job, weights: Weights) -> None:
+        self.model, self.weights = job.model, weights
+        self.slices, self.experts = job.layout.tensor, job.layout.experts
+        self.dtype, self.kv = job.formats.dtype, job.formats.kv
+        self.input_size = input_size(self.dtype)
 
     def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
@@ -563,16 +526,14 @@ class Slice:
             "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
         )
 
-    def caches(
-        self, sequences: float, context: float, kv_size: Quantity, shared: bool
-    ) -> Iterator[Kernel]:
+    def caches(self, load: Tokens, shared: bool) -> Iterator[Kernel]:
         """Attention of written tokens to caches, and states that they change."""
-        model, tokens = self.model, max(context, 1.0)
-        made_for = reaching(model, context)
-        held = transformer.cache_read(made_for, tokens, kv_size)
-        seen = transformer.attended_context(made_for, tokens).magnitude
+        model, sequences, tokens = self.model, load.writing, max(load.context, 1.0)
+        longest = reaching(model, load.context)
+        cached = transformer.cache_read(longest, tokens, self.kv)
+        seen = transformer.attended_context(longest, tokens).magnitude
         parts = self.slices if shared else min(self.slices, model.cache_heads)
-        read = sequences * held.m_as("byte") / model.caching_layers / parts
+        read = sequences * cached.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
         work = 2 * sequences * seen * attended / self.slices
         if sparse := model.layers_with("sparse"):
@@ -591,11 +552,28 @@ class Slice:
             moved = 2 * transformer.state_memory(model) / layers / self.slices
             yield Kernel("states", "memory", layers, traffic=sequences * moved)
 
-    def prompts(self, tokens: float, length: float) -> Kernel:
-        """Causal attention within prompts of this length, windows counted."""
-        model = reaching(self.model, length)
-        projections = transformer.projection_flops(model.multiplied_parameters)
-        each = transformer.causal_flops(model, max(length, 1.0)) - projections
+    def prompts(self, load: Tokens) -> Kernel:
+        """Causal attention of what is read to its own prompt, windows counted."""
+        model = reaching(self.model, load.before + load.prompt)
         layers = model.caching_layers
-        work = tokens * each.m_as("FLOP/token") / layers / self.slices
-        return Kernel("attention", "attention", layers, operations=quantity(work, "FLOP"))
+        work = load.prompts * attention_of_prompt(model, load.prompt, load.before)
+        cached: Quantity = quantity(0, "byte")
+        if load.before:
+            cached = load.prompts * transformer.cache_read(model, load.before, self.kv)
+        return Kernel(
+            "attention",
+            "attention",
+            layers,
+            operations=quantity(work / layers / self.slices, "FLOP"),
+            traffic=cached / layers / self.slices,
+        )
+
+
+def attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:
+    """Operations of attention in which so many tokens look at those before them, and themselves."""
+
+    def whole(length: float) -> float:
+        projections = transformer.projection_flops(model.multiplied_parameters)
+        return length * (transformer.causal_flops(model, length) - projections).m_as("FLOP/token")
+
+    return whole(before + tokens) - (whole(before) if before else 0.0)

@@ -116,6 +116,13 @@ class Machine:
         return self._read("bandwidth")
 
     @property
+    def most_joined(self) -> float:
+        """Devices that can work together: those of a domain, or any number where it has ports."""
+        if self.publishes("ports"):
+            return math.inf
+        return self.domain if self.publishes("bandwidth") else 1
+
+    @property
     def ports(self) -> Quantity:
         """Bandwidth of a device to the network beyond the fabric, each way."""
         return self._read("ports")

@@ -13,18 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-from calc import collectives, expectation, formats, inference, kernels, models, transformer
 from calc.core.arguments import as_list, number, whole_number
 from calc.core.elementwise import floor, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.expectation import Parts, Tokens
-from calc.kernels import TWO_BYTES
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.roofline import StepTime, Workload
-from calc.software import UNKNOWN, Software
+from calc.roofline import StepTime
+from calc.steps.job import Job, Tokens, check_job
+from calc.steps.step import serving_step
 
 LONGEST_CHUNK = 65536  # tokens: beyond what any engine reads in a step
 
@@ -225,17 +221,11 @@ def drafting_gain(
 
 
 def mixed_step(
-    model: Transformer | str,
-    machine: Machine,
+    job: Job,
     sequences: Annotated[QuantityLike, "", NON_NEGATIVE],
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     chunk: Annotated[QuantityLike, "", NON_NEGATIVE],
     done: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
-    devices: int = 1,
-    dtype: str = "bf16",
-    weight_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
-    kv_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
-    program: Software = UNKNOWN,
     drafted: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
 ) -> StepTime:
     """A step that writes a token for each of so many sequences and reads a chunk of a prompt.
@@ -244,106 +234,57 @@ def mixed_step(
     which is what chunked prefill gains; everybody waits for the arithmetic of the chunk. Of each
     sequence so many `drafted` tokens are checked too: their caches are read once, and more of a
     mixture's experts are woken. `lower` takes published rates and overlaps all; `expected` those
-    measured on the machine, and a program's own time.
+    measured on the machine, and a program's own time. A context beyond what the model was made for
+    is taken as it is.
 
     Source: agrawal2024taming
 
-    >>> from calc import machines, models
-    >>> model, dgx = models.get("llama-3-70b"), machines.get("dgx-h100")
+    >>> from calc import Job, Layout
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
     >>> for chunk in (0, 512, 2048):
-    ...     step = mixed_step(model, dgx, 64, 2048, chunk, devices=8)
+    ...     step = mixed_step(job, 64, 2048, chunk)
     ...     print(chunk, step.lower, step.bound, step.expected)
     0 6.789 ms memory 15.31 ms
     512 10.07 ms compute 36.60 ms
     2048 37.30 ms compute 97.94 ms
-    >>> print(mixed_step(model, dgx, 64, 2048, 0, devices=8, drafted=3).expected)
+    >>> print(mixed_step(job, 64, 2048, 0, drafted=3).expected)
     20.88 ms
     """
-    if not isinstance(machine, Machine):
-        raise InputError(
-            f"a mixed step runs on a machine of calc.machines; got {abbreviated(machine)}"
-        )
-    if not isinstance(program, Software):
-        raise InputError(f"program must be of calc.software; got {abbreviated(program)}")
-    count = whole_number("devices", devices)
-    writing, past = number("sequences", sequences), number("context", context, 1)
-    reading, before = number("chunk", chunk), number("done", done)
-    ahead = number("drafted", drafted)
-    if not writing + reading:
+    check_job(job)
+    load = Tokens(
+        number("sequences", sequences),
+        number("context", context, 1),
+        number("chunk", chunk),
+        max(number("chunk", chunk), 1.0),
+        number("done", done),
+        number("drafted", drafted),
+    )
+    if not load.writing + load.reading:
         raise InputError("a step has sequences to write for, or a chunk to read; got 0 of both")
-    size = formats.element_size("kv_size", kv_size)
-    model = models.transformer(model)
-    made_for = kernels.reaching(model, max(past, before + reading))
-    work, cached = quantity(0, "FLOP"), quantity(0, "byte")
-    if writing:
-        products = transformer.decode_matmuls(made_for, past, writing)
-        each_token = sum((each.operations for each in products), quantity(0, "FLOP"))
-        work = work + (1 + ahead) * each_token
-        cached = cached + writing * transformer.kv_cache(made_for, past, size)
-    if reading:
-        middle = before + (reading + 1) / 2  # what a token of the chunk looks at, on average
-        each = transformer.forward_flops(made_for, transformer.kept_context(made_for, middle))
-        output = sum(one.parameters for one in model.matrices if one.part == "output")
-        inner = each - transformer.projection_flops(quantity(output, "param"))
-        work = work + inner * quantity(reading, "token")
-        cached = cached + transformer.kv_cache(made_for, before + reading, size)
-    tokens = writing * (1 + ahead) + reading
-    weights = inference.weights_read(model, max(tokens, 1.0), weight_size)
-    device = machine.device
-    step = Workload(work.to("FLOP"), weights + cached).between(
-        device.peak(dtype) * count, device.memory_bandwidth * count
-    )
-    vectors = tokens * model.width * TWO_BYTES
-    sums = collectives.least_time("all_reduce", vectors, count, machine)
-
-    def parts() -> Parts:
-        prompt = 2 * before + reading if reading else 1.0
-        asked = Tokens(writing, past, reading, prompt, ahead)
-        return expectation.serving_pass(
-            made_for,
-            machine,
-            asked,
-            count,
-            dtype=dtype,
-            weight_size=weight_size,
-            kv_size=size,
-            program=program,
-        )
-
-    return StepTime(
-        step.parts | {"links": (2 * model.layers * sums).to("s")},
-        step.operations,
-        step.peak,
-        step.traffic,
-        quantity(writing, "token"),
-        expectation.if_measured(parts),
-    )
+    return serving_step(job.with_context(max(load.context, load.before + load.reading)), load)
 
 
 def largest_chunk(
-    model: Transformer | str,
-    machine: Machine,
+    job: Job,
     limit: Annotated[QuantityLike, "s"],
     sequences: Annotated[QuantityLike, "", NON_NEGATIVE],
     context: Annotated[QuantityLike, "", AT_LEAST_ONE],
     done: Annotated[QuantityLike, "", NON_NEGATIVE] = 0,
-    devices: int = 1,
-    program: Software = UNKNOWN,
 ) -> tuple[int, int]:
     """The longest chunk whose step keeps a limit on the time of a token: by bound, as expected.
 
     Found by halving, to the token. None at all, 0, where the step breaks the limit without one;
     the second is 0 too where nothing is expected.
 
-    >>> from calc import machines, models
-    >>> model, dgx = models.get("llama-3-70b"), machines.get("dgx-h100")
-    >>> print(largest_chunk(model, dgx, "50 ms", 64, 2048, devices=8))
+    >>> from calc import Job, Layout
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
+    >>> print(largest_chunk(job, "50 ms", 64, 2048))
     (2749, 832)
     """
     most = quantity(limit).to("s")
 
     def keeps(chunk: int, expected: bool) -> bool:
-        step = mixed_step(model, machine, sequences, context, chunk, done, devices, program=program)
+        step = mixed_step(job, sequences, context, chunk, done)
         time = step.expected if expected else step.lower
         return time is not None and bool(time <= most)
 

@@ -74,7 +74,7 @@ class PublishedLayouts:
 
     found = published_layouts()
     count = len(found)
-    fit = sum(bool(each.memory.total <= each.machine.device.memory_capacity) for each in found)
+    fit = sum(bool(each.memory.total <= each.job.device.memory_capacity) for each in found)
 
 
 class RentFor70B:

@@ -15,7 +15,6 @@ from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
 from calc.models import Transformer
 from calc.models.architecture import RECURRENT
-from calc.planning.capacity import copies
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array
 
@@ -255,13 +254,14 @@ def assumptions(plan: Plan) -> Iterator[str]:
                 "Experts are cut like all matrices: layouts that share out whole experts or"
                 " sequences (EP, DP) are others, which may be faster; calc.experts.decode has them."
             )
-        if largest(shared := copies(plan)) > 1:
+        if largest(shared := plan.job.copies_of_caches) > 1:
             has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
             yield (
                 f"{model.name} has {has} of keys and values for {largest(plan.devices):g} devices,"
-                f" so that {largest(shared):g} share the same: they hold copies of the caches where"
-                " these fit, or share them out and exchange queries and results; the faster counts,"
-                " and memory is that of caches held once."
+                f" so that {largest(shared):g} share the same: bounds read each cache once, as if"
+                " it were shared out; expected are copies, as engines hold them, or where these do"
+                " not fit, shares and the exchange of queries and results; memory is that of caches"
+                " held once."
             )
     is_expected, missing = _expectations(plan)
     if is_expected:

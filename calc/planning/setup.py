@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from calc import formats, machines, models, software, transformer
-from calc.core.arguments import check_shapes
+from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -18,6 +18,7 @@ from calc.machines import Machine
 from calc.models import Transformer
 from calc.models.weights import RELEASED, Weights, is_released
 from calc.software import Software
+from calc.steps.job import Formats, Job, Layout
 
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
@@ -90,6 +91,13 @@ class Setup:
         """The device of which the machine has several."""
         return self.machine.device
 
+    @cached_property
+    def job(self) -> Job:
+        """The model on this machine, each matrix in a slice for each device."""
+        layout = Layout(tensor=whole_numbers("devices", self.devices.magnitude))
+        sizes = Formats(self.dtype, self.weights, self.kv_size)
+        return Job(self.model, self.machine, layout, sizes, self.software)
+
     @property
     def context(self) -> Quantity:
         """The full length of a sequence, in tokens."""
@@ -150,13 +158,6 @@ def _computed_in(model: Transformer, machine: Machine, weights: QuantityLike) ->
 def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
     if size.ndim:
         raise InputError(f"{name} must be one format or size; got {abbreviated(given)}")
-
-
-def most_joined(machine: Machine) -> float:
-    """Devices that can work together: those of a domain, or any number where it has ports."""
-    if machine.publishes("ports"):
-        return math.inf
-    return machine.domain if machine.publishes("bandwidth") else 1
 
 
 def device_power(machine: Machine, whole: bool = True) -> Quantity | None:

@@ -15,6 +15,7 @@ from calc.machines import Machine, NotMeasured
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row, rows
+from calc.steps.job import input_size
 
 RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")
 
@@ -44,7 +45,7 @@ def _gemm(row: Row) -> Comparison:
         measured_rate(row),
     )
     m, n, k = (float(side) for side in shape if side is not None)
-    size = kernels.SIZES.get(dtype, kernels.TWO_BYTES)
+    size = input_size(dtype)
     work = 2 * m * n * k
     measured = work / rate
     peak = machine.device.peak(dtype).m_as("FLOP/s")

@@ -6,6 +6,6 @@ people see of it.
 """
 
 from calc.planning.training.plan import Candidate, TrainingPlan, plan_training, training_row
-from calc.planning.training.search import Cuts, Job, all_cuts
+from calc.planning.training.search import Cuts, Run, all_cuts
 
-__all__ = ["Candidate", "Cuts", "Job", "TrainingPlan", "all_cuts", "plan_training", "training_row"]
+__all__ = ["Candidate", "Cuts", "Run", "TrainingPlan", "all_cuts", "plan_training", "training_row"]

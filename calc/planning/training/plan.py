@@ -16,7 +16,6 @@ from calc import (
     constants,
     cost,
     energy,
-    layouts,
     machines,
     models,
     parallelism,
@@ -33,14 +32,15 @@ from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.finetuning import Adapters
 from calc.hardware import Accelerator
-from calc.layouts import DeviceMemory, Layout
+from calc.layouts import DeviceMemory
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.planning.estimate import Bounds
-from calc.planning.setup import A_TOKEN, amount, device_power, most_joined
+from calc.planning.setup import A_TOKEN, amount, device_power
 from calc.planning.training import precedents, search
-from calc.planning.training.search import Cuts, Job
+from calc.planning.training.search import Cuts, Run
 from calc.roofline import StepTime
+from calc.steps.job import SCHEDULES, Layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,7 +119,7 @@ class TrainingPlan:
     it is what `best.beyond_published` says.
     """
 
-    job: Job
+    job: Run
     tokens: Quantity
     candidates: tuple[Candidate, ...]
     searched: int
@@ -397,7 +397,7 @@ def plan_training(
             f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
             " one out"
         )
-    job = Job(
+    job = Run(
         asked,
         machine,
         1 if devices is None else whole_number("devices", devices),
@@ -409,7 +409,7 @@ def plan_training(
         dtype,
         number("usable", usable, above=0.0),
         program.key or None,
-        one_of("plan_training(): schedule", schedule, layouts.SCHEDULES),
+        one_of("plan_training(): schedule", schedule, SCHEDULES),
         search.check_fixed(layout),
     )
     if job.usable > 1:
@@ -471,7 +471,7 @@ def training_row(**asked: Any) -> dict[str, Any]:
     }
 
 
-def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
+def _planned(job: Run, given: dict[str, Any]) -> TrainingPlan:
     alternatives = search.all_cuts(job)
     room = job.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
@@ -517,12 +517,12 @@ def _best(fitting: list[Cuts]) -> list[Candidate]:
     return [Candidate(cuts, cuts.memory, cuts.step) for cuts in found]
 
 
-def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:
+def _counts(job: Run, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
     domain = job.machine.domain
     counts = [2**each for each in range(domain.bit_length()) if 2**each < domain]
     count = domain
-    while count <= min(MOST_DEVICES, most_joined(job.machine)):
+    while count <= min(MOST_DEVICES, job.machine.most_joined):
         counts.append(count)
         count *= 2
     for done, each in enumerate(counts):
@@ -531,7 +531,7 @@ def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:
         yield each
 
 
-def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
+def _tried(job: Run, given: dict[str, Any], count: int) -> TrainingPlan | None:
     try:
         return _planned(replace(job, devices=count), given)
     except InputError:
@@ -539,7 +539,7 @@ def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
 
 
 def _fewest(
-    job: Job, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
+    job: Run, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The fewest devices that are done in time."""
     shortest: TrainingPlan | None = None
@@ -563,7 +563,7 @@ def _fewest(
 
 
 def _most(
-    job: Job, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
+    job: Run, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
     paid: TrainingPlan | None = None
