@@ -7,7 +7,7 @@ from contextlib import suppress
 from calc import layouts, machines, models, training, transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.layouts import Layout
+from calc.steps.layouts import Layout
 from live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SLICES = Axis("Tensor parallel slices (TP), all else as chosen")
@@ -68,7 +68,7 @@ def answer(
     call = f"{model!r}, layout, {length}, {micro}"
     python = (
         "from calc import layouts, machines\n"
-        "from calc.layouts import Layout\n\n"
+        "from calc.steps.layouts import Layout\n\n"
         f"layout = Layout(data={chosen.data}, tensor={chosen.tensor}, pipeline={chosen.pipeline},"
         f" microbatches={chosen.microbatches}, sharding={chosen.sharding})\n"
         f"print(layouts.memory_per_device({call}, {recomputation!r}))\n"

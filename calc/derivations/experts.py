@@ -17,9 +17,9 @@ from calc import (
     roofline,
     transformer,
 )
+from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
 
 BF16 = quantity("2 byte")
 FP8 = quantity("8.25 bit")  # a number with its share of a scale of four bytes for 128

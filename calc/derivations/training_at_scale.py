@@ -18,14 +18,14 @@ from calc import (
     training,
     transformer,
 )
+from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import show
-from calc.layouts import DeviceMemory, Layout, Link
-from calc.models.architecture import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.steps.layouts import DeviceMemory, Layout, Link
 
 LLAMA = models.get("llama-3-70b")
 

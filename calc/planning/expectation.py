@@ -10,14 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from calc import cost, expectation, inference
+from calc.catalog.machines import NotMeasured
 from calc.core.elementwise import largest
 from calc.core.formatting import columns
 from calc.core.units import Quantity
-from calc.expectation import Parts, Tokens
-from calc.machines import NotMeasured
+from calc.laws import cost
 from calc.planning.capacity import copies, copies_fit
 from calc.planning.setup import A_TOKEN, Setup
+from calc.steps import expectation, inference
+from calc.steps.expectation import Parts, Tokens
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from calc import formats, transformer
+from calc import formats
+from calc.catalog.hardware import dtype_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table
 from calc.core.units import Quantity, quantity
-from calc.hardware import dtype_of
-from calc.models import Transformer
-from calc.models.architecture import RECURRENT
+from calc.networks import transformer
 from calc.planning.capacity import copies
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array

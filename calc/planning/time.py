@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from calc import collectives, inference, transformer
 from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.units import Quantity, quantity
-from calc.kernels import TWO_BYTES
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
 from calc.planning.capacity import copies, copies_fit
 from calc.planning.setup import A_TOKEN, Setup
-from calc.roofline import StepTime
+from calc.steps import collectives, inference
+from calc.steps.kernels import TWO_BYTES
 
 
 def prefill(setup: Setup) -> StepTime:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from calc import kernels, layouts
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.software import Software, software_of
 from calc.core.errors import InputError
-from calc.layouts import DeviceMemory, Layout
-from calc.machines import Machine
-from calc.models import Transformer
+from calc.laws.roofline import StepTime
 from calc.published import conditions
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row, rows
 from calc.published.training import cut, is_frozen, recomputed
-from calc.roofline import StepTime
-from calc.software import Software, software_of
+from calc.steps import kernels, layouts
+from calc.steps.layouts import DeviceMemory, Layout
 
 
 @dataclass(frozen=True)

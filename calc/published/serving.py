@@ -14,16 +14,17 @@ import math
 import re
 from dataclasses import dataclass
 
-from calc import expectation, inference, kernels, transformer
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import Matrix
+from calc.catalog.software import Software, software_of
 from calc.core.units import Quantity, quantity
-from calc.expectation import Parts, Tokens
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
-from calc.models.architecture import Matrix
+from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.software import Software, software_of
+from calc.steps import expectation, inference, kernels
+from calc.steps.expectation import Parts, Tokens
 
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated

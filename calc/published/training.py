@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calc import expectation, kernels, transformer
-from calc.finetuning import Adapters
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.software import Software, software_of
+from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.software import Software, software_of
+from calc.steps import expectation, kernels
+from calc.steps.finetuning import Adapters
 
 RECOMPUTED = {"True": 1.0, "full": 1.0}  # of the forward pass; selective recomputes attention only
 FORWARD_AND_BACKWARD = 3  # products of a matrix and a token: one forward, two backward

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from calc import InputError, hardware, inference, kernels, machines, models, quantity, transformer
-from calc.kernels import Kernel
-from calc.machines import NotMeasured
+from calc.catalog.machines import NotMeasured
+from calc.steps.kernels import Kernel
 
 DENSE = ("llama-3-8b", "llama-3-70b", "gpt-2")
 

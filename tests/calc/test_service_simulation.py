@@ -275,7 +275,7 @@ def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Ans
 def test_tables_are_the_laws(key: str, devices: int) -> None:
     """In steps that read and write, and between the points of a table, where tiles make waves."""
     from calc import expectation, machines, software
-    from calc.expectation import Tokens
+    from calc.steps.expectation import Tokens
 
     made = answers(2, key, devices)
     assert isinstance(made.expected, Steps)

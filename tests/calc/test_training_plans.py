@@ -24,10 +24,10 @@ from calc import (
     transformer,
 )
 from calc.commands import main
-from calc.layouts import Layout
 from calc.planning import TrainingPlan
 from calc.planning.training import Cuts, Job, precedents
 from calc.published.layouts import published_layouts
+from calc.steps.layouts import Layout
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"

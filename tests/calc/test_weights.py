@@ -18,8 +18,8 @@ from calc import (
     serving,
     transformer,
 )
+from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
-from calc.models.weights import Weights
 
 GPT, DEEPSEEK = models.get("gpt-oss-120b"), models.get("deepseek-v3")
 TRANSFORMERS = [

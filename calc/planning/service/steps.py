@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from calc import expectation, inference, kernels
+from calc.catalog.machines import NotMeasured
 from calc.core.units import Quantity
-from calc.expectation import Tokens
-from calc.machines import NotMeasured
 from calc.planning.setup import Setup
+from calc.steps import expectation, inference, kernels
+from calc.steps.expectation import Tokens
 
 PER_DOUBLING = 2
 """Points of a table for each doubling of the tokens, between which a line is drawn."""

@@ -10,16 +10,17 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
-from calc import layouts, transformer
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
-from calc.finetuning import Adapters, training_work
-from calc.layouts import DeviceMemory, Layout
-from calc.machines import Machine
-from calc.models import Transformer
+from calc.laws.roofline import StepTime
+from calc.laws.training import Recipe
+from calc.networks import transformer
 from calc.planning.setup import most_joined
-from calc.roofline import StepTime
-from calc.training import Recipe
+from calc.steps import layouts
+from calc.steps.finetuning import Adapters, training_work
+from calc.steps.layouts import DeviceMemory, Layout
 
 MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""
