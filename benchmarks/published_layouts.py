@@ -14,10 +14,10 @@ from functools import cache
 from statistics import median
 
 from calc import plan_training, published
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
-from calc.models import Transformer
 from calc.planning import TrainingPlan
 from calc.planning.training import Candidate
 from calc.planning.training.report import cut

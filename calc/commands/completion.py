@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from calc import formats, hardware, models
+from calc import formats
+from calc.catalog import hardware, models
 from calc.commands import command_parser
 from calc.commands.lookup import KINDS, things
 from calc.commands.output import Answer, answers

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from calc import kernels, machines
+from calc.catalog import machines
 from calc.commands.options import add_options, chosen
 from calc.commands.output import Answer, answers
+from calc.steps import kernels
 
 
 def add_gemm(parser: argparse.ArgumentParser) -> None:

@@ -10,23 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import (
-    attention,
-    constants,
-    formats,
-    hardware,
-    machines,
-    models,
-    runs,
-    software,
-    training,
-    transformer,
-)
+from calc import formats
+from calc.catalog import constants, hardware, machines, models, runs, software
 from calc.commands import COMMANDS
 from calc.commands.output import Answer, answers, origins, table
 from calc.core.citations import citation
@@ -37,6 +26,8 @@ from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.records import source
 from calc.core.units import Quantity, quantity
+from calc.laws import attention, training
+from calc.networks import transformer
 
 
 @cache
@@ -132,11 +123,12 @@ def functions() -> dict[str, Callable[..., Any]]:
     """The public functions beside the laws, in all modules that need nothing but pint."""
     laws = calc.laws()
     found = {"plan": calc.plan}
-    for module in (each for each in calc.SUBMODULES if each not in WITH_EXTRAS):
-        for name, member in inspect.getmembers(import_module(f"calc.{module}"), inspect.isfunction):
-            own = member.__module__.startswith(f"calc.{module}") and not name.startswith("_")
-            if own and f"{module}.{name}" not in laws and name not in found:
-                found[f"{module}.{name}"] = member
+    for place in (each for each in calc.SUBMODULES if each not in WITH_EXTRAS):
+        module = getattr(calc, place)
+        for name, member in inspect.getmembers(module, inspect.isfunction):
+            own = member.__module__.startswith(module.__name__) and not name.startswith("_")
+            if own and f"{place}.{name}" not in laws and name not in found:
+                found[f"{place}.{name}"] = member
     return found
 
 
@@ -435,7 +427,7 @@ def _function(name: str) -> Answer | None:
     call = ", ".join(f"{each}: {unit}" if unit else each for each, unit in units.items())
     law = [
         (f"  {each.name}", each.symbol, meaning(name, each.name))
-        for each in ARGUMENTS.get(f"calc.{name}", [])
+        for each in ARGUMENTS.get(name, [])
     ]
     return Answer(
         entry(kind, name, function) | {"arguments": units, "result": result, "text": text},

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import hardware, measure, published
+from calc import measure, published
+from calc.catalog import hardware
 from calc.commands.options import add_options
 from calc.commands.output import Answer, answers
 from calc.core.errors import InputError

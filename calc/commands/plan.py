@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import machines
+from calc.catalog import machines
 from calc.commands.options import (
     add_config,
     add_options,

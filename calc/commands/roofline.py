@@ -9,11 +9,12 @@ from typing import Any
 
 from pint import DimensionalityError
 
-from calc import hardware, machines, roofline
+from calc.catalog import hardware, machines
 from calc.commands.options import option_of
 from calc.commands.output import Answer, answers, table
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
+from calc.laws import roofline
 
 
 def add_roofline(parser: argparse.ArgumentParser) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from calc import throughput
 from calc.commands.options import add_options, chosen, model_of
 from calc.commands.output import Answer, answers, sections
+from calc.steps import throughput
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from calc import (
     roofline,
     transformer,
 )
+from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
 from calc.models import Transformer
 from calc.roofline import StepTime

@@ -18,6 +18,7 @@ from calc import (
     training,
     transformer,
 )
+from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies

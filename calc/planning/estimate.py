@@ -7,13 +7,14 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from calc import cost, inference
 from calc.core.elementwise import choose, where
 from calc.core.units import Quantity, from_parts
+from calc.laws import cost
+from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time
 from calc.planning.expectation import Expectation
 from calc.planning.setup import A_TOKEN, Setup, is_array
-from calc.roofline import StepTime
+from calc.steps import inference
 
 TOO_SMALL = "memory capacity"
 

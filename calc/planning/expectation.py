@@ -17,6 +17,8 @@ from calc.expectation import Parts
 from calc.machines import NotMeasured
 from calc.planning import time
 from calc.planning.setup import A_TOKEN, Setup
+from calc.steps import expectation, inference
+from calc.steps.expectation import Parts, Tokens
 
 
 @dataclass(frozen=True)

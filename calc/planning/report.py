@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from calc import formats, transformer
+from calc import formats
+from calc.catalog.hardware import dtype_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table

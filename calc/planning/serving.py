@@ -6,12 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import QuantityLike
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
 from calc.planning import advice, report
 from calc.planning.capacity import check_devices, on_fewest_devices
 from calc.planning.estimate import Estimate

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from calc import kernels
+from calc.catalog.machines import Machine, NotMeasured
 from calc.core.units import Quantity, quantity
-from calc.machines import Machine, NotMeasured
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row, rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from calc import software
+from calc.catalog import software
+from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
-from calc.machines import NotMeasured
 from calc.published.reading import Row
 from calc.roofline import StepTime
 

@@ -15,16 +15,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from calc import gemms, kernels, machines
+from calc.catalog import machines
 from calc.core.elementwise import maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
-from calc.kernels import SIZES, TWO_BYTES
+from calc.laws import gemms
 from calc.published import conditions
 from calc.published.kernels import measured_rate
 from calc.published.reading import Row, rows
+from calc.steps import kernels
+from calc.steps.kernels import SIZES, TWO_BYTES
 
 FILE = DATA / "measured" / "gemms.csv"
 SOURCE = "nvidia-aiconfigurator"

@@ -126,10 +126,10 @@ def test_every_reference_is_of_a_law() -> None:
 
 
 def test_every_module_of_laws_is_known() -> None:
-    for path in Path(calc.__file__).parent.glob("*.py"):
+    for path in Path(calc.__file__).parent.rglob("*.py"):
         if re.search(r"^@law$", path.read_text(encoding="utf-8"), re.MULTILINE):
             assert path.stem in calc.LAW_MODULES, (
-                f'calc/{path.name} has a law: add "{path.stem}" to LAW_MODULES in calc/__init__.py'
+                f'{path} has a law: add "{path.stem}" to FOLDERS in calc/__init__.py'
             )
 
 
@@ -512,7 +512,7 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
 def test_the_signature_is_that_of_the_equation(name: str) -> None:
     law = LAWS[name]
     assert law.__name__ == name.split(".")[1]
-    assert law.__module__ == f"calc.{name.split('.')[0]}"
+    assert law.__module__ == getattr(calc, name.split(".")[0]).__name__
     assert inspect.isfunction(law.__wrapped__)
     every, public = inspect.signature(law.__wrapped__), inspect.signature(law)
     own = [each for each in every.parameters.values() if not each.name.startswith("_")]
@@ -584,7 +584,7 @@ def untold(law: Callable[..., Any], arguments: list[Any]) -> tuple[set[str], set
 
 @every_law
 def test_each_symbol_is_an_argument_the_result_or_explained(name: str) -> None:
-    strange, unused = untold(LAWS[name], ARGUMENTS[f"calc.{name}"])
+    strange, unused = untold(LAWS[name], ARGUMENTS[name])
     assert not strange, (
         f"{name}: its equation has {', '.join(strange)}, which no argument has for a symbol and no"
         " sentence of the docstring explains"
@@ -597,13 +597,13 @@ def test_each_symbol_is_an_argument_the_result_or_explained(name: str) -> None:
 
 @every_law
 def test_no_two_arguments_share_a_symbol(name: str) -> None:
-    own = [each.symbol for each in ARGUMENTS[f"calc.{name}"]]
+    own = [each.symbol for each in ARGUMENTS[name]]
     assert len(set(own)) == len(own)
 
 
 @every_law
 def test_a_number_for_a_symbol_is_the_default(name: str) -> None:
-    for argument in ARGUMENTS[f"calc.{name}"]:
+    for argument in ARGUMENTS[name]:
         if argument.symbol[0].isdigit():
             default = inspect.signature(LAWS[name]).parameters[argument.name].default
             assert quantity(default, argument.unit).magnitude == float(argument.symbol)
@@ -624,7 +624,7 @@ def of_symbols_untold(
 
 
 def test_an_untold_symbol_is_seen() -> None:
-    key = f"{__name__}.of_symbols_untold"
+    key = f"{__name__.rpartition('.')[2]}.of_symbols_untold"
     assert untold(of_symbols_untold, ARGUMENTS[key]) == ({"R_top"}, {"R_peak", "BW"})
 
 
@@ -633,7 +633,7 @@ def test_an_untold_symbol_is_seen() -> None:
 
 @every_law
 def test_each_argument_is_told(name: str) -> None:
-    for argument in ARGUMENTS[f"calc.{name}"]:
+    for argument in ARGUMENTS[name]:
         assert meaning(name, argument.name), (
             f"{name}: say what {argument.name} is in calc/data/arguments.toml, under"
             f" [{name.split('.')[0]}], or under [shared] if it is so in every law"

@@ -10,8 +10,8 @@ import pytest
 
 import calc
 from calc import InputError, hardware, machines, quantity
+from calc.catalog.machines import Machine, NotMeasured
 from calc.core.citations import bibliography
-from calc.machines import Machine, NotMeasured
 
 GOOD = """
 [made-up]

@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 
 import calc
 from calc import InputError, hardware, inference, machines, models, quantity
+from calc.catalog.machines import Machine
 from calc.core.records import DATA
-from calc.machines import Machine
 from calc.planning import Bounds, Plan, device_counts, plan
 
 H100 = hardware.H100

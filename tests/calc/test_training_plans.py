@@ -24,7 +24,6 @@ from calc import (
     transformer,
 )
 from calc.commands import main
-from calc.layouts import Layout
 from calc.planning import TrainingPlan
 from calc.planning.training import Cuts, Run, precedents
 from calc.published.layouts import published_layouts

@@ -18,6 +18,7 @@ from calc import (
     serving,
     transformer,
 )
+from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
 from calc.models.weights import Weights
 from calc.steps.job import Formats, Job, Layout, Tokens

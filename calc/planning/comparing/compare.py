@@ -16,15 +16,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from calc import machines as known_machines, models as known_models
+from calc.catalog import machines as known_machines, models as known_models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
 from calc.planning import advice
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.report import RANGES, memory_text

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from calc.catalog.hardware import dtype_of
 from calc.core.formatting import columns, html_table
 from calc.core.units import quantity
-from calc.hardware import dtype_of
 from calc.planning.drawing import COLORS, INK, STYLE, loaded_matplotlib
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, limits_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from calc.catalog.hardware import dtype_of
 from calc.core.units import Quantity, quantity
-from calc.hardware import dtype_of
 from calc.planning.report import memory_text
 from calc.planning.training.precedents import DEGREES
 

@@ -19,11 +19,11 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import geometric_mean, median
 
-from calc import machines
+from calc.catalog import machines
+from calc.catalog.machines import Machine, NotMeasured
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
-from calc.machines import Machine, NotMeasured
 
 FILE = DATA / "measured" / "collectives.csv"
 COLUMNS = (

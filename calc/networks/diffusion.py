@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.catalog.models import DiffusionTransformer, network
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.models import DiffusionTransformer, network
 
 PIXELS = 1024  # along a side of the images that the models of the data are made for
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from calc.catalog.models.networks import Network, linear
 from calc.core.units import Quantity
-from calc.models.networks import Network, linear
 
 MODULATED = 3  # vectors that a step and a text make of each sublayer: a shift, a scale, a gate
 

@@ -15,28 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from calc import (
-    collectives,
-    constants,
-    convolution,
-    diffusion,
-    formats,
-    hardware,
-    kernels,
-    machines,
-    models,
-    recommenders,
-    roofline,
-    transformer,
-)
-from calc.core.arguments import whole_number
-from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns, html_table
-from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.kernels import NO_BYTES, NO_WORK, ONE, Kernel
-from calc.machines import Machine, NotMeasured
-from calc.models import (
+from calc import formats
+from calc.catalog import constants, hardware, machines, models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import (
     Convolutional,
     DiffusionTransformer,
     EncoderDecoder,
@@ -44,6 +27,14 @@ from calc.models import (
     Recommender,
     Transformer,
 )
+from calc.core.arguments import whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns, html_table
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import roofline
+from calc.networks import convolution, diffusion, recommenders, transformer
+from calc.steps import collectives, kernels
+from calc.steps.kernels import NO_BYTES, NO_WORK, ONE, Kernel
 
 PAIRS = 51_200
 """Batch of a recommender where none is given: that of MLPerf's entries on H100s."""

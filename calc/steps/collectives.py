@@ -23,9 +23,8 @@ from calc.core.elementwise import doublings, floor, largest, maximum, minimum, s
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.curves import Curve
-from calc.hardware import Accelerator
-from calc.machines import Machine, NotMeasured
+from calc.steps import curves
+from calc.steps.curves import Curve
 
 
 @law

@@ -7,11 +7,11 @@ from __future__ import annotations
 from operator import add
 from typing import Annotated
 
+from calc.catalog.models import EncoderDecoder, network
 from calc.core.elementwise import evaluate, largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.models import EncoderDecoder, network
 
 
 @law

@@ -14,13 +14,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from calc import collectives, expectation, formats, inference, kernels, models, transformer
+from calc import formats
+from calc.catalog import models
+from calc.catalog.machines import NO_TIME, Machine
+from calc.catalog.models import Transformer
+from calc.catalog.software import UNKNOWN
 from calc.core.arguments import whole_number
 from calc.core.elementwise import largest, maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.expectation import Origin, Parts
 from calc.formats import ELEMENT_SIZE
 from calc.machines import NO_TIME, Machine
 from calc.models import Transformer

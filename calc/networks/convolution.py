@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.catalog.models import Convolution, Convolutional, network
 from calc.core.arguments import truth
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import element_size as size_of
-from calc.models import Convolution, Convolutional, network
-from calc.roofline import Workload
+from calc.laws.roofline import Workload
 
 
 @law

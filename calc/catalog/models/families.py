@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from calc.catalog.models.architecture import Transformer, from_shape
+from calc.catalog.models.config import Config
 from calc.core.errors import abbreviated
-from calc.models.architecture import Transformer, from_shape
-from calc.models.config import Config
 
 Fields = dict[str, Any]
 LAYERS = {

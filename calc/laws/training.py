@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from calc import constants
+from calc.catalog import constants
 from calc.core.elementwise import expm1, floor, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.names import resolve, spellings

@@ -18,7 +18,7 @@ from calc.core.arguments import check_finite, number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION, law
 from calc.core.units import Quantity, QuantityLike, as_float_or_array
-from calc.quantization import Scheme, sqnr
+from calc.laws.quantization import Scheme, sqnr
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -85,7 +85,7 @@ def compensate(weights: Weights, inputs: Inputs, scheme: Scheme) -> Codes:
 
     Source: frantar2023gptq
 
-    >>> from calc.quantization import symmetric
+    >>> from calc.laws.quantization import symmetric
     >>> weights, inputs = [[0.4, 0.4, 3.0]], [[1.0, 1.0, 0.0], [0.0, 0.0, 0.1]]
     >>> scheme = symmetric(weights, 3)
     >>> scheme.quantize(weights).tolist(), compensate(weights, inputs, scheme).tolist()
@@ -132,7 +132,7 @@ def activation_scales(
 
     Source: lin2024awq
 
-    >>> from calc.quantization import symmetric
+    >>> from calc.laws.quantization import symmetric
     >>> in_3_bits = lambda each: symmetric(each, 3, axis=0).round_trip(each)
     >>> scales = activation_scales([[0.4, 2.0], [0.3, 3.0]], [[9.0, 0.1], [8.0, -0.1]], in_3_bits)
     >>> scales.round(2).tolist()

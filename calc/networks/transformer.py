@@ -17,14 +17,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from calc import attention, constants, formats, models, roofline
+from calc import formats
+from calc.catalog import constants, models
+from calc.catalog.models import Transformer
 from calc.core.arguments import one_of
 from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size as size_of
-from calc.models import Transformer
+from calc.laws import attention, roofline
 
 RECOMPUTATIONS = ("none", "selective", "full")
 LONGEST = 10**9  # positions, more than any model reads

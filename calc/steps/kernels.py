@@ -17,7 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import attention, gemms, transformer
+from calc.catalog.hardware import dtype_of
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT, Matrix, check_transformer
+from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.elementwise import ceiling, largest, maximum, smallest
 from calc.core.errors import InputError, abbreviated

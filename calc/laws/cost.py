@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc import constants
+from calc.catalog import constants
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.units import Quantity, QuantityLike
 

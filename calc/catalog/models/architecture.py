@@ -8,12 +8,12 @@ from functools import cached_property
 from itertools import chain, cycle, islice, repeat
 from typing import Any, NamedTuple, Self
 
+from calc.catalog.models.networks import UNITS
+from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import as_list, one_of
 from calc.core.elementwise import largest
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.models.networks import UNITS
-from calc.models.release import GROUPS, Release
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")

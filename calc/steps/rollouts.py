@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from calc import inference, machines, models, transformer
+from calc.catalog import machines, models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
+from calc.networks import transformer
+from calc.steps import inference
 
 GRID = 16  # parts of a generation in which batch and context are taken as constant
 HALVINGS = 200

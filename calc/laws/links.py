@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc import constants
+from calc.catalog import constants
 from calc.core.elementwise import minimum
 from calc.core.law import NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike

@@ -16,7 +16,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from calc import hardware
+from calc.catalog import hardware
+from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.arguments import whole_number
 from calc.core.device import Device, check_device
 from calc.core.errors import InputError, abbreviated
@@ -36,7 +37,6 @@ from calc.core.records import (
     read_toml,
 )
 from calc.core.units import Quantity, quantity
-from calc.hardware import DTYPES, Accelerator
 
 FILE = DATA / "machines.toml"
 FABRICS = {  # and what each is, in a sentence that names it

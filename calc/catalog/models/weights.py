@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from calc import formats
+from calc.catalog.models.architecture import Matrix, Transformer
+from calc.catalog.models.release import GROUPS, told
 from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.models.architecture import Matrix, Transformer
-from calc.models.release import GROUPS, told
 
 RELEASED = "released"
 

@@ -6,10 +6,9 @@ Hugging Face `config.json`.
 
 from __future__ import annotations
 
-from calc.core.records import as_attributes
-from calc.models.architecture import Matrix, Transformer, from_shape
-from calc.models.convolutional import Block, Convolution, Convolutional
-from calc.models.data import (
+from calc.catalog.models.architecture import Matrix, Transformer, from_shape
+from calc.catalog.models.convolutional import Block, Convolution, Convolutional
+from calc.catalog.models.data import (
     also as also,
     get,
     key_of as key_of,
@@ -17,12 +16,13 @@ from calc.models.data import (
     network as network,
     transformer as transformer,
 )
-from calc.models.diffusion import DiffusionTransformer
-from calc.models.encoder_decoder import EncoderDecoder
-from calc.models.families import load
-from calc.models.networks import Network
-from calc.models.recommender import Recommender
-from calc.models.release import Release
+from calc.catalog.models.diffusion import DiffusionTransformer
+from calc.catalog.models.encoder_decoder import EncoderDecoder
+from calc.catalog.models.families import load
+from calc.catalog.models.networks import Network
+from calc.catalog.models.recommender import Recommender
+from calc.catalog.models.release import Release
+from calc.core.records import as_attributes
 
 __all__ = [
     "Block",

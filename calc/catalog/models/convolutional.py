@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
+from calc.catalog.models.networks import Network
 from calc.core.arguments import number as read_number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity
-from calc.models.networks import Network
 
 NORMALIZED = 2  # vectors of a normalisation: scale and shift, of each channel
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from calc import constants
+from calc.catalog import constants
 from calc.core.elementwise import maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike

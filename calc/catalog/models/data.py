@@ -6,18 +6,18 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
 
+from calc.catalog.models.architecture import Transformer, check_transformer
+from calc.catalog.models.convolutional import Convolutional
+from calc.catalog.models.diffusion import DiffusionTransformer
+from calc.catalog.models.encoder_decoder import EncoderDecoder
+from calc.catalog.models.networks import UNITS, Network
+from calc.catalog.models.recommender import Recommender
+from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.names import resolve, spellings, squeezed
 from calc.core.provenance import Provenance
 from calc.core.records import DATA, check_fields, read_record, read_toml
-from calc.models.architecture import Transformer, check_transformer
-from calc.models.convolutional import Convolutional
-from calc.models.diffusion import DiffusionTransformer
-from calc.models.encoder_decoder import EncoderDecoder
-from calc.models.networks import UNITS, Network
-from calc.models.recommender import Recommender
-from calc.models.release import GROUPS, Release
 
 FILE = DATA / "models.toml"
 INHERITED = ("kind", "source", "checked")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from calc.catalog.models.networks import Network, linear, whole_numbers
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.models.networks import Network, linear, whole_numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.catalog.models import Recommender, network
 from calc.core.elementwise import ceiling
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import element_size as size_of
-from calc.models import Recommender, network
 
 SECTOR = quantity(32, "byte")  # the least that an NVIDIA GPU reads of its memory
 

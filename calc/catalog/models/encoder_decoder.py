@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from calc.catalog.models.networks import Network, linear
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.models.networks import Network, linear
 
 BIASES = ("query", "key", "value", "attention output", "feed-forward")
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
