@@ -19,8 +19,7 @@ from calc import (
 )
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
 from calc.steps.job import Formats
 
 BF16 = quantity("2 byte")

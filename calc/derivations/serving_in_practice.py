@@ -12,7 +12,7 @@ from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.precision import rounded
 from calc.derivations.serving import OneNode
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
 from calc.steps.job import Job, Layout
 
 SERVER = machines.get("dgx-h100")

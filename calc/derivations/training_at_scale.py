@@ -24,10 +24,9 @@ from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import show
-from calc.layouts import DeviceMemory, Link
-from calc.models.architecture import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
 from calc.steps.job import Batch, Job, Layout
+from calc.steps.layouts import DeviceMemory, Link
 
 LLAMA = models.get("llama-3-70b")
 

@@ -7,13 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from calc import inference, machines, transformer
+from calc.catalog import machines
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import check_transformer
 from calc.core.elementwise import largest, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
-from calc.models.architecture import check_transformer
+from calc.networks import transformer
 from calc.planning.setup import A_TOKEN, Setup
+from calc.steps import inference
 from calc.steps.job import Layout
 
 S = TypeVar("S", bound=Setup)

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from calc import cost, inference
+from calc.catalog.machines import NotMeasured
 from calc.core.formatting import columns
 from calc.core.units import Quantity
-from calc.expectation import Parts
-from calc.machines import NotMeasured
+from calc.laws import cost
 from calc.planning import time
 from calc.planning.setup import A_TOKEN, Setup
-from calc.steps import expectation, inference
-from calc.steps.expectation import Parts, Tokens
+from calc.steps import inference
+from calc.steps.expectation import Parts
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,7 @@ from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.formatting import columns, html_table
 from calc.core.units import Quantity, quantity
-from calc.hardware import dtype_of
-from calc.models import Transformer
-from calc.models.architecture import RECURRENT
+from calc.networks import transformer
 from calc.planning.estimate import Bounds, Estimate
 from calc.planning.setup import is_array
 

@@ -8,16 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from calc import formats, machines, models, software, transformer
+from calc import formats
+from calc.catalog import machines, models, software
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.models.weights import RELEASED, Weights, is_released
+from calc.catalog.software import Software
 from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.models.weights import RELEASED, Weights, is_released
-from calc.software import Software
+from calc.networks import transformer
 from calc.steps.job import Formats, Job, Layout
 
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say

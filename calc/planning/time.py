@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from calc import collectives
 from calc.core.elementwise import maximum, minimum
 from calc.core.units import Quantity, quantity
-from calc.expectation import Parts, serving_pass
+from calc.laws.roofline import StepTime
 from calc.planning.setup import Setup
-from calc.roofline import StepTime
+from calc.steps import collectives
+from calc.steps.expectation import Parts, serving_pass
 from calc.steps.job import TWO_BYTES, Tokens
 from calc.steps.step import serving_step
 

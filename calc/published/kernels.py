@@ -14,6 +14,7 @@ from calc.core.units import Quantity, quantity
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row, rows
+from calc.steps import kernels
 from calc.steps.job import input_size
 
 RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from calc import layouts
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.layouts import DeviceMemory
-from calc.models import Transformer
+from calc.laws.roofline import StepTime
 from calc.published import conditions, training
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row, rows
-from calc.roofline import StepTime
+from calc.steps import layouts
 from calc.steps.job import Batch, Job, Layout
+from calc.steps.layouts import DeviceMemory
 from calc.steps.step import step
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from calc.catalog import software
 from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
+from calc.laws.roofline import StepTime
 from calc.published.reading import Row
-from calc.roofline import StepTime
 
 ROUNDING = 0.005  # half of the last of three digits, to which most rows are printed
 

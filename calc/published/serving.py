@@ -14,13 +14,14 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from calc import formats, transformer
-from calc.expectation import serving_pass, weight_memory
-from calc.machines import NotMeasured
+from calc import formats
+from calc.catalog.machines import NotMeasured
+from calc.catalog.software import software_of
+from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.software import software_of
+from calc.steps.expectation import serving_pass, weight_memory
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
 from calc.steps.step import step
 

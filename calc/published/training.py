@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.software import software_of
 from calc.core.errors import InputError
-from calc.finetuning import Adapters
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, prediction_of
 from calc.published.reading import Row
-from calc.software import software_of
+from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, reaching
 from calc.steps.step import step
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Annotated, Any
 
-from calc import constants, curves, machines
+from calc.catalog import constants, machines
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine, NotMeasured
 from calc.core.arguments import whole_number
 from calc.core.elementwise import doublings, floor, largest, maximum, minimum, smallest, where
 from calc.core.errors import InputError, abbreviated

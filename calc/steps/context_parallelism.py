@@ -25,10 +25,10 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.machines import NO_TIME, Machine
-from calc.models import Transformer
-from calc.roofline import StepTime
-from calc.software import UNKNOWN
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.steps import collectives, expectation, inference, kernels
+from calc.steps.expectation import Origin, Parts
 from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
 
 

@@ -15,16 +15,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from calc import collectives, constants, curves, kernels, machines, transformer
+from calc.catalog import constants, machines
+from calc.catalog.machines import NO_TIME, Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.software import Software
 from calc.core.elementwise import different, largest, maximum, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import Quantity, quantity
-from calc.kernels import Kernel
-from calc.machines import NO_TIME, Machine, NotMeasured
-from calc.models import Transformer
-from calc.software import Software
+from calc.networks import transformer
+from calc.steps import collectives, curves, kernels
 from calc.steps.job import Batch, Job, Layout, Tokens, reaching
+from calc.steps.kernels import Kernel
 
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 

@@ -16,16 +16,19 @@ import math
 from dataclasses import replace
 from typing import Annotated, Any
 
-from calc import collectives, formats, models, transformer
+from calc import formats
+from calc.catalog import models
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.arguments import check_shapes, whole_number
 from calc.core.elementwise import erfc, expm1, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.steps import collectives
 from calc.steps.job import Formats, Job, Layout, Tokens
 from calc.steps.step import serving_step
 

@@ -13,22 +13,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import constants, machines, models, quantization, training, transformer
+from calc.catalog import constants, machines, models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import Matrix
 from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.elementwise import floor, maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.hardware import Accelerator
-from calc.layouts import GRADIENTS, LOSSES, DeviceMemory, memory_per_device, training_step
-from calc.links import transfer_time
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.models.architecture import Matrix
-from calc.roofline import StepTime
+from calc.laws import quantization, training
+from calc.laws.links import transfer_time
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.networks.transformer import loss_memory as loss_memory
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
-from calc.transformer import loss_memory as loss_memory
+from calc.steps.layouts import GRADIENTS, LOSSES, DeviceMemory, memory_per_device, training_step
 
 METHODS = ("full", "lora", "qlora")
 TARGETS = ("linear", "attention")  # matrices with an adapter: all of the layers, or those

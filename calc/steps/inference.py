@@ -15,17 +15,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from calc import formats, models, transformer
+from calc import formats
+from calc.catalog import models
+from calc.catalog.machines import Machine, device_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.weights import Weights
 from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.device import Device
 from calc.core.elementwise import floor, maximum, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.machines import Machine, device_of
-from calc.models import Transformer
-from calc.models.weights import Weights
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
 from calc.steps import step
 from calc.steps.job import Formats, Job, Layout, Tokens
 

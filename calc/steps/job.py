@@ -15,18 +15,21 @@ from typing import Any
 
 from pint.facets.plain import PlainQuantity
 
-from calc import formats, machines, models, software as programs, training, transformer
+from calc import formats
+from calc.catalog import machines, models, software as programs
+from calc.catalog.hardware import Accelerator, dtype_of
+from calc.catalog.machines import Machine, device_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import check_transformer
+from calc.catalog.models.weights import Weights
+from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator, dtype_of
-from calc.machines import Machine, device_of
-from calc.models import Transformer
-from calc.models.architecture import check_transformer
-from calc.models.weights import Weights
-from calc.software import UNKNOWN, Software
+from calc.laws import training
+from calc.networks import transformer
 
 BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
 PARTS = ("weight", "gradient", "optimizer")

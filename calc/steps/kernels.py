@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from calc.catalog.hardware import dtype_of
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import RECURRENT, Matrix, check_transformer
+from calc.catalog.models.architecture import RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.elementwise import ceiling, largest, maximum, smallest
@@ -29,13 +29,10 @@ from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
-from calc.gemms import TILES
-from calc.hardware import dtype_of
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
-from calc.models.architecture import RECURRENT, Matrix
-from calc.models.weights import Weights
-from calc.roofline import StepTime, Workload
+from calc.laws import attention, gemms
+from calc.laws.gemms import TILES
+from calc.laws.roofline import StepTime, Workload
+from calc.networks import transformer
 from calc.steps.job import (
     BYTE,
     TWO_BYTES,

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from calc import collectives, expectation, links, machines, models, training, transformer
+from calc.catalog import machines, models
+from calc.catalog.machines import NO_TIME, Machine, device_of
+from calc.catalog.models import Transformer
 from calc.core.arguments import one_of
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, largest, maximum, where
@@ -19,11 +21,19 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.expectation import Parts
-from calc.machines import NO_TIME, Machine, device_of
-from calc.models import Transformer
-from calc.parallelism import activations_in_flight, stage_activations, stage_traffic, state_memory
-from calc.roofline import StepTime, compute_time
+from calc.laws import links, training
+from calc.laws.parallelism import (
+    activations_in_flight,
+    stage_activations,
+    stage_traffic,
+    state_memory,
+)
+from calc.laws.roofline import StepTime, compute_time
+from calc.laws.training import Recipe
+from calc.networks import transformer
+from calc.networks.transformer import loss_memory
+from calc.steps import collectives, expectation
+from calc.steps.expectation import Parts
 from calc.steps.job import (
     PARTS,
     SCHEDULES,
@@ -34,8 +44,6 @@ from calc.steps.job import (
     check_job,
     check_load,
 )
-from calc.training import Recipe
-from calc.transformer import loss_memory
 
 Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
 NO_SIZE = quantity(0, "byte/param")

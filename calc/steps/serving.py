@@ -18,7 +18,7 @@ from calc.core.elementwise import floor, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
 from calc.steps.job import Job, Tokens, check_job
 from calc.steps.step import serving_step
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from calc import collectives, expectation, layouts, transformer
+from calc.catalog.machines import Machine
+from calc.catalog.models.weights import Weights
 from calc.core.elementwise import largest, maximum, where
 from calc.core.units import Quantity, quantity
-from calc.machines import Machine
-from calc.models.weights import Weights
-from calc.roofline import StepTime, Workload
+from calc.laws.roofline import StepTime, Workload
+from calc.networks import transformer
+from calc.steps import collectives, expectation, layouts
 from calc.steps.job import TWO_BYTES, Batch, Job, Layout, Tokens, check_job, check_load
 
 NO_WORK, NO_BYTES = quantity(0, "FLOP"), quantity(0, "byte")

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from calc import InputError, hardware, inference, kernels, machines, models, quantity, transformer
-from calc.kernels import Kernel
-from calc.machines import NotMeasured
+from calc.catalog.machines import NotMeasured
 from calc.steps.job import Batch, Job, Layout, Tokens
+from calc.steps.kernels import Kernel
 
 H100 = machines.get("dgx-h100")
 DENSE = ("llama-3-8b", "llama-3-70b", "gpt-2")

@@ -21,9 +21,9 @@ from calc import (
     roofline,
     runs,
 )
-from calc.layouts import Link, memory_per_device, training_step
 from calc.published.layouts import published_layouts
 from calc.steps.job import Batch, Formats, Job, Layout
+from calc.steps.layouts import Link, memory_per_device, training_step
 
 LLAMA = models.get("llama-3-70b")
 LAYOUT = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)

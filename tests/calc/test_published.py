@@ -11,8 +11,8 @@ import pytest
 
 from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
-from calc.expectation import weight_memory
 from calc.published import Comparison, Row, kernels, reading, serving
+from calc.steps.expectation import weight_memory
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
 

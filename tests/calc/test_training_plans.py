@@ -27,7 +27,7 @@ from calc.commands import main
 from calc.planning import TrainingPlan
 from calc.planning.training import Cuts, Run, precedents
 from calc.published.layouts import published_layouts
-from calc.steps.job import Batch, Job
+from calc.steps.job import Batch, Job, Layout
 from calc.steps.step import step
 
 GPT = models.from_shape(

@@ -20,7 +20,6 @@ from calc import (
 )
 from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
-from calc.models.weights import Weights
 from calc.steps.job import Formats, Job, Layout, Tokens
 
 GPT, DEEPSEEK = models.get("gpt-oss-120b"), models.get("deepseek-v3")

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from calc.expectation import serving_pass
-from calc.machines import NotMeasured
+from calc.catalog.machines import NotMeasured
 from calc.planning.setup import Setup
+from calc.steps.expectation import serving_pass
 from calc.steps.job import Job, Layout, Tokens
 from calc.steps.step import serving_step
 

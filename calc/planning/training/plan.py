@@ -12,35 +12,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from calc import (
-    constants,
-    cost,
-    energy,
-    machines,
-    models,
-    parallelism,
-    runs,
-    software as programs,
-    training,
-    transformer,
-)
+from calc.catalog import constants, machines, models, runs, software as programs
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.elementwise import different
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.finetuning import Adapters
-from calc.hardware import Accelerator
-from calc.layouts import DeviceMemory
-from calc.machines import Machine
-from calc.models import Transformer
+from calc.laws import cost, energy, parallelism, training
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
 from calc.planning.estimate import Bounds
 from calc.planning.setup import A_TOKEN, amount, device_power
 from calc.planning.training import precedents, search
 from calc.planning.training.search import Cuts, Run
-from calc.roofline import StepTime
+from calc.steps.finetuning import Adapters
 from calc.steps.job import SCHEDULES, Layout
+from calc.steps.layouts import DeviceMemory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,17 +10,19 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
-from calc import layouts, software as programs, transformer
+from calc.catalog import software as programs
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
-from calc.finetuning import Adapters
-from calc.layouts import DeviceMemory
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.laws.training import Recipe
+from calc.networks import transformer
+from calc.steps import layouts
+from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
+from calc.steps.layouts import DeviceMemory
 from calc.steps.step import step
-from calc.training import Recipe
 
 MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""
