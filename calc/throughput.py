@@ -31,7 +31,7 @@ from calc import (
 )
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns, html_table
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.hardware import Accelerator
 from calc.kernels import NO_BYTES, NO_WORK, ONE, Kernel
@@ -51,8 +51,10 @@ HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Throughput:
+class Throughput(Reported):
     """What devices make of a network: items a second at the most, and what is expected."""
+
+    SENTENCES = (("assumptions", "Assumed"),)
 
     model: Transformer | Network
     machine: Machine
@@ -155,7 +157,7 @@ class Throughput:
         """Whether weights and tables are within a device's memory; activations are not counted."""
         return bool(self.memory <= self.machine.device.memory_capacity)
 
-    @property
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """The answer, by names that stay."""
         expected: dict[str, Any] = {"not_expected": self.not_expected}
@@ -234,14 +236,9 @@ class Throughput:
             found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
         return [row for _, row in sorted(found, reverse=True)]
 
-    def __str__(self) -> str:
-        """The answer as people read it, and the kernels that it is made of."""
-        return "\n".join([*self._answer(), "", *columns(self._table())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._answer(), self._table())
-
-    def _answer(self) -> list[str]:
+    @cached_property
+    def title(self) -> list[str]:
+        """The answer in words."""
         fits = "fits" if self.fits else "does not fit"
         share = " of each device" if self.devices > 1 else ""
         told = [
@@ -254,14 +251,16 @@ class Throughput:
         ]
         if self.expected_rate is not None:
             told.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
-        return told
+        return [*told, ""]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The kernels that it is made of."""
+        links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
+        return [Table([HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])])]
 
     def _rates(self, rate: Quantity) -> str:
         return f"{rate.m_as('1/s'):.4g} {self.items} a second, {rate.m_as('1/hour'):.4g} an hour"
-
-    def _table(self) -> list[tuple[str, ...]]:
-        links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
-        return [HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])]
 
     def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
         """What bounds a kernel, and its least time, all launches together."""
