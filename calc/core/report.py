@@ -69,6 +69,10 @@ class Reported:
         """The answer for programs, by names that stay; a table is the list `rows`."""
         return {}
 
+    def named(self, names: str) -> dict[str, Any]:
+        """The values of fields that are facts under their own names."""
+        return {name: getattr(self, name) for name in names.split()}
+
     def table(self) -> str:
         """The title and the tables as lines of text."""
         lines = [*self.title]

@@ -10,7 +10,7 @@ from calc import formats, transformer
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Table
-from calc.core.units import quantity
+from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
 from calc.models import Transformer
 from calc.models.architecture import RECURRENT
@@ -93,43 +93,35 @@ def points_report(plans: Sequence[Estimate]) -> tuple[list[str], Table]:
         )
     points = [point for plan in plans for point in plan.points]
     device, unit = plans[0].device, str(plans[0].device.memory_capacity.units)
-    cells: dict[str, list[str]] = {}
-    if len(plans) > 1:
-        cells["device"] = [point["device"] for point in points]
-    same = []
-    for name in COUNTS:
-        counts = [str(point[name]) for point in points]
-        if len({*counts}) > 1:
-            cells[name] = counts
-        else:
-            same.append(f"{name} {counts[0]}")
-    cells[f"each holds ({unit})"] = [f"{point['memory'].m_as(unit):.3g}" for point in points]
-    below: dict[str, list[str]] = {}  # what is expected, under its bounds
-    if any(point["expected"] for point in points):
-        cells[""], below[""] = ["bounds"] * len(points), ["expected"] * len(points)
-    for name, (title, unit) in RANGES.items():
-        if any(point[name] for point in points):
-            cells[f"{title} ({unit})"] = [_range(point[name], unit) for point in points]
-            below[f"{title} ({unit})"] = [_expected(point, name, unit) for point in points]
-    cells["what binds"] = [point["binds"] for point in points]
-    rows: list[tuple[str, ...]] = [tuple(cells)]
-    for place, point in enumerate(points):
-        rows.append(tuple(column[place] for column in cells.values()))
-        if point["expected"]:
-            rows.append(tuple(below[name][place] if name in below else "" for name in cells))
-    heading = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
-    return [f"{heading}: {', '.join(same)}" if same else heading], Table(rows)
+    differ = {name: len({str(point[name]) for point in points}) > 1 for name in COUNTS}
+    names = [*(["device"] if len(plans) > 1 else []), *(name for name in COUNTS if differ[name])]
+    ranges = [name for name in RANGES if any(point[name] for point in points)]
+    kinds = [["bounds"], ["expected"]] if any(point["expected"] for point in points) else [[], []]
+    heads = [heading(name) for name in ranges]
+    rows = [(*names, f"each holds ({unit})", *[""] * len(kinds[0]), *heads, "what binds")]
+    for point in points:
+        asked, memory = [str(point[name]) for name in names], f"{point['memory'].m_as(unit):.3g}"
+        bounds = [in_its_unit(point[name], name) for name in ranges]
+        rows.append((*asked, memory, *kinds[0], *bounds, point["binds"]))
+        if known := point["expected"]:
+            expected = [in_its_unit(known.get(name), name) for name in ranges]
+            rows.append((*[""] * (len(names) + 1), *kinds[1], *expected, ""))
+    title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
+    same = [f"{name} {points[0][name]}" for name in COUNTS if not differ[name]]
+    return [f"{title}: {', '.join(same)}" if same else title], Table(rows)
 
 
-def _range(bounds: Bounds | None, unit: str) -> str:
-    if bounds is None or math.isnan(bounds.lower.magnitude):
+def heading(name: str) -> str:
+    """The title of a column, with its unit."""
+    return "{} ({})".format(*RANGES[name])
+
+
+def in_its_unit(value: Bounds | Quantity | None, name: str) -> str:
+    """A number, or the two of bounds, in the unit of its column."""
+    numbers = value if isinstance(value, Bounds) else () if value is None else (value,)
+    if not numbers or math.isnan(numbers[0].magnitude):
         return "–"
-    return " – ".join(str(quantity(each.m_as(unit), "")) for each in bounds)
-
-
-def _expected(point: dict[str, Any], name: str, unit: str) -> str:
-    expected = (point["expected"] or {}).get(name)
-    return "–" if expected is None else str(quantity(expected.m_as(unit), ""))
+    return " – ".join(str(quantity(number.m_as(RANGES[name][1]), "")) for number in numbers)
 
 
 def _place(plan: Estimate) -> str:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table, common_first
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity
 from calc.machines import Machine
 from calc.models import Transformer
 from calc.planning import drawing
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.estimate import RANGES
+from calc.planning.report import heading, in_its_unit
 from calc.planning.serving import Plan
 from calc.planning.setup import devices_text
 
@@ -158,7 +159,7 @@ class Comparison(Reported):
     def tables(self) -> list[Table]:
         """What is compared, the bounds, and what else is expected."""
         names = [name for name in RANGES if name in BY.values() and self.has(name)]
-        kinds, heads = self._kinds, [f"{RANGES[name][0]} ({RANGES[name][1]})" for name in names]
+        kinds, heads = self._kinds, [heading(name) for name in names]
         ranked = [("", *kinds, "devices", "batch", *heads, "on the front")]
         bounds = [("bounds", *kinds, *heads, "what binds")]
         expected = [("expected", *kinds, *heads)]
@@ -169,13 +170,13 @@ class Comparison(Reported):
                 continue
             plan = self.plan_of(entry)
             size = str(plan.devices), str(plan.batch)
-            values = [_text(self.value(plan, name), name) for name in names]
+            values = [in_its_unit(self.value(plan, name), name) for name in names]
             front = _batches(self.front.get(entry, ()))
             ranked.append((str(rank), *keys, *size, *values, front))
-            ranges = [_range(getattr(plan, name), name) for name in names]
+            ranges = [in_its_unit(getattr(plan, name), name) for name in names]
             bounds.append(("", *keys, *ranges, str(plan.binds)))
             if self.basis == UPPER and plan.expected is not None:
-                known = [_text(plan.expected.get(name), name) for name in names]
+                known = [in_its_unit(plan.expected.get(name), name) for name in names]
                 expected.append(("", *keys, *known))
         return [Table(rows) for rows in (ranked, bounds, expected) if len(rows) > 1]
 
@@ -198,9 +199,7 @@ class Comparison(Reported):
         return {
             "rows": self.rows(),
             "ranked_by": self.by,
-            "basis": self.basis,
-            "assumptions": self.assumptions,
-            "what_would_change": self.what_would_change,
+            **self.named("basis assumptions what_would_change"),
         }
 
     @property
@@ -324,11 +323,3 @@ def _batches(plans: tuple[Plan, ...]) -> str:
     batches = sorted(int(plan.batch.magnitude) for plan in plans)
     ends = dict.fromkeys(map(str, (batches[0], batches[-1]))) if batches else {}
     return f"batch {' to '.join(ends)}" if ends else "–"
-
-
-def _text(value: Quantity | None, name: str) -> str:
-    return "–" if value is None else str(quantity(value.m_as(RANGES[name][1]), ""))
-
-
-def _range(bounds: Any, name: str) -> str:
-    return "–" if bounds is None else " – ".join(_text(bound, name) for bound in bounds)

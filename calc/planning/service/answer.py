@@ -202,16 +202,10 @@ class ServicePlan(Reported):
         return {
             "rows": self.rows(),
             "design": str(self.design),
-            "devices": self.devices,
-            "least_devices": self.least_devices,
-            "ttft": self.ttft,
-            "tpot": self.tpot,
+            **self.named("devices least_devices ttft tpot"),
             "closed_form": self.load,
-            "most_requests": self.most_requests,
-            "throughput": self.throughput,
-            "cost_per_token": self.cost_per_token,
-            "energy_per_token": self.energy_per_token,
-            **{name: getattr(self, name) for name, _ in self.SENTENCES},
+            **self.named("most_requests throughput cost_per_token energy_per_token"),
+            **self.named("why_not_others what_would_change assumptions"),
         }
 
     @property

@@ -270,27 +270,15 @@ class TrainingPlan(Reported):
         step, names = self.step, ("lower", "upper", "expected", "parts")
         return {
             "rows": self.rows(),
-            "devices": self.devices,
-            "steps": self.steps,
-            "memory": self.memory,
+            **self.named("devices steps memory"),
             "step": {name: getattr(step, name) for name in names},
-            "mfu": self.mfu,
-            "expected_mfu": self.expected_mfu,
+            **self.named("mfu expected_mfu"),
             "hfu": self.best.hfu,
             "throughput": self.best.throughput,
-            "goodput": self.goodput,
-            "duration": self.duration,
-            "device_time": self.device_time,
-            "cost": self.cost,
-            "energy": self.energy,
-            "carbon": self.carbon,
-            "checkpoint": self.checkpoint,
-            "checkpoint_interval": self.checkpoint_interval,
+            **self.named("goodput duration device_time cost energy carbon"),
+            **self.named("checkpoint checkpoint_interval"),
             "beyond_published": self.best.beyond_published,
-            "searched": self.searched,
-            "fitting": self.fitting,
-            "assumptions": self.assumptions,
-            "why_not_others": self.why_not_others,
+            **self.named("searched fitting assumptions why_not_others"),
         }
 
     @property
