@@ -20,7 +20,6 @@ from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
 from calc.planning import TrainingPlan
 from calc.planning.training import Candidate
-from calc.planning.training.report import cut
 from calc.published.layouts import PublishedLayout, published_layouts
 
 NEAR = 0.25  # of what is expected
@@ -113,7 +112,7 @@ def line(each: Held) -> tuple[str, ...]:
         "yes" if each.fits else str(each.found.memory.total.to("GB")),
         number(each.measured),
         number(each.share_of_bound),
-        "–" if each.plan is None else cut(each.plan.best),
+        "–" if each.plan is None else str(each.plan.best),
         number(each.over_best),
         number(each.over_like),
     )

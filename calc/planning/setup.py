@@ -178,6 +178,19 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
     return amount("byte/s", "link", bandwidth, "450 GB/s")
 
 
+def memory_text(amount: Quantity, capacity: Quantity) -> str:
+    """An amount of memory by its size, in binary units where the capacity is."""
+    if "iB" not in str(capacity.units):
+        return str(amount.to("byte"))
+    size = amount.m_as("byte")
+    return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
+
+
+def devices_text(count: Any) -> str:
+    """How many devices there are, in words."""
+    return "1 device" if count == 1 else f"{count:.0f} devices"
+
+
 def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
     """One positive quantity that has the dimension of the unit, or a sentence with an example."""
     found = _read(name, given)

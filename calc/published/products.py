@@ -26,7 +26,7 @@ from calc.published import conditions
 from calc.published.kernels import measured_rate
 from calc.published.reading import Row, rows
 from calc.steps import kernels
-from calc.steps.kernels import SIZES, TWO_BYTES
+from calc.steps.job import TWO_BYTES, input_size
 
 FILE = DATA / "measured" / "gemms.csv"
 SOURCE = "nvidia-aiconfigurator"
@@ -136,7 +136,7 @@ def predictions(product: Product) -> dict[str, Quantity]:
         )
     machine, shape = machines.get(product.machine), (product.m, product.n, product.k)
     rate, bandwidth = machine.reached("gemm", product.dtype), machine.memory_reached
-    size = SIZES.get(product.dtype, TWO_BYTES)
+    size = input_size(product.dtype)
     begin, units = start(CHIPS[product.machine]), machine.processors
     how = (size, TWO_BYTES, product.products, begin)
     peak = machine.device.peak(product.dtype)

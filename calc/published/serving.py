@@ -71,10 +71,10 @@ class Served:
         may send less: all devices together are then one that reads each weight once.
         """
         job = self.job.with_context(max(load.context, load.before + load.prompt))
-        if not self.layout_is_stated or job.layout.devices > job.machine.most_joined:
+        if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
         if self.fastest is None:
-            other = next(iter(job.device.dtypes))
+            other = next(iter(self.job.measured_on.device.dtypes))
             parts = step(replace(job, formats=replace(job.formats, dtype=other)), load).parts
             return max(time.m_as("s") for name, time in parts.items() if name != "compute")
         sizes = replace(job.formats, dtype=self.fastest)

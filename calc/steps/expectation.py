@@ -128,11 +128,12 @@ class Parts(dict[str, Quantity]):
 
     def add_exchange(self, layers: float, elements: Any, job: Job) -> None:
         """Tokens on the way to their experts and back, in so many layers."""
-        sent = elements * job.model.active_experts.m_as("") / job.layout.tensor
+        sent = elements * job.chosen_experts.m_as("") / job.layout.tensor
         start = constants.latency_expert_exchange
+        assert start.provenance is not None
         made_of = Origin(f"{start} of start-up", (start.provenance.source,))
         for size in (job.formats.dispatch, job.formats.combine):
-            _, time = collectives.expert_exchange(job.machine, sent * size, job.layout.experts)
+            _, time = collectives.expert_exchange(self._machine, sent * size, job.layout.experts)
             self.add("experts", layers * time, made_of)
 
     def add_host(self, sequences: Any) -> None:
@@ -254,7 +255,7 @@ def weight_memory(job: Job) -> Quantity:
 
 def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
     model, slices, load = job.model, job.layout.tensor, tokens.of_one(job.layout.data)
-    parts = Parts(kernels.step(job, tokens, shared_caches), job.machine, job.software)
+    parts = Parts(kernels.step(job, tokens, shared_caches), job.measured_on, job.software)
     elements = load.computed * model.width.m_as("")
     sums: float = model.blocks
     if job.exchanging:
@@ -285,7 +286,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
     >>> print(training_step(job, Batch(8192), bubble=0).total)
     650.1 ms
     """
-    model, machine, layout, program = job.model, job.machine, job.layout, job.software
+    model, machine, layout, program = job.model, job.measured_on, job.layout, job.software
     microbatches, length = layout.microbatches, batch.length
     counts = batch.sequences, layout.tensor, layout.experts, layout.context
     (sequences, tensor, experts, context), places = different(*counts)

@@ -340,7 +340,7 @@ def memory(
     whole = memory_per_device(
         model, Layout(), context, sequences, recomputation, stored, loss, gradients
     )
-    waiting = {name: quantity(0, "byte") for name in away}
+    waiting: dict[str, Any] = {name: quantity(0, "byte") for name in away}
     if "weights" in away:
         streamed = layers_memory(model, method) * (1 - HELD_LAYERS / model.layers)
         waiting["weights"] = (whole.weights - streamed).to("byte")

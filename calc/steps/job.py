@@ -18,7 +18,7 @@ from pint.facets.plain import PlainQuantity
 from calc import formats
 from calc.catalog import machines, models, software as programs
 from calc.catalog.hardware import Accelerator, dtype_of
-from calc.catalog.machines import Machine, device_of
+from calc.catalog.machines import Machine, NotMeasured, device_of
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
 from calc.catalog.models.weights import Weights
@@ -362,6 +362,18 @@ class Job:
     def device(self) -> Device:
         """The device of which there are several."""
         return device_of(self.machine)
+
+    @property
+    def measured_on(self) -> Machine:
+        """The machine, whose kernels and messages were measured as far as its data say."""
+        if not isinstance(self.machine, Machine):
+            raise NotMeasured(f"{self.device.name} alone has no measured rates")
+        return self.machine
+
+    @property
+    def chosen_experts(self) -> Quantity:
+        """Experts that a token is sent to; one where the model has none."""
+        return self.model.active_experts or quantity(1, "")
 
     @cached_property
     def weights(self) -> Weights:

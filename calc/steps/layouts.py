@@ -99,9 +99,14 @@ class DeviceMemory:
         total: Quantity = self.weights + self.adapters + self.optimizer + moving
         return total
 
-    def __str__(self) -> str:
+    @property
+    def parts(self) -> dict[str, Quantity]:
+        """Those that hold anything."""
         parts = {name: getattr(self, name) for name in ORDER}
-        rows = [(name, str(part)) for name, part in parts.items() if largest(part) > 0]
+        return {name: part for name, part in parts.items() if largest(part) > 0}
+
+    def __str__(self) -> str:
+        rows = [(name, str(part)) for name, part in self.parts.items()]
         return "\n".join(columns([*rows, ("peak", str(self.total))]))
 
     def check(self, device: Machine | Device | str) -> None:
@@ -330,7 +335,7 @@ def training_step(
         routed = model.layers_with("experts")
         sizes = job.formats.dispatch + job.formats.combine  # there and back, forward and backward
         sent = vectors / TWO_BYTES / layout.tensor * sizes / 2
-        exchange = talk.exchanges(sent, model.active_experts)
+        exchange = talk.exchanges(sent, job.chosen_experts)
         parts["experts"] = exchange * layers * (4 * routed / model.layers)
     passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
     parts["pipeline"] = NO_TIME
@@ -373,9 +378,13 @@ def _messages_of(job: Job, inner: Link | None, outer: Link | None) -> Messages:
         return _OnMachine(job.machine, job.layout)
     if inner is None and outer is None:
         return _OfNoTime()
-    _check_is(Link, "inner", inner)
-    _check_is(Link, "outer", outer)
-    return _OverLinks(job.layout, inner, outer)
+    return _OverLinks(job.layout, _link("inner", inner), _link("outer", outer))
+
+
+def _link(name: str, given: Link | None) -> Link:
+    _check_is(Link, name, given)
+    assert given is not None
+    return given
 
 
 def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quantity) -> Quantity:

@@ -126,13 +126,13 @@ def _operations_of_reading(job: Job, load: Tokens) -> Quantity:
 
 def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending tokens to experts and back."""
-    model, machine = job.model, job.machine
+    model, machine = job.model, job.measured_on
     elements = load.computed * model.width.m_as("")
     sums, time = model.blocks, quantity(0, "s")
     if job.exchanging:
         routed = model.layers_with("experts")
         sums -= routed
-        sent = elements * model.active_experts.m_as("") / job.layout.tensor
+        sent = elements * job.chosen_experts.m_as("") / job.layout.tensor
         for size in (job.formats.dispatch, job.formats.combine):
             least, _ = collectives.expert_exchange(machine, sent * size, job.layout.experts)
             time = time + routed * least

@@ -29,11 +29,12 @@ from calc.catalog.models import (
 )
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns, html_table
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
 from calc.steps import collectives, kernels
+from calc.steps.job import TWO_BYTES, input_size
 from calc.steps.kernels import NO_BYTES, NO_WORK, ONE, Kernel
 
 PAIRS = 51_200
@@ -42,8 +43,10 @@ HEADERS = ("", "time", "bound by", "operations", "bytes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Throughput:
+class Throughput(Reported):
     """What devices make of a network: items a second at the most, and what is expected."""
+
+    SENTENCES = (("assumptions", "Assumed"),)
 
     model: Transformer | Network
     machine: Machine
@@ -146,7 +149,7 @@ class Throughput:
         """Whether weights and tables are within a device's memory; activations are not counted."""
         return bool(self.memory <= self.machine.device.memory_capacity)
 
-    @property
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """The answer, by names that stay."""
         expected: dict[str, Any] = {"not_expected": self.not_expected}
@@ -225,14 +228,9 @@ class Throughput:
             found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
         return [row for _, row in sorted(found, reverse=True)]
 
-    def __str__(self) -> str:
-        """The answer as people read it, and the kernels that it is made of."""
-        return "\n".join([*self._answer(), "", *columns(self._table())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._answer(), self._table())
-
-    def _answer(self) -> list[str]:
+    @cached_property
+    def title(self) -> list[str]:
+        """The answer in words."""
         fits = "fits" if self.fits else "does not fit"
         share = " of each device" if self.devices > 1 else ""
         told = [
@@ -245,14 +243,16 @@ class Throughput:
         ]
         if self.expected_rate is not None:
             told.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
-        return told
+        return [*told, ""]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The kernels that it is made of."""
+        links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
+        return [Table([HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])])]
 
     def _rates(self, rate: Quantity) -> str:
         return f"{rate.m_as('1/s'):.4g} {self.items} a second, {rate.m_as('1/hour'):.4g} an hour"
-
-    def _table(self) -> list[tuple[str, ...]]:
-        links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
-        return [HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])]
 
     def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
         """What bounds a kernel, and its least time, all launches together."""
@@ -304,9 +304,7 @@ def of(
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
-    asked = _Asked(
-        machine, batch, dtype, kernels.input_size(dtype), steps, height, width, table, devices
-    )
+    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, height, width, table, devices)
     for family, answer in ANSWERS.items():
         if isinstance(found, family):
             return answer(asked, found)
@@ -342,8 +340,8 @@ class _Asked:
 
     def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
         """A matrix product at the format of the pass; its result has two bytes an element."""
-        sizes = (self.size, self.size, kernels.TWO_BYTES)
-        traffic = (m * k + k * n) * self.size + m * n * kernels.TWO_BYTES
+        sizes = (self.size, self.size, TWO_BYTES)
+        traffic = (m * k + k * n) * self.size + m * n * TWO_BYTES
         work = quantity(2.0 * m * n * k, "FLOP")
         return Kernel(
             name, "gemm", launches, work, traffic, (m, n, k), sizes=sizes, dtype=self.dtype
@@ -359,14 +357,14 @@ class _Asked:
     ) -> Kernel:
         """Fused attention to all tokens, or to so many; its inputs and results go to memory."""
         work = quantity(4.0 * tokens * (seen or tokens) * inner * sequences, "FLOP")
-        traffic = 4 * tokens * inner * sequences * kernels.TWO_BYTES
+        traffic = 4 * tokens * inner * sequences * TWO_BYTES
         return Kernel("attention", "attention", launches, work, traffic, dtype=self.dtype)
 
     def vectors(
         self, tokens: float, width: float, hidden: float, layers: float
     ) -> Iterator[Kernel]:
         """Passes over vectors of so many layers, fused as compilers fuse them."""
-        vector = tokens * kernels.TWO_BYTES
+        vector = tokens * TWO_BYTES
         yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vector)
         yield Kernel("activation", "memory", layers, traffic=2 * hidden * vector)
 
@@ -451,7 +449,7 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     vectors = [
         *asked.vectors(count, width, hidden, model.blocks),
         # Queries and keys are normalised, or rotated, or both.
-        Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * kernels.TWO_BYTES),
+        Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * TWO_BYTES),
     ]
     own = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
@@ -511,7 +509,7 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
         devices=asked.devices or sharers,
         sharers=sharers,
         memory=(tables / sharers + networks).to("byte"),
-        exchanged=sums * kernels.TWO_BYTES,
+        exchanged=sums * TWO_BYTES,
         notes=notes,
     )
 
