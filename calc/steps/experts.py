@@ -30,7 +30,7 @@ from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import collectives
 from calc.steps.job import Formats, Job, Layout, Tokens
-from calc.steps.step import serving_step
+from calc.steps.timing import serving_step
 
 EIGHT_BITS = Formats("fp8", "fp8")
 

@@ -28,7 +28,7 @@ from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
-from calc.steps import step
+from calc.steps import timing
 from calc.steps.job import Formats, Job, Layout, Tokens
 
 A_TOKEN = quantity(1, "token")
@@ -242,7 +242,7 @@ def weights_read(
     """
     model = models.transformer(model)
     weights = Weights.of(model, element_size, "weight_size")
-    return step.weights_read(weights, transformer.batch_tokens(tokens).m_as(""), Layout())
+    return timing.weights_read(weights, transformer.batch_tokens(tokens).m_as(""), Layout())
 
 
 def decode(
@@ -280,7 +280,7 @@ def decode(
     counts = _counts(devices, context=context, sequences=sequences)
     load = Tokens(writing=counts["sequences"], context=counts["context"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
-    return step.serving_step(job, load)
+    return timing.serving_step(job, load)
 
 
 def prefill(
@@ -313,7 +313,7 @@ def prefill(
     tokens = counts["length"] * counts["sequences"]
     load = Tokens(reading=tokens, prompt=counts["length"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
-    return step.serving_step(job, load)
+    return timing.serving_step(job, load)
 
 
 def largest_batch(

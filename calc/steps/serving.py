@@ -20,7 +20,7 @@ from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
 from calc.steps.job import Job, Tokens, check_job
-from calc.steps.step import serving_step
+from calc.steps.timing import serving_step
 
 LONGEST_CHUNK = 65536  # tokens: beyond what any engine reads in a step
 

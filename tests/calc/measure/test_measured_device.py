@@ -164,7 +164,7 @@ def test_they_are_found() -> None:
             f"calc.steps.inference.{each}"
             for each in ("prefill", "decode", "largest_batch", "frontier")
         ),
-        "calc.steps.layouts.training_step",
+        "calc.steps.context_parallelism.prefill",
         "calc.measure.validation.predicted_time",
         "calc.measure.picture.roofline_lines",
         *(
