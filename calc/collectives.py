@@ -162,9 +162,9 @@ def double_tree_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on two binary trees, each for one half of the array.
 
-    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · V / BW
+    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. Every device is a leaf in one tree and has
+    One device alone sends nothing. Every device is a leaf in one tree and has
     up to two children in the other, so it sends the array twice. Assumes a pipeline of pieces so
     small that it fills at once, and yet no latency for each piece: a floor, which real trees
     approach for arrays that are long.
@@ -186,7 +186,7 @@ def ring_crossover(
 ) -> Annotated[Quantity, "byte"]:
     """Size of the array from which an all-reduce on a ring is faster than one on two trees.
 
-    Equation: V* = n · (n − 1 − ⌈log₂ n⌉) · L · BW
+    Equation: V* = n · max(0, n − 1 − ⌈log₂ n⌉) · L · BW
 
     Where ring_all_reduce and double_tree_all_reduce meet; zero for two devices, whose ring is as
     short as their tree. It grows with n²: large rings pay for long arrays alone.
@@ -284,9 +284,9 @@ def direct_all_gather(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-gather in which each device sends its part to all others in one round.
 
-    Equation: T = L + (n − 1) · V / (n · BW)
+    Equation: T = L + (n − 1) · V / (n · BW) where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. Assumes a switch or a mesh, through which a
+    One device alone sends nothing. Assumes a switch or a mesh, through which a
     device reaches all others at once; BW is the sum of its links. A reduce-scatter takes as long,
     and an all-reduce of the two, which libraries call two-shot, twice that.
 
@@ -307,9 +307,9 @@ def one_shot_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce in which each device sends its whole array to all others, who add up.
 
-    Equation: T = L + (n − 1) · V / BW
+    Equation: T = L + (n − 1) · V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. One round in place of two, and n / 2 times
+    One device alone sends nothing. One round in place of two, and n / 2 times
     the traffic of the least: for arrays that are short. Assumes a switch or a mesh, and BW is the
     sum of a device's links.
 
@@ -330,9 +330,9 @@ def in_switch_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce whose sums a switch makes: each device sends its array once.
 
-    Equation: T = 2 · L + V / BW
+    Equation: T = 2 · L + V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. The array goes up to the switch while the
+    One device alone sends nothing. The array goes up to the switch while the
     sum comes down. By its bus bandwidth such an all-reduce is up to 2 · (n − 1) / n times as fast
     as the link, which no ring is.
 
@@ -480,9 +480,9 @@ def chain_broadcast(
 ) -> Annotated[Quantity, "s"]:
     """Time of a broadcast along a chain, in which each device passes on what it has so far.
 
-    Equation: T = (n − 1) · L + V / BW
+    Equation: T = (n − 1) · L + V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. Assumes pieces so small that the chain
+    One device alone sends nothing. Assumes pieces so small that the chain
     fills at once, and yet no latency for each: a floor, which is that of any broadcast too, since
     the last device receives the whole array through one link.
 
@@ -585,8 +585,8 @@ def bubble_overhead(
 
     Equation: o = (p − 1) / (v · m) = f / (1 − f)
 
-    Assumes what bubble_fraction assumes, whose f is at times meant by this name and the other way
-    round.
+    f is the bubble_fraction, whose assumptions hold here too; at times that is meant by this name,
+    and the other way round.
 
     Source: narayanan2021efficient
 

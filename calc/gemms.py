@@ -262,9 +262,9 @@ def split_k_traffic(
 ) -> Annotated[Quantity, "byte"]:
     """Bytes of partial sums that a product split along k writes, and reads again to add them up.
 
-    Equation: D = 2 · p · m · n · s_sum
+    Equation: D = 2 · p · m · n · s_sum where p > 1, else 0
 
-    Nothing moves where p = 1: the sums are then the result.
+    Without a split nothing moves: the sums are the result.
 
     Source: nvidia-cutlass
 

@@ -82,7 +82,7 @@ def sequences_that_fit(
 ) -> Annotated[Quantity, ""]:
     """Whole sequences whose keys and values, and states, fit into memory beside the weights.
 
-    Equation: B = ⌊(M − W) / (c · m + S)⌋
+    Equation: B = ⌊max(0, M − W) / (c · m + S)⌋
 
     None where the weights alone are too large. Assumes a cache without gaps, as pages make it. The
     states S of linear attention and state spaces do not grow with the context.
@@ -141,7 +141,7 @@ def speculative_tokens(
 ) -> Annotated[Quantity, ""]:
     """Tokens that one pass of the large model yields when a small one drafts, on average.
 
-    Equation: n = (1 − α^(γ + 1)) / (1 − α)
+    Equation: n = (1 − α^(γ + 1)) / (1 − α) where α < 1, else γ + 1
 
     Assumes that each of γ drafted tokens is accepted with probability α, on its own; the large
     model adds one of its own after the last.
@@ -162,11 +162,11 @@ def speculative_speedup(
 ) -> Annotated[Quantity, ""]:
     """How many times faster a model writes with a draft than by itself; below 1, slower.
 
-    Equation: S = (1 − α^(γ + 1)) / ((1 − α) · (γ · c + 1))
+    Equation: S = n / (γ · c + 1)
 
-    c is the time of a draft model's pass over one of the large model. Assumes that checking γ + 1
-    tokens takes as long as one, which holds while decode is far below the compute roof; for a batch
-    `serving.drafting_gain` takes the time of checking.
+    n are the speculative_tokens, and c is the time of a draft model's pass over one of the large
+    model. Assumes that checking γ + 1 tokens takes as long as one, which holds while decode is far
+    below the compute roof; for a batch `serving.drafting_gain` takes the time of checking.
 
     Source: leviathan2023fast
 
@@ -184,9 +184,10 @@ def speculative_operations(
 ) -> Annotated[Quantity, ""]:
     """Operations with a draft, for each one without: what the speed is paid with.
 
-    Equation: F = (1 − α) · (γ · c + γ + 1) / (1 − α^(γ + 1))
+    Equation: F = (γ · c + γ + 1) / n
 
-    c is the operations of a draft model's token over those of the large model.
+    n are the speculative_tokens, and c is the operations of a draft model's token over those of the
+    large model.
 
     Source: leviathan2023fast
 

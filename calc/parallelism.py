@@ -57,12 +57,12 @@ def activations_in_flight(
 ) -> Annotated[Quantity, "byte"]:
     """Activations that the first stage of a pipeline holds, of those of a microbatch in all layers.
 
-    Equation: M = A / t · min(m, p + i · (p − 1) / v) / p
+    Equation: M = A / t · min(m, p + i · (p − 1) / v) / p, i = 1 where v > 1, else 0
 
     Assumes a schedule of one forward and one backward pass in turn, where the first of p stages has
     p microbatches under way, and norms that are split along the sequence by the t devices that
-    split the matrices. Interleaved in v > 1 thin slices to a device, i is 1 and it holds
-    1 + (p − 1) / (p · v) times as much; otherwise i is 0.
+    split the matrices. Interleaved in v > 1 thin slices to a device, the first stage holds
+    1 + (p − 1) / (p · v) times as much.
 
     Source: korthikanti2023reducing
 
@@ -130,16 +130,16 @@ def tensor_parallel_limit(
     peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "w"] = constants.get("work_inference"),
     _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, ""]:
     """Devices up to which tensor parallelism hides an all-reduce behind its matrix products.
 
-    Equation: t = 1 + 2 · P / R_peak · BW / (2 · d · s)
+    Equation: t = 1 + w · P / R_peak · BW / (2 · d · s)
 
     P counts the parameters of one block, the attention or the feed-forward network of a layer: each
-    is followed by an all-reduce of vectors that are d wide. More tokens do not help: they lengthen
-    both times.
+    does w operations with each for a token, and is followed by an all-reduce of vectors that are d
+    wide. More tokens do not help: they lengthen both times.
 
     Source: austin2025scaling
 

@@ -340,10 +340,10 @@ def critical_batch(
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
 
-    Equation: B* = I* · size · i · o / (2 · i · o − I* · size · (i + o))
+    Equation: B* = I* · size · i · o / max(0, 2 · i · o − I* · size · (i + o))
 
-    Infinite where that is not positive: a layer too narrow for the machine never reaches the ridge
-    point, whatever the batch.
+    Infinite where the denominator is zero: a layer too narrow for the machine never reaches the
+    ridge point, whatever the batch.
 
     Source: williams2009roofline
 

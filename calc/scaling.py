@@ -224,9 +224,9 @@ def part_speedup(
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """How many times as fast a fraction of the time must become, for the whole to gain this much.
 
-    Equation: s = f / (1 / S − (1 − f))
+    Equation: s = f / max(0, 1 / S − (1 − f))
 
-    Infinite where that is not positive: no speedup of the part is enough.
+    Infinite where the denominator is zero: no speedup of the part is enough.
 
     Source: amdahl1967validity
 

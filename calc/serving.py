@@ -163,7 +163,7 @@ def tree_tokens(
 ) -> Annotated[Quantity, ""]:
     """Tokens that a pass yields with a draft that branches: one of b is accepted at each depth.
 
-    Equation: n = (1 − a^(γ + 1)) / (1 − a), a = 1 − (1 − α)^b
+    Equation: n = (1 − a^(γ + 1)) / (1 − a) where a < 1, else γ + 1, a = 1 − (1 − α)^b
 
     A chain of depth γ has b = 1. Assumes that each branch is accepted on its own with probability
     α, as the second-best token of a draft is not: an upper bound for trees.

@@ -373,9 +373,9 @@ def checkpoint_interval(
 ) -> Annotated[Quantity, "s"]:
     """Work between checkpoints that loses least, where failures are not so rare.
 
-    Equation: τ = √(2 · δ · M) · (1 + √(δ / (2 · M)) / 3 + δ / (18 · M)) − δ
+    Equation: τ = √(2 · δ · M) · (1 + √(δ / (2 · M)) / 3 + δ / (18 · M)) − δ where δ < 2 · M, else M
 
-    M where a checkpoint takes twice that or longer. Assumes failures at random, during checkpoints
+    Assumes failures at random, during checkpoints
     too; the time of a restart does not matter.
 
     Source: daly2006higher
