@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from calc import collectives, expectation, formats, models, transformer
 from calc.core.device import Device
-from calc.core.elementwise import floor, largest, maximum, smallest, where
+from calc.core.elementwise import floor, largest, maximum, smallest, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -151,7 +151,7 @@ def speculative_tokens(
     >>> print(speculative_tokens(0.8, 5))
     3.689
     """
-    return _accepted(acceptance, drafted)
+    return sum_of_powers(acceptance, drafted)
 
 
 @law
@@ -173,7 +173,7 @@ def speculative_speedup(
     >>> print(speculative_speedup(0.8, 5, 0.05))
     2.951
     """
-    return _accepted(acceptance, drafted) / (drafted * draft_cost + 1)
+    return sum_of_powers(acceptance, drafted) / (drafted * draft_cost + 1)
 
 
 @law
@@ -194,14 +194,7 @@ def speculative_operations(
     >>> print(speculative_operations(0.8, 5))
     1.626
     """
-    return (drafted * draft_operations + drafted + 1) / _accepted(acceptance, drafted)
-
-
-def _accepted(acceptance: Any, drafted: Any) -> Any:
-    """The sum of the powers of the acceptance from 0 to what is drafted."""
-    certain = acceptance >= 1
-    doubtful = where(certain, 0 * acceptance, acceptance)
-    return where(certain, drafted + 1, (1 - doubtful ** (drafted + 1)) / (1 - doubtful))
+    return (drafted * draft_operations + drafted + 1) / sum_of_powers(acceptance, drafted)
 
 
 def weight_memory(

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from calc import collectives, expectation, formats, inference, kernels, models, transformer
 from calc.core.arguments import as_list, number, whole_number
-from calc.core.elementwise import floor, maximum, where
+from calc.core.elementwise import floor, maximum, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -173,10 +173,7 @@ def tree_tokens(
     >>> print(tree_tokens(0.7, 1, 4), tree_tokens(0.7, 2, 4))
     2.773 4.177
     """
-    accepted = 1 - (1 - acceptance) ** branches
-    certain = accepted >= 1
-    doubtful = where(certain, 0 * accepted, accepted)
-    return where(certain, depth + 1, (1 - doubtful ** (depth + 1)) / (1 - doubtful))
+    return sum_of_powers(1 - (1 - acceptance) ** branches, depth)
 
 
 @law

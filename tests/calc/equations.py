@@ -22,7 +22,7 @@ import inspect
 import math
 import re
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from decimal import (
     MAX_EMAX,
@@ -35,7 +35,7 @@ from decimal import (
 )
 from functools import cache, lru_cache
 from types import CodeType
-from typing import Any, get_args, get_type_hints
+from typing import Any, NoReturn, get_args, get_type_hints
 
 import calc
 from calc import quantity
@@ -151,7 +151,8 @@ class _Sequence:
 def _of_sequence(name: str, formulas: Mapping[str, Any]) -> list[str]:
     """The names of the first and of the following number of a sequence: B_0_ and B_n_."""
     begin = name.removesuffix("at")
-    return sorted(each for each in formulas if re.fullmatch(rf"{begin}(0|[a-z])_", each))
+    members = sorted(each for each in formulas if re.fullmatch(rf"{begin}(0|[a-z])_", each))
+    return members if len(members) == 2 else _unknown(begin)
 
 
 def _index(name: str, following: str) -> str:
@@ -193,7 +194,7 @@ def paragraphs(law: str) -> tuple[str, str]:
     text = (inspect.getdoc(LAWS[law]) or "").split(">>>")[0]
     equation = re.search(r"^Equation: (.+?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
     if not equation:
-        raise UnreadableError(f'{law}: the docstring has no paragraph "Equation: …"')
+        raise UnreadableError('the docstring has no paragraph "Equation: …"')
     return " ".join(equation[1].split()), " ".join(text[equation.end() :].split())
 
 
@@ -224,6 +225,13 @@ def defaults(law: str) -> dict[str, Decimal]:
     }
 
 
+def _unknown(name: str) -> NoReturn:
+    raise UnreadableError(
+        f"{name.rstrip('_')} is no symbol of an argument, and no sentence defines it, as in"
+        ' "K = ⌈k / k_t⌉ are the steps" or "C is the `waiting_probability`"'
+    )
+
+
 def _name(symbol: str) -> str:
     """A symbol as a name of Python, which no word of Python or of a sentence is."""
     name = re.sub(r"\W|[½₁₂]", lambda sign: f"_{ord(sign[0]):x}", symbol)
@@ -236,52 +244,57 @@ def _name(symbol: str) -> str:
 @cache
 def printed(law: str) -> Equation:
     """The equation that the docstring of a law prints."""
-    text, prose = paragraphs(law)
-    own = set(names(law).values())
+    try:
+        return _read(law, *paragraphs(law))
+    except UnreadableError as error:
+        raise UnreadableError(f"{law}: {error}") from None
+
+
+def _read(law: str, text: str, prose: str) -> Equation:
+    own = {_name(symbol): symbol for _, symbol in symbols(law).values()}
+    for symbol in own.values():
+        if symbol[0].isdigit() and TOKEN.findall(text).count(symbol) > 1:
+            raise UnreadableError(f"{symbol} is the symbol of an argument and can stand once alone")
     main, *definitions = DEFINITION.split(text)
     formulas = _sides(main, own)
     sides = tuple(formulas)
     for definition in definitions:
-        symbol, right = definition.split(" = ", 1)
-        formulas[_name(symbol)] = _formula(TOKEN.findall(right), own)
-    defined, laws = _defined_in(prose), _laws_in(prose, law)
-    used, wanted = set[str](), [*formulas]
-    while wanted:
-        name = wanted.pop()
+        symbol, formula = definition.split(" = ", 1)
+        formulas[_name(symbol)] = _formula(TOKEN.findall(formula), own)
+    laws, defined = _laws_in(prose, law), _defined_in(prose)
+    used, open_names = set[str](), [*formulas]
+    while open_names:
+        name = open_names.pop()
         if name in used or name in MEANINGS:
             continue
         used.add(name)
-        if name in own:
-            continue
         if name in laws:
-            used |= {names(law)[each] for each in names(laws[name]) if each in names(law)}
-        elif name in formulas:
-            wanted += _names_in(formulas[name])
-        elif name.endswith("at") and len(sequence := _of_sequence(name, defined)) == 2:
+            open_names += (names(law)[each] for each in names(laws[name]) if each in names(law))
+        elif name.endswith("at"):
+            sequence = _of_sequence(name, defined)
             formulas |= {each: defined[each] for each in sequence}
-            in_both = {each for formula in sequence for each in _names_in(defined[formula])}
-            wanted += in_both - {_index(name, sequence[1])}
-        elif name in defined:
-            formulas[name] = defined[name]
-            wanted += _names_in(defined[name])
-        else:
-            raise UnreadableError(
-                f"{law}: {name.rstrip('_')} is no symbol of an argument, and no sentence defines"
-                ' it, as in "K = ⌈k / k_t⌉ are the steps" or "C is the `waiting_probability`"'
-            )
-    if unused := own - used:
-        raise UnreadableError(f"{law}: its equation is without {', '.join(sorted(unused))}")
+            within = {each for formula in sequence for each in _names_in(defined[formula])}
+            open_names += within - {_index(name, sequence[1])}
+        elif name not in own:
+            if name not in formulas:
+                formulas[name] = defined.get(name) or _unknown(name)
+            open_names += _names_in(formulas[name])
+    if unused := own.keys() - used:
+        raise UnreadableError(f"it is without {', '.join(sorted(own[each] for each in unused))}")
     return Equation(law, sides, formulas, {name: laws[name] for name in used & laws.keys()})
 
 
-def _sides(main: str, own: set[str]) -> dict[str, ast.expr]:
-    """What the result equals. The result itself may be written as one likes."""
+def _sides(main: str, own: Container[str]) -> dict[str, ast.expr]:
+    """What the result equals; how the result itself is written does not matter."""
     value, where, cases = main.partition(" where ")
-    _, *parts = re.split(" ([=≤≈]) ", value) if " = " in value or not where else ("", "=", value)
-    relations, values = parts[::2], [part + where + cases for part in parts[1::2]]
+    _, *parts = re.split(" ([=≤≈]) ", value)
+    if where and not parts:  # the result is a word
+        parts = ["=", value]
+    if not parts:
+        raise UnreadableError(f"{main} says nothing that the result equals")
     return {
-        f"{relation} {place}": _formula(TOKEN.findall(side), own)
-        for place, (relation, side) in enumerate(zip(relations, values, strict=True))
+        f"{relation} {place}": _formula(TOKEN.findall(side + where + cases), own)
+        for place, (relation, side) in enumerate(zip(parts[::2], parts[1::2], strict=True))
     }
 
 
@@ -314,7 +327,7 @@ def _laws_in(prose: str, law: str) -> dict[str, str]:
     return found
 
 
-def _formula(tokens: list[str], own: set[str]) -> ast.expr:
+def _formula(tokens: list[str], own: Container[str]) -> ast.expr:
     """Python of a formula; a number that is the symbol of an argument is that argument."""
     text = ""
     for token in tokens:
