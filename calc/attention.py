@@ -247,6 +247,8 @@ def absorbed_flops(
 
     Source: deepseek2024v2
 
+    See also: attention.expanded_flops, attention.latent_crossover
+
     >>> print(absorbed_flops(1, 8192, 128, 512, 64, 128, 128))
     2.315 GFLOP
     """
@@ -273,6 +275,8 @@ def expanded_flops(
     part. This is the form of prefills and of training, which `transformer.forward_flops` counts.
 
     Source: deepseek2024v2
+
+    See also: attention.absorbed_flops, attention.latent_crossover
 
     >>> print(expanded_flops(1, 8192, 128, 512, 64, 128, 128))
     275.5 GFLOP

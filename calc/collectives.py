@@ -41,6 +41,8 @@ def all_gather_traffic(
 
     Source: thakur2005optimization
 
+    See also: collectives.all_reduce_traffic
+
     >>> print(all_gather_traffic("14 GB", 8))
     12.25 GB
     """
@@ -59,6 +61,8 @@ def all_reduce_traffic(
     A reduce-scatter and an all-gather. Less is possible only where switches do the sums.
 
     Source: patarasuk2009bandwidth
+
+    See also: collectives.all_gather_traffic
 
     >>> print(all_reduce_traffic("14 GB", 8))
     24.5 GB
@@ -125,6 +129,8 @@ def ring_all_reduce(
 
     Source: patarasuk2009bandwidth
 
+    See also: collectives.double_tree_all_reduce, collectives.ring_crossover
+
     >>> print(ring_all_reduce("14 GB", 8, "450 GB/s", "500 ns"))
     54.45 ms
     """
@@ -146,6 +152,8 @@ def tree_all_reduce(
     rounds, each of them long: for arrays that are short.
 
     Source: thakur2005optimization
+
+    See also: collectives.double_tree_all_reduce
 
     >>> print(tree_all_reduce("10 kB", 8, "450 GB/s", "500 ns"))
     3.133 µs
@@ -506,6 +514,8 @@ def algorithm_bandwidth(
 
     Source: nvidia-nccl-tests
 
+    See also: collectives.bus_bandwidth
+
     >>> print(algorithm_bandwidth("14 GB", "54.45 ms"))
     257.1 GB/s
     """
@@ -568,6 +578,8 @@ def bubble_fraction(
     With v > 1 each device holds v thin slices of the model instead of a thick one (interleaving).
 
     Source: huang2019gpipe
+
+    See also: collectives.bubble_overhead, collectives.bubble_time
 
     >>> print(bubble_fraction(8, 32).to("%"))
     17.95%

@@ -48,6 +48,8 @@ def decode_traffic(
 
     Source: pope2023efficiently
 
+    See also: inference.kv_cache_memory
+
     >>> print(decode_traffic("16 GB", 32, 4096, "128 KiB/token"))
     33.18 GB
     """
@@ -65,6 +67,8 @@ def kv_cache_memory(
     Equation: M = B · c · m
 
     Source: pope2023efficiently
+
+    See also: inference.decode_traffic, inference.sequences_that_fit
 
     >>> print(kv_cache_memory(32, 4096, "128 KiB/token").to("GiB"))
     16 GiB
@@ -147,6 +151,8 @@ def speculative_tokens(
     model adds one of its own after the last.
 
     Source: leviathan2023fast
+
+    See also: serving.tree_tokens
 
     >>> print(speculative_tokens(0.8, 5))
     3.689

@@ -168,6 +168,8 @@ def sharded_traffic(
 
     Source: zhao2023pytorch
 
+    See also: parallelism.hybrid_traffic
+
     >>> print(sharded_traffic("14 GB", 8), sharded_traffic("14 GB", 8, 4, reductions=4))
     36.75 GB 147 GB
     """
@@ -214,6 +216,8 @@ def fsdp_and_tensor_split(
 
     Source: austin2025scaling
 
+    See also: parallelism.fsdp_and_tensor_tokens
+
     >>> print(fsdp_and_tensor_split(1e6, 28672, 2048))
     267.3
     """
@@ -241,6 +245,8 @@ def fsdp_and_tensor_tokens(
 
     Source: austin2025scaling
 
+    See also: parallelism.fsdp_and_tensor_split
+
     >>> print(fsdp_and_tensor_tokens("459 TFLOP/s", "90 GB/s", 28672, 2, 1))
     453.6 token
     """
@@ -262,6 +268,8 @@ def weight_stationary_traffic(
     Assumes many devices: (n − 1) / n is left out.
 
     Source: pope2023efficiently
+
+    See also: parallelism.weight_stationary_2d_traffic
 
     >>> print(weight_stationary_traffic(512, 8192))
     16.78 MB

@@ -52,6 +52,8 @@ def symmetric_step(
 
     Source: krishnamoorthi2018quantizing
 
+    See also: quantization.asymmetric_step
+
     >>> print(symmetric_step(1.27, 8))
     0.01
     """
@@ -70,6 +72,8 @@ def asymmetric_step(
     α is x_max − x_min, the largest value less the smallest.
 
     Source: jacob2018quantization
+
+    See also: quantization.symmetric_step
 
     >>> print(asymmetric_step(2.55, 8))
     0.01

@@ -138,6 +138,8 @@ def bytes_in_flight(
 
     Source: little1961proof
 
+    See also: links.bandwidth_delay_product, recommenders.rows_in_flight
+
     >>> print(bytes_in_flight("3.35 TB/s", "272.8 ns"))
     913.9 kB
     """
@@ -158,6 +160,8 @@ def server_utilization(
 
     Source: kleinrock1975queueing
 
+    See also: queueing.waiting_time
+
     >>> print(server_utilization("8 request/s", "100 ms"))
     0.8
     """
@@ -176,6 +180,8 @@ def single_server_time(
     Assumes arrivals at random (Poisson) and service times that are distributed exponentially.
 
     Source: kleinrock1975queueing
+
+    See also: queueing.single_server_wait, queueing.waiting_time
 
     >>> print(single_server_time("100 ms", 0.8))
     500 ms
@@ -240,6 +246,8 @@ def single_server_wait(
     they are exponential, more where a few answers are very long (Pollaczek and Khinchine).
 
     Source: kleinrock1975queueing
+
+    See also: queueing.single_server_time, queueing.bursty_wait
 
     >>> print(single_server_wait("100 ms", 0.8, 0))
     200 ms
@@ -309,6 +317,8 @@ def waiting_time(
     C is the waiting_probability, whose assumptions hold here too.
 
     Source: kleinrock1975queueing
+
+    See also: queueing.waiting_tail, queueing.single_server_wait
 
     >>> print(waiting_time("100 ms", 0.8, 10))
     20.46 ms

@@ -609,6 +609,14 @@ def test_the_documentation_has_its_parts(name: str) -> None:
     )
 
 
+@every_law
+def test_what_to_see_also_is_there(name: str) -> None:
+    line = re.search(r"^See also: (.*)$", inspect.getdoc(LAWS[name]) or "", re.MULTILINE)
+    for other in line[1].split(", ") if line else ():
+        assert other in LAWS, f"{name}: there is no law {other} to see also"
+        assert other != name
+
+
 # --- symbols ---
 
 
