@@ -151,7 +151,7 @@ class _Sequence:
 def _of_sequence(name: str, formulas: Mapping[str, Any]) -> list[str]:
     """The names of the first and of the following number of a sequence: B_0_ and B_n_."""
     begin = name.removesuffix("at")
-    members = sorted(each for each in formulas if re.fullmatch(rf"{begin}(0|[a-z])_", each))
+    members = sorted(key for key in formulas if re.fullmatch(rf"{begin}(0|[a-z])_", key))
     return members if len(members) == 2 else _unknown(begin)
 
 
@@ -225,17 +225,20 @@ def defaults(law: str) -> dict[str, Decimal]:
     }
 
 
+def _name(symbol: str) -> str:
+    """A symbol as a name of Python that ends with _, as no word of Python does.
+
+    The sequence of B_{n} has the name of B and "at" after it.
+    """
+    name = re.sub(r"\W|[½₁₂]", lambda sign: f"_{ord(sign[0]):x}", symbol)
+    return f"_{name}_" if symbol[0].isdigit() else f"{name}_"
+
+
 def _unknown(name: str) -> NoReturn:
     raise UnreadableError(
         f"{name.rstrip('_')} is no symbol of an argument, and no sentence defines it, as in"
         ' "K = ⌈k / k_t⌉ are the steps" or "C is the `waiting_probability`"'
     )
-
-
-def _name(symbol: str) -> str:
-    """A symbol as a name of Python, which no word of Python or of a sentence is."""
-    name = re.sub(r"\W|[½₁₂]", lambda sign: f"_{ord(sign[0]):x}", symbol)
-    return f"_{name}_" if symbol[0].isdigit() else f"{name}_"
 
 
 # --- reading ---
@@ -269,18 +272,19 @@ def _read(law: str, text: str, prose: str) -> Equation:
             continue
         used.add(name)
         if name in laws:
-            open_names += (names(law)[each] for each in names(laws[name]) if each in names(law))
+            shared = names(law).keys() & names(laws[name])
+            open_names += (names(law)[argument] for argument in shared)
         elif name.endswith("at"):
             sequence = _of_sequence(name, defined)
-            formulas |= {each: defined[each] for each in sequence}
-            within = {each for formula in sequence for each in _names_in(defined[formula])}
+            formulas |= {member: defined[member] for member in sequence}
+            within = set[str]().union(*(_names_in(defined[member]) for member in sequence))
             open_names += within - {_index(name, sequence[1])}
         elif name not in own:
             if name not in formulas:
                 formulas[name] = defined.get(name) or _unknown(name)
             open_names += _names_in(formulas[name])
     if unused := own.keys() - used:
-        raise UnreadableError(f"it is without {', '.join(sorted(own[each] for each in unused))}")
+        raise UnreadableError(f"it is without {', '.join(sorted(own[name] for name in unused))}")
     return Equation(law, sides, formulas, {name: laws[name] for name in used & laws.keys()})
 
 
@@ -301,7 +305,7 @@ def _sides(main: str, own: Container[str]) -> dict[str, ast.expr]:
 def _defined_in(prose: str) -> dict[str, ast.expr]:
     """What sentences define: after "K =" as much as can be read."""
     tokens = TOKEN.findall(prose)
-    found = {}
+    definitions = {}
     for place, token in enumerate(tokens[:-2]):
         if not re.fullmatch(SYMBOL, token) or tokens[place + 1] != "=":
             continue
@@ -312,19 +316,19 @@ def _defined_in(prose: str) -> dict[str, ast.expr]:
                 continue
             if tokens[max(place - 2, 0) : place] == ["1", "/"]:
                 formula = ast.BinOp(_formula(["1"], set()), ast.Div(), formula)
-            found[_name(token)] = formula
+            definitions[_name(token)] = formula
             break
-    return found
+    return definitions
 
 
 def _laws_in(prose: str, law: str) -> dict[str, str]:
     """The symbols that sentences explain by another law, of the same module where none is named."""
-    found = {}
+    laws = {}
     for symbol, name in re.findall(OF_ANOTHER_LAW, prose):
-        path = name if "." in name else f"{law.split('.')[0]}.{name}"
-        if path in LAWS:
-            found[_name(symbol)] = path
-    return found
+        other = name if "." in name else f"{law.split('.')[0]}.{name}"
+        if other in LAWS:
+            laws[_name(symbol)] = other
+    return laws
 
 
 def _formula(tokens: list[str], own: Container[str]) -> ast.expr:
@@ -346,13 +350,11 @@ def _formula(tokens: list[str], own: Container[str]) -> ast.expr:
         formula = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         raise UnreadableError(f"{' '.join(tokens)} cannot be read") from None
-    calls = [each.func for each in ast.walk(formula) if isinstance(each, ast.Call)]
-    if isinstance(formula, ast.Tuple | ast.Compare) or not all(
-        isinstance(each, ast.Name) and each.id in MEANINGS for each in calls
-    ):
+    called = {ast.unparse(part.func) for part in ast.walk(formula) if isinstance(part, ast.Call)}
+    if isinstance(formula, ast.Tuple | ast.Compare) or not called <= MEANINGS.keys():
         raise UnreadableError(f"{' '.join(tokens)} is no formula")
     return formula
 
 
 def _names_in(formula: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(formula) if isinstance(each, ast.Name)}
+    return {part.id for part in ast.walk(formula) if isinstance(part, ast.Name)}

@@ -19,13 +19,13 @@ def expected(law: str, arguments: Mapping[str, float]) -> list[tuple[str, Any]]:
     return printed(law).values(arguments)
 
 
-def agrees(found: Any, relation: str, exact: Any) -> bool:
+def agrees(result: Any, relation: str, exact: Any) -> bool:
     """Whether a law's magnitude, or its word, is this; what a float cannot hold is zero."""
     if isinstance(exact, str):
-        return bool(found == exact)
+        return bool(result == exact)
     if relation == "≈":
-        return math.isclose(found, exact, rel_tol=1e-3, abs_tol=0.02)
-    return math.isclose(found, exact, rel_tol=1e-9, abs_tol=1e-290)
+        return math.isclose(result, exact, rel_tol=1e-3, abs_tol=0.02)
+    return math.isclose(result, exact, rel_tol=1e-9, abs_tol=1e-290)
 
 
 def gemm_time(

@@ -95,8 +95,8 @@ def results(name: str) -> list[tuple[dict[str, float], Any]]:
 def is_noticed(name: str, wrong: Equation) -> bool:
     try:
         return not all(
-            agrees(found, relation, value)
-            for place, found in results(name)
+            agrees(result, relation, value)
+            for place, result in results(name)
             for relation, value in wrong.values(place)
         )
     except (ArithmeticError, NameError, TypeError):

@@ -111,16 +111,15 @@ def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
         for _ in range(1000)
     )
     yield from islice((place for place in near if tells(law, place)), 20)
-    for seed in range(20):
-        yield {name: each.magnitude for name, each in valid(law, seed).items()}
+    anywhere = [
+        {name: value.magnitude for name, value in valid(law, seed).items()} for seed in range(20)
+    ]
+    yield from anywhere
     for _ in range(10):
         yield {name: argument.draw_whole(source) for name, argument in arguments.items()}
     for name, argument in arguments.items():
         ends = [argument.low] * argument.low_included + [argument.high] * (argument.high < math.inf)
-        for end in ends:
-            for seed in range(2):
-                others = {each: value.magnitude for each, value in valid(law, seed).items()}
-                yield others | {name: end}
+        yield from (place | {name: end} for end in ends for place in anywhere[:2])
 
 
 def tells(law: Callable[..., Any], arguments: Mapping[str, float]) -> bool:
@@ -136,17 +135,17 @@ def tells(law: Callable[..., Any], arguments: Mapping[str, float]) -> bool:
 def result_of(law: Callable[..., Any], arguments: Mapping[str, float]) -> Any:
     """The magnitude of a law's result, or its word, of magnitudes in its own units."""
     own = arguments_of(law)
-    found = law(**{name: quantity(value, own[name].unit) for name, value in arguments.items()})
-    return getattr(found, "magnitude", found)
+    result = law(**{name: quantity(value, own[name].unit) for name, value in arguments.items()})
+    return getattr(result, "magnitude", result)
 
 
 def assert_is(
-    name: str, found: Any, arguments: Mapping[str, float], result: list[tuple[str, Any]]
+    name: str, result: Any, arguments: Mapping[str, float], sides: list[tuple[str, Any]]
 ) -> None:
     """That a law's result is all that its equation says."""
-    for relation, exact in result:
-        assert agrees(found, relation, exact), (
-            f"{name}: of {arguments} it makes {found}, and its equation {exact}"
+    for relation, exact in sides:
+        assert agrees(result, relation, exact), (
+            f"{name}: of {arguments} it makes {result}, and its equation {exact}"
         )
 
 
@@ -201,17 +200,18 @@ def test_every_module_of_laws_is_known() -> None:
 @every_law
 def test_value(name: str) -> None:
     law, places = LAWS[name], list(points(LAWS[name]))
-    units = {each: argument.unit for each, argument in arguments_of(law).items()}
-    results = [expected(name, arguments) for arguments in places]
-    for arguments, result in zip(places, results, strict=True):
-        found = result_of(law, arguments)
-        assert type(found) in (float, str)
-        assert_is(name, found, arguments, result)
-    arrays = {each: quantity([place[each] for place in places], units[each]) for each in units}
-    found = law(**{each: array.to_root_units() for each, array in arrays.items()})
-    for place, arguments in enumerate(places):
-        one = found[place]
-        assert_is(name, getattr(one, "magnitude", one), arguments, results[place])
+    sides = [expected(name, arguments) for arguments in places]
+    arrays = {
+        argument: quantity([place[argument] for place in places], unit).to_root_units()
+        for argument, (unit, *_) in arguments_of(law).items()
+    }
+    results = law(**arrays)
+    results = getattr(results, "magnitude", results)
+    for arguments, of_array, exact in zip(places, results, sides, strict=True):
+        result = result_of(law, arguments)
+        assert type(result) in (float, str)
+        assert_is(name, result, arguments, exact)
+        assert_is(name, of_array, arguments, exact)
 
 
 @every_law

@@ -38,9 +38,9 @@ def test_every_law_of_a_rate_takes_it(name: str) -> None:
     given = {
         each: RATES.get(units[each], drawn) for each, drawn in valid(LAWS[name], seed=1).items()
     }
-    found = LAWS[name](**given)
+    result = LAWS[name](**given)
     arguments = {each: given[each].m_as(units[each]) for each in given}
-    assert_is(name, getattr(found, "magnitude", found), arguments, expected(name, arguments))
+    assert_is(name, getattr(result, "magnitude", result), arguments, expected(name, arguments))
 
 
 DEVICE = re.compile(r"\b(Accelerator|Device)\b")  # of calc.hardware, or as a law sees it
