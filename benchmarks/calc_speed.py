@@ -21,9 +21,9 @@ from collections.abc import Callable
 import numpy
 
 from calc import quantity
-from calc.roofline import attainable, bound
-from calc.scaling import amdahl
-from calc.training import training_time
+from calc.laws.roofline import attainable, bound
+from calc.laws.scaling import amdahl
+from calc.laws.training import training_time
 
 FIRST_ANSWERS = {
     "import pint": "import pint",

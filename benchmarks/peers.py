@@ -24,9 +24,9 @@ from typing import Any
 
 from benchmarks.tables import write_rows
 from calc import published
+from calc.catalog.models import Transformer
 from calc.core.formatting import columns
 from calc.core.records import DATA
-from calc.models import Transformer
 from calc.published import conditions
 from calc.published.reading import Row
 

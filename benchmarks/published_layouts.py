@@ -14,13 +14,12 @@ from functools import cache
 from statistics import median
 
 from calc import plan_training, published
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
-from calc.models import Transformer
 from calc.planning import TrainingPlan
 from calc.planning.training import Candidate
-from calc.planning.training.report import cut
 from calc.published.layouts import PublishedLayout, published_layouts
 
 NEAR = 0.25  # of what is expected
@@ -40,7 +39,7 @@ class Held:
     @property
     def fits(self) -> bool:
         """Whether the fullest device holds what the model says, by the software's recipe."""
-        return bool(self.found.memory.total <= self.found.machine.device.memory_capacity)
+        return bool(self.found.memory.total <= self.found.job.device.memory_capacity)
 
     @property
     def over_best(self) -> float | None:
@@ -91,12 +90,12 @@ def held(found: PublishedLayout) -> Held:
     error = comparison.error
     plan = planned(
         f"{found.model.name} {found.model.context}",
-        found.machine.key,
+        found.job.machine.key,
         found.layout.devices,
         found.batch,
-        found.length,
-        found.dtype,
-        found.software.key,
+        found.microbatch.length,
+        found.job.formats.dtype,
+        found.job.software.key,
     )
     return Held(found, None if error is None else 1 + error, comparison.share_of_bound, plan)
 
@@ -113,7 +112,7 @@ def line(each: Held) -> tuple[str, ...]:
         "yes" if each.fits else str(each.found.memory.total.to("GB")),
         number(each.measured),
         number(each.share_of_bound),
-        "–" if each.plan is None else cut(each.plan.best),
+        "–" if each.plan is None else str(each.plan.best),
         number(each.over_best),
         number(each.over_like),
     )
@@ -144,9 +143,8 @@ def summary(rows: list[Held]) -> Iterator[str]:
 
 
 def main() -> None:
-    wanted = [
-        each for each in published_layouts() if not sys.argv[1:] or each.software.key in sys.argv
-    ]
+    named = sys.argv[1:]
+    wanted = [row for row in published_layouts() if not named or row.job.software.key in named]
     rows = []
     with ProgressBar(len(wanted), "searching") as bar:
         for each in wanted:

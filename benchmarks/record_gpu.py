@@ -23,11 +23,11 @@ import tomli_w
 
 from benchmarks.tables import write_rows
 from calc import Quantity, hardware, inference, machines, models, quantity, roofline
+from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.errors import InputError
 from calc.core.files import write_text
 from calc.core.formatting import columns
 from calc.core.records import DATA
-from calc.hardware import DTYPES, Accelerator
 from calc.measure import error, median_error
 from calc.measure.gpu.parts import CONDITIONS, NAMES
 

@@ -15,10 +15,10 @@ from itertools import product
 from statistics import mean, median
 
 from calc import published, software
+from calc.catalog.software import Software
 from calc.core.formatting import columns
-from calc.expectation import NOT_SUSTAINED
 from calc.published import Comparison, conditions
-from calc.software import Software
+from calc.steps.expectation import NOT_SUSTAINED
 
 SHARES = [share / 100 for share in range(50, 101, 5)]
 STEPS = [ms / 2e3 for ms in range(17)]  # seconds, up to 8 ms

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from calc.core import device
 from calc.core.public import Package
 
 sys.modules[__name__].__class__ = Package
@@ -28,8 +29,13 @@ sys.modules[__name__].__class__ = Package
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
 # `python -m pages` writes from it.
 __all__ = [
+    "Batch",
+    "Formats",
     "InputError",
+    "Job",
+    "Layout",
     "Quantity",
+    "Tokens",
     "compare",
     "laws",
     "plan",
@@ -37,60 +43,66 @@ __all__ = [
     "plan_training",
     "quantity",
     "source",
+    "step",
 ]
 
-LAW_MODULES = (
-    "hardware",
-    "roofline",
-    "scaling",
-    "queueing",
-    "training",
-    "finetuning",
-    "failures",
-    "energy",
-    "memory",
-    "links",
-    "quantization",
-    "calibration",
-    "sparsity",
-    "collectives",
-    "gemms",
-    "kernels",
-    "attention",
-    "transformer",
-    "convolution",
-    "encoder_decoder",
-    "diffusion",
-    "recommenders",
-    "parallelism",
-    "layouts",
-    "inference",
-    "rollouts",
-    "serving",
-    "experts",
-    "context_parallelism",
-    "cost",
-)
-SUBMODULES = (
-    "constants",
-    "machines",
-    "software",
-    "curves",
-    "models",
-    "runs",
-    "formats",
-    *LAW_MODULES,
-    "expectation",
-    "planning",
-    "throughput",
-    "published",
-    "simulation",
-    "codesign",
-    "measure",
-    "derivations",
-)
+# Each folder and its modules, which `calc` shows as its own: `calc.roofline` lies in `laws`. A
+# folder without a list is a module itself.
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "catalog": ("constants", "hardware", "machines", "software", "models", "runs"),
+    "formats": (),
+    "laws": (
+        "roofline",
+        "scaling",
+        "queueing",
+        "training",
+        "failures",
+        "energy",
+        "memory",
+        "links",
+        "quantization",
+        "calibration",
+        "sparsity",
+        "gemms",
+        "attention",
+        "parallelism",
+        "cost",
+    ),
+    "networks": ("transformer", "convolution", "encoder_decoder", "diffusion", "recommenders"),
+    "steps": (
+        "kernels",
+        "curves",
+        "collectives",
+        "expectation",
+        "inference",
+        "serving",
+        "experts",
+        "context_parallelism",
+        "layouts",
+        "finetuning",
+        "rollouts",
+        "throughput",
+    ),
+    "planning": (),
+    "published": (),
+    "simulation": (),
+    "codesign": (),
+    "measure": (),
+    "derivations": (),
+}
+_PLACES = {
+    name: f"calc.{folder}.{name}" if names else f"calc.{folder}"
+    for folder, names in FOLDERS.items()
+    for name in names or (folder,)
+}
+SUBMODULES = tuple(_PLACES)
+LAW_MODULES = ("hardware", *FOLDERS["laws"], *FOLDERS["networks"], *FOLDERS["steps"])
 _HOMES = {
+    "Batch": "steps.job",
+    "Formats": "steps.job",
     "InputError": "core.errors",
+    "Job": "steps.job",
+    "Layout": "steps.job",
     "Quantity": "core.units",
     "compare": "planning",
     "plan": "planning",
@@ -98,7 +110,18 @@ _HOMES = {
     "plan_training": "planning",
     "quantity": "core.units",
     "source": "core.records",
+    "step": "steps.step",
+    "Tokens": "steps.job",
 }
+
+
+def _device(name: str) -> device.Device | None:
+    """What a law looks up to refuse the name of a device; the data are read for no other law."""
+    hardware = import_module("calc.catalog.hardware")
+    return hardware.get(key) if (key := hardware.key_of(name)) else None
+
+
+device.named = _device
 
 
 def laws() -> dict[str, Callable[..., Any]]:
@@ -108,20 +131,19 @@ def laws() -> dict[str, Callable[..., Any]]:
     295.2 FLOP/byte
     """
     for module in LAW_MODULES:
-        import_module(f"calc.{module}")
+        import_module(_PLACES[module])
     from calc.core.law import LAWS
 
-    return {
-        name.removeprefix("calc."): law for name, law in LAWS.items() if name.startswith("calc.")
-    }
+    return {name: law for name, law in LAWS.items() if law.__module__.startswith("calc.")}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         globals()[name] = getattr(import_module(f"calc.{_HOMES[name]}"), name)
         return globals()[name]
-    if name in SUBMODULES:
-        return import_module(f"calc.{name}")
+    if name in _PLACES:
+        setattr(sys.modules[__name__], name, module := import_module(_PLACES[name]))
+        return module
     raise AttributeError(f"module 'calc' has no attribute {name!r}")
 
 

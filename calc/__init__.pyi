@@ -3,20 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from calc import (
+from calc.catalog import (
     constants as constants,
+    hardware as hardware,
     machines as machines,
     software as software,
-    curves as curves,
     models as models,
     runs as runs,
-    formats as formats,
-    hardware as hardware,
+)
+from calc.laws import (
     roofline as roofline,
     scaling as scaling,
     queueing as queueing,
     training as training,
-    finetuning as finetuning,
     failures as failures,
     energy as energy,
     memory as memory,
@@ -24,26 +23,35 @@ from calc import (
     quantization as quantization,
     calibration as calibration,
     sparsity as sparsity,
-    collectives as collectives,
     gemms as gemms,
-    kernels as kernels,
     attention as attention,
+    parallelism as parallelism,
+    cost as cost,
+)
+from calc.networks import (
     transformer as transformer,
     convolution as convolution,
     encoder_decoder as encoder_decoder,
     diffusion as diffusion,
     recommenders as recommenders,
-    parallelism as parallelism,
-    layouts as layouts,
+)
+from calc.steps import (
+    kernels as kernels,
+    curves as curves,
+    collectives as collectives,
+    expectation as expectation,
     inference as inference,
-    rollouts as rollouts,
     serving as serving,
     experts as experts,
     context_parallelism as context_parallelism,
-    cost as cost,
-    expectation as expectation,
-    planning as planning,
+    layouts as layouts,
+    finetuning as finetuning,
+    rollouts as rollouts,
     throughput as throughput,
+)
+from calc import (
+    formats as formats,
+    planning as planning,
     published as published,
     simulation as simulation,
     codesign as codesign,
@@ -59,6 +67,7 @@ from calc.planning.training.plan import plan_training as plan_training
 from calc.core.records import source as source
 
 __all__: list[str]
+FOLDERS: dict[str, tuple[str, ...]]
 LAW_MODULES: tuple[str, ...]
 SUBMODULES: tuple[str, ...]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from calc.catalog.models import Transformer
 from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.fine_tuning import BytesByRecipe
-from calc.models import Transformer
 from figures import style
 
 PARTS = (  # of what is kept: their names in calc and in the book, and colours

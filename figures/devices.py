@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
+from calc.catalog.hardware import Accelerator
 from calc.derivations import show
 from calc.derivations.hardware_tables import AcceleratorTables, dtype_of_two_bytes, short_names
-from calc.hardware import Accelerator
 from figures import style
 
 GROUPS = {  # of the registry, and their mark

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from polars import col
 
 from calc import hardware, quantity, roofline
+from calc.catalog.hardware import Accelerator
 from calc.derivations import show
 from calc.derivations.hardware_aware import CPU, EIGHT_ROWS, KERNELS
-from calc.hardware import Accelerator
 from figures import style
 
 RATE = "GFLOP/s"

@@ -10,10 +10,10 @@ from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
 from calc import machines
+from calc.catalog.machines import Machine
 from calc.core.units import Quantity
 from calc.derivations import approximately, show
 from calc.derivations.memory_hierarchy import Level, MemoryHierarchy
-from calc.machines import Machine
 from figures import style
 
 SCALE = 12.0  # points of a link's width for each TB/s

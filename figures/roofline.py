@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calc import hardware, quantity, roofline
+from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity
 from calc.derivations import show
 from calc.derivations.hardware_tables import dtype_of_two_bytes
 from calc.derivations.roofline import A100Roofline, DecodeStep, MeasuredRoofline
-from calc.hardware import Accelerator
 from figures import style
 
 RATE = "TFLOP/s"

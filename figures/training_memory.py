@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from calc.core.formatting import listed
 from calc.derivations import show
 from calc.derivations.training_at_scale import ShardedStates
-from calc.layouts import DeviceMemory
+from calc.steps.layouts import DeviceMemory
 from figures import style
 
 PARTS = (  # of the memory held: their fields, their names, and colours

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from calc.derivations import show
 from calc.derivations.training_at_scale import Cuts
-from calc.layouts import Layout
+from calc.steps.layouts import Layout
 from figures import style
 
 DEVICES = [2**power for power in range(6, 15)]

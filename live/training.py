@@ -7,7 +7,8 @@ from contextlib import suppress
 from calc import layouts, machines, models, training, transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from calc.layouts import Layout
+from calc.steps.job import Batch, Job, Layout
+from calc.steps.step import step as step_of
 from live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SLICES = Axis("Tensor parallel slices (TP), all else as chosen")
@@ -44,14 +45,13 @@ def answer(
     network, place = models.transformer(model), machines.get(machine)
     chosen = _layout(devices, sequences, tensor, pipeline, int(sharding), micro)
     held = layouts.memory_per_device(network, chosen, length, micro, recomputation)
-    step = layouts.training_step(network, chosen, length, micro, place, recomputation=recomputation)
+    batch = Batch(length, micro, recomputation)
+    step = step_of(Job(network, place, chosen), batch)
     rows = []
     for slices in sorted({*doubling(place.domain), tensor}):
         with suppress(InputError):  # what does not divide is no layout
             other = _layout(devices, sequences, slices, pipeline, int(sharding), micro)
-            parts = layouts.training_step(
-                network, other, length, micro, place, recomputation=recomputation
-            ).parts
+            parts = step_of(Job(network, place, other), batch).parts
             rows += [(name, str(slices), TIME.of(part)) for name, part in parts.items()]
     time = step.upper if step.expected is None else step.expected
     mfu = training.mfu_of_operations(step.operations, 1, step.peak, time)
@@ -67,13 +67,12 @@ def answer(
     }
     call = f"{model!r}, layout, {length}, {micro}"
     python = (
-        "from calc import layouts, machines\n"
-        "from calc.layouts import Layout\n\n"
+        "from calc import Batch, Job, Layout, layouts, step\n\n"
         f"layout = Layout(data={chosen.data}, tensor={chosen.tensor}, pipeline={chosen.pipeline},"
         f" microbatches={chosen.microbatches}, sharding={chosen.sharding})\n"
         f"print(layouts.memory_per_device({call}, {recomputation!r}))\n"
-        f"print(layouts.training_step({call}, machines.get({machine!r}),"
-        f" recomputation={recomputation!r}))"
+        f"job = Job.of({model!r}, {machine!r}, layout)\n"
+        f"print(step(job, Batch({length}, {micro}, {recomputation!r})))"
     )
     command = (
         f"calc plan-training {model} {machine} --tokens {str(tokens)!r} --sequences {sequences}"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from calc import hardware, machines
+from calc.catalog.hardware import Accelerator
 from calc.core.records import Record
-from calc.hardware import Accelerator
 from pages import bullets
 from pages.machines import value
 

@@ -9,6 +9,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import griffe
 
@@ -52,10 +53,9 @@ number is taken only where the unit is a count. `.to("GB/s")` converts what a la
 def pages() -> dict[str, str]:
     """The text of each page, by its path in the repository."""
     calc.laws()  # fills ARGUMENTS
-    package = griffe.load("calc", search_paths=[ROOT], submodules=True)
-    assert isinstance(package, griffe.Module)
+    front, package = _loaded(submodules=False), _loaded(submodules=True)
     rows = [_row("calc", FRONT, package)]
-    texts = {FRONT: _page("calc {#calc .unnumbered}", _front(package))}
+    texts = {FRONT: _page("calc {#calc .unnumbered}", _front(front, package))}
     for name in MODULES:
         module = _module(package, name)
         rows.append(_row(f"calc.{name}", name, module))
@@ -73,6 +73,24 @@ def pages() -> dict[str, str]:
     return {f"library/{name}.qmd": text for name, text in texts.items()}
 
 
+def _loaded(submodules: bool) -> griffe.Module:
+    """`calc` without its stub, whose `laws` would take the place of the folder of that name, as in
+    `calc` alone the function does.
+    """
+    loader = griffe.GriffeLoader(search_paths=[ROOT])
+    find = loader.finder.find_package
+
+    def without_stub(module_name: str) -> griffe.Package:
+        package = find(module_name)
+        assert isinstance(package, griffe.Package)
+        return replace(package, stubs=None)
+
+    loader.finder.find_package = without_stub  # type: ignore[method-assign]
+    module = loader.load("calc", submodules=submodules)
+    assert isinstance(module, griffe.Module)
+    return module
+
+
 def _page(title: str, parts: list[str]) -> str:
     return generated(title, "the docstrings of calc", "\n\n".join(parts))
 
@@ -84,7 +102,7 @@ def _row(title: str, name: str, module: griffe.Module) -> str:
 
 
 def _module(package: griffe.Module, name: str) -> griffe.Module:
-    module = package[name]
+    module = package[getattr(calc, name).__name__.removeprefix("calc.")]
     assert isinstance(module, griffe.Module)
     return module
 
@@ -109,11 +127,11 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
     return sorted(found, key=lambda member: (member.module.path, member.lineno or 0))
 
 
-def _front(package: griffe.Module) -> list[str]:
+def _front(front: griffe.Module, package: griffe.Module) -> list[str]:
     parts = [_prose(package)]
     for name in calc.__all__:
         home = getattr(calc, name).__module__
-        member = package[f"{home}.{name}".removeprefix("calc.")]
+        member = front[name] if home == "calc" else package[f"{home[5:]}.{name}"]
         if isinstance(member, griffe.Alias):
             member = member.final_target
         if isinstance(member, griffe.Function):
@@ -230,8 +248,8 @@ def _default(source: str) -> str:
 
 def _units_table(function: griffe.Function) -> str:
     """What each argument is; its symbol, where the function is a law, whose equation has one."""
-    called = function.path.removeprefix("calc.")
-    symbols = {each.name: f"${tex(each.symbol)}$" for each in ARGUMENTS.get(function.path, [])}
+    called = _public_name(function.path)
+    symbols = {each.name: f"${tex(each.symbol)}$" for each in ARGUMENTS.get(called, [])}
     rows = [TITLES, WIDTHS]
     for each in _parameters(function):
         unit, range_ = _annotated(each.annotation, function) or (_type(each.annotation), "")
@@ -243,6 +261,12 @@ def _units_table(function: griffe.Function) -> str:
     if not symbols:
         rows = [(argument, *rest) for argument, _, *rest in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _public_name(path: str) -> str:
+    """The name below calc, which says nothing of the folder that a module lies in."""
+    folder, _, rest = path.removeprefix("calc.").partition(".")
+    return rest if calc.FOLDERS.get(folder) else f"{folder}.{rest}"
 
 
 def _type(annotation: str | griffe.Expr | None) -> str:

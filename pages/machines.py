@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calc import machines
+from calc.catalog.machines import Machine
 from calc.core.records import Record
 from calc.derivations.quoting import show
-from calc.machines import Machine
 from pages import bullets
 
 OPENING = """Devices behind a fabric, with ports and a host, and the rates that were measured on

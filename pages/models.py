@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from calc import models, transformer
+from calc.catalog.models import Network, Transformer
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
-from calc.models import Network, Transformer
 from pages import bullets
 
 FAMILIES: dict[str, type[Transformer] | type[Network]] = {

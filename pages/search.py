@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from calc import constants, hardware, inference, machines, models, roofline, runs, transformer
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Network, Transformer
 from calc.core.provenance import Provenance
 from calc.core.records import Record
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
 from calc.derivations.sources import anchor
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Network, Transformer
 from pages import ROOT
 from pages.machines import reached, reached_title, value as value_of
 

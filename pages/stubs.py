@@ -13,6 +13,7 @@ from typing import Any
 {imports}
 
 __all__: list[str]
+FOLDERS: dict[str, tuple[str, ...]]
 LAW_MODULES: tuple[str, ...]
 SUBMODULES: tuple[str, ...]
 
@@ -24,7 +25,9 @@ LINE = 100  # as in pyproject.toml
 
 def stubs() -> dict[str, str]:
     """The text of each stub, by its path in the repository."""
-    front = {"calc": calc.SUBMODULES}
+    whole = tuple(folder for folder, names in calc.FOLDERS.items() if not names)
+    front = {f"calc.{folder}": names for folder, names in calc.FOLDERS.items() if names}
+    front["calc"] = whole
     for name in calc.__all__:
         home = getattr(calc, name).__module__
         if home != "calc":

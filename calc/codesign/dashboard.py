@@ -14,7 +14,7 @@ from pathlib import Path
 from calc.codesign.run_log import LoggedRun
 from calc.core.files import writable, write_text
 from calc.core.units import quantity
-from calc.roofline import attainable, bound, ridge_point
+from calc.laws.roofline import attainable, bound, ridge_point
 
 # What can happen in a step, the form of its mark, and how the caption says that form.
 EVENTS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from calc.collectives import ring_all_reduce, scaling_efficiency, step_time
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.scaling import amdahl
+from calc.laws.scaling import amdahl
+from calc.steps.collectives import ring_all_reduce, scaling_efficiency, step_time
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from calc.codesign.torch_extra import torch
 from calc.codesign.work import tensor_bytes
 from calc.core.arguments import in_bytes
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.links import transfer_time
+from calc.laws.links import transfer_time
 
 
 class CPUOffloadingOptimizer(torch.optim.Optimizer):

@@ -1,7 +1,7 @@
 """The command `calc`, on argparse, which starts in a few milliseconds and is always there.
 
 Each group of commands is a module of this package, imported when one of its commands is called: it
-builds its options from what it calls in the library, and returns an `Answer`. Here are the list of
+builds its options from what it calls in the library, and returns a report. Here are the list of
 commands, and what happens to answers and mistakes.
 """
 

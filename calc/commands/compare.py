@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
-from calc.commands.output import Answer, answers, sections
-from calc.planning import compare
+from calc.commands.output import answers
+from calc.planning import Comparison, compare
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -32,22 +32,13 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     answers(parser, _compare, table=True, drawn="the front")
 
 
-def _compare(options: argparse.Namespace) -> Answer:
+def _compare(options: argparse.Namespace) -> Comparison:
     asked: dict[str, Any] = chosen(options, compare)
     asked["models"] = list(map(model_of, split_at_commas(asked["models"])))
     asked["machines"] = split_at_commas(asked["machines"])
     if asked["price"] is not None and "=" in asked["price"]:
         asked["price"] = dict(map(_priced, split_at_commas(asked["price"])))
-    found = compare(**asked)
-    facts = {
-        "rows": found.rows(),
-        "ranked_by": found.by,
-        "basis": found.basis,
-        "assumptions": found.assumptions,
-        "what_would_change": found.what_would_change,
-    }
-    titles = {"assumptions": "Assumed", "what_would_change": "What would change it"}
-    return Answer(facts, lambda: [*found.table().split("\n"), *sections(facts, titles)], found.draw)
+    return compare(**asked)
 
 
 def _priced(text: str) -> tuple[str, str]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 
-from calc import formats, hardware, models
+from calc import formats
+from calc.catalog import hardware, models
 from calc.commands import command_parser
 from calc.commands.lookup import KINDS, things
-from calc.commands.output import Answer, answers
+from calc.commands.output import answers
 from calc.core.errors import MissingExtraError
+from calc.core.report import Report
 
 FILES = ("log", "file", "html", "csv", "parquet", "resume", "draw", "config", "write_config")
 HELP = 'as in: source <(calc completion bash); for zsh: calc completion zsh > "${fpath[1]}/_calc"'
@@ -22,7 +24,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
     answers(parser, _completion)
 
 
-def _completion(options: argparse.Namespace) -> Answer:
+def _completion(options: argparse.Namespace) -> Report:
     try:
         import shtab
     except ImportError:
@@ -39,4 +41,4 @@ def _completion(options: argparse.Namespace) -> Answer:
             elif action.dest in FILES:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     script = shtab.complete(parser, shell=options.shell)
-    return Answer({"shell": options.shell, "script": script}, script.splitlines)
+    return Report(script.splitlines(), facts={"shell": options.shell, "script": script})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from calc import kernels, machines
+from calc.catalog import machines
 from calc.commands.options import add_options, chosen
-from calc.commands.output import Answer, answers
+from calc.commands.output import answers
+from calc.core.report import Report
+from calc.steps import kernels
 
 
 def add_gemm(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +23,6 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
     answers(parser, _gemm)
 
 
-def _gemm(options: argparse.Namespace) -> Answer:
+def _gemm(options: argparse.Namespace) -> Report:
     product = kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
-    return Answer(product.facts, lambda: str(product).split("\n"))
+    return Report(str(product).split("\n"), facts=product.facts)

@@ -10,33 +10,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import calc
-from calc import (
-    attention,
-    constants,
-    formats,
-    hardware,
-    machines,
-    models,
-    runs,
-    software,
-    training,
-    transformer,
-)
+from calc import formats
+from calc.catalog import constants, hardware, machines, models, runs, software
 from calc.commands import COMMANDS
-from calc.commands.output import Answer, answers, origins, table
+from calc.commands.output import answers
 from calc.core.citations import citation
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns
 from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
+from calc.core.provenance import Provenance
 from calc.core.records import source
+from calc.core.report import Report, Table, fact_rows
 from calc.core.units import Quantity, quantity
+from calc.laws import attention, training
+from calc.networks import transformer
 
 
 @cache
@@ -132,11 +124,12 @@ def functions() -> dict[str, Callable[..., Any]]:
     """The public functions beside the laws, in all modules that need nothing but pint."""
     laws = calc.laws()
     found = {"plan": calc.plan}
-    for module in (each for each in calc.SUBMODULES if each not in WITH_EXTRAS):
-        for name, member in inspect.getmembers(import_module(f"calc.{module}"), inspect.isfunction):
-            own = member.__module__.startswith(f"calc.{module}") and not name.startswith("_")
-            if own and f"{module}.{name}" not in laws and name not in found:
-                found[f"{module}.{name}"] = member
+    for place in (each for each in calc.SUBMODULES if each not in WITH_EXTRAS):
+        module = getattr(calc, place)
+        for name, member in inspect.getmembers(module, inspect.isfunction):
+            own = member.__module__.startswith(module.__name__) and not name.startswith("_")
+            if own and f"{place}.{name}" not in laws and name not in found:
+                found[f"{place}.{name}"] = member
     return found
 
 
@@ -167,25 +160,23 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     answers(parser, _list, table=True)
 
 
-def _list(options: argparse.Namespace) -> Answer:
+def _list(options: argparse.Namespace) -> Report:
     kinds = [options.what] if options.what else KINDS
     lists = {kind: [entry(kind, *each) for each in things(kind)] for kind in kinds}
-
-    def lines() -> list[str]:
-        texts = {kind: _listed(rows) for kind, rows in lists.items()}
-        if options.what:
-            return texts[options.what]
+    texts = {kind: _listed(rows) for kind, rows in lists.items()}
+    if options.what:
+        lines = texts[options.what]
+    else:
         parts = [[f"{kind}:", *(f"  {line}" for line in text)] for kind, text in texts.items()]
-        return "\n\n".join("\n".join(part) for part in parts).split("\n")
-
-    return Answer({"rows": [row for rows in lists.values() for row in rows]}, lines)
+        lines = "\n\n".join("\n".join(part) for part in parts).split("\n")
+    return Report(lines, facts={"rows": [row for rows in lists.values() for row in rows]})
 
 
 def _listed(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """A line for each thing; what is announced stands below the others, under a heading."""
     told = [(row["name"], str(_line(row)), "announced" in row) for row in rows]
     there, announced = (
-        columns([(name, line) for name, line, is_announced in told if is_announced is wanted])
+        Table([(name, line) for name, line, is_announced in told if is_announced is wanted]).lines
         for wanted in (False, True)
     )
     return [*there, "", NOT_YET, *announced] if announced else there
@@ -196,18 +187,15 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     answers(parser, _search, table=True)
 
 
-def _search(options: argparse.Namespace) -> Answer:
+def _search(options: argparse.Namespace) -> Report:
     asked = " ".join(options.words)
     rows = search(asked)
     if not rows:
         raise InputError(f"nothing is known of {abbreviated(asked)}; `calc list` prints all names")
-
-    def lines() -> list[str]:
-        shown = columns([(row["name"], row["kind"], _line(row)) for row in rows[:MOST_FOUND]])
-        more = len(rows) - MOST_FOUND
-        return [*shown, f"and {more} more, which --json prints"] if more > 0 else shown
-
-    return Answer({"rows": rows}, lines)
+    lines = Table([(row["name"], row["kind"], _line(row)) for row in rows[:MOST_FOUND]]).lines
+    if (more := len(rows) - MOST_FOUND) > 0:
+        lines.append(f"and {more} more, which --json prints")
+    return Report(lines, facts={"rows": rows})
 
 
 def search(text: str) -> list[dict[str, Any]]:
@@ -283,7 +271,7 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     answers(parser, _show)
 
 
-def _show(options: argparse.Namespace) -> Answer:
+def _show(options: argparse.Namespace) -> Report:
     name = options.name.removeprefix("calc.")
     if hardware.is_file(name):
         return _shown(*_of_own_file(name))
@@ -300,9 +288,8 @@ def _show(options: argparse.Namespace) -> Answer:
     if run is None:
         return found
     trained = _shown("runs", run)
-    return Answer(
-        {**found.facts, "run": trained.facts}, lambda: [*found.lines(), "", *trained.lines()]
-    )
+    both = f"{found.text()}\n\n{trained.text()}".split("\n")
+    return Report(both, facts={**found.facts, "run": trained.facts})
 
 
 def _found(kind: str, name: str) -> Any:
@@ -331,21 +318,30 @@ def _advice(name: str) -> str:
     return f"{question}`calc list` prints their names"
 
 
-def _shown(kind: str, thing: Any) -> Answer:
+def _shown(kind: str, thing: Any) -> Report:
     """What the data say of a thing, with their sources and notes."""
     facts = facts_of(kind, thing)
     if kind == "constants":
-        return Answer(entry(kind, thing.provenance.key, thing), lambda: [str(thing), source(thing)])
+        return Report([str(thing), source(thing)], facts=entry(kind, thing.provenance.key, thing))
     year = f" ({thing.year})" if hasattr(thing, "year") and kind != "comparisons" else ""
     # Of software there may be no number, and then nothing to have a source.
     named = {each.source for each in origins(facts)} or {getattr(thing, "source", "")} - {""}
     about = entry(kind, getattr(thing, "key", None) or thing.name, thing)
-    lines = [f"{about['title']}{year}", *table(facts, TITLES)]
     told = [f"Source: {_cited(each)}" for each in sorted(named)]
     told += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
-    lines += ["", *told] if told else []
+    title, tables = [f"{about['title']}{year}"], [Table(fact_rows(facts, TITLES))]
     about |= {each: getattr(thing, each) for each in ("year", "source") if hasattr(thing, each)}
-    return Answer(about | facts, lambda: lines)
+    return Report(title, tables, {"": told}, about | facts)
+
+
+def origins(facts: Mapping[str, Any]) -> list[Provenance]:
+    """Where facts and their parts come from."""
+    parts = [
+        part
+        for value in facts.values()
+        for part in (value.values() if isinstance(value, Mapping) else [value])
+    ]
+    return [part.provenance for part in parts if getattr(part, "provenance", None)]
 
 
 def _cited(named: str) -> str:
@@ -416,7 +412,7 @@ def _is_property(member: object) -> bool:
     return isinstance(member, property)
 
 
-def _function(name: str) -> Answer | None:
+def _function(name: str) -> Report | None:
     """A law or another function: the units of its arguments, and its docstring."""
     kind = "laws" if name in calc.laws() else "functions"
     function = dict(things(kind)).get(name)
@@ -435,9 +431,9 @@ def _function(name: str) -> Answer | None:
     call = ", ".join(f"{each}: {unit}" if unit else each for each, unit in units.items())
     law = [
         (f"  {each.name}", each.symbol, meaning(name, each.name))
-        for each in ARGUMENTS.get(f"calc.{name}", [])
+        for each in ARGUMENTS.get(name, [])
     ]
-    return Answer(
-        entry(kind, name, function) | {"arguments": units, "result": result, "text": text},
-        lambda: [f"calc.{name}({call})", *columns(law), "", *text.splitlines()],
+    return Report(
+        [f"calc.{name}({call})", *Table(law).lines, "", *text.splitlines()],
+        facts=entry(kind, name, function) | {"arguments": units, "result": result, "text": text},
     )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import hardware, measure, published
+from calc import measure, published
+from calc.catalog import hardware
 from calc.commands.options import add_options
-from calc.commands.output import Answer, answers
+from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.core.files import writable
-from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
-from calc.core.units import Quantity, quantity
+from calc.core.report import Report, Reported, Table
+from calc.core.units import Quantity
 from calc.measure.picture import roofline_lines
+from calc.published.reporting import Agreement
 
 FILE = "machine.toml"
 
@@ -31,7 +33,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     answers(parser, _measure)
 
 
-def _measure(options: argparse.Namespace) -> Answer:
+def _measure(options: argparse.Namespace) -> Report:
     if options.all is not None:
         return _measure_all(options)
     target = writable(options.file)
@@ -58,17 +60,15 @@ def _measure(options: argparse.Namespace) -> Answer:
     }
     written = f"written to {target}{', over what it held' if replaced else ''}"
     work = '--flops "1 GFLOP" --bytes "1 GB"'
-    return Answer(
-        facts,
-        lambda: [
-            *_survey_lines(survey, device, best),
-            f"{written}; `calc roofline {target} {work} --dtype {best}` reads it, and in Python",
-            f'import calc; device = calc.hardware.get("{target}")',
-        ],
-    )
+    lines = [
+        *_survey_lines(survey, device, best),
+        f"{written}; `calc roofline {target} {work} --dtype {best}` reads it, and in Python",
+        f'import calc; device = calc.hardware.get("{target}")',
+    ]
+    return Report(lines, facts=facts)
 
 
-def _measure_all(options: argparse.Namespace) -> Answer:
+def _measure_all(options: argparse.Namespace) -> Report:
     if not options.gpu:
         raise InputError("--all is the record of a GPU: give --gpu too")
     if options.file != FILE:
@@ -82,13 +82,11 @@ def _measure_all(options: argparse.Namespace) -> Answer:
             bar.update(done, total)
 
         parts = gpu.record(options.all, on_progress=told)
-    return Answer(
-        {"folder": options.all, "parts": parts},
-        lambda: [
-            f"{len(parts)} tables are in {options.all}: {', '.join(parts)}",
-            "CONTRIBUTING says how a record becomes part of the project",
-        ],
-    )
+    lines = [
+        f"{len(parts)} tables are in {options.all}: {', '.join(parts)}",
+        "CONTRIBUTING says how a record becomes part of the project",
+    ]
+    return Report(lines, facts={"folder": options.all, "parts": parts})
 
 
 def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: str) -> list[str]:
@@ -114,11 +112,11 @@ def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: st
     ridges.append(("of an H100, FP16", f"{hardware.H100.ridge_point('fp16'):.3g}"))
     return [
         f"{device.name}; medians, and the range of the middle half of the repeats",
-        *columns(rows),
+        *Table(rows).lines,
         "",
         *roofline_lines(device, best),
         "",
-        *columns(ridges),
+        *Table(ridges).lines,
         *(f"left out, since another program was in the way: {each}" for each in survey.too_noisy),
     ]
 
@@ -140,7 +138,7 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
     answers(parser, _validate, table=True)
 
 
-def _validate(options: argparse.Namespace) -> Answer:
+def _validate(options: argparse.Namespace) -> Reported:
     if options.published is not None:
         return _published(options.published, options.group)
     if options.group is not None:
@@ -165,21 +163,18 @@ def _validate(options: argparse.Namespace) -> Answer:
         }
         for each in compared
     ]
-
-    def lines() -> list[str]:
-        cells = [("kernel", "format", "predicted", "measured", "ratio")]
-        for each in compared:
-            clock = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
-            ratio = f"{each.ratio:.2f}" if each.measured else "–"
-            cells.append(
-                (each.name, each.dtype.upper(), f"{each.predicted.to('ms'):.3g}", clock, ratio)
-            )
-        return [*columns(cells), "", _verdict([each for each in compared if each.measured])]
-
-    return Answer({"rows": rows}, lines)
+    cells = [("kernel", "format", "predicted", "measured", "ratio")]
+    for each in compared:
+        clock = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
+        ratio = f"{each.ratio:.2f}" if each.measured else "–"
+        cells.append(
+            (each.name, each.dtype.upper(), f"{each.predicted.to('ms'):.3g}", clock, ratio)
+        )
+    verdict = _verdict([each for each in compared if each.measured])
+    return Report(tables=[Table(cells)], sentences={"": [verdict]}, facts={"rows": rows})
 
 
-def _published(file: str, group: str | None) -> Answer:
+def _published(file: str, group: str | None) -> Agreement:
     measurements = published.load(file) if file else published.rows(group)
     chosen = [row for row in measurements if group in (None, row.group)]
     if not chosen:
@@ -189,29 +184,7 @@ def _published(file: str, group: str | None) -> Answer:
         for row in chosen:
             compared.append(published.predict(row))
             bar.advance()
-    rows = [
-        {
-            "group": each.row.group,
-            "id": each.row.id,
-            "machine": each.machine,
-            "software": each.software,
-            "measured": quantity(each.measured, "s") if each.prediction else None,
-            **{
-                name: _seconds(getattr(each.prediction, name, None))
-                for name in ("lower", "expected", "upper")
-            },
-            "share_of_bound": each.share_of_bound,
-            "error": each.error,
-            "reason": each.reason or getattr(each.prediction, "missing", ""),
-            "source": each.row.source,
-        }
-        for each in compared
-    ]
-    return Answer({"rows": rows}, lambda: published.report(compared))
-
-
-def _seconds(time: float | None) -> Quantity | None:
-    return None if time is None else quantity(time, "s")
+    return Agreement(compared)
 
 
 def _verdict(steady: list[measure.Comparison]) -> str:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from calc import models
+from calc.catalog import models
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.files import writable
-from calc.models import Transformer
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
 TYPES: dict[str, Callable[[str], Any]] = {"int": int, "int | None": int, "float": float}

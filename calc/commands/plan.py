@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import machines
+from calc.catalog import machines
 from calc.commands.options import (
     add_config,
     add_options,
@@ -14,11 +14,11 @@ from calc.commands.options import (
     numbers,
     split_at_commas,
 )
-from calc.commands.output import Answer, answers, sections
+from calc.commands.output import answers
 from calc.core.errors import InputError
-from calc.planning import Plan, plan, report
-
-COUNTS = ("devices", "batch", "prompt", "generated")
+from calc.planning import Plan, plan
+from calc.planning.estimate import COUNTS
+from calc.planning.serving import Plans
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     answers(parser, _plan, table=True)
 
 
-def _plan(options: argparse.Namespace) -> Answer:
+def _plan(options: argparse.Namespace) -> Plans:
     asked = chosen(options, plan)
     asked |= _grid({name: asked.pop(name) for name in COUNTS if asked[name] is not None})
     model = model_of(asked.pop("model"))
@@ -54,52 +54,21 @@ def _plan(options: argparse.Namespace) -> Answer:
         )
     devices = [machines.of(each) for each in split_at_commas(options.device)]
     plans: list[Plan] = []
-    left_out: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for device in devices:
         try:
             plans.append(plan(model, device, **asked))
         except InputError as error:
             if device is devices[-1] and not plans:
                 raise
-            left_out[device.device.key] = str(error)
-    rows = [point for each in plans for point in each.points]
-    one = len(rows) == len(devices) == 1
-    if options.parts and not one:
+            refused[device.device.key] = str(error)
+    answer = Plans(tuple(plans), refused, options.parts)
+    if options.parts and not answer.of_one_point:
         raise InputError(
-            f"--parts prints those of one plan, and {len(rows)} are asked for: give one device and"
-            " one number of each"
+            f"--parts prints those of one plan, and {len(answer.points)} are asked for: give one"
+            " device and one number of each"
         )
-    unfit = {"model": plans[0].model.key, "fits": False}
-    common = [each for each in plans[0].assumptions if all(each in p.assumptions for p in plans)]
-    facts: dict[str, Any] = {
-        "rows": [*rows, *({**unfit, "device": key} for key in left_out)],
-        "assumptions": [
-            *common,
-            *(
-                f"{each.device.name}: {sentence}"
-                for each in plans
-                for sentence in each.assumptions
-                if sentence not in common
-            ),
-        ],
-        "what_would_change": list(plans[0].what_would_change) if one else [],
-        "parts": report.parts(plans[0]) if one else [],
-        "left_out": list(left_out.values()),
-    }
-    titles = {
-        "assumptions": "Assumed",
-        "what_would_change": "What would change it",
-        "left_out": "Left out",
-    }
-
-    def lines() -> list[str]:
-        several = len(devices) > 1
-        told = report.rows_of_points(plans) if several else plans[0].table().split("\n")
-        if options.parts and plans[0].expected is not None:
-            told += ["", *str(plans[0].expected).split("\n")]
-        return told + sections(facts, titles)
-
-    return Answer(facts, lines)
+    return answer
 
 
 def _grid(counts: dict[str, Any]) -> dict[str, Any]:

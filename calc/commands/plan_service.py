@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import machines
+from calc.catalog import machines
 from calc.commands.options import add_config, add_options, chosen, model_of
-from calc.commands.output import Answer, answers, sections
+from calc.commands.output import answers
 from calc.core.progress import ProgressBar
-from calc.planning import plan_service
+from calc.planning import ServicePlan, plan_service
 
 
 def add_plan_service(parser: argparse.ArgumentParser) -> None:
@@ -24,30 +24,8 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
     answers(parser, _plan_service, table=True, drawn="the times against the rate")
 
 
-def _plan_service(options: argparse.Namespace) -> Answer:
+def _plan_service(options: argparse.Namespace) -> ServicePlan:
     asked: dict[str, Any] = chosen(options, plan_service)
     model = model_of(asked.pop("model"))
     with ProgressBar(1, "simulating") as bar:
-        plan = plan_service(model, machines.of(options.device), **asked, on_progress=bar.update)
-    facts: dict[str, Any] = {
-        "rows": plan.rows(),
-        "design": str(plan.design),
-        "devices": plan.devices,
-        "least_devices": plan.least_devices,
-        "ttft": plan.ttft,
-        "tpot": plan.tpot,
-        "closed_form": plan.load,
-        "most_requests": plan.most_requests,
-        "throughput": plan.throughput,
-        "cost_per_token": plan.cost_per_token,
-        "energy_per_token": plan.energy_per_token,
-        "why_not_others": plan.why_not_others,
-        "what_would_change": plan.what_would_change,
-        "assumptions": plan.assumptions,
-    }
-    titles = {
-        "why_not_others": "Why not another design",
-        "what_would_change": "What would change it",
-        "assumptions": "Assumed",
-    }
-    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)], plan.draw)
+        return plan_service(model, machines.of(options.device), **asked, on_progress=bar.update)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from calc import machines
+from calc.catalog import machines
 from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
-from calc.commands.output import Answer, answers, sections
+from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.core.progress import ProgressBar
-from calc.planning import plan_training
+from calc.planning import TrainingPlan, plan_training
 
 
 def add_plan_training(parser: argparse.ArgumentParser) -> None:
@@ -26,44 +26,13 @@ def add_plan_training(parser: argparse.ArgumentParser) -> None:
     answers(parser, _plan_training, table=True, drawn=figure)
 
 
-def _plan_training(options: argparse.Namespace) -> Answer:
+def _plan_training(options: argparse.Namespace) -> TrainingPlan:
     asked: dict[str, Any] = chosen(options, plan_training)
     model = model_of(asked.pop("model"))
     if asked["layout"] is not None:
         asked["layout"] = dict(map(_degree, split_at_commas(asked["layout"])))
     with ProgressBar(1, "planning") as bar:
-        plan = plan_training(model, machines.of(options.device), **asked, on_progress=bar.update)
-    facts = {
-        "rows": plan.rows(),
-        "devices": plan.devices,
-        "steps": plan.steps,
-        "memory": plan.memory,
-        "step": {
-            "lower": plan.step.lower,
-            "upper": plan.step.upper,
-            "expected": plan.step.expected,
-            "parts": plan.step.parts,
-        },
-        "mfu": plan.mfu,
-        "expected_mfu": plan.expected_mfu,
-        "hfu": plan.best.hfu,
-        "throughput": plan.best.throughput,
-        "goodput": plan.goodput,
-        "duration": plan.duration,
-        "device_time": plan.device_time,
-        "cost": plan.cost,
-        "energy": plan.energy,
-        "carbon": plan.carbon,
-        "checkpoint": plan.checkpoint,
-        "checkpoint_interval": plan.checkpoint_interval,
-        "beyond_published": plan.best.beyond_published,
-        "searched": plan.searched,
-        "fitting": plan.fitting,
-        "assumptions": plan.assumptions,
-        "why_not_others": plan.why_not_others,
-    }
-    titles = {"why_not_others": "Why not another layout", "assumptions": "Assumed"}
-    return Answer(facts, lambda: [*plan.table().split("\n"), *sections(facts, titles)], plan.draw)
+        return plan_training(model, machines.of(options.device), **asked, on_progress=bar.update)
 
 
 def _degree(text: str) -> tuple[str, int]:

@@ -9,11 +9,13 @@ from typing import Any
 
 from pint import DimensionalityError
 
-from calc import hardware, machines, roofline
+from calc.catalog import hardware, machines
 from calc.commands.options import option_of
-from calc.commands.output import Answer, answers, table
+from calc.commands.output import answers
 from calc.core.errors import InputError
+from calc.core.report import Report, Table, fact_rows
 from calc.core.units import Quantity, quantity
+from calc.laws import roofline
 
 
 def add_roofline(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +29,7 @@ def add_roofline(parser: argparse.ArgumentParser) -> None:
     answers(parser, _roofline)
 
 
-def _roofline(options: argparse.Namespace) -> Answer:
+def _roofline(options: argparse.Namespace) -> Report:
     machine = machines.key_of(options.device) if hardware.key_of(options.device) is None else None
     device = machines.get(machine).device if machine else hardware.get(options.device)
     operations = _amount("operations", options.operations, "FLOP")
@@ -62,21 +64,17 @@ def _roofline(options: argparse.Namespace) -> Answer:
         }
     elif operations.magnitude:  # the limit of an intensity that grows
         facts |= {"bound": "compute", "attainable": peak, "utilization": quantity(100, "%")}
-
-    def lines() -> list[str]:
-        told = {
-            "device": f"{device.name}, {dtype.upper()}: {peak}, {bandwidth}",
-            "arithmetic_intensity": facts["arithmetic_intensity"]
-            if traffic.magnitude
-            else "none, since no bytes are moved",
-            "ridge_point": ridge,
-        }
-        if facts["bound"]:
-            share = f"({facts['utilization']} of the dense peak)"
-            told |= {"bound by": facts["bound"], "attainable": f"{facts['attainable']} {share}"}
-        return table(told | {"time": facts["time"]})
-
-    return Answer(facts, lines)
+    printed = {
+        "device": f"{device.name}, {dtype.upper()}: {peak}, {bandwidth}",
+        "arithmetic_intensity": facts["arithmetic_intensity"]
+        if traffic.magnitude
+        else "none, since no bytes are moved",
+        "ridge_point": ridge,
+    }
+    if facts["bound"]:
+        share = f"({facts['utilization']} of the dense peak)"
+        printed |= {"bound by": facts["bound"], "attainable": f"{facts['attainable']} {share}"}
+    return Report(tables=[Table(fact_rows(printed | {"time": facts["time"]}))], facts=facts)
 
 
 def _amount(name: str, text: str, unit: str) -> Quantity:
@@ -95,7 +93,7 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
     answers(parser, _eval)
 
 
-def _eval(options: argparse.Namespace) -> Answer:
+def _eval(options: argparse.Namespace) -> Report:
     result = quantity(options.expression)
     if options.to is not None:
         if not options.to.strip():
@@ -109,4 +107,4 @@ def _eval(options: argparse.Namespace) -> Answer:
         if not math.isfinite(converted.magnitude):
             raise InputError(f"{result} is too large for a floating-point number of {options.to}")
         result = converted
-    return Answer({"expression": options.expression, "quantity": result}, lambda: [str(result)])
+    return Report([str(result)], facts={"expression": options.expression, "quantity": result})

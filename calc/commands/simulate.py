@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,12 +12,12 @@ from typing import Any
 
 from calc import simulation
 from calc.commands.options import add_options, chosen, numbers, split_at_commas
-from calc.commands.output import Answer, answers
+from calc.commands.output import answers
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
 from calc.core.files import writable
-from calc.core.formatting import columns
 from calc.core.progress import ProgressBar
+from calc.core.report import Report, Table
 from calc.core.units import Quantity
 from calc.simulation.budgets import key_of
 
@@ -46,14 +45,14 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     answers(parser, _simulate)
 
 
-def _simulate(options: argparse.Namespace) -> Answer:
+def _simulate(options: argparse.Namespace) -> Report:
     device = simulation.HardwareSimulationConfig(
         enabled=True, **chosen(options, simulation.HardwareSimulationConfig)
     )
     if options.plan:
         sizes = simulation.LayerSizes.dense(*_widths(options.layers))
         plan = simulation.prepare_hardware_constrained_run(sizes, options.batch_size, device)
-        return Answer(_plan_facts(plan), lambda: columns(_plan_rows(plan)))
+        return Report(tables=[Table(_plan_rows(plan))], facts=_plan_facts(plan))
     network, split = _network_for_digits(options.layers), simulation.digits(options.seed)
     with ProgressBar(options.epochs, "training") as bar:
         run = simulation.run_training_with_hardware_constraints(
@@ -80,7 +79,7 @@ def _simulate(options: argparse.Namespace) -> Answer:
         ("time here", str(run.elapsed)),
         ("time on the device", f"{run.simulated_time} (× {run.plan.compute_speed_factor:g})"),
     ]
-    return Answer(facts, lambda: columns(rows))
+    return Report(tables=[Table(rows)], facts=facts)
 
 
 def _plan_facts(plan: simulation.HardwarePlan) -> dict[str, Any]:
@@ -137,7 +136,7 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
     answers(parser, _sweep, table=True)
 
 
-def _sweep(options: argparse.Namespace) -> Answer:
+def _sweep(options: argparse.Namespace) -> Report:
     parquet = _checked_files(options)
     workers = whole_number("--workers", options.workers)
     if workers > 1 and options.resume is None:
@@ -173,14 +172,11 @@ def _sweep(options: argparse.Namespace) -> Answer:
     if parquet is not None:
         simulation.write_table(table, parquet)
     reused = done[0] if done else 0
-
-    def lines() -> Iterator[str]:
-        memory = f"memory_{options.storage}_bytes"
-        yield from _sweep_lines(simulation.summarize_sweep(table), memory, asked["budgets"])
-        if options.resume is not None:
-            yield f"{reused} of {len(table)} rows were in {options.resume} already"
-
-    return Answer({"rows": table.to_dicts(), "reused": reused}, lines)
+    memory = f"memory_{options.storage}_bytes"
+    lines = _sweep_lines(simulation.summarize_sweep(table), memory, asked["budgets"])
+    if options.resume is not None:
+        lines.append(f"{reused} of {len(table)} rows were in {options.resume} already")
+    return Report(lines, facts={"rows": table.to_dicts(), "reused": reused})
 
 
 def _checked_files(options: argparse.Namespace) -> Path | None:
@@ -210,4 +206,4 @@ def _sweep_lines(summary: Any, memory: str, budgets: list[str]) -> list[str]:
                 *("no" if row[key_of(budget)] else "yes" for budget in budgets),
             )
         )
-    return columns(rows)
+    return Table(rows).lines

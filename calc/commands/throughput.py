@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from calc import throughput
 from calc.commands.options import add_options, chosen, model_of
-from calc.commands.output import Answer, answers, sections
+from calc.commands.output import answers
+from calc.steps import throughput
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +20,6 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
     answers(parser, _throughput)
 
 
-def _throughput(options: argparse.Namespace) -> Answer:
+def _throughput(options: argparse.Namespace) -> throughput.Throughput:
     asked = chosen(options, throughput.of)
-    answer = throughput.of(model_of(asked.pop("model")), **asked)
-    told = sections({"assumptions": answer.assumptions}, {"assumptions": "Assumed"})
-    return Answer(answer.facts, lambda: [*str(answer).split("\n"), *told])
+    return throughput.of(model_of(asked.pop("model")), **asked)

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from calc.codesign import dashboard_text, read_run, write_dashboard
-from calc.commands.output import Answer, answers
+from calc.commands.output import answers
 from calc.core.errors import InputError
+from calc.core.report import Report
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +17,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     answers(parser, _training)
 
 
-def _training(options: argparse.Namespace) -> Answer:
+def _training(options: argparse.Namespace) -> Report:
     run = read_run(options.log)
     if options.html is not None:
         page = Path(options.html)
@@ -35,4 +36,4 @@ def _training(options: argparse.Namespace) -> Answer:
         "intensity",
         "steps",
     )
-    return Answer({name: getattr(run, name) for name in names}, lambda: dashboard_text(run))
+    return Report(dashboard_text(run), facts={name: getattr(run, name) for name in names})

@@ -26,6 +26,15 @@ def whole_number(name: str, given: Any, at_least: int = 1) -> int:
     return int(count)
 
 
+def whole_numbers(name: str, given: Any) -> Any:
+    """Counts, one or an array of them, that may be written as floats: 8.0 is 8."""
+    if not getattr(given, "ndim", 0):
+        return whole_number(name, int(given) if given == given // 1 else given)
+    if not ((given >= 1) & (given < LARGEST) & (given % 1 == 0)).all():
+        raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
+    return given.astype("int64")
+
+
 def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.inf) -> float:
     """A finite number in its range; NaN is in none."""
     try:

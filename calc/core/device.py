@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from calc.core.errors import InputError, abbreviated
-from calc.core.units import Quantity
+
+if TYPE_CHECKING:  # `calc` itself imports this module, and units take longer
+    from calc.core.units import Quantity
 
 
 class Device(Protocol):
     """An accelerator of `calc.hardware`, as a law sees it."""
+
+    @property
+    def key(self) -> str:
+        """By which the data know it."""
 
     @property
     def name(self) -> str:
@@ -28,6 +35,13 @@ class Device(Protocol):
 
     def instead(self, unit: str) -> str:
         """What a law is told to ask for that is given the device in place of one of its numbers."""
+
+    def number_in(self, unit: str) -> str:
+        """How Python asks for the number that is measured in this unit; nothing where none is."""
+
+
+named: Callable[[str], Device | None]
+"""The device of that name, which `calc` looks up for the sentence that refuses its name."""
 
 
 def check_device(given: Any) -> None:

@@ -42,6 +42,7 @@ from typing import (
 from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
+from calc.core import device
 from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.spelling import COUNTED
@@ -87,7 +88,7 @@ SERVERS = Range(1.0, 1000.0, True, "between 1 and 1000")
 MAY_BE_INFINITE = "the law's limit may be infinite"
 
 LAWS: dict[str, Callable[..., Any]] = {}
-"""Every law that has been imported, by module and name."""
+"""Every law that has been imported, by module and name: `roofline.ridge_point`."""
 ARGUMENTS: dict[str, list[Argument]] = {}
 """The arguments of each, in their order."""
 
@@ -140,13 +141,10 @@ class Argument:
 
     def _refuse_device(self, given: Any) -> None:
         """The key of a device is no quantity; of the sentence, only it needs the devices."""
-        from calc import hardware
-
-        if isinstance(given, str) and (key := hardware.key_of(given)):
-            device = hardware.get(key)
-            number = device.number_in(self.unit)
-            wanted = f': write hardware.get("{key}").{number}' if number else ""
-            self._refuse(device, f"got {abbreviated(given)}, the name of a device{wanted}")
+        if isinstance(given, str) and (named := device.named(given)):
+            number = named.number_in(self.unit)
+            wanted = f': write hardware.get("{named.key}").{number}' if number else ""
+            self._refuse(named, f"got {abbreviated(given)}, the name of a device{wanted}")
 
     def _suffix_hint(self, given: Any) -> str:
         """What to write for "70B", which is 70 byte, where something is counted."""
@@ -250,8 +248,9 @@ def law(function: Callable[P, R]) -> Callable[P, R]:
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
     checked._repr_html_ = partial(_html, checked)  # type: ignore[attr-defined]
-    LAWS[f"{function.__module__}.{name}"] = checked
-    ARGUMENTS[f"{function.__module__}.{name}"] = arguments
+    public_name = f"{function.__module__.rpartition('.')[2]}.{name}"
+    LAWS[public_name] = checked
+    ARGUMENTS[public_name] = arguments
     return checked
 
 

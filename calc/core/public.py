@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 
@@ -17,9 +17,15 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 class Package(ModuleType):
-    """A package each of whose modules, as soon as it is imported, shows its public names alone."""
+    """A package each of whose modules, as soon as it is imported, shows its public names alone.
+
+    A function of the package stays what its name means when a folder of that name is imported:
+    `calc.laws()` beside `from calc.laws import roofline`.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and isinstance(vars(self).get(name), FunctionType):
+            return
         if isinstance(value, ModuleType) and "__dir__" not in vars(value):
             names = public_names(value)
             vars(value).update(__all__=names, __dir__=lambda: names)

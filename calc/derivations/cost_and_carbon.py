@@ -24,9 +24,9 @@ from calc import (
 )
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
+from calc.laws.roofline import StepTime
 from calc.planning import Plan, plan
 from calc.planning.expectation import Expectation
-from calc.roofline import StepTime
 
 
 def _year(fact: Quantity) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 from calc import hardware, machines, models, plan_training, runs, training
 from calc.core.units import quantity
 from calc.planning.training import Candidate, all_cuts
-from calc.planning.training.report import cut
 from calc.published.layouts import published_layouts
 
 
@@ -48,7 +47,7 @@ class DesignedRun:
         """A layout: what its fullest device holds, its bound, what is expected, and its like."""
         alike = "no" if each.beyond_published else "yes"
         memory, step = each.memory.total.to("GB"), each.step
-        return cut(each), memory, step.lower, each.time, each.mfu.to("%"), alike
+        return str(each), memory, step.lower, each.time, each.mfu.to("%"), alike
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
@@ -74,7 +73,7 @@ class PublishedLayouts:
 
     found = published_layouts()
     count = len(found)
-    fit = sum(bool(each.memory.total <= each.machine.device.memory_capacity) for each in found)
+    fit = sum(bool(each.memory.total <= each.job.device.memory_capacity) for each in found)
 
 
 class RentFor70B:

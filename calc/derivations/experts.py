@@ -17,12 +17,14 @@ from calc import (
     roofline,
     transformer,
 )
+from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.steps.job import Formats
 
 BF16 = quantity("2 byte")
 FP8 = quantity("8.25 bit")  # a number with its share of a scale of four bytes for 128
+SIZES = Formats("fp8", "fp8", dispatch=FP8)
 
 
 def decode(
@@ -30,7 +32,7 @@ def decode(
 ) -> StepTime:
     """A decode step of DeepSeek-V3 whose experts so many devices share out."""
     return experts_of.decode(
-        Mixture.model, machines.get(machine), context, sequences, devices, dispatch_size=FP8
+        Mixture.model, machines.get(machine), context, sequences, devices, SIZES
     )
 
 

@@ -10,7 +10,7 @@ import numpy
 from calc import cost, finetuning, hardware, links, models, plan_training, rollouts, training
 from calc.core.units import Quantity, quantity
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
-from calc.rollouts import Lengths
+from calc.steps.rollouts import Lengths
 
 SMALL = models.get("llama-3-1-8b")
 LARGE = models.get("llama-3-1-70b")

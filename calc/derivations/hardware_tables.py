@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from calc import constants, energy, hardware, roofline, training
+from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, approximately, show
-from calc.hardware import Accelerator
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
 CLOUD = ("tpu", "trainium", "inferentia", "gaudi", "cerebras", "groq")

@@ -6,7 +6,7 @@ from typing import Any
 
 from calc import context_parallelism, machines, models, published, transformer
 from calc.core.units import Quantity, quantity
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
 
 
 class LongActivations:

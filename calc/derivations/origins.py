@@ -30,6 +30,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, TypeGuard
 
+import calc
 from calc import hardware, models, runs
 from calc.core import formatting
 from calc.core.law import LAWS
@@ -482,7 +483,7 @@ def _law(code: ast.AST) -> Origin:
     """The equation of the law that an expression is a call of, and where the book explains it."""
     while isinstance(code, ast.Call) and isinstance(code.func, ast.Attribute):
         name = ast.unparse(code.func)
-        if law := LAWS.get(f"calc.{name}"):
+        if law := LAWS.get(name):
             equation = re.search(r"^Equation: (.*)", inspect.getdoc(law) or "", re.MULTILINE)
             module, _, function = name.partition(".")
             row = f"library/{module}.html#calc-{module}-{function}"
@@ -521,7 +522,7 @@ class _Filled(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         value = self.line.lookup(node.id)
-        if inspect.ismodule(value) and value.__name__ == f"calc.{node.id}":
+        if inspect.ismodule(value) and value is getattr(calc, node.id, None):
             self.modules.add(node.id)
             return node
         if node.id == "quantity":

@@ -17,9 +17,15 @@ from calc import (
     throughput,
     transformer,
 )
+from calc.catalog.models import (
+    Convolutional,
+    DiffusionTransformer,
+    EncoderDecoder,
+    Recommender,
+    network,
+)
 from calc.core.units import Quantity, quantity
-from calc.models import Convolutional, DiffusionTransformer, EncoderDecoder, Recommender, network
-from calc.throughput import Throughput
+from calc.steps.throughput import Throughput
 
 TWO_BYTES = quantity("2 byte")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calc import attention, models, transformer
+from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
 
 A_TOKEN = quantity("1 token")
 

@@ -23,10 +23,10 @@ from functools import cache
 from math import floor, log, log10
 from typing import Any
 
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
 from calc.core.units import Quantity
 from calc.derivations.origins import DERIVATIONS, LOOKED_UP, is_derivation
-from calc.hardware import Accelerator
-from calc.machines import Machine
 
 OF_AN_ESTIMATE = 2
 OF_A_MEASUREMENT = 2  # or more, where more were published

@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 from calc import collectives, hardware, inference, models, published, queueing, transformer
+from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
+from calc.laws.roofline import StepTime
 from calc.planning import plan
-from calc.roofline import StepTime
 
 
 def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> StepTime:

@@ -12,16 +12,16 @@ from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.precision import rounded
 from calc.derivations.serving import OneNode
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.steps.job import Job, Layout
 
 SERVER = machines.get("dgx-h100")
+NODE = Job(OneNode.model, SERVER, Layout(tensor=OneNode.devices))
 
 
 def mixed(chunk: int, sequences: int = 64) -> StepTime:
     """A step of Llama 3 70B on eight H100s that writes, and reads a chunk of a prompt."""
-    return serving.mixed_step(
-        OneNode.model, SERVER, sequences, OneNode.context, chunk, devices=OneNode.devices
-    )
+    return serving.mixed_step(NODE, sequences, OneNode.context, chunk)
 
 
 def expected(step: StepTime) -> Quantity:
@@ -42,9 +42,7 @@ class Chunks:
     calm = expected(mixed(0))
     stall = expected(mixed(prompt))
     missed = (stall / calm).to("")
-    most, most_expected = serving.largest_chunk(
-        OneNode.model, SERVER, limit, sequences, OneNode.context, devices=OneNode.devices
-    )
+    most, most_expected = serving.largest_chunk(NODE, limit, sequences, OneNode.context)
     rereads = serving.chunk_rereads(prompt, small)
     reread_share = (rereads / quantity(prompt, "token")).to("")
 
@@ -239,10 +237,10 @@ class DraftsByBatch:
     def times(cls, head: Head, sequences: int) -> tuple[StepTime, StepTime, StepTime]:
         """Of a step without drafts, of one that checks them, and of a pass of the head."""
         layer = replace(cls.model, layers=quantity(1, ""), vocabulary=quantity(head.vocabulary, ""))
-        asked = SERVER, sequences, cls.context, 0
-        plain = serving.mixed_step(cls.model, *asked)
-        check = serving.mixed_step(cls.model, *asked, drafted=cls.drafted)
-        return plain, check, serving.mixed_step(layer, *asked)
+        whole, load = Job(cls.model, SERVER), (sequences, cls.context, 0)
+        plain = serving.mixed_step(whole, *load)
+        check = serving.mixed_step(whole, *load, drafted=cls.drafted)
+        return plain, check, serving.mixed_step(Job(layer, SERVER), *load)
 
     @classmethod
     def gain(cls, head: Head, sequences: int) -> tuple[float, float]:
@@ -312,12 +310,9 @@ class DraftsOfAMixture:
     def gain(cls, place: int) -> tuple[float, float, float]:
         """How many times a step is longer that checks, the gain of kernels, and as measured."""
         devices, sequences, checked, tokens, without, with_drafts = cls.measured[place]
+        job = Job(cls.model, SERVER, Layout(tensor=devices))
         plain, check = (
-            expected(
-                serving.mixed_step(
-                    cls.model, SERVER, sequences, cls.context, 0, devices=devices, drafted=ahead
-                )
-            )
+            expected(serving.mixed_step(job, sequences, cls.context, 0, drafted=ahead))
             for ahead in (0, checked - 1)
         )
         gain = serving.drafting_gain(tokens, plain, check).m_as("")

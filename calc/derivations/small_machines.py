@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from calc import constants, convolution, energy, formats, hardware, inference, models
+from calc.catalog.models import Convolutional, network
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
-from calc.models import Convolutional, network
 from calc.simulation import (
     PRECISIONS,
     LayerSizes,

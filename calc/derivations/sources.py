@@ -10,13 +10,13 @@ from itertools import chain, groupby
 from typing import Any
 
 from calc import constants, formats, hardware, models, runs
+from calc.catalog.hardware import Accelerator
+from calc.catalog.runs import Run
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
 from calc.formats import QuantizedModel, TrainingFormat
 from calc.formats.recipes import SENSES
-from calc.hardware import Accelerator
-from calc.runs import Run
 
 HEADING_OR_NAME = re.compile(r"^# -{4} (.+?) -+$|^\[(\w+)\]$", re.MULTILINE)
 CONSTANTS_FILE = DATA / "constants.toml"

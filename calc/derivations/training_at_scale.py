@@ -18,14 +18,15 @@ from calc import (
     training,
     transformer,
 )
+from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.precision import rounded, with_digits_of
 from calc.derivations.quoting import show
-from calc.layouts import DeviceMemory, Layout, Link
-from calc.models.architecture import Transformer
-from calc.roofline import StepTime
+from calc.laws.roofline import StepTime
+from calc.steps.job import Batch, Job, Layout
+from calc.steps.layouts import DeviceMemory, Link
 
 LLAMA = models.get("llama-3-70b")
 
@@ -126,15 +127,11 @@ class Cuts:
     def step(cls, layout: Layout, recomputation: str = "selective", sequences: int = 1) -> StepTime:
         """A step of the batch; slices that do not fit a node leave it through all of its ports."""
         return layouts.training_step(
-            cls.model,
-            layout,
-            cls.length,
-            sequences,
-            cls.h100,
+            Job(cls.model, cls.h100, layout),
+            Batch(cls.length, sequences, recomputation),
+            cls.efficiency,
             cls.inner if layout.tensor <= cls.node else cls.outer(1),
             cls.outer(layout.tensor),
-            recomputation,
-            efficiency=cls.efficiency,
         )
 
     @classmethod

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calc import finetuning, hardware, models, quantization, roofline, runs, training, transformer
+from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
-from calc.models import Transformer
 
 
 class ModelParts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from calc import roofline
+from calc.laws import roofline
 from calc.measure.threads import blas_threads
 from calc.measure.timing import Measured, timed
 

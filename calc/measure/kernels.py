@@ -20,8 +20,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from calc.codesign.resolvent import resolvent_diagonal
 from calc.core.units import quantity
+from calc.laws.roofline import Workload, elementwise, gemm
 from calc.measure.arrays import empty, filled
-from calc.roofline import Workload, elementwise, gemm
 
 SEED = 0
 BYTES = {"fp32": 4, "fp64": 8}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from calc import roofline
+from calc.catalog.hardware import Accelerator
 from calc.core.units import quantity
-from calc.hardware import Accelerator
+from calc.laws import roofline
 
 WIDTH, HEIGHT = 56, 10
 

@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from calc import hardware
+from calc.catalog import hardware
+from calc.catalog.hardware import Accelerator
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.files import writable, write_atomically
 from calc.core.units import quantity
-from calc.hardware import Accelerator
 from calc.measure.surveying import Survey
 from calc.measure.timing import Measured
 

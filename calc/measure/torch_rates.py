@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from calc import roofline
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.units import quantity
+from calc.laws import roofline
 from calc.measure.timing import Measured, timed
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
-from calc.hardware import Accelerator
 from calc.measure.kernels import Kernel
 from calc.measure.surveying import Progress
 from calc.measure.threads import blas_threads

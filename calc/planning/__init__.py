@@ -8,7 +8,8 @@ do not fit have NaN for their times. Devices are of one kind: to compare kinds, 
 """
 
 from calc.planning.capacity import device_counts
-from calc.planning.comparing.compare import Comparison, compare
+from calc.planning.comparing.answer import Comparison
+from calc.planning.comparing.compare import compare
 from calc.planning.estimate import Bounds
 from calc.planning.files import read_options
 from calc.planning.service import ServicePlan, plan_service

@@ -20,8 +20,7 @@ from calc.planning.capacity import (
     with_devices,
 )
 from calc.planning.estimate import Estimate
-from calc.planning.report import memory_text
-from calc.planning.setup import Setup
+from calc.planning.setup import Setup, devices_text, memory_text
 
 SMALLER_WEIGHTS = (formats.INT8, formats.INT4)
 MOST_SEQUENCES = 2**20  # in no server's batch: what binds there binds at any larger one
@@ -51,7 +50,7 @@ def changes(plan: Estimate) -> Iterator[str]:
             paid = _ratio(_device_time(other), _device_time(plan))
             expected = _as_expected(other, plan, "time_per_token")
             yield (
-                f"{_devices(number)}: {longer} times the time per token{expected}, {paid} the"
+                f"{devices_text(number)}: {longer} times the time per token{expected}, {paid} the"
                 " device time."
             )
     for form in SMALLER_WEIGHTS:
@@ -59,7 +58,7 @@ def changes(plan: Estimate) -> Iterator[str]:
         if small.model_memory < plan.model_memory:
             fewest = on_fewest_devices(small).devices.magnitude
             longer = _ratio(small.time_per_token.upper, plan.time_per_token.upper)
-            fewer = f", and fit on {_devices(fewest)}" if fewest < count else ""
+            fewer = f", and fit on {devices_text(fewest)}" if fewest < count else ""
             expected = _as_expected(small, plan, "time_per_token")
             yield f"{form.name} weights: {longer} times the time per token{expected}{fewer}."
 
@@ -76,12 +75,12 @@ def ways_to_fit(setup: Setup) -> Iterator[str]:
         yield f"It fits on no number of devices: at most {counts[-1]} can share its heads."
     else:
         linked = enough in linked_counts(setup)
-        yield f"It fits on {_devices(enough)}{'' if linked else f', {ONCE_LINKED}'}."
+        yield f"It fits on {devices_text(enough)}{'' if linked else f', {ONCE_LINKED}'}."
     if fewer := most_sequences(setup).magnitude:
         yield f"Batch {fewer:.0f} fits."
     for form in SMALLER_WEIGHTS:
         if fits(replace(setup, weights=form.key)):
-            yield f"With {form.name} weights it fits on {_devices(setup.devices.magnitude)}."
+            yield f"With {form.name} weights it fits on {devices_text(setup.devices.magnitude)}."
             return
 
 
@@ -128,7 +127,7 @@ def _where_another_roof_binds(plan: Estimate) -> str:
     if many <= most:
         return f"From batch {many} on, {_binds(last)} each token."
     count = plan.devices.magnitude
-    hold = f"{_devices(count)} {'hold' if count > 1 else 'holds'} {most} sequences"
+    hold = f"{devices_text(count)} {'hold' if count > 1 else 'holds'} {most} sequences"
     return f"From batch {many} on, {last} would bind each token, but {hold}."
 
 
@@ -152,7 +151,3 @@ def _device_time(plan: Estimate) -> Quantity:
 
 def _ratio(new: Quantity, old: Quantity) -> str:
     return f"{(new / old).m_as(''):.3g}"
-
-
-def _devices(count: float) -> str:
-    return "1 device" if count == 1 else f"{count:.0f} devices"

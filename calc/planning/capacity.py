@@ -7,14 +7,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from calc import inference, machines, transformer
-from calc.core.elementwise import largest, maximum, where
+from calc.catalog import machines
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import check_transformer
+from calc.core.elementwise import largest, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
-from calc.layouts import Layout
-from calc.models import Transformer
-from calc.models.architecture import check_transformer
+from calc.networks import transformer
 from calc.planning.setup import A_TOKEN, Setup
+from calc.steps import inference
+from calc.steps.job import Layout
 
 S = TypeVar("S", bound=Setup)
 
@@ -51,36 +53,22 @@ def with_devices(setup: S, count: Any) -> S:
     return replace(setup, devices=quantity(count, ""))
 
 
-def copies(setup: Setup) -> Any:
-    """How many devices have the same heads of keys and values: those beyond their number do.
-
-    They hold copies of a cache, or share out its sequences, and of one sequence its tokens. Latent
-    attention has no heads to divide its cache by, so that all devices have the same.
-    """
-    return maximum(setup.devices.magnitude / setup.model.cache_heads, 1.0)
-
-
 def cache_memory(setup: Setup) -> Quantity:
     """The caches of the batch at full length, on all devices together, each once."""
     memory: Quantity = _cache(setup) * setup.batch
     return memory.to("byte")
 
 
-def most_sequences(setup: Setup, held: Any = 1.0) -> Quantity:
-    """The largest batch that its devices hold, each cache so many times."""
+def most_sequences(setup: Setup) -> Quantity:
+    """The largest batch that its devices hold, each cache once."""
     most: Quantity = inference.sequences_that_fit(
         setup.device.memory_capacity * setup.devices,
         setup.model_memory,
         _kept(setup),
-        setup.cache_per_token * held,
+        setup.cache_per_token,
         transformer.state_memory(setup.model),
     )
     return most
-
-
-def copies_fit(setup: Setup) -> Any:
-    """Whether the devices hold the copies of the caches that they need to share out none."""
-    return setup.batch.magnitude <= most_sequences(setup, copies(setup)).magnitude
 
 
 def on_fewest_devices(setup: S) -> S:

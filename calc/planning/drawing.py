@@ -1,4 +1,4 @@
-"""What drawings of plans share: their ink and colours, and how they are written.
+"""Drawings of plans: bars of parts, curves over batches with their front, curves with limits.
 
 Everything neutral is in one ink, which a written drawing takes from the page that it stands on.
 """
@@ -8,6 +8,8 @@ Everything neutral is in one ink, which a written drawing takes from the page th
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,92 @@ STYLE = {
 PAGE = """<style>svg { color: #1f2328; background: #fefdfb }
 @media (prefers-color-scheme: dark) { svg { color: #dcdee1; background: #15171a } }</style>
 """
+APART = 0.11  # of the height of the axes, from one label of two lines to the next
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points in their order, the one that is marked, and what stands beside it."""
+
+    points: Sequence[Point]
+    marked: Point
+    label: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Times over a rate, with their limit, and the one that a simulation found."""
+
+    title: str
+    times: Sequence[float]
+    limit: float
+    simulated: float | None
+
+
+def bars(
+    names: Sequence[str], parts: Sequence[Mapping[str, float]], ends: Sequence[float]
+) -> Figure:
+    """Seconds of the parts of steps, one after the other, and a mark where a step ends."""
+    matplotlib = loaded_matplotlib()
+    drawn = list(dict.fromkeys(name for step in parts for name in step if _seen(name, parts)))
+    places = range(len(names))
+    left = [0.0] * len(names)
+    with matplotlib.rc_context(STYLE):
+        figure = matplotlib.figure.Figure(figsize=(7, 1.3 + 0.3 * len(names)), layout="constrained")
+        axes = figure.subplots()
+        for number, name in enumerate(drawn):
+            widths = [step.get(name, 0.0) for step in parts]
+            color = COLORS[number % len(COLORS)]
+            axes.barh(places, widths, 0.6, left, color=color, label=name)
+            left = [before + width for before, width in zip(left, widths, strict=True)]
+        axes.plot(ends, places, "|", color=INK, markersize=16, markeredgewidth=2.5)
+        axes.set_yticks(places, names)
+        axes.invert_yaxis()
+        axes.set_xlabel("Parts of a step (s), some of them hidden; the mark is its end")
+        axes.spines["left"].set_visible(False)
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
+    """What is paid against the time per token, curves over batches, and their front as a band."""
+    matplotlib = loaded_matplotlib()
+    with matplotlib.rc_context(STYLE):
+        figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.subplots()
+        axes.step(*zip(*best, strict=True), where="post", color=INK, alpha=0.2, linewidth=7)
+        colors = [COLORS[place % len(COLORS)] for place in range(len(curves))]
+        for curve, color in zip(curves, colors, strict=True):
+            points = zip(*curve.points, strict=True)
+            axes.plot(*points, "o-", color=color, markersize=3.5, linewidth=1.5)
+            axes.plot(*curve.marked, "o", color=color, markersize=7)
+        for axis in ("x", "y"):
+            _logarithmic(axes, axis, matplotlib.ticker.FuncFormatter(_plain))
+        axes.set_xlabel("Time per token (ms)")
+        axes.set_ylabel(paid)
+        _label(axes, curves, colors)
+    return figure
+
+
+def panels(title: str, rates: Any, rate: float, shown: Sequence[Panel]) -> Figure:
+    """Times by the closed form over the rate, one below the other, and at one rate as simulated."""
+    matplotlib = loaded_matplotlib()
+    curve, point = COLORS[:2]
+    with matplotlib.rc_context(STYLE):
+        figure = matplotlib.figure.Figure(figsize=(6.4, 5.2), layout="constrained")
+        above, *_, below = stacked = figure.subplots(len(shown), sharex=True)
+        for axes, panel in zip(stacked, shown, strict=True):
+            axes.plot(rates, panel.times, color=curve, label="closed form")
+            axes.axhline(panel.limit, color=INK, linestyle="--", linewidth=1, label="limit")
+            if panel.simulated is not None:
+                axes.plot([rate], [panel.simulated], "o", color=point, label="simulated")
+            axes.set_ylim(0, 2 * panel.limit)
+            axes.set_ylabel(panel.title)
+        above.set_title(title, fontsize="medium")
+        above.legend(frameon=False)
+        below.set_xlabel("Requests a second")
+    return figure
 
 
 def write_svg(figure: Figure, file: Path | str) -> None:
@@ -59,3 +147,40 @@ def loaded_matplotlib() -> Any:
     except ImportError:
         raise MissingExtraError("a drawing", "matplotlib", "planning") from None
     return matplotlib
+
+
+def _seen(name: str, parts: Sequence[Mapping[str, float]]) -> bool:
+    """Whether a part is wide enough to be seen in some bar."""
+    return any(step.get(name, 0.0) > sum(step.values()) / 200 for step in parts)
+
+
+def _logarithmic(axes: Any, which: str, formatter: Any) -> None:
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_formatter(formatter)
+    axis.set_minor_formatter(formatter)
+    axis.get_minor_locator().set_params(subs=(2, 3, 5))
+    axes.grid(axis=which, which="both", color=INK, alpha=0.12, linewidth=0.6)
+
+
+def _plain(value: float, _: int) -> str:
+    return f"{value:g}"
+
+
+def _label(axes: Any, curves: Sequence[Curve], colors: Sequence[str]) -> None:
+    """Each curve's name beside the axes, as high as its mark is, or as near as others allow."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    heights = [float(to_axes.transform(curve.marked)[1]) for curve in curves]
+    taken = 2.0
+    for height, place in sorted(zip(heights, range(len(curves)), strict=True), reverse=True):
+        curve, color = curves[place], colors[place]
+        taken = min(height, taken - APART)
+        axes.annotate(
+            curve.label,
+            curve.marked,
+            xytext=(1.04, taken),
+            textcoords="axes fraction",
+            va="center",
+            color=color,
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.6},
+        )

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from calc import cost, inference
 from calc.core.elementwise import choose, where
-from calc.core.units import Quantity, from_parts
+from calc.core.units import Quantity, from_parts, quantity
+from calc.laws import cost
+from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time
 from calc.planning.expectation import Expectation
 from calc.planning.setup import A_TOKEN, Setup, is_array
-from calc.roofline import StepTime
+from calc.steps import inference
 
 TOO_SMALL = "memory capacity"
+COUNTS = ("devices", "batch", "prompt", "generated")
+RANGES = {  # what lies between bounds: its title in a table, and its unit
+    "time_to_first_token": ("first token", "ms"),
+    "time_per_token": ("each token", "ms"),
+    "answer_time": ("whole answer", "s"),
+    "throughput": ("throughput", "token/s"),
+    "cost_per_token": ("cost", "USD/Mtoken"),
+    "energy_per_token": ("energy", "J/token"),
+}
+RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
 
 
 class Bounds(NamedTuple):
@@ -122,6 +134,39 @@ class Estimate(Setup):
         """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
         words = (*self.writing.parts, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
+
+    @cached_property
+    def points(self) -> tuple[dict[str, Any], ...]:
+        """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
+        values = {name: getattr(self, name) for name in (*COUNTS, *RESULTS)}
+        named = {"model": self.model.key, "device": self.device.key}
+        if not is_array(self.fits):
+            return (named | values | self._expected_values,)
+        import numpy
+
+        def at(value: Any, index: tuple[int, ...]) -> Any:
+            if value is None:
+                return None
+            if isinstance(value, Bounds):
+                return Bounds(*(at(bound, index) for bound in value))
+            if isinstance(value, Quantity):
+                return quantity(at(value.magnitude, index), str(value.units))
+            return numpy.broadcast_to(value, self.fits.shape)[index].item()
+
+        points = []
+        for index in numpy.ndindex(self.fits.shape):
+            point = {name: at(value, index) for name, value in values.items()}
+            alone = replace(self, **{name: point[name] for name in COUNTS})
+            points.append(named | point | alone._expected_values)
+        return tuple(points)
+
+    @property
+    def _expected_values(self) -> dict[str, Any]:
+        """What is expected of one point, by the names of its bounds, and its passes."""
+        if (expected := self.expected) is None:
+            return {"expected": None, "not_expected": self.not_expected}
+        values = {name: expected.get(name) for name in (*RANGES, "reading", "writing")}
+        return {"expected": values, "not_expected": expected.missing or None}
 
     @cached_property
     def _expectation(self) -> Expectation | str:

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from calc import cost, expectation, inference
-from calc.core.elementwise import largest
+from calc.catalog.machines import NotMeasured
 from calc.core.formatting import columns
 from calc.core.units import Quantity
-from calc.expectation import Parts, Tokens
-from calc.machines import NotMeasured
-from calc.planning.capacity import copies, copies_fit
+from calc.laws import cost
+from calc.planning import time
 from calc.planning.setup import A_TOKEN, Setup
+from calc.steps import inference
+from calc.steps.expectation import Parts
 
 
 @dataclass(frozen=True)
@@ -105,44 +105,17 @@ def of(setup: Setup) -> Expectation | str:
     """What is expected of one point, or the sentence that says which measured rate is missing."""
     if setup.link is not None and setup.devices > 1:
         return "messages over the link that is given were not measured"
-    prompt, batch = float(setup.prompt.magnitude), float(setup.batch.magnitude)
-    context = prompt + float(setup.generated.magnitude) / 2
-    reading, no_reading = _made(_pass, setup, Tokens(reading=batch * prompt, prompt=prompt))
-    writing, no_writing = _made(_writing, setup, Tokens(writing=batch, context=context))
+    reading, no_reading = _if_measured(time.expected_prefill, setup)
+    writing, no_writing = _if_measured(time.expected_decode, setup)
     missing = no_reading or no_writing
     if reading is None and writing is None:
         return missing
     return Expectation(setup, reading, writing, missing)
 
 
-def _made(
-    make: Callable[[Setup, Tokens], Parts], setup: Setup, tokens: Tokens
-) -> tuple[Parts | None, str]:
+def _if_measured(expect: Callable[[Setup], Parts], setup: Setup) -> tuple[Parts | None, str]:
     """A pass, or which rate of it was not measured."""
     try:
-        return make(setup, tokens), ""
+        return expect(setup), ""
     except NotMeasured as missing:
         return None, str(missing)
-
-
-def _writing(setup: Setup, tokens: Tokens) -> Parts:
-    """The pass that writes, with copies of the caches where these fit, or shared: the faster."""
-    if largest(copies(setup)) == 1:
-        return _pass(setup, tokens)
-    shared = _pass(setup, tokens, shared_caches=True)
-    copied = _pass(setup, tokens)
-    return copied if copies_fit(setup) and copied.total <= shared.total else shared
-
-
-def _pass(setup: Setup, tokens: Tokens, shared_caches: bool = False) -> Parts:
-    return expectation.serving_pass(
-        setup.model,
-        setup.machine,
-        tokens,
-        int(setup.devices.magnitude),
-        dtype=setup.dtype,
-        weight_size=setup.weights,
-        kv_size=setup.kv_size,
-        program=setup.software,
-        shared_caches=shared_caches,
-    )

@@ -13,15 +13,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from calc import machines, models
+from calc.catalog import machines, models
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.software import Software
 from calc.core.errors import InputError, MissingExtraError, abbreviated, did_you_mean
 from calc.core.files import read_text, writable, write_text
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.software import Software
-from calc.training import Recipe
+from calc.laws.training import Recipe
 
 CALLED = {  # in a plan, where it has another name than the argument
     "hardware": "machine",

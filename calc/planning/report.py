@@ -4,60 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from calc import formats, transformer
+from calc import formats
+from calc.catalog.hardware import dtype_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
-from calc.core.formatting import columns, html_table
+from calc.core.report import Table
 from calc.core.units import Quantity, quantity
-from calc.hardware import dtype_of
-from calc.models import Transformer
-from calc.models.architecture import RECURRENT
-from calc.planning.capacity import copies
-from calc.planning.estimate import Bounds, Estimate
-from calc.planning.setup import is_array
-
-if TYPE_CHECKING:
-    from calc.planning.serving import Plan
+from calc.networks import transformer
+from calc.planning.estimate import COUNTS, RANGES, Bounds, Estimate
+from calc.planning.setup import memory_text
 
 MOST_ROWS = 100
-COUNTS = ("devices", "batch", "prompt", "generated")
-RANGES = {  # what lies between bounds: its title in a table, and its unit
-    "time_to_first_token": ("first token", "ms"),
-    "time_per_token": ("each token", "ms"),
-    "answer_time": ("whole answer", "s"),
-    "throughput": ("throughput", "token/s"),
-    "cost_per_token": ("cost", "USD/Mtoken"),
-    "energy_per_token": ("energy", "J/token"),
-}
-RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
-
-
-def table(plan: Plan) -> str:
-    """The parts of one point, or a line for each point of an array."""
-    above, rows = _rows(plan)
-    return "\n".join([*above, *columns(rows)])
-
-
-def html(plan: Plan) -> str:
-    """The same for a notebook."""
-    return html_table(*_rows(plan))
-
-
-def _rows(plan: Plan) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    return _rows_of_points([plan]) if is_array(plan.fits) else (title(plan), _rows_of_parts(plan))
 
 
 def title(plan: Estimate) -> tuple[str, str]:
+    """The model, its devices and what is asked of them."""
     return (
         f"{plan.model.name} on {plan.devices} {plan.device.name}",
         f"batch {plan.batch}, {plan.prompt} prompt and {plan.generated} generated tokens",
     )
 
 
-def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
+def parts_table(plan: Estimate) -> Table:
+    """What one point takes: its memory, and its times and rates by their bounds."""
     capacity = plan.device.memory_capacity
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
@@ -80,7 +53,7 @@ def _rows_of_parts(plan: Estimate) -> list[tuple[str, ...]]:
                 rows.append((title, *_answers(plan, name), ""))
     if plan.expected is None:
         rows = [(*bounds, last) for *bounds, _, last in rows]
-    return rows
+    return Table(rows)
 
 
 def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
@@ -94,39 +67,6 @@ def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
     return (*map(str, ordered), "" if expected is None else str(expected))
 
 
-def points(plan: Estimate) -> list[dict[str, Any]]:
-    """Each point of a plan: what was asked, and what it takes, by the names that a plan has."""
-    values = {name: getattr(plan, name) for name in (*COUNTS, *RESULTS)}
-    named = {"model": plan.model.key, "device": plan.device.key}
-    if not is_array(plan.fits):
-        return [named | values | _expectation(plan)]
-    import numpy
-
-    def at(value: Any, index: tuple[int, ...]) -> Any:
-        if value is None:
-            return None
-        if isinstance(value, Bounds):
-            return Bounds(*(at(each, index) for each in value))
-        if isinstance(value, Quantity):
-            return quantity(at(value.magnitude, index), str(value.units))
-        return numpy.broadcast_to(value, plan.fits.shape)[index].item()
-
-    rows = []
-    for index in numpy.ndindex(plan.fits.shape):
-        point = {name: at(value, index) for name, value in values.items()}
-        alone = replace(plan, **{name: point[name] for name in COUNTS})
-        rows.append(named | point | _expectation(alone))
-    return rows
-
-
-def _expectation(plan: Estimate) -> dict[str, Any]:
-    """What is expected of one point, by the names of its bounds, and the parts of its passes."""
-    if (expected := plan.expected) is None:
-        return {"expected": None, "not_expected": plan.not_expected}
-    values = {name: expected.get(name) for name in (*RANGES, "reading", "writing")}
-    return {"expected": values, "not_expected": expected.missing or None}
-
-
 def parts(plan: Estimate) -> list[dict[str, Any]]:
     """Each part of the expected passes: its time, its share, and what the time is made of."""
     passes = {} if plan.expected is None else plan.expected.passes
@@ -135,75 +75,53 @@ def parts(plan: Estimate) -> list[dict[str, Any]]:
             "pass": title,
             "part": part,
             "time": time,
-            "share": each.share(part),
-            "made_of": each.origins.get(part, ()),
+            "share": times.share(part),
+            "made_of": times.origins.get(part, ()),
         }
-        for title, each in passes.items()
-        for part, time in each.items()
+        for title, times in passes.items()
+        for part, time in times.items()
     ]
 
 
-def rows_of_points(plans: Sequence[Plan]) -> list[str]:
+def points_report(plans: Sequence[Estimate]) -> tuple[list[str], Table]:
     """A line for each point of plans for one model, under what is the same for all."""
-    above, rows = _rows_of_points(plans)
-    return [*above, *columns(rows)]
-
-
-def _rows_of_points(plans: Sequence[Plan]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     count = sum(getattr(plan.fits, "size", 1) for plan in plans)
     if count > MOST_ROWS:
         raise InputError(
             f"a table of a plan has up to {MOST_ROWS} rows, and this one has {count}"
             " points: read its fields, or plan fewer"
         )
-    rows = [point for plan in plans for point in plan.points]
+    points = [point for plan in plans for point in plan.points]
     device, unit = plans[0].device, str(plans[0].device.memory_capacity.units)
-    columns_: dict[str, list[str]] = {}
-    if len(plans) > 1:
-        columns_["device"] = [point["device"] for point in rows]
-    same = []
-    for name in COUNTS:
-        counts = [str(point[name]) for point in rows]
-        if len({*counts}) > 1:
-            columns_[name] = counts
-        else:
-            same.append(f"{name} {counts[0]}")
-    columns_[f"each holds ({unit})"] = [f"{point['memory'].m_as(unit):.3g}" for point in rows]
-    below: dict[str, list[str]] = {}  # what is expected, under its bounds
-    if any(point["expected"] for point in rows):
-        columns_[""], below[""] = ["bounds"] * len(rows), ["expected"] * len(rows)
-    for name, (title, unit) in RANGES.items():
-        if any(point[name] for point in rows):
-            columns_[f"{title} ({unit})"] = [_range(point[name], unit) for point in rows]
-            below[f"{title} ({unit})"] = [_expected(point, name, unit) for point in rows]
-    columns_["what binds"] = [point["binds"] for point in rows]
-    lines: list[tuple[str, ...]] = [tuple(columns_)]
-    for place, point in enumerate(rows):
-        lines.append(tuple(cells[place] for cells in columns_.values()))
-        if point["expected"]:
-            lines.append(tuple(below[name][place] if name in below else "" for name in columns_))
+    differ = {name: len({str(point[name]) for point in points}) > 1 for name in COUNTS}
+    names = [*(["device"] if len(plans) > 1 else []), *(name for name in COUNTS if differ[name])]
+    ranges = [name for name in RANGES if any(point[name] for point in points)]
+    kinds = [["bounds"], ["expected"]] if any(point["expected"] for point in points) else [[], []]
+    heads = [heading(name) for name in ranges]
+    rows = [(*names, f"each holds ({unit})", *[""] * len(kinds[0]), *heads, "what binds")]
+    for point in points:
+        asked, memory = [str(point[name]) for name in names], f"{point['memory'].m_as(unit):.3g}"
+        bounds = [in_its_unit(point[name], name) for name in ranges]
+        rows.append((*asked, memory, *kinds[0], *bounds, point["binds"]))
+        if known := point["expected"]:
+            expected = [in_its_unit(known.get(name), name) for name in ranges]
+            rows.append((*[""] * (len(names) + 1), *kinds[1], *expected, ""))
     title = plans[0].model.name + (f" on {device.name}" if len(plans) == 1 else "")
-    heading = f"{title}: {', '.join(same)}" if same else title
-    return [heading], lines
+    same = [f"{name} {points[0][name]}" for name in COUNTS if not differ[name]]
+    return [f"{title}: {', '.join(same)}" if same else title], Table(rows)
 
 
-def memory_text(amount: Quantity, capacity: Quantity) -> str:
-    """An amount of memory by its size, in binary units where the capacity is."""
-    if "iB" not in str(capacity.units):
-        return str(amount.to("byte"))
-    size = amount.m_as("byte")
-    return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
+def heading(name: str) -> str:
+    """The title of a column, with its unit."""
+    return "{} ({})".format(*RANGES[name])
 
 
-def _range(bounds: Bounds | None, unit: str) -> str:
-    if bounds is None or math.isnan(bounds.lower.magnitude):
+def in_its_unit(value: Bounds | Quantity | None, name: str) -> str:
+    """A number, or the two of bounds, in the unit of its column."""
+    numbers = value if isinstance(value, Bounds) else () if value is None else (value,)
+    if not numbers or math.isnan(numbers[0].magnitude):
         return "–"
-    return " – ".join(str(quantity(each.m_as(unit), "")) for each in bounds)
-
-
-def _expected(point: dict[str, Any], name: str, unit: str) -> str:
-    expected = (point["expected"] or {}).get(name)
-    return "–" if expected is None else str(quantity(expected.m_as(unit), ""))
+    return " – ".join(str(quantity(number.m_as(RANGES[name][1]), "")) for number in numbers)
 
 
 def _place(plan: Estimate) -> str:
@@ -219,7 +137,8 @@ def _sentence(words: str) -> str:
     return words[0].upper() + words[1:].rstrip(".")
 
 
-def assumptions(plan: Plan) -> Iterator[str]:
+def assumptions(plan: Estimate) -> Iterator[str]:
+    """What the numbers stand on, a sentence each."""
     model, device = plan.model, plan.device
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
@@ -255,13 +174,14 @@ def assumptions(plan: Plan) -> Iterator[str]:
                 "Experts are cut like all matrices: layouts that share out whole experts or"
                 " sequences (EP, DP) are others, which may be faster; calc.experts.decode has them."
             )
-        if largest(shared := copies(plan)) > 1:
+        if largest(shared := plan.job.copies_of_caches) > 1:
             has = "no heads" if model.kv_latent is not None else f"{model.kv_heads} heads"
             yield (
                 f"{model.name} has {has} of keys and values for {largest(plan.devices):g} devices,"
-                f" so that {largest(shared):g} share the same: they hold copies of the caches where"
-                " these fit, or share them out and exchange queries and results; the faster counts,"
-                " and memory is that of caches held once."
+                f" so that {largest(shared):g} share the same: bounds read each cache once, as if"
+                " it were shared out; expected are copies, as engines hold them, or where these do"
+                " not fit, shares and the exchange of queries and results; memory is that of caches"
+                " held once."
             )
     is_expected, missing = _expectations(plan)
     if is_expected:
@@ -294,7 +214,7 @@ def assumptions(plan: Plan) -> Iterator[str]:
     yield from (f"{model.name}: {each}." for each in _not_full(model))
 
 
-def _expectations(plan: Plan) -> tuple[bool, list[str]]:
+def _expectations(plan: Estimate) -> tuple[bool, list[str]]:
     """Whether anything is expected of the points that fit, and which rates were not measured.
 
     Each point is a calculation of its own, and more than a table has are not made for this.

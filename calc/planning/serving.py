@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
+from calc.core.report import Reported, Table, common_first
 from calc.core.units import QuantityLike
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.planning import advice, report
+from calc.planning import advice, files, report
 from calc.planning.capacity import check_devices, on_fewest_devices
 from calc.planning.estimate import Estimate
 from calc.planning.setup import is_array
 
 
-class Plan(Estimate):
+class Plan(Estimate, Reported):
     """What serving takes: memory, times, rates and costs, each a quantity or an array of them.
 
     `time_to_first_token`, `time_per_token`, `answer_time`, `throughput`, `cost_per_token` and
@@ -26,13 +29,22 @@ class Plan(Estimate):
     time memory, arithmetic and links overlap perfectly, or follow one another. `expected` has the
     same at measured rates, or is None where one was not measured. `reading` and `writing` are the
     passes for the prompt and for a token, part by part; they do not ask whether the batch fits, and
-    all else does. `print` shows the table.
-    """
+    all else does. `print` shows the table, which has a line for each point of an array.
 
-    @cached_property
-    def points(self) -> tuple[dict[str, Any], ...]:
-        """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
-        return tuple(report.points(self))
+    >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
+    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
+    batch 8, 1000 prompt and 200 generated tokens
+                       perfect overlap      no overlap      expected       what binds
+    memory of each     16.13 GiB of 80 GiB                                 fits
+      weights          14.96 GiB
+      keys and values  1.172 GiB
+    batch that fits                         444
+    first token        115.0 ms             119.8 ms        170.7 ms       compute
+    each token         4.825 ms             4.951 ms        5.830 ms       memory bandwidth
+    whole answer       1.075 s              1.105 s         1.331 s
+    throughput         1488 token/s         1448 token/s    1202 token/s
+    energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token
+    """
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -49,41 +61,111 @@ class Plan(Estimate):
             )
         return tuple(advice.changes(self) if self.fits else advice.ways_to_fit(self))
 
-    def table(self) -> str:
-        """The plan as lines of text, or a line for each point of an array.
+    @cached_property
+    def title(self) -> Sequence[str]:
+        """The model, its devices and what is asked of them."""
+        return Plans((self,)).title
 
-        >>> print(plan("llama-3-8b", "h100", batch=8, prompt=1000, generated=200))
-        Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB
-        batch 8, 1000 prompt and 200 generated tokens
-                           perfect overlap      no overlap      expected       what binds
-        memory of each     16.13 GiB of 80 GiB                                 fits
-          weights          14.96 GiB
-          keys and values  1.172 GiB
-        batch that fits                         444
-        first token        115.0 ms             119.8 ms        170.7 ms       compute
-        each token         4.825 ms             4.951 ms        5.830 ms       memory bandwidth
-        whole answer       1.075 s              1.105 s         1.331 s
-        throughput         1488 token/s         1448 token/s    1202 token/s
-        energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token
-        """
-        return report.table(self)
+    @cached_property
+    def tables(self) -> Sequence[Table]:
+        """What it takes, or a line for each point of an array."""
+        return Plans((self,)).tables
+
+    @cached_property
+    def sentences(self) -> Mapping[str, Sequence[str]]:
+        """What it stands on, and of one point what would change it."""
+        return Plans((self,)).sentences
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Its points, and what is said of them, by names that stay."""
+        return Plans((self,)).facts
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
-        from calc.planning import files
-
         return files.plan_text(self, plan)
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        return report.html(self)
 
     def __repr__(self) -> str:
         if is_array(self.fits):
             return f"<{self.model.name} on {self.device.name}: {self.fits.size} points>"
         return f"<{', '.join(report.title(self))}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plans(Reported):
+    """Plans of one model, one for each kind of device, side by side."""
+
+    SENTENCES = (
+        ("assumptions", "Assumed"),
+        ("what_would_change", "What would change it"),
+        ("left_out", "Left out"),
+    )
+
+    plans: tuple[Plan, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Devices that cannot be planned for, and why."""
+    with_parts: bool = False
+    """Whether the parts of the expected passes are printed too."""
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The points of all plans."""
+        return [point for plan in self.plans for point in plan.points]
+
+    @property
+    def of_one_point(self) -> bool:
+        """Whether this is one plan of one point."""
+        return len(self.points) == len(self.plans) + len(self.refused) == 1
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What all plans stand on, and then what each stands on alone."""
+        of_each = [(plan.device.name, plan.assumptions) for plan in self.plans]
+        return common_first(of_each)
+
+    @property
+    def what_would_change(self) -> list[str]:
+        """Of one point, what would make it another answer."""
+        return list(self.plans[0].what_would_change) if self.of_one_point else []
+
+    @property
+    def left_out(self) -> list[str]:
+        """Why there is no plan for the other devices."""
+        return list(self.refused.values())
+
+    @cached_property
+    def title(self) -> Sequence[str]:
+        """The model, the devices and what is the same for all points."""
+        return self._points[0] if self._side_by_side else report.title(self.plans[0])
+
+    @cached_property
+    def tables(self) -> Sequence[Table]:
+        """What one point takes, with its parts where they are asked for, or a line for each."""
+        tables = [self._points[1] if self._side_by_side else report.parts_table(self.plans[0])]
+        expected = self.plans[0].expected
+        if self.with_parts and expected is not None:
+            tables += [Table(parts.rows(title)) for title, parts in expected.passes.items()]
+        return tables
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The points, and what is said of them, by names that stay."""
+        unfit = {"model": self.plans[0].model.key, "fits": False}
+        return {
+            "rows": [*self.points, *({**unfit, "device": key} for key in self.refused)],
+            "assumptions": self.assumptions,
+            "what_would_change": self.what_would_change,
+            "parts": report.parts(self.plans[0]) if self.of_one_point else [],
+            "left_out": self.left_out,
+        }
+
+    @property
+    def _side_by_side(self) -> bool:
+        return len(self.plans) + len(self.refused) > 1 or is_array(self.plans[0].fits)
+
+    @cached_property
+    def _points(self) -> tuple[list[str], Table]:
+        return report.points_report(self.plans)
 
 
 def plan(

@@ -8,16 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from calc import formats, machines, models, software, transformer
-from calc.core.arguments import check_shapes
+from calc import formats
+from calc.catalog import machines, models, software
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.models.weights import RELEASED, Weights, is_released
+from calc.catalog.software import Software
+from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.models.weights import RELEASED, Weights, is_released
-from calc.software import Software
+from calc.networks import transformer
+from calc.steps.job import Formats, Job, Layout
 
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
@@ -90,6 +93,13 @@ class Setup:
         """The device of which the machine has several."""
         return self.machine.device
 
+    @cached_property
+    def job(self) -> Job:
+        """The model on this machine, each matrix in a slice for each device."""
+        layout = Layout(tensor=whole_numbers("devices", self.devices.magnitude))
+        sizes = Formats(self.dtype, self.weights, self.kv_size)
+        return Job(self.model, self.machine, layout, sizes, self.software)
+
     @property
     def context(self) -> Quantity:
         """The full length of a sequence, in tokens."""
@@ -152,13 +162,6 @@ def _check_one(name: str, size: Quantity, given: QuantityLike) -> None:
         raise InputError(f"{name} must be one format or size; got {abbreviated(given)}")
 
 
-def most_joined(machine: Machine) -> float:
-    """Devices that can work together: those of a domain, or any number where it has ports."""
-    if machine.publishes("ports"):
-        return math.inf
-    return machine.domain if machine.publishes("bandwidth") else 1
-
-
 def device_power(machine: Machine, whole: bool = True) -> Quantity | None:
     """Power of a device, with its share of what the whole machine draws; None where unpublished."""
     if whole and machine.publishes("power"):
@@ -173,6 +176,19 @@ def _link(machine: Machine, bandwidth: QuantityLike | None) -> Quantity | None:
         alone = machine.domain == 1 and machine.device.publishes("link_bandwidth")
         return machine.device.link_bandwidth if alone else None
     return amount("byte/s", "link", bandwidth, "450 GB/s")
+
+
+def memory_text(amount: Quantity, capacity: Quantity) -> str:
+    """An amount of memory by its size, in binary units where the capacity is."""
+    if "iB" not in str(capacity.units):
+        return str(amount.to("byte"))
+    size = amount.m_as("byte")
+    return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
+
+
+def devices_text(count: Any) -> str:
+    """How many devices there are, in words."""
+    return "1 device" if count == 1 else f"{count:.0f} devices"
 
 
 def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:

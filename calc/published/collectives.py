@@ -6,12 +6,12 @@ there is one, else of the machine most like it. A row's own curve would predict 
 
 from __future__ import annotations
 
-from calc import collectives, curves
+from calc.catalog.machines import NotMeasured
 from calc.core.units import quantity
-from calc.machines import NotMeasured
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
+from calc.steps import collectives, curves
 
 OPERATIONS = {
     "all_reduce": "all_reduce",

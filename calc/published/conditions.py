@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from calc import hardware, machines, models
+from calc.catalog import hardware, machines, models
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.units import quantity
-from calc.machines import Machine
-from calc.models import Transformer
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row
 

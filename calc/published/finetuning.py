@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from calc import finetuning
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
+from calc.steps import finetuning
 
 FILE = DATA / "published" / "finetuning.toml"
 ABOUT = ("id", "device", "software", "source", "note", "memory", "throughput")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from calc import kernels
+from calc.catalog.machines import Machine, NotMeasured
 from calc.core.units import Quantity, quantity
-from calc.machines import Machine, NotMeasured
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row, rows
+from calc.steps import kernels
+from calc.steps.job import input_size
 
 RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")
 
@@ -44,7 +45,7 @@ def _gemm(row: Row) -> Comparison:
         measured_rate(row),
     )
     m, n, k = (float(side) for side in shape if side is not None)
-    size = kernels.SIZES.get(dtype, kernels.TWO_BYTES)
+    size = input_size(dtype)
     work = 2 * m * n * k
     measured = work / rate
     peak = machine.device.peak(dtype).m_as("FLOP/s")

@@ -9,58 +9,52 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from calc import kernels, layouts
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.layouts import DeviceMemory, Layout
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.published import conditions
+from calc.laws.roofline import StepTime
+from calc.published import conditions, training
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row, rows
-from calc.published.training import cut, is_frozen, recomputed
-from calc.roofline import StepTime
-from calc.software import Software, software_of
+from calc.steps import layouts
+from calc.steps.job import Batch, Job, Layout
+from calc.steps.layouts import DeviceMemory
+from calc.steps.step import step
 
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """A row's layout, and what it cuts."""
+    """A row's job, and the batch of a step."""
 
     row: Row
-    model: Transformer
-    machine: Machine
-    software: Software
-    dtype: str
-    length: int
-    sequences: int
-    """Of a microbatch."""
-    recomputation: str
-    layout: Layout
+    job: Job
+    microbatch: Batch
+
+    @property
+    def layout(self) -> Layout:
+        """How the model is cut."""
+        return self.job.layout
+
+    @property
+    def model(self) -> Transformer:
+        """What is trained."""
+        return self.job.model
 
     @property
     def batch(self) -> int:
         """Sequences of a step."""
-        return int(self.sequences * self.layout.microbatches * self.layout.data)
+        return int(self.microbatch.sequences * self.layout.microbatches * self.layout.data)
 
     @property
     def memory(self) -> DeviceMemory:
         """What the fullest device holds, by the recipe of the software."""
-        sizes = self.length, self.sequences, self.recomputation, self.software.recipe
+        one = self.microbatch
+        sizes = one.length, one.sequences, one.recomputation, self.job.software.recipe
         return layouts.memory_per_device(self.model, self.layout, *sizes)
 
     @property
     def step(self) -> StepTime:
         """A step of it."""
-        return layouts.training_step(
-            self.model,
-            self.layout,
-            self.length,
-            self.sequences,
-            self.machine,
-            recomputation=self.recomputation,
-            dtype=self.dtype,
-            software=self.software.key or None,
-        )
+        return step(self.job, self.microbatch)
 
 
 @cache
@@ -82,36 +76,13 @@ def published_layouts() -> tuple[PublishedLayout, ...]:
 
 def layout_of(row: Row) -> PublishedLayout:
     """The layout of one row."""
-    machine, model, stated = conditions.machine(row), conditions.model(row), cut(row)
-    if is_frozen(row):
+    if training.is_frozen(row):
         raise UnusableRowError("it trains adapters alone")
-    if not conditions.layout(row) and stated.sharding == 1:
+    job, batch = training.job_of(row), training.batch_of(row)
+    if not conditions.layout(row) and job.layout.sharding == 1:
         raise UnusableRowError("it does not say how its model is cut")
-    length = row.number("seq_len")
-    if length is None:
-        raise UnusableRowError("the length of its sequences is not stated")
-    if stated.microbatches % 1 or stated.sequences % 1:
-        raise UnusableRowError(f"its batch makes {stated.microbatches} microbatches")
-    layout = Layout(
-        data=stated.data,
-        tensor=stated.tensor,
-        pipeline=stated.stages,
-        microbatches=int(stated.microbatches),
-        sharding=stated.sharding,
-        context=stated.contexts,
-        experts=stated.experts,
-        stages_per_device=stated.thin_stages if stated.stages > 1 else 1,
-    )
-    if layout.devices != conditions.devices(row):
-        raise UnusableRowError(f"its degrees make {layout.devices} devices, not as many as it has")
-    return PublishedLayout(
-        row,
-        kernels.reaching(model, length),
-        machine,
-        software_of(row.software),
-        conditions.dtype(row) or "bf16",
-        int(length),
-        int(stated.sequences),
-        "full" if recomputed(row) else "selective",
-        layout,
-    )
+    if job.layout.devices != conditions.devices(row):
+        raise UnusableRowError(
+            f"its degrees make {job.layout.devices} devices, not as many as it has"
+        )
+    return PublishedLayout(row, job, batch)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from calc import software
+from calc.catalog import software
+from calc.catalog.machines import NotMeasured
 from calc.core.errors import InputError
-from calc.machines import NotMeasured
+from calc.laws.roofline import StepTime
 from calc.published.reading import Row
 
 ROUNDING = 0.005  # half of the last of three digits, to which most rows are printed
@@ -81,6 +82,14 @@ class Comparison:
 
 class UnusableRowError(InputError):
     """A row whose conditions do not say what is needed to predict it."""
+
+
+def prediction_of(step: StepTime, counted: float) -> Prediction:
+    """What a step says of one of what it counts."""
+    lower = step.lower.m_as("s") / counted
+    if (parts := step.expected_parts) is None:
+        return Prediction(lower, missing=step.not_expected)
+    return Prediction(lower, *parts.seconds(counted))
 
 
 def if_measured(lower: float, parts: Callable[[], tuple[dict[str, float], float]]) -> Prediction:

@@ -15,16 +15,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from calc import gemms, kernels, machines
+from calc.catalog import machines
 from calc.core.elementwise import maximum
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
-from calc.kernels import SIZES, TWO_BYTES
+from calc.laws import gemms
 from calc.published import conditions
 from calc.published.kernels import measured_rate
 from calc.published.reading import Row, rows
+from calc.steps import kernels
+from calc.steps.job import TWO_BYTES, input_size
 
 FILE = DATA / "measured" / "gemms.csv"
 SOURCE = "nvidia-aiconfigurator"
@@ -134,7 +136,7 @@ def predictions(product: Product) -> dict[str, Quantity]:
         )
     machine, shape = machines.get(product.machine), (product.m, product.n, product.k)
     rate, bandwidth = machine.reached("gemm", product.dtype), machine.memory_reached
-    size = SIZES.get(product.dtype, TWO_BYTES)
+    size = input_size(product.dtype)
     begin, units = start(CHIPS[product.machine]), machine.processors
     how = (size, TWO_BYTES, product.products, begin)
     peak = machine.device.peak(product.dtype)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from statistics import median
+from typing import Any
 
-from calc.core.formatting import columns
+from calc.core.report import Reported, Table
+from calc.core.units import quantity
 from calc.published.prediction import Comparison
 
 WORST = 10
@@ -65,6 +68,45 @@ def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
     )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(Reported):
+    """Comparisons as people and programs read them."""
+
+    comparisons: Sequence[Comparison]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """By group, by machine and software, the worst rows, and those without a prediction."""
+
+        def kind(row: Comparison) -> str:
+            return " · ".join(filter(None, (row.row.group, row.machine, row.software)))
+
+        known = [row for row in self.comparisons if row.prediction is not None]
+        faster = [_line(row, f"{row.share_of_bound:.3f}") for row in known if row.faster_than_lower]
+        errors = [(row, row.error) for row in known if row.error is not None]
+        errors.sort(key=lambda pair: -abs(pair[1]))
+        worst = [_line(row, f"{1 + error:.2f}") for row, error in errors[:WORST]]
+        unknown = [(row.row.id, row.reason) for row in self.comparisons if row.prediction is None]
+        bounds = [
+            (row.row.id, row.prediction.missing)
+            for row in known
+            if row.prediction is not None and row.error is None
+        ]
+        return [
+            Table([HEADING, *map(_cells, summary(known))]),
+            Table([HEADING, *map(_cells, summary(known, kind))]),
+            *_captioned("Faster than the bound", faster),
+            *_captioned("Furthest from what is expected, measured over expected", worst),
+            *_captioned(f"{_rows(len(unknown))} cannot be predicted", _reasons(unknown)),
+            *_captioned(f"{_rows(len(bounds))} of which nothing is expected", _reasons(bounds)),
+        ]
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """A row for each comparison."""
+        return {"rows": [_fact(row) for row in self.comparisons]}
+
+
 def report(comparisons: Sequence[Comparison]) -> list[str]:
     """The lines of a table by group, machine and software, of the worst rows, and of the others.
 
@@ -72,35 +114,7 @@ def report(comparisons: Sequence[Comparison]) -> list[str]:
     >>> print(report(published.compare(published.rows("serving")[:10]))[1].split()[:2])
     ['serving', '10']
     """
-
-    def kind(each: Comparison) -> str:
-        return " · ".join(filter(None, (each.row.group, each.machine, each.software)))
-
-    known = [each for each in comparisons if each.prediction is not None]
-    lines = columns([HEADING, *(_cells(each) for each in summary(known))])
-    lines += ["", *columns([HEADING, *(_cells(each) for each in summary(known, kind))])]
-    faster = [each for each in known if each.faster_than_lower]
-    if faster:
-        lines += ["", "Faster than the bound:"]
-        lines += columns([_line(each, f"{each.share_of_bound:.3f}") for each in faster])
-    errors = [each for each in known if each.error is not None]
-    errors.sort(key=lambda each: -abs(each.error or 0.0))
-    if errors:
-        lines += ["", "Furthest from what is expected, measured over expected:"]
-        lines += columns([_line(each, f"{1 + (each.error or 0):.2f}") for each in errors[:WORST]])
-    unknown = [each for each in comparisons if each.prediction is None]
-    if unknown:
-        lines += ["", f"{_rows(len(unknown))} cannot be predicted:"]
-        lines += columns([*_reasons((each.row.id, each.reason) for each in unknown)])
-    bounds = [
-        (each.row.id, each.prediction.missing)
-        for each in comparisons
-        if each.prediction is not None and each.error is None
-    ]
-    if bounds:
-        lines += ["", f"{_rows(len(bounds))} of which nothing is expected:"]
-        lines += columns([*_reasons(bounds)])
-    return lines
+    return Agreement(comparisons).text().split("\n")
 
 
 HEADING = (
@@ -113,6 +127,27 @@ HEADING = (
     "median error",
     "90th percentile",
 )
+
+
+def _captioned(caption: str, rows: Sequence[tuple[str, ...]]) -> list[Table]:
+    return [Table(rows, caption)] if rows else []
+
+
+def _fact(row: Comparison) -> dict[str, Any]:
+    made = row.prediction
+    times = {name: getattr(made, name, None) for name in ("lower", "expected", "upper")}
+    return {
+        "group": row.row.group,
+        "id": row.row.id,
+        "machine": row.machine,
+        "software": row.software,
+        "measured": quantity(row.measured, "s") if made else None,
+        **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
+        "share_of_bound": row.share_of_bound,
+        "error": row.error,
+        "reason": row.reason or getattr(made, "missing", ""),
+        "source": row.row.source,
+    }
 
 
 def _cells(each: Summary) -> tuple[str, ...]:
@@ -139,10 +174,12 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
-def _reasons(named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, ...]]:
+def _reasons(named: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
     """Each reason with how many rows have it, and the first of them."""
     rows: dict[str, list[str]] = {}
     for name, reason in named:
         rows.setdefault(reason, []).append(name)
-    for reason, names in sorted(rows.items(), key=lambda item: -len(item[1])):
-        yield str(len(names)), names[0] + (" and others" if names[1:] else ""), reason
+    return [
+        (str(len(names)), names[0] + (" and others" if names[1:] else ""), reason)
+        for reason, names in sorted(rows.items(), key=lambda item: -len(item[1]))
+    ]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from calc import rollouts
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
+from calc.steps import rollouts
 
 FILE = DATA / "published" / "rollouts.toml"
 

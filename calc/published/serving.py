@@ -12,35 +12,35 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from calc import expectation, inference, kernels, transformer
-from calc.core.units import Quantity, quantity
-from calc.expectation import Parts, Tokens
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
-from calc.models.architecture import Matrix
+from calc import formats
+from calc.catalog.machines import NotMeasured
+from calc.catalog.software import software_of
+from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.software import Software, software_of
+from calc.steps.expectation import serving_pass, weight_memory
+from calc.steps.job import Formats, Job, Layout, Tokens, reaching
+from calc.steps.step import step
 
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated
 DEFAULT_BATCH = 2048  # sequences at most, where a row is of the largest throughput
-WEIGHTS = (  # bytes of a weight, with its scales; the first pattern that is found
-    (r"q4_k_m", 4.85 / 8),
-    (r"q4_0", 4.5 / 8),
-    (r"q4_1", 5.0 / 8),
-    (r"q5_k_m", 5.7 / 8),
-    (r"q6_k", 6.56 / 8),
-    (r"q8_0", 8.5 / 8),
-    (r"mxfp4", 4.25 / 8),
-    (r"nvfp4|\bfp4\b", 4.5 / 8),
-    (r"int4.*group 32|group 32", 4.5 / 8),
-    (r"int4|4[- ]bit|g128", 4.25 / 8),
-    (r"int8|fp8|float8|8[- ]bit", 1.0),
-    (r"bf16|bfloat16|fp16|float16|f16|half", 2.0),
+WEIGHTS = (  # the format of a weight, or its size with scales; the first pattern that is found
+    (r"q4_k_m", "4.85 bit"),
+    (r"q4_0", "4.5 bit"),
+    (r"q4_1", "5.0 bit"),
+    (r"q5_k_m", "5.7 bit"),
+    (r"q6_k", "6.56 bit"),
+    (r"q8_0", "8.5 bit"),
+    (r"mxfp4", "mxfp4"),
+    (r"nvfp4|\bfp4\b", "nvfp4"),
+    (r"int4.*group 32|group 32", "4.5 bit"),
+    (r"int4|4[- ]bit|g128", "4.25 bit"),
+    (r"int8|fp8|float8|8[- ]bit", "int8"),
+    (r"bf16|bfloat16|fp16|float16|f16|half", "bf16"),
 )
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
@@ -52,96 +52,50 @@ RATES_OF_ONE = ("output_tokens_per_s_per_gpu", "output_tokens_per_s_per_chip")
 
 @dataclass(frozen=True)
 class Served:
-    """A row's model on its machine, in its formats."""
+    """A row's job, and the fastest format that its weights may be computed in."""
 
-    model: Transformer
-    machine: Machine
-    software: Software
-    devices: int
-    replicas: int
-    """Groups of devices that each have sequences of their own (DP); each group cuts matrices."""
-    experts: int
-    """Devices that experts are shared out to (EP)."""
-    dtype: str
-    peak: float
-    """FLOP/s at most: of the fastest format that its weights may be in; memory alone where none."""
-    weights: Quantity
-    kv: Quantity
-
-    @property
-    def weight_memory(self) -> float:
-        """Bytes of all weights; each replica has its own of what is no expert shared out."""
-        once = inference.weight_memory(self.model, self.weights).m_as("byte")
-        shared = sum(each.parameters for each in self._experts) if self.experts > 1 else 0.0
-        copied = once - shared * self.weights.m_as("byte")
-        return once + (self.replicas - 1) * copied
-
-    @property
-    def _experts(self) -> list[Matrix]:
-        """The matrices of which a token uses some copies and not all."""
-        return [each for each in self.model.matrices if each.used < each.copies]
+    job: Job
+    fastest: str | None
+    """None where the device publishes no rate of any that they may be in: memory alone bounds."""
+    layout_is_stated: bool
 
     def cache(self, tokens: float) -> float:
         """Bytes of the cache of one sequence of this length."""
-        longest = kernels.reaching(self.model, tokens)
-        return transformer.kv_cache(longest, max(tokens, 1.0), self.kv).m_as("byte")
+        longest = reaching(self.job.model, tokens)
+        return transformer.kv_cache(longest, max(tokens, 1.0), self.job.formats.kv).m_as("byte")
 
     def lower(self, load: Tokens) -> float:
-        """Seconds that a step takes at least."""
-        device = self.machine.device
-        tokens = load.writing + load.reading
-        work = 0.0
-        if load.writing:
-            work += load.writing * self._written(max(1.0, load.context))
-        if load.reading:
-            work += load.reading * self._read(load.prompt)
-        traffic = inference.weights_read(self.model, max(1.0, tokens), self.weights).m_as("byte")
-        traffic += load.writing * self.cache(load.context)
-        bandwidth = device.memory_bandwidth.m_as("byte/s")
-        return max(work / self.peak, traffic / bandwidth) / self.devices
+        """Seconds that a step takes at least, whichever format its products are in.
 
-    def expected(self, load: Tokens) -> Parts:
-        """What a step is expected to take."""
-        return expectation.serving_pass(
-            self.model,
-            self.machine,
-            load,
-            self.devices,
-            self.replicas,
-            self.experts,
-            self.dtype,
-            self.weights,
-            self.kv,
-            self.software,
-        )
-
-    def _written(self, context: float) -> float:
-        """Operations of a token that is written at this context."""
-        longest = kernels.reaching(self.model, context)
-        return transformer.forward_flops(longest, context).m_as("FLOP/token")
-
-    def _read(self, prompt: float) -> float:
-        """Operations of a token of a prompt, on average; the output is computed for the last."""
-        longest = kernels.reaching(self.model, prompt)
-        whole = transformer.causal_flops(longest, prompt).m_as("FLOP/token")
-        outputs = sum(each.parameters for each in longest.matrices if each.part == "output")
-        return whole - 2.0 * outputs * (1 - 1 / prompt)
+        Where the row does not say how its model is cut, messages are left out, since another cut
+        may send less: all devices together are then one that reads each weight once.
+        """
+        job = self.job.with_context(max(load.context, load.before + load.prompt))
+        if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
+            job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
+        if self.fastest is None:
+            other = next(iter(self.job.measured_on.device.dtypes))
+            parts = step(replace(job, formats=replace(job.formats, dtype=other)), load).parts
+            return max(time.m_as("s") for name, time in parts.items() if name != "compute")
+        sizes = replace(job.formats, dtype=self.fastest)
+        return step(replace(job, formats=sizes), load).lower.m_as("s")
 
 
 def predict(row: Row) -> Comparison:
     """A row beside its prediction."""
     served = _served(row)
+    job = served.job
     measured, load, per_step = _measured(row, served)
     lower = served.lower(load) / per_step
 
     def parts() -> tuple[dict[str, float], float]:
         if not load.reading and load.context == 1.0:
             raise NotMeasured(NO_LENGTHS)
-        _check_layout(row, served, load)
-        return served.expected(load).seconds(per_step)
+        _check_layout(row, job, load)
+        return serving_pass(job, load).seconds(per_step)
 
     prediction = if_measured(lower, parts)
-    return Comparison(row, served.machine.key, served.software.key, measured, prediction)
+    return Comparison(row, job.machine.key, job.software.key, measured, prediction)
 
 
 def _served(row: Row) -> Served:
@@ -153,40 +107,35 @@ def _served(row: Row) -> Served:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if size is None:
         raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
+    weights = formats.element_size("weights", size)
+    small = weights.m_as("byte") <= 1
     dtype = conditions.format_of("bf16" if "mxfp4" in text else text) or "bf16"
     device = machine.device
     if dtype not in device.dtypes:
         dtype = next((each for each in ("bf16", "fp16", "fp32") if each in device.dtypes), dtype)
-    faster = [each for each in FASTER if size <= 1 and each in device.dtypes]
+    faster = [each for each in FASTER if small and each in device.dtypes]
     known = [each for each in (*faster, dtype) if each in device.dtypes]
-    peak = max((device.peak(each).m_as("FLOP/s") for each in known), default=math.inf)
-    kv = conditions.format_of(row["dtype_kv"]) or (software.kv if size <= 1 else "bf16")
-    layout = conditions.layout(row)
-    return Served(
-        model,
-        machine,
-        software,
-        conditions.devices(row),
-        layout.get("DP", 1),
-        layout.get("EP", 1),
-        dtype,
-        peak,
-        quantity(size, "byte"),
-        kernels.SIZES.get(kv, kernels.TWO_BYTES),
-    )
+    fastest = max(known, key=lambda name: device.peak(name), default=None)
+    kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")
+    stated, devices = conditions.layout(row), conditions.devices(row)
+    replicas = stated.get("DP", 1)
+    layout = Layout(replicas, max(1, devices // replicas), experts=stated.get("EP", 1))
+    sizes = Formats(dtype, weights, kv)
+    job = Job(model, machine, layout, sizes, software)
+    return Served(job, fastest, "TP" in stated or "DP" in stated)
 
 
-def _check_layout(row: Row, served: Served, load: Tokens) -> None:
+def _check_layout(row: Row, job: Job, load: Tokens) -> None:
     """Of a layout that contradicts the number of devices, or of sequences, nothing is expected."""
-    layout, devices = conditions.layout(row), served.devices
-    whole = layout.get("TP", devices // served.replicas) * served.replicas
-    stated = max(whole, served.experts) * (layout.get("PP", 1) if "TP" in layout else 1)
+    layout, devices, replicas = conditions.layout(row), conditions.devices(row), job.layout.data
+    whole = layout.get("TP", devices // replicas) * replicas
+    stated = max(whole, job.layout.experts) * (layout.get("PP", 1) if "TP" in layout else 1)
     if stated != devices:
         raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
-    sequences = load.writing + load.reading / load.prompt
-    if sequences < served.replicas:
+    sequences = load.writing + load.prompts
+    if sequences < replicas:
         raise NotMeasured(
-            f"its layout has {served.replicas} replicas, and {sequences:.3g} sequences run at once"
+            f"its layout has {replicas} replicas, and {sequences:.3g} sequences run at once"
         )
 
 
@@ -204,7 +153,7 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
     rate = next((row.measured[name] for name in RATES if name in row.measured), None)
     if rate is None:
         each = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
-        rate = None if each is None else each * served.devices
+        rate = None if each is None else each * conditions.devices(row)
     if rate is None:
         raise UnusableRowError("it gives no rate of written tokens whose definition is clear")
     load = _load(row, served)
@@ -213,9 +162,9 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
 
 def _load(row: Row, served: Served) -> Tokens:
     """The mixed step of steady state: a batch that writes, and its share of prompts."""
-    answer = row.number("output_len")
+    job, answer, devices = served.job, row.number("output_len"), conditions.devices(row)
     if answer is None:  # the bound holds of prompts and answers as short as can be
-        return Tokens(row.number("batch") or DEFAULT_BATCH * served.devices, 1.0)
+        return Tokens(row.number("batch") or DEFAULT_BATCH * devices, 1.0)
     prompt = row.number("input_len") or min(UNSTATED_PROMPT, answer)
     context = prompt + answer / 2
     batch = row.number("batch")
@@ -224,10 +173,10 @@ def _load(row: Row, served: Served) -> Tokens:
             raise UnusableRowError("its batch is not stated")
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
-    capacity = served.machine.device.memory_capacity.m_as("byte") * served.devices
-    room = capacity * served.software.memory_share - served.weight_memory
+    capacity = job.device.memory_capacity.m_as("byte") * devices
+    room = capacity * job.software.memory_share - weight_memory(job).m_as("byte")
     fits = math.floor(room / served.cache(context)) if room > 0 else 0
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
-    batch = min(batch or DEFAULT_BATCH * served.devices, float(fits))
+    batch = min(batch or DEFAULT_BATCH * devices, float(fits))
     return Tokens(batch, context, batch * prompt / answer, prompt)

@@ -1,4 +1,4 @@
-"""A published training step: its bound, and what its kernels and messages are expected to take.
+"""A published training step: what it takes at least, and what it is expected to take.
 
 The time is that of one token on one device. A row's layout says how matrices, layers, sequences and
 experts are cut; where it says nothing of one of them, that is not cut. Conditions that a row leaves
@@ -9,45 +9,72 @@ out are taken as data/published/README.md says, for all rows alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from calc import expectation, kernels, transformer
-from calc.finetuning import Adapters
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.software import software_of
+from calc.core.errors import InputError
 from calc.published import conditions
-from calc.published.prediction import Comparison, UnusableRowError, if_measured
+from calc.published.prediction import Comparison, UnusableRowError, prediction_of
 from calc.published.reading import Row
-from calc.software import Software, software_of
+from calc.steps.finetuning import Adapters
+from calc.steps.job import ALL, Batch, Formats, Job, Layout, reaching
+from calc.steps.step import step
 
-RECOMPUTED = {"True": 1.0, "full": 1.0}  # of the forward pass; selective recomputes attention only
-FORWARD_AND_BACKWARD = 3  # products of a matrix and a token: one forward, two backward
-FROZEN = 2  # where the weights are not trained, as with LoRA, there are no gradients of them
+FULLY_RECOMPUTED = ("True", "full")  # selective recomputes attention only
 
 
 def predict(row: Row) -> Comparison:
     """A row beside its prediction."""
     machine, model = conditions.machine(row), conditions.model(row)
-    software = software_of(row.software)
     dtype = conditions.dtype(row) or "bf16"
-    if row.number("seq_len") is None:
-        raise UnusableRowError("the length of its sequences is not stated")
     measured = _seconds_per_token(row, machine, model, dtype)
-    lower = _work(row, model) / machine.device.peak(dtype).m_as("FLOP/s")
-    prediction = if_measured(lower, lambda: _parts(row, machine, model, dtype, software))
-    return Comparison(row, machine.key, software.key, measured, prediction)
+    batch, missing = batch_of(row), ""
+    try:
+        job = job_of(row)
+    except NotMeasured as contradiction:
+        # Its arithmetic bounds it all the same, whatever its layout was.
+        missing = str(contradiction)
+        job = job_of(row, Layout(data=conditions.devices(row)))
+    if missing or job.layout.devices > machine.most_joined:
+        job = replace(job, machine=machine.device)
+    tokens = batch.length * batch.sequences * job.layout.microbatches * job.layout.data
+    found = prediction_of(step(job, batch), tokens / job.layout.devices)
+    return Comparison(
+        row,
+        machine.key,
+        job.software.key,
+        measured,
+        replace(found, missing=missing) if missing else found,
+    )
 
 
-def _sequence(row: Row) -> float:
-    """The length of a sequence, which a row that is predicted states."""
-    return row.number("seq_len") or 0.0
+def job_of(row: Row, layout: Layout | None = None) -> Job:
+    """A row's model on its machine, cut as it says, or as this layout does."""
+    length, layout = _length(row), layout or layout_of(row)
+    model = reaching(conditions.model(row), length)
+    try:
+        layout.check(model)
+    except InputError as contradiction:
+        raise NotMeasured(f"its layout cannot be: {contradiction}") from None
+    dtype = conditions.dtype(row) or "bf16"
+    trained = Adapters() if is_frozen(row) else ALL
+    machine, software = conditions.machine(row), software_of(row.software)
+    return Job(model, machine, layout, Formats(dtype), software, trained)
 
 
-def _work(row: Row, model: Transformer) -> float:
-    """Operations of a token, forward and backward, with causal attention."""
-    longest = kernels.reaching(model, _sequence(row))
-    forward = transformer.causal_flops(longest, _sequence(row)).m_as("FLOP/token")
-    return forward * (FROZEN if is_frozen(row) else FORWARD_AND_BACKWARD)
+def batch_of(row: Row) -> Batch:
+    """The microbatches of a row, and what it computes twice."""
+    full = str(row["activation_checkpointing"]) in FULLY_RECOMPUTED
+    return Batch(_length(row), _microbatch(row), "full" if full else "selective")
+
+
+def _length(row: Row) -> int:
+    length = row.number("seq_len")
+    if length is None:
+        raise UnusableRowError("the length of its sequences is not stated")
+    return int(length)
 
 
 def is_frozen(row: Row) -> bool:
@@ -63,108 +90,69 @@ def _seconds_per_token(row: Row, machine: Machine, model: Transformer, dtype: st
             return 1 / row.measured[name]
     if "tokens_per_s" in row.measured:
         return devices / row.measured["tokens_per_s"]
+    length = _length(row)
+    trained = Adapters() if is_frozen(row) else ALL
+    work = trained.work(reaching(model, length), length).m_as("FLOP/token")
     for name in ("model_tflops_per_gpu", "tflops_per_chip", "model_tflops_per_gpu_with_cp"):
         if name in row.measured:
-            return _work(row, model) / (row.measured[name] * 1e12)
+            return work / (row.measured[name] * 1e12)
     if "mfu" in row.measured:
-        rate = row.measured["mfu"] / 100 * machine.device.peak(dtype).m_as("FLOP/s")
-        return _work(row, model) / rate
+        return work / (row.measured["mfu"] / 100 * machine.device.peak(dtype).m_as("FLOP/s"))
     raise UnusableRowError("it gives no rate of tokens and no utilisation of one run")
 
 
-def _parts(
-    row: Row, machine: Machine, model: Transformer, dtype: str, software: Software
-) -> tuple[dict[str, float], float]:
-    """The time of a token on one device in parts, and what the software hides of it."""
-    stated = cut(row)
-    length = _sequence(row)
-    microbatches, sharding = stated.microbatches, stated.sharding
-    found = expectation.training_step(
-        model,
-        machine,
-        length,
-        stated.sequences,
-        data=stated.data,
-        tensor=stated.tensor,
-        pipeline=stated.stages,
-        microbatches=microbatches,
-        gathers=2 * microbatches if sharding == 3 else 1,
-        reductions=microbatches if sharding > 1 else 1,
-        optimizer_shards=stated.data,
-        contexts=stated.contexts,
-        experts=stated.experts,
-        virtual_stages=stated.thin_stages,
-        recomputed=recomputed(row),
-        frozen=is_frozen(row),
-        trained=Adapters().share(model) if is_frozen(row) else 1.0,
-        dtype=dtype,
-        program=software,
-    )
-    tokens = length * stated.sequences / stated.contexts * microbatches
-    # Of the devices that work on them together:
-    return found.seconds(tokens / (stated.tensor * stated.stages))
+def _microbatch(row: Row) -> int:
+    """Sequences of a microbatch."""
+    stated = conditions.layout(row)
+    # A batch of a copy that stages of a pipeline pass on is cut, into single ones by default.
+    local = row.number("local_batch") if stated.get("PP", 1) == 1 else None
+    sequences = row.number("micro_batch") or local or stated.get("MBS") or 1
+    if sequences % 1:
+        raise UnusableRowError(f"its microbatches have {sequences} sequences")
+    return int(sequences)
 
 
-@dataclass(frozen=True)
-class Cut:
-    """How a row's model and batch are cut; what the row does not name is not cut."""
-
-    data: int
-    tensor: int
-    stages: int
-    contexts: int
-    experts: int
-    thin_stages: int
-    """Of each device."""
-    sequences: float
-    """Of a microbatch."""
-    microbatches: float
-    sharding: int
-    """Stage of ZeRO: 1 where copies share the optimizer's states alone."""
-
-
-def cut(row: Row) -> Cut:
-    """What a row states of its layout.
+def layout_of(row: Row) -> Layout:
+    """What a row states of its layout; what it does not name is not cut.
 
     >>> from calc.published import rows
     >>> [row] = [row for row in rows("training") if row.id == "nemo-24.07-15"]
-    >>> cut(row).tensor, cut(row).stages, cut(row).microbatches
-    (4, 4, 32.0)
+    >>> layout = layout_of(row)
+    >>> layout.tensor, layout.pipeline, layout.microbatches
+    (4, 4, 32)
     """
-    layout, devices = conditions.layout(row), conditions.devices(row)
-    tensor, stages, contexts = (layout.get(name, 1) for name in ("TP", "PP", "CP"))
-    replicas = max(1, devices // (tensor * stages * contexts))
-    stated = tensor * stages * contexts * layout.get("DP", replicas)
-    if stated > devices or (stated != devices and "DP" in layout):
-        raise NotMeasured(f"its layout makes {stated} devices, and {devices} are stated")
-    sequences = row.number("micro_batch") or row.number("local_batch") or layout.get("MBS") or 1
+    stated, devices = conditions.layout(row), conditions.devices(row)
+    tensor, pipeline, context = (stated.get(name, 1) for name in ("TP", "PP", "CP"))
+    replicas = max(1, devices // (tensor * pipeline * context))
+    made = tensor * pipeline * context * stated.get("DP", replicas)
+    if made > devices or (made != devices and "DP" in stated):
+        raise NotMeasured(f"its layout makes {made} devices, and {devices} are stated")
+    sequences = _microbatch(row)
     batch = row.number("global_batch_seqs")
-    batch = batch or replicas * (row.number("batch_per_dp") or sequences)
-    return Cut(
-        replicas,
-        tensor,
-        stages,
-        contexts,
-        layout.get("EP", 1),
-        layout.get("VP", 1),
-        sequences,
-        max(1.0, batch / (replicas * sequences)),
-        _sharding(row, stages),
+    each = row.number("batch_per_dp") or row.number("local_batch") or sequences
+    batch = batch or replicas * each
+    microbatches = max(1.0, batch / (replicas * sequences))
+    if microbatches % 1:
+        raise UnusableRowError(f"its batch makes {microbatches} microbatches")
+    return Layout(
+        data=replicas,
+        tensor=tensor,
+        pipeline=pipeline,
+        microbatches=int(microbatches),
+        sharding=_sharding(row, pipeline),
+        context=context,
+        experts=stated.get("EP", 1),
+        stages_per_device=stated.get("VP", 1) if pipeline > 1 else 1,
     )
 
 
-def _sharding(row: Row, stages: int) -> int:
+def _sharding(row: Row, pipeline: int) -> int:
     """What FSDP shares out: beside stages of a pipeline, or as SHARD_GRAD_OP, not the weights.
 
     These stay whole after the forward pass [grattafiori2024llama3]: else each microbatch would
-    gather them again.
+    gather them again. Elsewhere copies share the optimizer's states alone.
     """
     words = str(row["parallelism"])
     if "FSDP" not in words or conditions.layout(row).get("FSDP", 1) == 0:
         return 1
-    return 2 if stages > 1 or "SHARD_GRAD_OP" in words else 3
-
-
-def recomputed(row: Row) -> float:
-    """The share of the forward pass that a row computes again."""
-    return RECOMPUTED.get(str(row["activation_checkpointing"]), 0.0)
+    return 2 if pipeline > 1 or "SHARD_GRAD_OP" in words else 3

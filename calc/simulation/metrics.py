@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy
 
-from calc import constants, energy
+from calc.catalog import constants
 from calc.core.arguments import in_bytes, number, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import energy
 from calc.simulation.data import Split, checked_split
 from calc.simulation.network import NeuralNetwork, checked_network
 from calc.simulation.precision import arithmetic

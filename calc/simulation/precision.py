@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import numpy
 
-from calc import formats, quantization
+from calc import formats
 from calc.core.errors import InputError, abbreviated
+from calc.laws import quantization
 
 FLOAT32 = numpy.float32
 ACCUMULATOR_MAX = 2**31 - 1

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from calc import sparsity
 from calc.core import elementwise
 from calc.core.arguments import as_list, in_bytes, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION
 from calc.core.units import Quantity, as_float_or_array, quantity
+from calc.laws import sparsity
 from calc.simulation.precision import arithmetic
 
 FORMATS = ("dense", "csr", "bitmask")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -171,6 +170,7 @@ SIMULATION = (  # what trains nothing
     "prepare_hardware_constrained_run",
     "storage_bytes",
 )
+CHECKED_BY_CALLERS = {"curves", "expectation"}
 DATA = ("constants", "hardware", "models", "runs", "formats")
 
 
@@ -178,10 +178,10 @@ DATA = ("constants", "hardware", "models", "runs", "formats")
 def functions() -> dict[str, Callable[..., Any]]:
     """The laws, and all public functions of the modules of laws, of data and of plans."""
     found: dict[str, Callable[..., Any]] = dict(calc.laws())
-    for name in (*calc.LAW_MODULES, *DATA, "planning", "throughput"):
-        module = import_module(f"calc.{name}")
+    for name in sorted({*calc.LAW_MODULES, *DATA, "planning"} - CHECKED_BY_CALLERS):
+        module = getattr(calc, name)
         for member, value in vars(module).items():
-            own = getattr(value, "__module__", "").startswith(f"calc.{name}")
+            own = getattr(value, "__module__", "").startswith(module.__name__)
             if (
                 own
                 and not member.startswith("_")

@@ -16,7 +16,7 @@ import pytest
 
 from calc import InputError, compare, plan
 from calc.commands import main
-from calc.planning.comparing.compare import EXPECTED, UPPER, Comparison
+from calc.planning.comparing.answer import EXPECTED, UPPER, Comparison
 from calc.planning.drawing import INK, write_svg
 
 ASKED: dict[str, Any] = {"prompt": 1000, "generated": 200}

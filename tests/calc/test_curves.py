@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from calc import InputError, curves, machines
+from calc.catalog.machines import NotMeasured
 from calc.core.citations import bibliography
-from calc.curves import Curve
-from calc.machines import NotMeasured
+from calc.steps.curves import Curve
 
 HEADER = ",".join(curves.COLUMNS) + "\n"
 GOOD = HEADER + "".join(

@@ -7,6 +7,7 @@ import pytest
 
 from calc import experts, inference, machines, models, parallelism, published, quantity
 from calc.core.errors import InputError
+from calc.steps.job import Formats
 
 FP8 = "8.25 bit"  # with a scale of four bytes for 128 numbers
 DGX = machines.get("dgx-h100")
@@ -96,7 +97,7 @@ DEPLOYMENTS = [
 def test_published_deployments(
     sequences: int, context: int, devices: int, rate: float, within: float
 ) -> None:
-    step = experts.decode(V3, DGX, context, sequences, devices, dispatch_size=FP8)
+    step = experts.decode(V3, DGX, context, sequences, devices, Formats("fp8", "fp8", dispatch=FP8))
     measured = 8 * sequences / rate
     assert step.expected is not None
     assert step.lower.m_as("s") < measured
@@ -105,8 +106,7 @@ def test_published_deployments(
 
 def test_one_device_is_a_plain_decode() -> None:
     mixtral = models.get("mixtral-8x7b")
-    asked = {"dtype": "bf16", "weight_size": "2 byte"}
-    own = experts.decode(mixtral, DGX, 2048, 16, 1, **asked)
+    own = experts.decode(mixtral, DGX, 2048, 16, 1, Formats())
     plain = inference.decode(mixtral, DGX.device, 2048, 16)
     assert own.parts["links"].magnitude == 0
     for part in ("compute", "memory"):

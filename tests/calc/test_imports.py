@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import subprocess
 import sys
@@ -18,17 +17,20 @@ import calc
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Each module of the library may import modules of its own layer and of those before it.
-LAYERS = [
+# Each folder of the library may import what stands before it.
+FLOORS = [
     {"core"},
-    {"constants", "hardware", "machines", "software", "curves", "models", "runs", "formats"},
-    set(calc.LAW_MODULES) - {"hardware"} | {"expectation"},
-    {"published"},
-    {"planning", "throughput"},
-    {"derivations", "simulation", "codesign", "measure"},
-    {"commands", "__main__"},
+    {"formats"},
+    {"catalog"},
+    {"laws"},
+    {"networks"},
+    {"steps"},
+    {"published", "simulation", "codesign"},
+    {"planning", "measure"},
+    {"derivations", "commands"},
+    {"__main__"},
 ]
-LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
+FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 # What the arrows between the parts of the repository allow beside a part itself.
 PARTS = {"calc": set(), "figures": {"calc"}, "pages": {"calc", "figures"}, "press": set()}
 PARTS |= {"live": {"calc"}}
@@ -75,21 +77,29 @@ def test_arrows_within_the_library() -> None:
         own = path.relative_to(ROOT / "calc").parts[0].removesuffix(".py")
         if own == "__init__":
             continue  # the front door: it names every module and imports each when it is used
-        for name, at_once in imported(path):
+        for name, _ in imported(path):
             top, _, rest = name.partition(".")
             other = rest.split(".")[0]
-            if top == "calc" and other in LAYER and at_once:
-                assert LAYER[other] <= LAYER[own], f"{path} imports calc.{other}"
+            if top == "calc" and other in FLOOR and other != own:
+                assert FLOOR[other] < FLOOR[own], f"{path} imports calc.{other}"
 
 
-def test_every_module_of_the_library_has_its_layer() -> None:
+def test_every_folder_of_the_library_has_its_floor() -> None:
     modules = {path.stem for path in (ROOT / "calc").glob("*.py")} - {"__init__"}
     packages = {path.parent.name for path in (ROOT / "calc").glob("*/__init__.py")}
-    assert modules | packages <= set(LAYER)
+    assert modules | packages == set(FLOOR)
+
+
+def test_every_module_stands_in_the_list_of_its_folder() -> None:
+    for folder, names in calc.FOLDERS.items():
+        files = [*(ROOT / "calc" / folder).glob("*.py"), *(ROOT / "calc" / folder).glob("*/")]
+        modules = {path.stem for path in files} - {"__init__", "__pycache__"}
+        assert not names or modules == {*names}, f"calc/{folder}: mend FOLDERS in calc/__init__.py"
 
 
 def test_the_library_imports_pint_and_the_standard_library_alone() -> None:
-    for path in (ROOT / "calc").glob("*.py"):
+    folders = ("core", "formats", "catalog", "laws", "networks", "steps")
+    for path in (each for folder in folders for each in (ROOT / "calc" / folder).rglob("*.py")):
         for name, at_once in imported(path):
             top = name.split(".")[0]
             assert not at_once or top in {"calc", "pint", "__future__"} | sys.stdlib_module_names
@@ -99,7 +109,7 @@ def test_a_first_answer_loads_no_more_than_it_needs(fresh_python: Fresh) -> None
     code = """if True:
         import sys, calc
         assert str(calc.hardware.H100.ridge_point("fp16")) == "295.2 FLOP/byte"
-        assert not {"calc.planning", "calc.inference", "calc.cost"} & set(sys.modules)
+        assert not {"calc.planning", "calc.steps", "calc.laws.cost"} & set(sys.modules)
         print(*{name.split(".")[0] for name in sys.modules})
     """
     loaded = set(fresh_python(code).split())
@@ -197,9 +207,8 @@ def test_a_missing_extra_is_told_with_what_brings_it(
 def test_every_way_to_a_module(name: str, fresh_python: Fresh) -> None:
     fresh_python(
         f"import sys, calc; from calc import {name}\n"
-        f"assert {name} is calc.{name} is sys.modules['calc.{name}']"
+        f"assert {name} is calc.{name} is sys.modules[{name}.__name__]"
     )
-    assert importlib.import_module(f"calc.{name}") is getattr(calc, name)
     assert name in dir(calc)
 
 
@@ -211,9 +220,9 @@ def test_a_module_shows_what_it_defines(name: str) -> None:
         assert not inspect.ismodule(value)
         assert each[0] != "_"
         if inspect.isclass(value) or inspect.isfunction(value):
-            assert value.__module__.startswith(f"calc.{name}"), f"calc.{name}.{each} is imported"
+            assert value.__module__.startswith(module.__name__), f"calc.{name}.{each} is imported"
     shown: dict[str, Any] = {}
-    exec(f"from calc.{name} import *", shown)
+    exec(f"from {module.__name__} import *", shown)
     assert shown.keys() - {"__builtins__"} <= set(dir(module))
 
 
@@ -222,6 +231,11 @@ def test_dir_of_laws() -> None:
     assert "quantity" not in dir(calc.energy)
     assert "H100" in dir(calc.hardware)
     assert "Path" not in dir(calc.constants)
+
+
+def test_the_laws_are_a_function_and_a_folder(fresh_python: Fresh) -> None:
+    code = "from calc.laws import roofline; import calc; print(len(calc.laws()), roofline.__name__)"
+    assert fresh_python(code) == f"{len(calc.laws())} calc.laws.roofline\n"
 
 
 def test_the_front_door(fresh_python: Fresh) -> None:

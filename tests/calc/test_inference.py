@@ -108,9 +108,9 @@ def test_no_pass_exceeds_a_roof(model: object, context: int, batch: int, devices
         )
 
 
-@given(some_model, st.integers(1, 4096), st.integers(1, 512), st.floats(1, 100))
+@given(some_model, st.integers(1, 4096), st.integers(1, 512), st.integers(1, 100))
 def test_more_of_a_machine_is_never_slower(
-    model: object, context: int, batch: int, more: float
+    model: object, context: int, batch: int, more: int
 ) -> None:
     slow = inference.decode(model, H100, context, batch)  # type: ignore[arg-type]
     for peak, bandwidth in ((more, 1), (1, more), (more, more)):
@@ -245,9 +245,9 @@ def test_an_answer_takes_its_prefill_and_its_steps() -> None:
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="Llama 3 8B reads at most 8192 tokens; got a context of"):
         inference.decode(LLAMA, H100, 9000)
-    with pytest.raises(InputError, match=r"length must be at least 1.*got 0"):
+    with pytest.raises(InputError, match=r"length must be a number from 1; got 0"):
         inference.prefill(LLAMA, H100, 0)
-    with pytest.raises(InputError, match=r"sequences must be at least 1.*got 0"):
+    with pytest.raises(InputError, match=r"sequences must be a number from 1; got 0"):
         inference.decode(LLAMA, H100, 100, 0)
     for wrong in (0, [4, 0], "2 s", float("nan")):
         for run in (inference.decode, inference.prefill, inference.largest_batch):
@@ -265,7 +265,7 @@ def test_bad_input() -> None:
         inference.largest_batch(LLAMA, H100, 10, kv_size="nine bits")
     with pytest.raises(InputError, match="weight_size must be the size of an element"):
         inference.decode(LLAMA, H100, 100, weight_size="2 s")
-    with pytest.raises(InputError, match=r"has no .* for 'fp3'"):
+    with pytest.raises(InputError, match="there is no format 'fp3'"):
         inference.decode(LLAMA, H100, 100, dtype="fp3")
 
 

@@ -7,9 +7,11 @@ import math
 import pytest
 
 from calc import InputError, hardware, inference, kernels, machines, models, quantity, transformer
-from calc.kernels import Kernel
-from calc.machines import NotMeasured
+from calc.catalog.machines import NotMeasured
+from calc.steps.job import Batch, Job, Layout, Tokens
+from calc.steps.kernels import Kernel
 
+H100 = machines.get("dgx-h100")
 DENSE = ("llama-3-8b", "llama-3-70b", "gpt-2")
 
 
@@ -89,7 +91,7 @@ def test_what_was_not_measured_is_told() -> None:
 @pytest.mark.parametrize("name", DENSE)
 def test_a_decode_step_is_the_sum_of_its_kernels(name: str) -> None:
     model, context, batch = models.get(name), 1000, 32
-    launched = kernels.step(model, batch, context)
+    launched = kernels.step(Job(model, H100), Tokens(batch, context))
     step = inference.decode(model, hardware.H100, context, batch)
     assert total(launched, "operations") == pytest.approx(step.operations.m_as("FLOP"))
     read = total(launched, "traffic", "gemm", "cache")
@@ -99,7 +101,7 @@ def test_a_decode_step_is_the_sum_of_its_kernels(name: str) -> None:
 @pytest.mark.parametrize("name", DENSE)
 def test_a_prefill_is_the_sum_of_its_kernels(name: str) -> None:
     model, length = models.get(name), 1000
-    launched = kernels.step(model, 0, 1, length, length)
+    launched = kernels.step(Job(model, H100), Tokens(reading=length, prompt=length))
     read = inference.prefill(model, hardware.H100, length)
     assert total(launched, "operations") == pytest.approx(read.operations.m_as("FLOP"))
     per_token = transformer.kv_cache_per_token(model, quantity(2, "byte")).m_as("byte/token")
@@ -110,7 +112,9 @@ def test_a_prefill_is_the_sum_of_its_kernels(name: str) -> None:
 def test_slices_share_products_and_caches() -> None:
     """Llama 3 70B has eight heads for keys and values: eight slices cut everything by eight."""
     model = models.get("llama-3-70b")
-    whole, sliced = (kernels.step(model, 16, 2000, slices=slices) for slices in (1, 8))
+    whole, sliced = (
+        kernels.step(Job(model, H100, Layout(tensor=slices)), Tokens(16, 2000)) for slices in (1, 8)
+    )
     for what in ("operations", "traffic"):
         assert total(sliced, what, "gemm", "cache") == pytest.approx(
             total(whole, what, "gemm", "cache") / 8
@@ -120,7 +124,7 @@ def test_slices_share_products_and_caches() -> None:
 def test_a_training_step_does_three_passes() -> None:
     """Products three times those of the forward pass, attention three and a half times."""
     model = models.get("llama-3-8b")
-    launched = kernels.training_step(model, 2048, 1)
+    launched = kernels.training_step(Job(model, H100), Batch(2048))
     products = sum(2 * math.prod(each.shape) * each.launches for each in launched if each.shape)
     parameters = 32 * (2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336) + 4096 * 128256
     assert products == pytest.approx(6 * parameters * 2048)
@@ -140,6 +144,7 @@ def test_experts_work_alike_however_they_are_shared_out(slices: int, experts: in
     def of_experts(launched: list[Kernel]) -> float:
         return total([each for each in launched if each.name.startswith("expert ")], "operations")
 
-    alone = of_experts(kernels.step(model, 512, 1))
-    shared = of_experts(kernels.step(model, own, 1, slices=slices, experts=experts))
+    layout = Layout(tensor=slices, experts=experts)
+    alone = of_experts(kernels.step(Job(model, H100), Tokens(512, 1)))
+    shared = of_experts(kernels.step(Job(model, H100, layout), Tokens(own, 1)))
     assert 8 * shared == pytest.approx(alone)

@@ -190,10 +190,10 @@ def test_only_what_no_equation_says_is_written_by_hand() -> None:
 
 
 def test_every_module_of_laws_is_known() -> None:
-    for path in Path(calc.__file__).parent.glob("*.py"):
+    for path in Path(calc.__file__).parent.rglob("*.py"):
         if re.search(r"^@law$", path.read_text(encoding="utf-8"), re.MULTILINE):
             assert path.stem in calc.LAW_MODULES, (
-                f'calc/{path.name} has a law: add "{path.stem}" to LAW_MODULES in calc/__init__.py'
+                f'{path} has a law: add "{path.stem}" to FOLDERS in calc/__init__.py'
             )
 
 
@@ -578,7 +578,7 @@ def test_a_result_is_infinite_only_where_the_limit_is() -> None:
 def test_the_signature_is_that_of_the_equation(name: str) -> None:
     law = LAWS[name]
     assert law.__name__ == name.split(".")[1]
-    assert law.__module__ == f"calc.{name.split('.')[0]}"
+    assert law.__module__ == getattr(calc, name.split(".")[0]).__name__
     assert inspect.isfunction(law.__wrapped__)
     every, public = inspect.signature(law.__wrapped__), inspect.signature(law)
     own = [each for each in every.parameters.values() if not each.name.startswith("_")]
@@ -622,13 +622,13 @@ def test_what_to_see_also_is_there(name: str) -> None:
 
 @every_law
 def test_no_two_arguments_share_a_symbol(name: str) -> None:
-    own = [each.symbol for each in ARGUMENTS[f"calc.{name}"]]
+    own = [each.symbol for each in ARGUMENTS[name]]
     assert len(set(own)) == len(own)
 
 
 @every_law
 def test_a_number_for_a_symbol_is_the_default(name: str) -> None:
-    for argument in ARGUMENTS[f"calc.{name}"]:
+    for argument in ARGUMENTS[name]:
         if argument.symbol[0].isdigit():
             default = inspect.signature(LAWS[name]).parameters[argument.name].default
             assert quantity(default, argument.unit).magnitude == float(argument.symbol)
@@ -638,7 +638,7 @@ def test_a_number_for_a_symbol_is_the_default(name: str) -> None:
 def test_the_symbols_of_an_equation_that_is_not_read_are_explained(name: str) -> None:
     equation, prose = paragraphs(name)
     used, explained = symbols_in(equation.partition(" = ")[2]), symbols_in(prose)
-    own = {each.symbol for each in ARGUMENTS[f"calc.{name}"]}
+    own = {each.symbol for each in ARGUMENTS[name]}
     assert used <= own | explained
     assert own <= used | explained
 
@@ -648,7 +648,7 @@ def test_the_symbols_of_an_equation_that_is_not_read_are_explained(name: str) ->
 
 @every_law
 def test_each_argument_is_told(name: str) -> None:
-    for argument in ARGUMENTS[f"calc.{name}"]:
+    for argument in ARGUMENTS[name]:
         assert meaning(name, argument.name), (
             f"{name}: say what {argument.name} is in calc/data/arguments.toml, under"
             f" [{name.split('.')[0]}], or under [shared] if it is so in every law"

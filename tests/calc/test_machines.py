@@ -10,8 +10,8 @@ import pytest
 
 import calc
 from calc import InputError, hardware, machines, quantity
+from calc.catalog.machines import Machine, NotMeasured
 from calc.core.citations import bibliography
-from calc.machines import Machine, NotMeasured
 
 GOOD = """
 [made-up]
@@ -119,10 +119,9 @@ def test_a_machine_of_ones_own_stands_in_a_file_beside_its_device(tmp_path: Path
 
 def test_the_name_of_a_machine_is_refused_with_what_to_write() -> None:
     model = calc.models.get("llama-3-8b")
-    layout = calc.layouts.Layout()
     for ask in (
         lambda: calc.inference.decode(model, "dgx-h100", 100),  # type: ignore[arg-type]
-        lambda: calc.layouts.training_step(model, layout, 100, 1, "dgx-h100"),  # type: ignore[arg-type]
+        lambda: calc.step(calc.Job(model, "dgx-h100"), calc.Batch(100)),  # type: ignore[arg-type]
     ):
         with pytest.raises(InputError, match=r"write machines\.get\('dgx-h100'\)$"):
             ask()

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from calc import InputError, Quantity, models, plan, quantity, source, transformer
+from calc.catalog.models import data, families
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
-from calc.models import data, families
 
 TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
 

@@ -19,7 +19,13 @@ from calc import (
     throughput,
     transformer,
 )
-from calc.models import Convolutional, DiffusionTransformer, EncoderDecoder, Recommender, network
+from calc.catalog.models import (
+    Convolutional,
+    DiffusionTransformer,
+    EncoderDecoder,
+    Recommender,
+    network,
+)
 
 CONVOLUTIONAL = [
     each for each in map(models.get, models.names()) if isinstance(each, Convolutional)

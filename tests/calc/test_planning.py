@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 
 import calc
 from calc import InputError, hardware, inference, machines, models, quantity
+from calc.catalog.machines import Machine
 from calc.core.records import DATA
-from calc.machines import Machine
 from calc.planning import Bounds, Plan, device_counts, plan
 
 H100 = hardware.H100
@@ -188,11 +188,10 @@ def test_the_fewest_devices_hold_the_batch_and_fewer_do_not(
         assert not small.fits
 
 
-def test_devices_beyond_the_heads_copy_caches_or_share_them_out() -> None:
+def test_bounds_read_the_caches_of_devices_beyond_the_heads_once() -> None:
     """Llama 3 70B has 8 heads of keys and values, so that of 16 devices two have the same one.
 
-    In each of 80 layers a device has 4 of 64 queries and results of 128 numbers for each sequence,
-    and sends half of them to the other one at 450 GB/s. With copies it reads twice the cache.
+    A program that shares them out reads each cache once; engines hold copies, as is expected.
     """
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200}
     short, sixteen = quantity(327_680), {"devices": 16}
@@ -206,13 +205,11 @@ def test_devices_beyond_the_heads_copy_caches_or_share_them_out() -> None:
     shared = (matrices + cache) / (16 * 3.35e12)
     assert made.writing.parts["memory bandwidth"].m_as("s") == pytest.approx(shared)
     sums = 160 * 16 * 8192 * 2 / 8 / 50e9  # in a server, and an eighth of them across
-    exchanges = 80 * 16 * 4 * 256 * 2 / 2 / 450e9
-    assert made.writing.parts["links"].m_as("s") == pytest.approx(sums + exchanges)
-    # Where hardly anything is cached, copies are faster.
-    brief = plan("llama-3-70b", "dgx-h100", batch=16, prompt=10, generated=2, **sixteen)
-    copied = (matrices + 2 * 16 * 11 * short.magnitude) / (16 * 3.35e12)
-    assert brief.writing.parts["memory bandwidth"].m_as("s") == pytest.approx(copied)
-    assert brief.writing.parts["links"].m_as("s") == pytest.approx(sums)
+    assert made.writing.parts["links"].m_as("s") == pytest.approx(sums)
+    assert made.expected is not None
+    assert eight.expected is not None
+    caches = [parts.expected.writing["cache"].m_as("s") for parts in (made, eight)]
+    assert caches[0] == pytest.approx(caches[1], rel=0.01)  # of twice the devices, with copies
     both = plan(
         "llama-3-70b",
         "dgx-h100",

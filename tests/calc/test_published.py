@@ -12,6 +12,7 @@ import pytest
 from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
 from calc.published import Comparison, Row, kernels, reading, serving
+from calc.steps.expectation import weight_memory
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
 
@@ -278,10 +279,13 @@ def test_the_bound_of_a_collective_by_hand() -> None:
 
 
 def test_the_bound_of_training_by_hand() -> None:
-    """MPT 70B: six operations for each parameter, and causal attention over 2 048 tokens."""
+    """MPT 70B: six operations for each parameter, and causal attention over 2 048 tokens.
+
+    All layers are computed again, so that of three passes' work there is a fourth.
+    """
     found = predicted("llm-foundry")
     attention = 3 * 80 * 64 * 2 * (128 + 128) * 2049 / 2
-    work = 6 * 64862437376 + attention
+    work = (6 * 64862437376 + attention) * 4 / 3
     assert found.prediction
     assert found.prediction.lower == pytest.approx(work / 989e12, rel=1e-3)  # norms, positions
     assert found.measured == pytest.approx(1 / 1007)
@@ -323,11 +327,14 @@ def parts_of(**changed: object) -> dict[str, float]:
 
 
 def test_all_to_alls_of_experts_by_hand() -> None:
-    """DEP8: of 100 writing and 100 reading tokens on each device, eight copies of 7168 numbers."""
+    """DEP8: of 100 writing and 100 reading tokens on each device, eight copies of 7168 numbers.
+
+    They go out in FP8 and come back in BF16, by kernels that start in 44 µs.
+    """
     parts = parts_of(parallelism="DEP8 (attention data parallel + expert parallel)")
-    size = 8 * (100 + 100) * 7168 * 2
-    each = collectives.time("all_to_all", quantity(size, "byte"), 8, "dgx-h200").needed.m_as("s")
-    assert parts["experts"] == pytest.approx(2 * 58 * each / 800)
+    numbers = 8 * (100 + 100) * 7168 * 7 / 8
+    both = numbers * (1 + 2) / 450e9 + 2 * 44e-6
+    assert parts["experts"] == pytest.approx(58 * both / 800)
     assert "tensor" not in parts, "no device shares a matrix with another"
 
 
@@ -346,7 +353,7 @@ def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
 def test_replicas_hold_copies_of_all_but_experts() -> None:
     """Of 671.03·10⁹ parameters 653.91·10⁹ are experts: seven more copies of the rest."""
     rows = [Row("serving", "mine", MOE | {"parallelism": each}, {}) for each in ("TP8", "DEP8")]
-    one, eight = (serving._served(row).weight_memory for row in rows)
+    one, eight = (weight_memory(serving._served(row).job).m_as("byte") for row in rows)
     experts = 58 * 256 * 3 * 7168 * 2048
     assert eight - one == pytest.approx(7 * (one - experts))
     assert experts / one == pytest.approx(0.974, abs=2e-3)

@@ -8,7 +8,7 @@ import pytest
 
 from calc import InputError, quantity, rollouts
 from calc.published import rollouts as published
-from calc.rollouts import Lengths
+from calc.steps.rollouts import Lengths
 
 SEED = 20261122
 

@@ -274,8 +274,8 @@ def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Ans
 )
 def test_tables_are_the_laws(key: str, devices: int) -> None:
     """In steps that read and write, and between the points of a table, where tiles make waves."""
-    from calc import expectation, machines, software
-    from calc.expectation import Tokens
+    from calc import expectation, machines
+    from calc.steps.job import Job, Layout, Tokens
 
     made = answers(2, key, devices)
     assert isinstance(made.expected, Steps)
@@ -287,11 +287,9 @@ def test_tables_are_the_laws(key: str, devices: int) -> None:
         (30, 1100, 700, 1024),
         (0, 1, 1024, 0),
     ]:
-        asked = Tokens(writing, context, reading, 2 * before + reading if reading else 1.0)
-        law = expectation.serving_pass(
-            *(models.get(key), machines.get("dgx-h100"), asked, devices),
-            program=software.get("vllm"),
-        )
+        load = Tokens(writing, context, reading, max(reading, 1), before)
+        job = Job.of(key, "dgx-h100", Layout(tensor=devices), software="vllm")
+        law = expectation.serving_pass(job, load)
         step = writing, writing * context, reading, made.expected.prompt_work(reading, before)
         assert made.expected.time(*step) == pytest.approx(law.total.m_as("s"), rel=0.08)
         assert made.lower(*step) <= made.expected.time(*step)

@@ -6,13 +6,15 @@ import pytest
 
 from calc import inference, machines, models, published, quantity, queueing, serving
 from calc.core.errors import InputError
+from calc.steps.job import Job, Layout
 
 DGX = machines.get("dgx-h100")
 MODEL = models.get("llama-3-70b")
+JOB = Job(MODEL, DGX, Layout(tensor=8))
 
 
 def test_a_step_without_a_chunk_is_a_decode() -> None:
-    own = serving.mixed_step(MODEL, DGX, 64, 2048, 0, devices=8)
+    own = serving.mixed_step(JOB, 64, 2048, 0)
     plain = inference.decode(MODEL, DGX, 2048, 64, 8)
     for part in ("compute", "memory", "links"):
         assert own.parts[part].m_as("s") == pytest.approx(plain.parts[part].m_as("s"))
@@ -23,24 +25,24 @@ def test_a_step_without_a_chunk_is_a_decode() -> None:
 
 def test_chunks_together_do_the_work_of_a_prompt() -> None:
     chunks = [
-        serving.mixed_step(MODEL, DGX, 0, 1, 512, done, devices=8).operations.m_as("FLOP")
+        serving.mixed_step(JOB, 0, 1, 512, done).operations.m_as("FLOP")
         for done in range(0, 4096, 512)
     ]
     whole = inference.prefill(MODEL, DGX.device, 4096, 1, 8).operations.m_as("FLOP")
-    last = 2 * 8192 * 128256  # the output of the one token that has one
-    assert sum(chunks) + last == pytest.approx(whole, rel=1e-9)
+    last = 2 * 8192 * 128256  # the output of the last token, of each chunk and of the prompt
+    assert sum(chunks) - 7 * last == pytest.approx(whole, rel=1e-9)
 
 
 def test_the_largest_chunk_keeps_the_limit_and_one_more_does_not() -> None:
     limit = quantity("50 ms")
-    for place, chunk in enumerate(serving.largest_chunk(MODEL, DGX, limit, 64, 2048, devices=8)):
+    for place, chunk in enumerate(serving.largest_chunk(JOB, limit, 64, 2048)):
         assert chunk > 0
         for more, keeps in ((0, True), (1, False)):
-            step = serving.mixed_step(MODEL, DGX, 64, 2048, chunk + more, devices=8)
+            step = serving.mixed_step(JOB, 64, 2048, chunk + more)
             time = (step.lower, step.expected)[place]
             assert time is not None
             assert (time <= limit) is keeps
-    assert serving.largest_chunk(MODEL, DGX, "1 ms", 64, 2048, devices=8) == (0, 0)
+    assert serving.largest_chunk(JOB, "1 ms", 64, 2048) == (0, 0)
 
 
 def test_chunks_read_caches_again() -> None:
@@ -77,9 +79,7 @@ def test_a_tree_of_one_branch_is_a_chain() -> None:
 
 def test_checking_drafts_does_more_work_and_reads_the_same() -> None:
     """Four tokens of each of 64 sequences: four times the arithmetic, weights and caches once."""
-    plain, checked = (
-        serving.mixed_step(MODEL, DGX, 64, 2048, 0, devices=8, drafted=ahead) for ahead in (0, 3)
-    )
+    plain, checked = (serving.mixed_step(JOB, 64, 2048, 0, drafted=ahead) for ahead in (0, 3))
     assert checked.operations.m_as("FLOP") == pytest.approx(4 * plain.operations.m_as("FLOP"))
     assert checked.traffic == plain.traffic
     assert checked.parts["links"].m_as("s") == pytest.approx(4 * plain.parts["links"].m_as("s"))
@@ -91,7 +91,7 @@ def test_checking_drafts_wakes_more_of_a_mixtures_experts() -> None:
     """Of 128 experts a token takes 8: one wakes 8 of them, and 16 tokens wake 1 − (15/16)^16."""
     mixture = models.get("qwen3-30b-a3b")
     one, sixteen = (
-        serving.mixed_step(mixture, DGX, 1, 500, 0, drafted=ahead).traffic.m_as("byte")
+        serving.mixed_step(Job(mixture, DGX), 1, 500, 0, drafted=ahead).traffic.m_as("byte")
         for ahead in (0, 15)
     )
     experts = 48 * 3 * 2048 * 768 * 2  # bytes of one in each layer
@@ -106,9 +106,9 @@ def test_nobody_measured_a_larger_gain_of_drafts_than_its_kernels_allow() -> Non
         *((dense, 1, 3, 2.79, 2, 1.81), (dense, 1, 3, 2.79, 64, 1.38)),
         *((mixture, 4, 15, 2.542, 1, 185.64 / 218.89), (mixture, 4, 15, 2.56, 32, 927.11 / 1128.3)),
     ):
+        job = Job(model, DGX, Layout(tensor=devices))
         plain, check = (
-            serving.mixed_step(model, DGX, batch, 500, 0, devices=devices, drafted=ahead).expected
-            for ahead in (0, drafted)
+            serving.mixed_step(job, batch, 500, 0, drafted=ahead).expected for ahead in (0, drafted)
         )
         gain = serving.drafting_gain(tokens, plain, check).magnitude
         assert measured < gain < tokens
@@ -138,8 +138,8 @@ def test_the_load_within_a_limit_has_the_limit_for_its_tail() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="got 0 of both"):
-        serving.mixed_step(MODEL, DGX, 0, 2048, 0)
+        serving.mixed_step(JOB, 0, 2048, 0)
     with pytest.raises(InputError, match="chunk must be a number"):
-        serving.mixed_step(MODEL, DGX, 8, 2048, -1)
+        serving.mixed_step(JOB, 8, 2048, -1)
     with pytest.raises(InputError, match="chunk must be a number"):
-        serving.mixed_step(MODEL, DGX, 8, 2048, float("nan"))
+        serving.mixed_step(JOB, 8, 2048, float("nan"))

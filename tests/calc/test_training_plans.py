@@ -24,10 +24,11 @@ from calc import (
     transformer,
 )
 from calc.commands import main
-from calc.layouts import Layout
 from calc.planning import TrainingPlan
-from calc.planning.training import Cuts, Job, precedents
+from calc.planning.training import Cuts, Run, precedents
 from calc.published.layouts import published_layouts
+from calc.steps.job import Batch, Job, Layout
+from calc.steps.step import step
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"
@@ -56,11 +57,9 @@ def test_the_search_looks_at_every_layout() -> None:
                 continue
             memory = layouts.memory_per_device(GPT, layout, 2048, sequences, "none")
             if memory.total <= room:
-                step = layouts.training_step(
-                    GPT, layout, 2048, sequences, DGX, recomputation="none"
-                )
-                assert step.expected is not None
-                found.append(step.expected.m_as("s"))
+                found_step = step(Job(GPT, DGX, layout), Batch(2048, sequences, "none"))
+                assert found_step.expected is not None
+                found.append(found_step.expected.m_as("s"))
     [cuts] = plan.cuts
     unshared = cuts.layout.sharers == cuts.layout.copies
     assert sorted(cuts.expected[unshared]) == pytest.approx(sorted(found))
@@ -89,16 +88,16 @@ def test_no_published_layout_is_expected_to_be_faster_than_the_best(which: str) 
     [found] = [each for each in published_layouts() if each.row.id == which]
     plan = plan_training(
         found.model,
-        found.machine,
+        found.job.machine,
         tokens="1e12 token",
         sequences=found.batch,
-        length=found.length,
+        length=found.microbatch.length,
         devices=found.layout.devices,
-        dtype=found.dtype,
-        software=found.software.key or None,
+        dtype=found.job.formats.dtype,
+        software=found.job.software.key or None,
         usable=1.0,
     )
-    assert found.memory.total <= found.machine.device.memory_capacity
+    assert found.memory.total <= found.job.device.memory_capacity
     assert found.step.expected is not None
     assert plan.best.time <= found.step.expected * (1 + 1e-9)
 
@@ -196,9 +195,8 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
     for method in ("lora", "qlora"):
         plan = plan_training("llama-3-8b", DGX, **asked, fine_tune=method, recomputation="full")
         held = finetuning.memory("llama-3-8b", method, context=4096)
-        assert plan.memory.weights.m_as("GB") == pytest.approx(
-            (held.weights + held.adapters).m_as("GB")
-        )
+        assert plan.memory.weights.m_as("GB") == pytest.approx(held.weights.m_as("GB"))
+        assert plan.memory.adapters.m_as("GB") == pytest.approx(held.adapters.m_as("GB"))
         assert plan.memory.gradients.m_as("GB") == pytest.approx(held.gradients.m_as("GB"))
         assert plan.memory.optimizer.m_as("GB") == pytest.approx(held.optimizer.m_as("GB"))
         step = finetuning.step("llama-3-8b", DGX, method, context=4096)
@@ -239,22 +237,23 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
 
 def test_published_layouts_are_like_the_published_ones() -> None:
     for each in published_layouts():
-        job = Job(
+        job, batch = each.job, each.microbatch
+        run = Run(
             each.model,
-            each.machine,
+            job.machine,
             each.layout.devices,
-            each.length,
+            batch.length,
             each.batch,
-            (each.recomputation,),
-            training.recipe(each.software.recipe),
+            (batch.recomputation,),
+            training.recipe(job.software.recipe),
             None,
-            each.dtype,
+            job.formats.dtype,
             1.0,
-            each.software.key,
+            job.software.key or None,
             "1f1b",
             {},
         )
-        cuts = Cuts(job, each.layout, each.sequences, each.recomputation)
+        cuts = Cuts(run, each.layout, batch.sequences, batch.recomputation)
         assert not precedents.beyond(cuts), each.row.id
 
 

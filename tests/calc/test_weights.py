@@ -18,8 +18,9 @@ from calc import (
     serving,
     transformer,
 )
+from calc.catalog.models.weights import Weights
 from calc.core.citations import bibliography
-from calc.models.weights import Weights
+from calc.steps.job import Formats, Job, Layout, Tokens
 
 GPT, DEEPSEEK = models.get("gpt-oss-120b"), models.get("deepseek-v3")
 TRANSFORMERS = [
@@ -106,7 +107,9 @@ def test_a_step_of_one_token_by_hand() -> None:
 
 
 def test_kernels_read_what_the_bounds_do() -> None:
-    launched = kernels.step(GPT, 64, 1000, weight_size="released")
+    launched = kernels.step(
+        Job.of(GPT, "dgx-h100", formats=Formats(weights="released")), Tokens(64, 1000)
+    )
     read = sum(
         each.launches * each.traffic.m_as("byte") for each in launched if each.kind == "gemm"
     )
@@ -141,8 +144,10 @@ def test_a_plan_takes_the_release_where_nothing_is_said() -> None:
 def test_other_steps_take_groups_too() -> None:
     h200 = machines.get("dgx-h200")
     for step in (
-        lambda formats: experts.decode(GPT, h200, 1000, 64, 8, "bf16", formats),
-        lambda formats: serving.mixed_step(GPT, h200, 64, 1000, 0, weight_size=formats),
+        lambda formats: experts.decode(GPT, h200, 1000, 64, 8, Formats("bf16", formats)),
+        lambda formats: serving.mixed_step(
+            Job(GPT, h200, formats=Formats(weights=formats)), 64, 1000, 0
+        ),
         lambda formats: inference.decode(GPT, h200, 1000, 64, weight_size=formats),
     ):
         released, named, wide = map(
@@ -160,7 +165,7 @@ def test_a_model_is_taken_by_name() -> None:
     )
     for step in (
         lambda model: experts.decode(model, h100, 2000, 256, 72),
-        lambda model: serving.mixed_step(model, h100, 8, 1000, 0, devices=16),
+        lambda model: serving.mixed_step(Job.of(model, h100, Layout(tensor=16)), 8, 1000, 0),
     ):
         assert step("deepseek-v3").lower == step(DEEPSEEK).lower
 

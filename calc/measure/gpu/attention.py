@@ -12,7 +12,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from calc import models
+from calc.catalog import models
 from calc.measure.gpu.bench import DTYPES, Bench, Case, Work
 
 KERNELS = {  # None lets torch choose

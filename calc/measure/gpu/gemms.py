@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from calc import models
+from calc.catalog import models
 from calc.measure.gpu.bench import DTYPES, Bench, Case, Work
 
 FP8, INT8 = "fp8-e4m3", "int8"

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
-from calc import models
+from calc.catalog import models
 from calc.measure.gpu.bench import Bench, Case, Row, Work
 from calc.measure.gpu.launching import captured
 

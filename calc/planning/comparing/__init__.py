@@ -1,5 +1,4 @@
 """Machines, or models, side by side.
 
-`compare` plans every pair as `calc.plan` does and ranks them, `report` is the tables that people
-read, and `drawing` the front of all.
+`compare` plans every pair as `calc.plan` does and ranks them, and `answer` is what comes of it.
 """

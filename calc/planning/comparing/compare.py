@@ -8,165 +8,25 @@ them, or else the upper bounds of all: a bound is never held against an expectat
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from calc import machines as known_machines, models as known_models
+from calc.catalog import machines as known_machines, models as known_models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
 from calc.core.arguments import as_list, one_of
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine, NotMeasured
-from calc.models import Transformer
 from calc.planning import advice
 from calc.planning.capacity import linked_counts, with_devices
-from calc.planning.report import RANGES, memory_text
+from calc.planning.comparing.answer import BY, EXPECTED, UPPER, Comparison, Entry, value_of
 from calc.planning.serving import Plan, plan
-from calc.planning.setup import amount
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-BY = {  # what a ranking may go by, and the field of a plan that it is
-    "cost": "cost_per_token",
-    "energy": "energy_per_token",
-    "tpot": "time_per_token",
-    "ttft": "time_to_first_token",
-    "throughput": "throughput",
-}
-EXPECTED, UPPER = "what is expected", "the bounds without overlap"
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """A model on a machine: its plans, or why there is none."""
-
-    model: Transformer
-    machine: Machine
-    curve: tuple[Plan, ...] = ()
-    """Plans on the same devices at batches that double, as far as the limits are kept."""
-    reason: str = ""
-    """By how much it does not fit, or which limit it cannot keep."""
-    ways: tuple[str, ...] = ()
-    """What would make it fit."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
-    """Entries in the order of their ranks; `print` shows them, and `draw` their front.
-
-    `basis` says whether what is expected of all is compared, or the upper bounds of all.
-    """
-
-    entries: tuple[Entry, ...]
-    by: str
-    basis: str
-    limits: Mapping[str, Quantity]
-
-    @property
-    def planned(self) -> tuple[Entry, ...]:
-        """The entries that have a plan."""
-        return tuple(each for each in self.entries if each.curve)
-
-    @property
-    def best(self) -> Plan:
-        """The plan of the first rank."""
-        return self.plan_of(self.entries[0])
-
-    def plan_of(self, entry: Entry) -> Plan:
-        """The plan of an entry at its best batch, the one that writes most tokens a second."""
-        if not entry.curve:
-            raise InputError(f"{entry.model.name} on {entry.machine.name} {entry.reason}")
-        return max(entry.curve, key=lambda each: self.value(each, "throughput"))
-
-    def value(self, plan: Plan, name: str) -> Any:
-        """What is compared of a plan: an expected quantity or a bound; None without a price."""
-        return _value(plan, name, self.basis)
-
-    def has(self, name: str) -> tuple[Entry, ...]:
-        """The entries of which a quantity is known: a cost where there is a price."""
-        return tuple(e for e in self.planned if self.value(e.curve[0], name) is not None)
-
-    @property
-    def paid(self) -> str:
-        """What the front holds against latency: cost, or energy where no price was given."""
-        return next((each for each in ("cost_per_token", "energy_per_token") if self.has(each)), "")
-
-    @cached_property
-    def front(self) -> dict[Entry, tuple[Plan, ...]]:
-        """The plans of each entry to which no other is both cheaper and faster a token."""
-
-        def place(point: tuple[Entry, Plan]) -> tuple[float, float]:
-            return self.latency(point[1]), self.price(point[1])
-
-        points = [(entry, each) for entry in self.has(self.paid) for each in entry.curve]
-        found: dict[Entry, tuple[Plan, ...]] = {}
-        least = math.inf
-        for entry, point in sorted(points, key=place):
-            if self.price(point) < least:
-                least = self.price(point)
-                found[entry] = (*found.get(entry, ()), point)
-        return found
-
-    def latency(self, plan: Plan) -> float:
-        """Time per token in milliseconds."""
-        return self.value(plan, "time_per_token").m_as("ms")
-
-    def price(self, plan: Plan) -> float:
-        """What a token costs, or takes of energy, in the unit of the table."""
-        return self.value(plan, self.paid).m_as(RANGES[self.paid][1])
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        from calc.planning.comparing import report
-
-        return tuple(report.assumptions(self))
-
-    @property
-    def what_would_change(self) -> tuple[str, ...]:
-        """Prices at which ranks change, what twice the devices do, and what would fit."""
-        from calc.planning.comparing import report
-
-        return tuple(report.changes(self))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """An entry each, by its rank, with what its plan says, or the reason for none."""
-        from calc.planning.comparing import report
-
-        return report.rows(self)
-
-    def draw(self) -> Figure:
-        """The curve of each entry over its batches, and the front of all."""
-        from calc.planning.comparing import drawing
-
-        return drawing.draw(self)
-
-    def table(self) -> str:
-        """The ranks as lines of text, and below them the bounds."""
-        from calc.planning.comparing import report
-
-        title, *tables = report.tables(self)
-        return "\n".join([title, *(line for rows in tables for line in ("", *columns(rows)))])
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        from calc.planning.comparing import report
-
-        title, *tables = report.tables(self)
-        return "".join(html_table([title], rows) for rows in tables)
-
-    def __repr__(self) -> str:
-        return f"<{len(self.entries)} compared, {len(self.planned)} of them planned>"
+from calc.planning.setup import amount, devices_text, memory_text
 
 
 def compare(
@@ -253,7 +113,7 @@ def compare(
         entries = _entries(groups, limits, basis)
     by = by or ("cost" if any(each is not None for each in prices) else "energy")
     found = Comparison(entries, by, basis, limits)
-    return replace(found, entries=tuple(sorted(found.entries, key=lambda e: _rank(found, e))))
+    return replace(found, entries=tuple(sorted(found.entries, key=found.rank)))
 
 
 def _several(given: Any) -> list[Any]:
@@ -277,15 +137,6 @@ def _prices(given: Any, places: list[Machine]) -> list[Any]:
                 f"price has one of {key}, which is not compared; compared are {', '.join(compared)}"
             )
     return [by_key.get(key) for key in compared]
-
-
-def _value(plan: Plan, name: str, basis: str) -> Any:
-    if basis == EXPECTED:
-        return None if plan.expected is None else plan.expected.get(name)
-    bounds = getattr(plan, name)
-    if bounds is None:
-        return None
-    return bounds.lower if name == "throughput" else bounds.upper
 
 
 def _fitting(start: Plan) -> list[Plan] | Entry:
@@ -327,7 +178,7 @@ def _entry(fitting: list[Plan], limits: Mapping[str, Quantity], basis: str) -> E
 
 def _known(plan: Plan, name: str, basis: str) -> Quantity:
     """A time or a rate; where nothing is expected of it, a refusal that names what is missing."""
-    value = _value(plan, name, basis)
+    value = value_of(plan, name, basis)
     if value is None:
         raise NotMeasured(plan.not_expected or "a pass is not expected")
     return value
@@ -361,8 +212,8 @@ def _lack(plan: Plan) -> str:
     room = plan.device.memory_capacity
     lacking = (plan.memory - room) * plan.devices
     return (
-        f"does not fit: {memory_text(lacking, room)} too little on {devices(plan)} with {room}"
-        f"{' each' if plan.devices > 1 else ''}"
+        f"does not fit: {memory_text(lacking, room)} too little on {devices_text(plan.devices)}"
+        f" with {room}{' each' if plan.devices > 1 else ''}"
     )
 
 
@@ -373,23 +224,8 @@ def _unkept(fitting: list[Plan], limits: Mapping[str, Quantity], basis: str) -> 
         times = [(_known(each, BY[name], basis).m_as("ms"), each) for each in fitting]
         least, where = min(times, key=lambda each: each[0])
         if least > limit.m_as("ms"):
-            told.append(f"{name} is {quantity(least, 'ms')} at least, on {devices(where)}")
+            told.append(
+                f"{name} is {quantity(least, 'ms')} at least, on {devices_text(where.devices)}"
+            )
     both = " and ".join(f"{name} of {limit}" for name, limit in limits.items())
     return f"cannot keep {both}: {', and '.join(told) or 'each needs other devices'}"
-
-
-def devices(plan: Plan) -> str:
-    """How many there are, in words."""
-    return "1 device" if plan.devices == 1 else f"{plan.devices} devices"
-
-
-def _rank(found: Comparison, entry: Entry) -> tuple[float, ...]:
-    """First what was asked for; entries without it go by cost, energy and time per token."""
-    if not entry.curve:
-        return (1.0,)
-    plan, keys = found.plan_of(entry), []
-    for name in (BY[found.by], "cost_per_token", "energy_per_token", "time_per_token"):
-        value = found.value(plan, name)
-        size = math.inf if value is None else value.m_as(RANGES[name][1])
-        keys.append(-size if name == "throughput" else size)
-    return (0.0, *keys)

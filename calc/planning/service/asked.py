@@ -9,16 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from calc import inference, models, transformer
+from calc.catalog import models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.arguments import number, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
+from calc.networks import transformer
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.queue import Demand
 from calc.planning.setup import A_TOKEN, Setup, amount
+from calc.steps import inference
 
 POOLS = ("mixed", "disaggregated")
 RAREST = 1e-9  # requests a second: less is no load, and a chain of its states divides by nothing

@@ -4,20 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from calc import cost
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION
-from calc.core.units import Quantity, QuantityLike, quantity
-from calc.hardware import Accelerator
-from calc.machines import Machine
-from calc.models import Transformer
+from calc.core.units import QuantityLike, quantity
 from calc.planning.service import search
+from calc.planning.service.answer import ServicePlan
 from calc.planning.service.asked import (
     POOLS,
     Service,
@@ -29,159 +27,8 @@ from calc.planning.service.asked import (
     transformer_of,
     within_context,
 )
-from calc.planning.service.design import Design, least_copies
-from calc.planning.service.queue import Load
 from calc.planning.service.search import Progress
 from calc.planning.setup import Setup
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ServicePlan:
-    """The pools of a service, what its requests meet, and what it costs; `print` shows it.
-
-    `load` is by the closed form, from the times of steps that are expected; `design.run` is the
-    simulation that decided. `least` and `most` are the closed form at published rates, with all
-    parts of a step at once and with none.
-    """
-
-    service: Service
-    design: Design
-    designs: tuple[Design, ...]
-    """All that were found, the one that is taken first."""
-    refused: dict[str, str] = field(default_factory=dict)
-    """Groups of devices that can serve no request within the limits, and why."""
-    price: Quantity | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
-    """What `plan_service` was asked, by the names of its arguments."""
-
-    @property
-    def devices(self) -> int:
-        """How many there are."""
-        return self.design.devices
-
-    @property
-    def load(self) -> Load:
-        """What requests meet, by the closed form."""
-        return self.design.load
-
-    @property
-    def ttft(self) -> Quantity:
-        """Time to first token at the percentile, as simulated."""
-        assert self.design.simulated is not None
-        return quantity(self.design.simulated[0], "s")
-
-    @property
-    def tpot(self) -> Quantity:
-        """Time of each token after the first at the percentile, as simulated."""
-        assert self.design.simulated is not None
-        return quantity(self.design.simulated[1], "s")
-
-    @property
-    def most_requests(self) -> Quantity:
-        """The largest rate that these devices take within the limits, by the closed form."""
-        return quantity(self.design.most, "request/s")
-
-    @property
-    def least_devices(self) -> int:
-        """The fewest devices with which any program could keep the limits, at published rates."""
-        return min(
-            sum(least_copies(pool) * pool.group.devices for pool in each.pools)
-            for each in self.designs
-        )
-
-    @property
-    def throughput(self) -> Quantity:
-        """Tokens that all answers together have in a second."""
-        return quantity(self.service.rate * self.service.demand.answer, "token/s")
-
-    @property
-    def cost_per_token(self) -> Quantity | None:
-        """Price of a written token at this rate; None where no price was given."""
-        if self.price is None:
-            return None
-        return cost.cost_per_token(self.devices, self.price, self.throughput).to("USD/Mtoken")
-
-    @property
-    def energy_per_token(self) -> Quantity | None:
-        """Energy of a written token at this rate; None where no power is published."""
-        power = self.service.setup.power
-        if power is None:
-            return None
-        return cost.energy_per_token(self.devices, power, self.throughput).to("J/token")
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        from calc.planning.service import report
-
-        return tuple(report.assumptions(self))
-
-    @property
-    def what_would_change(self) -> tuple[str, ...]:
-        """What would make this another answer, a sentence each, by the closed form."""
-        from calc.planning.service import report
-
-        return tuple(report.changes(self))
-
-    @property
-    def why_not_others(self) -> tuple[str, ...]:
-        """Why the other groups and pools lose, a sentence each."""
-        from calc.planning.service import report
-
-        return tuple(report.why_not_others(self))
-
-    def frontier(self, tpot: QuantityLike) -> Quantity:
-        """Device time of a written token under other limits on TPOT, by the closed form.
-
-        The least of all designs at full load, in a service of so many copies that parts of one
-        count; infinite where no design keeps the limit.
-        """
-        import numpy
-
-        limits = quantity(tpot)
-        if not limits.is_compatible_with("s") or not numpy.all(limits.m_as("s") > 0):
-            raise InputError(f'tpot must be positive times, as in "50 ms"; got {abbreviated(tpot)}')
-        times = numpy.asarray(limits.m_as("s"), dtype=float)
-        needed = list(search.frontier(self.service, times.ravel().tolist()))
-        paid = numpy.reshape(needed, times.shape) / self.service.demand.answer
-        return quantity(paid if times.ndim else float(paid), "s/token")
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The designs, a row each, with plain keys."""
-        from calc.planning.service import report
-
-        return report.rows(self)
-
-    def draw(self) -> Any:
-        """A figure of matplotlib: both times against the rate, by the closed form, with limits."""
-        from calc.planning.service import report
-
-        return report.draw(self)
-
-    def to_toml(self) -> str:
-        """The options that make this plan again, as the text of a file."""
-        from calc.planning import files
-
-        setup = self.service.setup
-        return files.given_text(self.given, setup.model, setup.machine)
-
-    def table(self) -> str:
-        """The plan as lines of text, with the designs below it."""
-        from calc.planning.service import report
-
-        return report.table(self)
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        from calc.planning.service import report
-
-        return report.html(self)
-
-    def __repr__(self) -> str:
-        setup = self.service.setup
-        return f"<{setup.model.name} served by {self.devices} {setup.device.name}: {self.design}>"
 
 
 def plan_service(

@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from calc import transformer
+from calc.catalog.machines import Machine
 from calc.core.errors import InputError
 from calc.core.units import quantity
-from calc.machines import Machine
+from calc.networks import transformer
 from calc.planning.capacity import device_counts, with_devices
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, Pool, limits_of, requests_of

@@ -10,15 +10,15 @@ is a sum: what all its tokens take together (the weights, the messages), what se
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from calc import expectation, inference, kernels
-from calc.core.units import Quantity
-from calc.expectation import Tokens
-from calc.machines import NotMeasured
+from calc.catalog.machines import NotMeasured
 from calc.planning.setup import Setup
+from calc.steps.expectation import serving_pass
+from calc.steps.job import Job, Layout, Tokens
+from calc.steps.step import serving_step
 
 PER_DOUBLING = 2
 """Points of a table for each doubling of the tokens, between which a line is drawn."""
@@ -96,51 +96,44 @@ class Answers:
     per_doubling: int = PER_DOUBLING
 
     @cached_property
+    def job(self) -> Job:
+        """What a group runs, at any length of its tables."""
+        layout = Layout(tensor=self.group.devices, experts=self.group.experts)
+        whole = replace(self.setup.job, layout=layout)
+        return whole.with_context(max(self.tokens, 2 * PROMPT))
+
+    @cached_property
     def published(self) -> dict[str, Steps]:
         """The parts of a step at published rates, each by itself."""
-        setup, count = self.setup, self.group.devices
-        sizes = setup.dtype, setup.weights, setup.kv_size
 
-        def write(sequences: Any, context: float) -> dict[str, Any]:
-            place = setup.machine, context, sequences, count
-            return _seconds(inference.decode(setup.model, *place, *sizes).parts)
-
-        model = kernels.reaching(setup.model, max(self.tokens, 2 * PROMPT))
+        def parts(load: Tokens) -> dict[str, Any]:
+            return {
+                name: time.m_as("s") for name, time in serving_step(self.job, load).parts.items()
+            }
 
         def read(tokens: Any, prompt: float) -> dict[str, Any]:
             # The bytes of one prompt of so many tokens, and their operations in shorter ones.
-            parts = _seconds(
-                inference.prefill(model, setup.machine, tokens, 1, count, *sizes).parts
-            )
-            once = _seconds(inference.prefill(model, setup.machine, prompt, 1, count, *sizes).parts)
-            return parts | {"compute": tokens * (once["compute"] / prompt)}
+            once = parts(Tokens(reading=prompt, prompt=prompt))
+            whole = parts(Tokens(reading=tokens, prompt=tokens))
+            return whole | {"compute": tokens * (once["compute"] / prompt)}
+
+        def write(sequences: Any, context: float) -> dict[str, Any]:
+            return parts(Tokens(writing=sequences, context=context))
 
         return self._tables(read, write)
 
     @cached_property
     def expected(self) -> Steps | str:
         """What kernels and messages were measured to take, or which rate was not measured."""
-        setup, group = self.setup, self.group
 
-        def passed(tokens: Tokens) -> dict[str, Any]:
-            parts = expectation.serving_pass(
-                setup.model,
-                setup.machine,
-                tokens,
-                group.devices,
-                experts=group.experts,
-                dtype=setup.dtype,
-                weight_size=setup.weights,
-                kv_size=setup.kv_size,
-                program=setup.software,
-            )
-            return {"step": parts.total.m_as("s")}
-
-        def write(sequences: Any, context: float) -> dict[str, Any]:
-            return passed(Tokens(writing=sequences, context=context))
+        def total(load: Tokens) -> dict[str, Any]:
+            return {"step": serving_pass(self.job, load).total.m_as("s")}
 
         def read(tokens: Any, prompt: float) -> dict[str, Any]:
-            return passed(Tokens(reading=tokens, prompt=prompt))
+            return total(Tokens(reading=tokens, prompt=prompt))
+
+        def write(sequences: Any, context: float) -> dict[str, Any]:
+            return total(Tokens(writing=sequences, context=context))
 
         try:
             return self._tables(read, write)["step"]
@@ -230,7 +223,3 @@ def _filled(points: Any, values: Any) -> Any:
     table = numpy.interp(numpy.arange(points[-1] + 1), points, values)
     table[0] = 0.0
     return table
-
-
-def _seconds(parts: dict[str, Quantity]) -> dict[str, Any]:
-    return {name: time.m_as("s") for name, time in parts.items()}

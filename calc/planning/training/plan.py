@@ -7,312 +7,34 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from calc import (
-    constants,
-    cost,
-    energy,
-    layouts,
-    machines,
-    models,
-    parallelism,
-    runs,
-    software as programs,
-    training,
-    transformer,
-)
+from calc.catalog import constants, machines, models, runs, software as programs
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.arguments import number, one_of, whole_number
-from calc.core.elementwise import different
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.finetuning import Adapters
-from calc.hardware import Accelerator
-from calc.layouts import DeviceMemory, Layout
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.planning.estimate import Bounds
-from calc.planning.setup import A_TOKEN, amount, device_power, most_joined
-from calc.planning.training import precedents, search
-from calc.planning.training.search import Cuts, Job
-from calc.roofline import StepTime
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from calc.laws import training
+from calc.networks import transformer
+from calc.planning.setup import A_TOKEN, amount, devices_text
+from calc.planning.training import search
+from calc.planning.training.answer import TrainingPlan
+from calc.planning.training.candidate import best_of
+from calc.planning.training.search import Run
+from calc.steps.finetuning import Adapters
+from calc.steps.job import SCHEDULES
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
-SHOWN = 10
-"""Layouts of a plan, the best of each way to cut."""
-WAYS = ("tensor", "pipeline", "context", "experts")  # by which layouts differ in a plan
 MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
 REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One layout that fits: its memory, and the time of its step."""
-
-    cuts: Cuts
-    memory: DeviceMemory
-    step: StepTime
-
-    @property
-    def layout(self) -> Layout:
-        """Its copies, slices, stages and so on."""
-        return self.cuts.layout
-
-    @property
-    def sequences(self) -> int:
-        """Sequences of a microbatch."""
-        return int(self.cuts.sequences)
-
-    @property
-    def recomputation(self) -> str:
-        """What is computed twice."""
-        return self.cuts.recomputation
-
-    @cached_property
-    def time(self) -> Quantity:
-        """What a step is expected to take; its upper bound where rates were not measured."""
-        expected = self.step.expected
-        return self.step.upper if expected is None else expected
-
-    @property
-    def mfu(self) -> Quantity:
-        """Utilisation of the peak by the model's own operations in that time."""
-        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, self.time)
-
-    @property
-    def hfu(self) -> Quantity:
-        """The same with what is computed again."""
-        job = self.cuts.job
-        again = transformer.recomputed_flops(job.model, job.length, self.recomputation)
-        forward = transformer.causal_flops(job.model, job.length)
-        return parallelism.hfu(self.mfu, again / forward)
-
-    @property
-    def throughput(self) -> Quantity:
-        """Tokens per second of each device."""
-        return (self.step.tokens / self.time / self.layout.devices).to("token/s")
-
-    @cached_property
-    def beyond_published(self) -> str:
-        """The sentence that names its choices which no published row has made; "" for none."""
-        return precedents.beyond(self.cuts)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TrainingPlan:
-    """A run, its best layout, and what it takes; `print` shows it.
-
-    `step` has the three answers for a step: `lower`, with all parts at once at published rates,
-    `upper`, with none, and `expected`, at measured rates. `candidates` are the best layouts, one
-    for each way to cut, the one that is taken first; whether others have published a layout like
-    it is what `best.beyond_published` says.
-    """
-
-    job: Job
-    tokens: Quantity
-    candidates: tuple[Candidate, ...]
-    searched: int
-    """Legal layouts."""
-    cuts: tuple[Cuts, ...]
-    """Those of them that fit, by what they recompute."""
-    price: Quantity | None
-    device_time_between_failures: Quantity
-    storage_bandwidth: Quantity
-    restart_time: Quantity
-    pue: Quantity
-    carbon_intensity: Quantity
-
-    @property
-    def best(self) -> Candidate:
-        """The layout that is taken."""
-        return self.candidates[0]
-
-    @property
-    def fitting(self) -> int:
-        """How many of the legal layouts fit."""
-        return sum(cuts.count for cuts in self.cuts)
-
-    @cached_property
-    def like_published(self) -> Candidate | None:
-        """The best of those that make no choice which no published row has made; None for none."""
-        if not self.best.beyond_published:
-            return self.best
-        known = (cuts.where(precedents.within(cuts)) for cuts in self.cuts)
-        return next(iter(_best([cuts for cuts in known if cuts.count])), None)
-
-    @property
-    def layout(self) -> Layout:
-        """Its copies, slices, stages and so on."""
-        return self.best.layout
-
-    @property
-    def memory(self) -> DeviceMemory:
-        """What the fullest device holds."""
-        return self.best.memory
-
-    @property
-    def step(self) -> StepTime:
-        """The time of a step, part by part."""
-        return self.best.step
-
-    @property
-    def devices(self) -> int:
-        """How many there are."""
-        return self.job.devices
-
-    @property
-    def steps(self) -> float:
-        """Steps of the run."""
-        return float(math.ceil((self.tokens / search.tokens_of(self.job)).m_as("")))
-
-    @property
-    def mfu(self) -> Bounds:
-        """Utilisation of the peak by the model's operations, at published rates."""
-        return Bounds(*self.step.mfu)
-
-    @property
-    def expected_mfu(self) -> Quantity | None:
-        """The same as it is expected."""
-        return None if self.step.expected is None else self.best.mfu
-
-    @property
-    def checkpoint(self) -> Quantity:
-        """Bytes of a checkpoint: weights, and the states of the optimizer, of what is trained."""
-        job = self.job
-        recipe = job.recipe if job.tuned is None else training.recipe("adam-fp32")
-        kept = [size for part, size in recipe.parts.items() if part != "gradient"]
-        trained = job.model.parameters if job.tuned is None else job.tuned.parameters(job.model)
-        return training.model_memory(trained, sum(kept[1:], kept[0]))
-
-    @property
-    def checkpoint_interval(self) -> Quantity:
-        """Time between checkpoints that loses least."""
-        return training.checkpoint_interval(self._checkpoint_time, self._between_failures)
-
-    @property
-    def goodput(self) -> Quantity:
-        """Share of the time that goes into work which lasts."""
-        return training.goodput(
-            self.checkpoint_interval,
-            self._checkpoint_time,
-            self.restart_time,
-            self._between_failures,
-        )
-
-    @property
-    def time(self) -> Bounds:
-        """Time of all steps at published rates, without failures."""
-        return Bounds(self.steps * self.step.lower, self.steps * self.step.upper)
-
-    @property
-    def duration(self) -> Quantity:
-        """Time of the run as it is planned: expected steps, failures and checkpoints included."""
-        return (self.steps * self.best.time / self.goodput).to("day")
-
-    @property
-    def device_time(self) -> Quantity:
-        """The same of all devices together."""
-        return (self.duration * self.devices).to("h")
-
-    @property
-    def cost(self) -> Quantity | None:
-        """Price of the run; None where no price was given."""
-        if self.price is None:
-            return None
-        return cost.run_cost(self.devices, self.duration, self.price)
-
-    @property
-    def energy(self) -> Quantity | None:
-        """Energy of the run with the cooling of the building; None where no power is published."""
-        power = device_power(self.job.machine)
-        if power is None:
-            return None
-        run = energy.energy_of_run(power * self.devices, self.duration)
-        return cost.facility_energy(run, self.pue).to("MWh")
-
-    @property
-    def carbon(self) -> Quantity | None:
-        """Emissions of its electricity."""
-        return None if self.energy is None else cost.carbon(self.energy, self.carbon_intensity)
-
-    @property
-    def _between_failures(self) -> Quantity:
-        return training.time_between_failures(self.device_time_between_failures, self.devices)
-
-    @property
-    def _checkpoint_time(self) -> Quantity:
-        return (self.checkpoint / (self.storage_bandwidth * self.devices)).to("s")
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        from calc.planning.training import report
-
-        return tuple(report.assumptions(self))
-
-    @property
-    def why_not_others(self) -> tuple[str, ...]:
-        """Why the other layouts lose, a sentence each."""
-        from calc.planning.training import report
-
-        return tuple(report.why_not_others(self))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The best layouts, a row each, with plain keys."""
-        from calc.planning.training import report
-
-        return report.rows(self)
-
-    def table(self) -> str:
-        r"""The plan as lines of text, with the best layouts below it.
-
-        >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
-        ...                       length=8192, devices=64, layout={"context": 1, "pipeline": 1})
-        >>> print("\n".join(found.table().splitlines()[:4]))
-        Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
-        256 sequences of 8192 tokens a step, 100B token in all
-        layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
-                               perfect overlap  no overlap  expected        what binds
-        """
-        from calc.planning.training import report
-
-        above, rows = report.table(self)
-        below = report.candidates(self)
-        return "\n".join([*above, *columns(rows), "", *columns(below)])
-
-    def draw(self) -> Figure:
-        """A figure of matplotlib: the time of a step by its parts, for the ten best layouts."""
-        from calc.planning.training import drawing
-
-        return drawing.draw(self)
-
-    def to_toml(self) -> str:
-        """The options that make this plan again, as the text of a file."""
-        from calc.planning import files
-
-        return files.plan_text(self, plan_training)
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        from calc.planning.training import report
-
-        return html_table(*report.table(self))
-
-    def __repr__(self) -> str:
-        return f"<{self.job.model.name} trained on {self.devices} {self.job.machine.device.name}>"
 
 
 def plan_training(
@@ -397,7 +119,7 @@ def plan_training(
             f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
             " one out"
         )
-    job = Job(
+    job = Run(
         asked,
         machine,
         1 if devices is None else whole_number("devices", devices),
@@ -409,7 +131,7 @@ def plan_training(
         dtype,
         number("usable", usable, above=0.0),
         program.key or None,
-        one_of("plan_training(): schedule", schedule, layouts.SCHEDULES),
+        one_of("plan_training(): schedule", schedule, SCHEDULES),
         search.check_fixed(layout),
     )
     if job.usable > 1:
@@ -451,13 +173,11 @@ def training_row(**asked: Any) -> dict[str, Any]:
     >>> row["cut"], row["expected"], row["recomputation"]
     ('DP64 ZeRO2', True, 'selective')
     """
-    from calc.planning.training import report
-
     plan = plan_training(**asked)
     units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
     found = {name: (getattr(plan, name), unit) for name, unit in units.items()}
     return {
-        "cut": report.cut(plan.best),
+        "cut": str(plan.best),
         "recomputation": plan.best.recomputation,
         "like_published": not plan.best.beyond_published,
         "devices": plan.devices,
@@ -471,7 +191,7 @@ def training_row(**asked: Any) -> dict[str, Any]:
     }
 
 
-def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
+def _planned(job: Run, given: dict[str, Any]) -> TrainingPlan:
     alternatives = search.all_cuts(job)
     room = job.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
@@ -486,43 +206,20 @@ def _planned(job: Job, given: dict[str, Any]) -> TrainingPlan:
         )
     return TrainingPlan(
         job,
-        candidates=tuple(_best(fitting)),
+        candidates=tuple(best_of(fitting)),
         searched=sum(cuts.count for cuts in alternatives),
         cuts=tuple(fitting),
+        planner=plan_training,
         **given,
     )
 
 
-def _best(fitting: list[Cuts]) -> list[Candidate]:
-    """The best layouts by what is expected of each, one for each way to cut.
-
-    Where messages hide, layouts are equal: then that is taken whose parts are shortest in sum, and
-    of such the one that holds least. What was not measured of a rate comes last, by its bound.
-    """
-    import numpy
-
-    if not fitting:
-        return []
-    times = numpy.concatenate([cuts.expected for cuts in fitting])
-    bounds = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
-    held = numpy.concatenate([cuts.held for cuts in fitting])
-    owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
-    places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
-    degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
-    order = numpy.lexsort((held, bounds, times))  # of which NaN is the last
-    _, way = different(*degrees)
-    _, first = numpy.unique(way[order], return_index=True)
-    chosen = order[numpy.sort(first)[:SHOWN]]
-    found = (fitting[owners[each]].one(int(places[each])) for each in chosen)
-    return [Candidate(cuts, cuts.memory, cuts.step) for cuts in found]
-
-
-def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:
+def _counts(job: Run, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
     domain = job.machine.domain
     counts = [2**each for each in range(domain.bit_length()) if 2**each < domain]
     count = domain
-    while count <= min(MOST_DEVICES, most_joined(job.machine)):
+    while count <= min(MOST_DEVICES, job.machine.most_joined):
         counts.append(count)
         count *= 2
     for done, each in enumerate(counts):
@@ -531,7 +228,7 @@ def _counts(job: Job, on_progress: Progress | None) -> Iterator[int]:
         yield each
 
 
-def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
+def _tried(job: Run, given: dict[str, Any], count: int) -> TrainingPlan | None:
     try:
         return _planned(replace(job, devices=count), given)
     except InputError:
@@ -539,7 +236,7 @@ def _tried(job: Job, given: dict[str, Any], count: int) -> TrainingPlan | None:
 
 
 def _fewest(
-    job: Job, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
+    job: Run, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The fewest devices that are done in time."""
     shortest: TrainingPlan | None = None
@@ -557,13 +254,13 @@ def _fewest(
     told = (
         "no number of devices fits it"
         if shortest is None
-        else f"the shortest is {shortest.duration} on {_devices(shortest)}"
+        else f"the shortest is {shortest.duration} on {devices_text(shortest.devices)}"
     )
     raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
 
 
 def _most(
-    job: Job, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
+    job: Run, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
     paid: TrainingPlan | None = None
@@ -584,14 +281,10 @@ def _most(
         told = (
             "no number of devices fits it"
             if cheapest is None
-            else f"the cheapest costs {cheapest.cost} on {_devices(cheapest)}"
+            else f"the cheapest costs {cheapest.cost} on {devices_text(cheapest.devices)}"
         )
         raise InputError(f"no run of {job.model.name} keeps the budget of {budget}: {told}")
     return paid
-
-
-def _devices(plan: TrainingPlan) -> str:
-    return "1 device" if plan.devices == 1 else f"{plan.devices} devices"
 
 
 def _whole(name: str, given: QuantityLike) -> int:

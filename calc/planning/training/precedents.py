@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from calc.core.elementwise import where
-from calc.planning.training.search import Cuts, Job
+from calc.planning.training.search import Cuts, Run
 from calc.published.layouts import PublishedLayout, published_layouts
 
 DEGREES = {  # of a layout, as they are written
@@ -27,12 +27,12 @@ DEGREES = {  # of a layout, as they are written
 LIMITED = ("tensor", "pipeline", "context", "experts", "stages_per_device")
 
 
-def precedents(job: Job) -> tuple[PublishedLayout, ...]:
+def precedents(job: Run) -> tuple[PublishedLayout, ...]:
     """The published layouts of such a model, dense or of experts, on the same device."""
     return tuple(
         each
         for each in published_layouts()
-        if each.machine.device.key == job.machine.device.key
+        if each.job.device.key == job.machine.device.key
         and (each.model.experts is None) == (job.model.experts is None)
     )
 
@@ -64,7 +64,7 @@ def _choices(cuts: Cuts) -> Iterator[tuple[Any, str]]:
     if not known:
         yield cuts.sequences < 0, "any layout at all"
         return
-    formats = {each.dtype for each in known}
+    formats = {each.job.formats.dtype for each in known}
     yield (
         cuts.sequences > (0 if job.dtype in formats else job.sequences),
         (f"products in {job.dtype.upper()}"),
@@ -86,7 +86,9 @@ def _choices(cuts: Cuts) -> Iterator[tuple[Any, str]]:
         layout.tensor >= least,
         (f"PP{layout.pipeline} with TP{layout.tensor} (TP{least} at least)"),
     )
-    parts = [each.length // each.layout.context for each in known if each.layout.context > 1]
+    parts = [
+        each.microbatch.length // each.layout.context for each in known if each.layout.context > 1
+    ]
     if parts:
         enough = (layout.context == 1) | (length >= min(parts) * layout.context)
         yield enough, (f"CP{layout.context} on {length} tokens (parts of {min(parts)} at least)")

@@ -10,16 +10,19 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
-from calc import layouts, transformer
+from calc.catalog import software as programs
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
-from calc.finetuning import Adapters, training_work
-from calc.layouts import DeviceMemory, Layout
-from calc.machines import Machine
-from calc.models import Transformer
-from calc.planning.setup import most_joined
-from calc.roofline import StepTime
-from calc.training import Recipe
+from calc.laws.roofline import StepTime
+from calc.laws.training import Recipe
+from calc.networks import transformer
+from calc.steps import layouts
+from calc.steps.finetuning import Adapters
+from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
+from calc.steps.layouts import DeviceMemory
+from calc.steps.step import step
 
 MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""
@@ -30,7 +33,7 @@ THIN = 8
 
 
 @dataclass(frozen=True)
-class Job:
+class Run:
     """What is to be trained, on what: all that layouts are judged by."""
 
     model: Transformer
@@ -51,6 +54,17 @@ class Job:
     fixed: Mapping[str, int]
 
     @property
+    def trained(self) -> Training:
+        """All of the model, or adapters alone."""
+        return ALL if self.tuned is None else self.tuned
+
+    def cut(self, layout: Layout) -> Job:
+        """The job in one layout, or in arrays of them."""
+        program = programs.UNKNOWN if self.software is None else programs.get(self.software)
+        sizes = Formats(self.dtype)
+        return Job(self.model, self.machine, layout, sizes, program, self.trained)
+
+    @property
     def room(self) -> Quantity:
         """Memory of a device for states and activations."""
         room: Quantity = self.usable * self.machine.device.memory_capacity
@@ -61,7 +75,7 @@ class Job:
 class Cuts:
     """Layouts of a job that recompute alike, as arrays: microbatches, memory and bounds of each."""
 
-    job: Job
+    job: Run
     layout: Layout
     sequences: Any
     """Of a microbatch."""
@@ -82,18 +96,8 @@ class Cuts:
     @cached_property
     def step(self) -> StepTime:
         """The parts of a step."""
-        job = self.job
-        return layouts.training_step(
-            job.model,
-            self.layout,
-            job.length,
-            quantity(self.sequences, ""),
-            job.machine,
-            recomputation=self.recomputation,
-            dtype=job.dtype,
-            software=job.software,
-            tuned=job.tuned,
-        )
+        batch = Batch(self.job.length, quantity(self.sequences, ""), self.recomputation)
+        return step(self.job.cut(self.layout), batch)
 
     @cached_property
     def expected(self) -> Any:
@@ -119,7 +123,7 @@ class Cuts:
         return replace(self, layout=layout, sequences=int(self.sequences[place]))
 
 
-def all_cuts(job: Job) -> list[Cuts]:
+def all_cuts(job: Run) -> list[Cuts]:
     """Every legal layout of a job, whether or not it fits, by what is recomputed."""
     import numpy
 
@@ -140,12 +144,12 @@ def all_cuts(job: Job) -> list[Cuts]:
     return [replace(cuts, recomputation=each) for each in job.recomputations]
 
 
-def _as_fixed(job: Job) -> str:
+def _as_fixed(job: Run) -> str:
     fixed = ", ".join(f"{name} {value}" for name, value in job.fixed.items())
     return f" with {fixed}" if fixed else ""
 
 
-def _layouts(job: Job) -> Iterator[tuple[int, ...]]:
+def _layouts(job: Run) -> Iterator[tuple[int, ...]]:
     """Layouts that the counts allow; `Layout.legal` has the last word."""
     model, machine = job.model, job.machine
     heads, layers = int(model.heads.magnitude), int(model.layers.magnitude)
@@ -177,17 +181,17 @@ def _layouts(job: Job) -> Iterator[tuple[int, ...]]:
                     yield data, tensor, pipeline, context, among, few, stage, sharing, sequences
 
 
-def _wanted(job: Job, name: str, free: list[int]) -> list[int]:
+def _wanted(job: Run, name: str, free: list[int]) -> list[int]:
     return [job.fixed[name]] if name in job.fixed else free
 
 
-def _stages(job: Job, layers: int) -> list[int]:
-    if job.devices > most_joined(job.machine):
+def _stages(job: Run, layers: int) -> list[int]:
+    if job.devices > job.machine.most_joined:
         return []
     return _wanted(job, "pipeline", [each for each in _divisors(job.devices) if each <= layers])
 
 
-def _thin(job: Job, layers: int, pipeline: int, microbatches: int) -> list[int]:
+def _thin(job: Run, layers: int, pipeline: int, microbatches: int) -> list[int]:
     """Thin stages of a device: one, or as many as divide its layers; two for zb-v."""
     if job.schedule != "1f1b":
         return _wanted(
@@ -199,7 +203,7 @@ def _thin(job: Job, layers: int, pipeline: int, microbatches: int) -> list[int]:
     return _wanted(job, "stages_per_device", list(range(1, most + 1)))
 
 
-def _states(job: Job, tensor: int, copies: int) -> list[tuple[int, int]]:
+def _states(job: Run, tensor: int, copies: int) -> list[tuple[int, int]]:
     """Stages of ZeRO, with the devices that divide a state: all, or those of a domain."""
     stages = [job.fixed["sharding"]] if "sharding" in job.fixed else [0, 1, 2, 3]
     near = max(1, job.machine.domain // tensor)
@@ -240,11 +244,11 @@ def check_fixed(given: Any) -> dict[str, int]:
     return dict(given)
 
 
-def tokens_of(job: Job) -> Quantity:
+def tokens_of(job: Run) -> Quantity:
     """Tokens of a step."""
     return quantity(1, "token") * transformer.batch_tokens(job.length, job.sequences)
 
 
-def operations_of(job: Job) -> Quantity:
+def operations_of(job: Run) -> Quantity:
     """Operations of a step, forward and backward."""
-    return training_work(job.model, job.length, job.tuned) * tokens_of(job)
+    return job.trained.work(job.model, job.length) * tokens_of(job)

@@ -109,7 +109,7 @@ GIVEN_TO = {  # what a function may be given instead
         "prompt": 16,
         "generated": 16,
     },
-    "calc.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
+    "calc.steps.throughput.of": {"model": "resnet-50", "dtype": "fp32"},
     "calc.planning.training.plan.plan_training": {
         "model": models.from_shape(2, 64, 4, context=128, vocabulary=512, feed_forward_width=256),
         "devices": 1,
@@ -154,8 +154,11 @@ def assert_takes_it(name: str) -> None:
 def test_they_are_found() -> None:
     """Names that would be missed if the search went wrong."""
     assert {
-        *(f"calc.inference.{each}" for each in ("prefill", "decode", "largest_batch", "frontier")),
-        "calc.layouts.training_step",
+        *(
+            f"calc.steps.inference.{each}"
+            for each in ("prefill", "decode", "largest_batch", "frontier")
+        ),
+        "calc.steps.layouts.training_step",
         "calc.measure.validation.predicted_time",
         "calc.measure.picture.roofline_lines",
         *(

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from calc import quantity
+from calc.laws.roofline import Workload
 from calc.measure import (
     Kernel,
     Measured,
@@ -18,7 +19,6 @@ from calc.measure import (
     validate,
     validation,
 )
-from calc.roofline import Workload
 from tests.calc.measure.surveys import made_up
 
 DEVICE = accelerator(made_up())  # 24 GB/s, 48 and 96 GFLOP/s

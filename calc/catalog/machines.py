@@ -1,0 +1,495 @@
+"""Machines, field by field from `data/machines.toml`: `calc.machines.get("dgx-h100").domain`.
+
+A machine is devices of one kind behind a fabric, with ports to a network and a host. What its
+vendor says of it bounds what it does; `reached` holds what kernels were measured to reach on it,
+from which expectations are made. Where a rate was not measured there is none: asking for it is an
+error that names it, and an expectation that needs it is left out, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from calc.catalog import hardware
+from calc.catalog.hardware import DTYPES, Accelerator
+from calc.core.arguments import whole_number
+from calc.core.device import Device, check_device
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import html_table
+from calc.core.names import resolve, spellings, squeezed
+from calc.core.public import public_names
+from calc.core.records import (
+    DATA,
+    Record,
+    as_attributes,
+    check_each_way,
+    check_fields,
+    check_positive,
+    one_of_file,
+    read_file,
+    read_record,
+    read_toml,
+)
+from calc.core.units import Quantity, quantity
+
+FILE = DATA / "machines.toml"
+FABRICS = {  # and what each is, in a sentence that names it
+    "none": "no other device",
+    "switch": "a switch, through which each device sends to any other at full bandwidth",
+    "torus": "a torus, whose devices have links to their neighbours along each axis",
+    "mesh": "a mesh, in which each device has a link to every other one",
+    "pcie": "the host's PCIe",
+}
+FIELDS = {
+    "bandwidth": "bandwidth of a device into the fabric, each way",
+    "ports": "bandwidth of a device to the network, each way",
+    "host_link": "bandwidth between a device and its host, each way",
+    "host_memory_bandwidth": "bandwidth of the host's memory",
+    "power": "power of the whole machine",
+}
+UNITS = {
+    "bandwidth": "byte/s",
+    "ports": "byte/s",
+    "host_link": "byte/s",
+    "host_memory_bandwidth": "byte/s",
+    "power": "W",
+}
+ONE_WAY = ("bandwidth", "ports", "host_link")
+REACHED = {  # what was measured: its title, and its unit
+    "gemm": ("rate of matrix products in", "FLOP/s"),
+    "attention": ("rate of attention,", "FLOP/s"),
+    "memory": ("bandwidth of memory,", "byte/s"),
+    "host_link": ("bandwidth of copies,", "byte/s"),
+    "launch": ("time of a kernel from", "s"),
+}
+NAMES = {  # of what each of these is measured on; products are measured by format
+    "attention": ("forward", "backward", "flash-attention-2 forward"),
+    "memory": ("read", "write", "copy", "triad"),
+    "host_link": ("host to device", "device to host"),
+    "launch": ("a launch", "a graph"),
+}
+NO_TIME = quantity(0, "s")
+ONE = quantity(1, "")
+INHERITED = ("kind", "source", "checked")
+KNOWN = (
+    *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
+    *("rates_of", "reached", *FIELDS, *INHERITED),
+)
+
+
+class NotMeasured(InputError):  # noqa: N818
+    """A rate that was not measured on a machine, so that nothing can be expected of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """Devices behind a fabric: what is published of them together, and what they reached."""
+
+    key: str
+    name: str
+    device: Accelerator
+    domain: int
+    """Devices that share the fabric."""
+    fabric: str = "none"
+    sides: tuple[int, ...] = ()
+    """Devices along each axis of a torus."""
+    wraparound: bool = False
+    """Whether the axes of a torus are closed to rings."""
+    sums_in_switch: bool = False
+    """Whether the switch adds up what it carries."""
+    source: str = ""
+    """A key of references.bib, which holds where a record has no other."""
+    usual: bool = False
+    """Whether a device that is asked for by itself is taken to stand in this machine."""
+    records: dict[str, Record] = field(default_factory=dict, repr=False)
+    rates: dict[str, dict[str, Record]] = field(default_factory=dict, repr=False)
+
+    @property
+    def bandwidth(self) -> Quantity:
+        """Bandwidth of a device into the fabric, each way."""
+        return self._read("bandwidth")
+
+    @property
+    def most_joined(self) -> float:
+        """Devices that can work together: those of a domain, or any number where it has ports."""
+        if self.publishes("ports"):
+            return math.inf
+        return self.domain if self.publishes("bandwidth") else 1
+
+    @property
+    def ports(self) -> Quantity:
+        """Bandwidth of a device to the network beyond the fabric, each way."""
+        return self._read("ports")
+
+    @property
+    def host_link(self) -> Quantity:
+        """Bandwidth between a device and its host, each way."""
+        return self._read("host_link")
+
+    @property
+    def host_memory_bandwidth(self) -> Quantity:
+        """Bandwidth of the host's memory, which all devices of the host share."""
+        return self._read("host_memory_bandwidth")
+
+    @property
+    def power(self) -> Quantity:
+        """Power of the whole machine, its host and fans included."""
+        return self._read("power")
+
+    @property
+    def shape(self) -> dict[str, str | int]:
+        """How many devices there are, and how they are joined, in words."""
+        shape: dict[str, str | int] = {"device": self.device.name, "domain": self.domain}
+        shape["fabric"] = FABRICS[self.fabric]
+        if self.sides:
+            shape["sides"] = " × ".join(map(str, self.sides))
+            shape["axes"] = "closed to rings" if self.wraparound else "open"
+        if self.sums_in_switch:
+            shape["sums"] = "in the switch too"
+        return shape
+
+    def publishes(self, name: str) -> bool:
+        """Whether a field such as "ports" has a value."""
+        record = self._record(name) if isinstance(name, str) else None
+        return record is not None and record.published is not None
+
+    def reached(self, kind: str, name: str) -> Quantity:
+        """A measured rate: that of a kind of kernel in a format, a direction, a way of launching.
+
+        >>> print(get("dgx-h100").reached("gemm", "bf16"))
+        794.5 TFLOP/s
+        """
+        if kind not in REACHED:
+            known = ", ".join(REACHED)
+            raise InputError(f"a kind of measured rate is one of {known}; got {abbreviated(kind)}")
+        name = hardware.dtype_of(name) or name if kind == "gemm" else name
+        if (record := self.rates.get(kind, {}).get(name)) is None:
+            raise NotMeasured(
+                f"the {REACHED[kind][0]} {str(name).upper() if kind == 'gemm' else name} was not"
+                f" measured on {self.name}: its data have none, so nothing is expected of it"
+            )
+        return record.quantity
+
+    @property
+    def memory_reached(self) -> Quantity:
+        """The best bandwidth of the device's memory that was measured, whatever its direction.
+
+        >>> print(get("dgx-h100").memory_reached)
+        3.18 TB/s
+        """
+        return copy(self._memory_reached)
+
+    @cached_property
+    def _memory_reached(self) -> Quantity:
+        measured = [record.quantity for record in self.rates.get("memory", {}).values()]
+        return max(measured) if measured else self.reached("memory", "copy")
+
+    @property
+    def processors(self) -> Quantity:
+        """What computes tiles side by side on a device; one where their number is unpublished."""
+        return self.device.units if self.device.publishes("units") else ONE
+
+    @property
+    def gap(self) -> Quantity:
+        """Time of a short kernel in a graph; what was not measured is not counted."""
+        name = "a graph"
+        return self.reached("launch", name) if self.has_reached("launch", name) else NO_TIME
+
+    def attention_reached(self, direction: str, kernel: str = "") -> Quantity:
+        """Rate of fused attention: of the best kernel measured, or of that of the name.
+
+        The backward pass has the forward pass's rate where its own was not measured.
+        """
+        names = [f"{kernel} {direction}", f"{kernel} forward"] if kernel else []
+        names += [direction, "forward"]
+        return self.reached("attention", next(filter(self._has_attention, names), direction))
+
+    def _has_attention(self, name: str) -> bool:
+        return self.has_reached("attention", name)
+
+    def has_reached(self, kind: str, name: str) -> bool:
+        """Whether that rate was measured."""
+        return name in self.rates.get(kind, {})
+
+    def all_records(self) -> list[Record]:
+        """Every record of the machine, in the order of its data file."""
+        return [
+            *self.records.values(),
+            *(record for rates in self.rates.values() for record in rates.values()),
+        ]
+
+    def _repr_html_(self) -> str:
+        """What the data say, with the source of each value."""
+        titles = {FIELDS[name]: record for name, record in self.records.items()}
+        for kind, rates in self.rates.items():
+            titles |= {_title(kind, name): record for name, record in rates.items()}
+        rows = [("", "value", "source")]
+        for title, record in titles.items():
+            value = "unpublished" if record.published is None else str(record.published)
+            rows.append((title, value, record.provenance.cited))
+        return html_table([f"{self.name}: {self.domain} × {self.device.name}"], rows)
+
+    def _read(self, name: str) -> Quantity:
+        if (record := self._record(name)) is None:
+            raise InputError(f"{self.name} has no {FIELDS[name]} in its data")
+        return record.quantity
+
+    def _record(self, name: str) -> Record | None:
+        """What the machine's data have; of a card that stands alone, its own link to the host."""
+        alone = self.device.records.get(name) if name == "host_link" else None
+        return self.records.get(name, alone)
+
+
+def device_of(given: Device | Machine) -> Device:
+    """The device that a machine has several of, or the device itself where one is given.
+
+    >>> device_of(get("dgx-h100")).name
+    'NVIDIA H100 SXM5 80 GB'
+    """
+    if isinstance(given, str) and key_of(given) is not None and hardware.key_of(given) is None:
+        raise InputError(
+            f"a machine is needed here, and not its name: write machines.get({abbreviated(given)})"
+        )
+    device = given.device if isinstance(given, Machine) else given
+    check_device(device)
+    return device
+
+
+def of(given: Machine | Accelerator | Path | str) -> Machine:
+    """The machine that is meant: itself, or the one in which a device usually stands.
+
+    Both may be given by their keys or files. A device of no machine is a machine of one.
+
+    >>> of(hardware.get("h100")).name, of("t4").domain
+    ('NVIDIA DGX H100', 1)
+    """
+    if isinstance(given, str) and (named := key_of(given)) is not None:
+        return get(named)
+    if isinstance(given, str | Path) and hardware.is_file(given):
+        return get(given)
+    device = hardware.get(given) if isinstance(given, str) else given
+    if isinstance(device, Machine):
+        return device
+    if not isinstance(device, Accelerator):
+        raise InputError(
+            "a device of calc.hardware or a machine of calc.machines, or its key, is needed; got"
+            f" {abbreviated(device)}"
+        )
+    for key, table in _tables().items():
+        usual = table.get("usual") and table["device"] == device.key
+        if usual and _get(key).device is device:  # and not one of its own by that key
+            return _get(key)
+    return Machine(key=device.key, name=device.name, device=device, domain=1)
+
+
+def with_several(device: str) -> tuple[str, ...]:
+    """The keys of the machines that join several of the device of that key.
+
+    >>> with_several("rtx-5090")
+    ('rtx-5090-2', 'rtx-5090-4')
+    """
+    return tuple(
+        key for key, table in _tables().items() if table["device"] == device and table["domain"] > 1
+    )
+
+
+def load(path: Path | str) -> dict[str, Machine]:
+    """Every machine of a file, checked; devices of one's own may stand in it too.
+
+    >>> load(FILE)["dgx-h100"].fabric
+    'switch'
+    """
+    tables = read_toml(path)
+    return {
+        key: _machine(key, table, tables, path)
+        for key, table in tables.items()
+        if hardware.is_machine(table) or not isinstance(table, dict)
+    }
+
+
+def names() -> tuple[str, ...]:
+    """The keys of all machines.
+
+    >>> "dgx-h100" in names()
+    True
+    """
+    return tuple(_tables())
+
+
+def get(key: Path | str) -> Machine:
+    """The machine of that key or name; that of a device is the one in which it usually stands.
+
+    One's own is asked for by its file, "machine.toml"; where that holds several, the key stands
+    after it: "machines.toml:mine". Its device is one of the same file, or of the data.
+
+    >>> get("DGX H100").device.key, get("h100").key
+    ('h100', 'dgx-h100')
+    """
+    if hardware.is_file(key):
+        return _from_file(str(key))
+    if key_of(str(key)) is None and hardware.key_of(str(key)) is not None:
+        return of(hardware.get(key))
+    return _get(resolve("machine", key, _spellings(), "`calc list machines` prints them all"))
+
+
+def _from_file(name: str) -> Machine:
+    file, key, tables = read_file(name)
+    own = [each for each, table in tables.items() if hardware.is_machine(table)]
+    if own and (key is None or key in own):
+        key = one_of_file("machine", file, key, own)
+        return _machine(key, tables[key], tables, file)
+    if key is not None:
+        one_of_file("machine or device", file, key, list(tables))
+    return of(hardware.get(name))
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no machine has it.
+
+    >>> key_of("NVIDIA DGX H100"), key_of("abacus")
+    ('dgx-h100', None)
+    """
+    return _spellings().get(squeezed(name))
+
+
+def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> Machine:
+    if not isinstance(table, dict):
+        raise InputError(f"{path}: {key} must be a table; got {abbreviated(table)}")
+    check_fields(f"{path}: {key}", table, KNOWN)
+    for name, kind in (("name", str), ("device", str), ("domain", int), ("fabric", str)):
+        if not isinstance(table.get(name), kind):
+            raise InputError(f"{path}: {key} must have a {name}, {kind.__name__} in TOML")
+    inherited = {name: table[name] for name in INHERITED if name in table}
+    named = inherited | {"title": f"of {table['name']}"}
+
+    def record(place: str, title: str, unit: str, value: Any, defaults: dict[str, Any]) -> Record:
+        defaults = defaults | {"title": f"{title} of {table['name']}"}
+        found = read_record(value, f"{key}.{place}", path, defaults)
+        check_positive(f"{path}: {key}.{place}", found, unit)
+        return found
+
+    records = {
+        name: record(name, title, UNITS[name], table[name], named)
+        for name, title in FIELDS.items()
+        if name in table
+    }
+    for name in ONE_WAY:
+        if name in records:
+            check_each_way(f"{path}: {key}.{name}", table[name])
+    machine = Machine(
+        key=key,
+        name=table["name"],
+        device=_device(table["device"], tables, path),
+        domain=whole_number(f"{path}: {key}.domain", table["domain"]),
+        fabric=table["fabric"],
+        sides=tuple(table.get("sides", ())),
+        wraparound=table.get("wraparound", False),
+        sums_in_switch=table.get("sums_in_switch", False),
+        source=table.get("source", ""),
+        usual=table.get("usual", False),
+        records=records,
+        rates=_rates(key, table, tables, record, path),
+    )
+    _check(machine, path)
+    return machine
+
+
+def _device(key: str, tables: dict[str, Any], path: Path | str) -> Accelerator:
+    own = key in tables and not hardware.is_machine(tables[key])
+    return hardware.get(f"{path}:{key}" if own else key)
+
+
+def _rates(
+    key: str, table: dict[str, Any], tables: dict[str, Any], record: Any, path: Path | str
+) -> dict[str, dict[str, Record]]:
+    """The measured rates of a machine, after those of another one that has the same chip."""
+    rates: dict[str, dict[str, Record]] = {}
+    if (other := table.get("rates_of")) is not None:
+        if other == key or other not in tables or "rates_of" in tables[other]:
+            raise InputError(
+                f"{path}: {key}.rates_of must name a machine of the file that has rates of its"
+                f" own; got {abbreviated(other)}"
+            )
+        rates = {
+            kind: dict(found)
+            for kind, found in _machine(other, tables[other], tables, path).rates.items()
+        }
+    for kind, found in table.get("reached", {}).items():
+        known = NAMES.get(kind, tuple(DTYPES))
+        if kind not in REACHED:
+            raise InputError(
+                f"{path}: {key}.reached has an unknown kind {kind}; known are {', '.join(REACHED)}"
+            )
+        for name, value in found.items():
+            if name not in known:
+                raise InputError(
+                    f"{path}: {key}.reached.{kind} has an unknown name {name}; known are"
+                    f" {', '.join(known)}"
+                )
+            place, unit = f"reached.{kind}.{name}", REACHED[kind][1]
+            unit = f"{DTYPES[name]}/s" if kind == "gemm" else unit
+            defaults = {"kind": "measured", "checked": table.get("checked")}
+            rates.setdefault(kind, {})[name] = record(
+                place, _title(kind, name), unit, value, defaults
+            )
+            if rates[kind][name].provenance.kind != "measured":
+                raise InputError(f"{path}: {key}.{place} must be of the kind measured")
+    return rates
+
+
+def _title(kind: str, name: str) -> str:
+    return f"measured {REACHED[kind][0]} {name.upper() if kind == 'gemm' else name}"
+
+
+def _check(machine: Machine, path: Path | str) -> None:
+    place = f"{path}: {machine.key}"
+    if machine.fabric not in FABRICS:
+        raise InputError(
+            f"{place}.fabric must be one of {', '.join(FABRICS)}; got {abbreviated(machine.fabric)}"
+        )
+    if (machine.fabric == "none") != (machine.domain == 1):
+        raise InputError(
+            f"{place} has a domain of {machine.domain} and the fabric {machine.fabric!r}: one"
+            " device has none, and several have one"
+        )
+    if machine.fabric == "torus":
+        sides = [whole_number(f"{place}.sides", side) for side in machine.sides]
+        if not sides or math.prod(sides) != machine.domain:
+            raise InputError(
+                f"{place}.sides must multiply to its {machine.domain} devices; got"
+                f" {' × '.join(map(str, sides)) or 'none'}"
+            )
+    elif machine.sides:
+        raise InputError(f"{place}.sides are those of a torus; its fabric is {machine.fabric}")
+    if machine.domain > 1 and "bandwidth" not in machine.records:
+        raise InputError(f"{place} has no bandwidth: {FIELDS['bandwidth']}")
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return read_toml(FILE)
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    called = {key: table["name"] for key, table in _tables().items()}
+    return spellings({key: (name, name.split(" ", 1)[-1]) for key, name in called.items()})
+
+
+@cache
+def _get(key: str) -> Machine:
+    return _machine(key, _tables()[key], _tables(), FILE)
+
+
+__getattr__ = as_attributes(get)
+
+
+def __dir__() -> list[str]:
+    spelled = [name.upper().replace("-", "_") for name in names()]
+    return [*public_names(sys.modules[__name__]), *spelled]

@@ -1,0 +1,49 @@
+"""Architectures of published models: `calc.models.LLAMA_3_8B.width`, parameters part by part.
+
+Each number carries its source. `load` reads those of a model that is not here from its
+Hugging Face `config.json`.
+"""
+
+from __future__ import annotations
+
+from calc.catalog.models.architecture import Matrix, Transformer, from_shape
+from calc.catalog.models.convolutional import Block, Convolution, Convolutional
+from calc.catalog.models.data import (
+    also as also,
+    get,
+    key_of as key_of,
+    names,
+    network as network,
+    transformer as transformer,
+)
+from calc.catalog.models.diffusion import DiffusionTransformer
+from calc.catalog.models.encoder_decoder import EncoderDecoder
+from calc.catalog.models.families import load
+from calc.catalog.models.networks import Network
+from calc.catalog.models.recommender import Recommender
+from calc.catalog.models.release import Release
+from calc.core.records import as_attributes
+
+__all__ = [
+    "Block",
+    "Convolution",
+    "Convolutional",
+    "DiffusionTransformer",
+    "EncoderDecoder",
+    "Matrix",
+    "Network",
+    "Recommender",
+    "Release",
+    "Transformer",
+    "from_shape",
+    "get",
+    "load",
+    "names",
+]
+
+
+__getattr__ = as_attributes(get)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name.upper().replace("-", "_").replace(".", "_") for name in names())]

@@ -1,0 +1,624 @@
+"""A transformer's architecture, and the parameters that it makes, matrix by matrix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
+from itertools import chain, cycle, islice, repeat
+from typing import Any, NamedTuple, Self
+
+from calc.catalog.models.networks import UNITS
+from calc.catalog.models.release import GROUPS, Release
+from calc.core.arguments import as_list, one_of
+from calc.core.elementwise import largest
+from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.units import Quantity, QuantityLike, quantity
+
+PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
+BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
+LARGEST = {  # counts beyond any model: only slips of the keyboard lead there
+    "": 1e9,
+    "param": 1e15,
+    "byte": 1e16,
+}
+NONE = "none"
+LATENT = ("query_latent", "kv_latent", "rotary_width", "value_width")
+ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer of the kind has
+    "full": (),
+    "window": ("window",),
+    "latent": LATENT,
+    "sparse": (*LATENT, "index_heads", "index_head_width", "index_topk"),
+    "linear": (
+        *("linear_key_heads", "linear_value_heads", "linear_key_width", "linear_value_width"),
+        "convolution",
+    ),
+    "state": ("state_heads", "state_head_width", "state_width", "state_groups", "convolution"),
+    NONE: (),
+}
+CACHING = ("full", "window", "latent", "sparse")  # kinds that keep something of each token
+RECURRENT = ("linear", "state")  # kinds that keep a state in place of the tokens
+FEED_FORWARDS = {
+    "dense": ("feed_forward_width",),
+    "experts": ("experts", "active_experts", "expert_width"),
+    NONE: (),
+}
+OPTIONAL = {  # numbers that only some layers of a kind have
+    "shared_experts": ("experts",),
+    "shared_expert_width": ("experts",),
+    "time_step_rank": ("state",),
+    "chunk": RECURRENT,
+}
+NORMS = {"rms": 1, "layer": 2}  # vectors of each
+OUTPUTS = ("own", "tied", "pooler", "classes", "none")
+QK_NORMS = ("head", "all heads")
+GATES = ("attention", "shared experts")
+
+
+class Matrix(NamedTuple):
+    """A matrix of weights that each token of a layer is multiplied by, or one of several alike."""
+
+    part: str
+    name: str
+    inputs: int
+    outputs: int
+    layers: int
+    """Layers that have it; 1 where it stands outside of them."""
+    copies: int = 1
+    """How many a layer has: its experts."""
+    used: int = 1
+    """How many of them a token is multiplied by."""
+    bias: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of all its copies in all layers, biases not counted."""
+        return self.inputs * self.outputs * self.copies * self.layers
+
+    @property
+    def group(self) -> str:
+        """Which of `GROUPS` it belongs to."""
+        if self.name.startswith("expert "):
+            return "experts"
+        return self.part if self.part in GROUPS else "others"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transformer:
+    """One model: its architecture, and its parameters part by part.
+
+    Its numbers have the names of `calc/data/models.toml`, whose first comment explains them:
+    layers, width, heads, kv_heads, head_width, vocabulary, context and so on, whole numbers all.
+    `attention` and `feed_forward` name the kinds of its layers in a pattern that repeats down them.
+    What a model does not have, such as experts or positions that are learned, is None. `notes` are
+    what a reader of its numbers must know.
+    """
+
+    key: str = ""
+    name: str = "this transformer"
+    year: int | None = None
+    layers: Quantity
+    width: Quantity
+    heads: Quantity
+    kv_heads: Quantity
+    head_width: Quantity
+    context: Quantity
+    attention: tuple[str, ...] = ("full",)
+    feed_forward: tuple[str, ...] = ()
+    """Kinds of feed-forward network; left out, those of experts where there are any, or dense."""
+    gated: bool = True
+    gates: tuple[str, ...] = ()
+    norm: str = "rms"
+    biases: tuple[str, ...] = ()
+    output: str = "own"
+    feed_forward_width: Quantity | None = None
+    vocabulary: Quantity | None = None
+    patch_inputs: Quantity | None = None
+    classes: Quantity | None = None
+    positions: Quantity | None = None
+    other_embeddings: Quantity | None = None
+    norms: Quantity | None = None
+    qk_norm: str | None = None
+    experts: Quantity | None = None
+    active_experts: Quantity | None = None
+    shared_experts: Quantity | None = None
+    expert_width: Quantity | None = None
+    shared_expert_width: Quantity | None = None
+    query_latent: Quantity | None = None
+    kv_latent: Quantity | None = None
+    rotary_width: Quantity | None = None
+    value_width: Quantity | None = None
+    window: Quantity | None = None
+    index_heads: Quantity | None = None
+    index_head_width: Quantity | None = None
+    index_topk: Quantity | None = None
+    linear_key_heads: Quantity | None = None
+    linear_value_heads: Quantity | None = None
+    linear_key_width: Quantity | None = None
+    linear_value_width: Quantity | None = None
+    state_heads: Quantity | None = None
+    state_head_width: Quantity | None = None
+    state_width: Quantity | None = None
+    state_groups: Quantity | None = None
+    time_step_rank: Quantity | None = None
+    convolution: Quantity | None = None
+    chunk: Quantity | None = None
+    total: Quantity | None = None
+    """Parameters as published; `parameters` counts them."""
+    released: Release | None = None
+    """Formats of the weights as released; None where the data do not say."""
+    checkpoint: Quantity | None = None
+    """Memory of the released weights as published; `inference.weight_memory` counts it."""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        for field in fields(self):
+            value, needed = getattr(self, field.name), field.default is MISSING
+            if str(field.type).startswith("Quantity") and (needed or value is not None):
+                unit, least = UNITS.get(field.name, ""), int(needed)
+                count = _count(self.name, field.name, value, unit, least)
+                object.__setattr__(self, field.name, count)
+        usual = ("experts",) if self._has("experts") else ("dense",)
+        stated = as_list(f"{self.name}: feed_forward", self.feed_forward)
+        object.__setattr__(self, "feed_forward", tuple(stated) or usual)
+        one_of(f"{self.name}: norm", self.norm, NORMS)
+        one_of(f"{self.name}: output", self.output, OUTPUTS)
+        if self.qk_norm is not None:
+            one_of(f"{self.name}: qk_norm", self.qk_norm, QK_NORMS)
+        for name, known in (("biases", BIASES), ("gates", GATES)):
+            for each in as_list(f"{self.name}: {name}", getattr(self, name)):
+                one_of(f"{self.name}: {name}", each, known)
+        if not isinstance(self.released, Release | None):
+            raise InputError(
+                f"{self.name}: released must be a Release of calc.models; got"
+                f" {abbreviated(self.released)}"
+            )
+        self._check_whole()
+        heads, kv_heads = self._count("heads"), self._count("kv_heads")
+        if heads % kv_heads:
+            raise InputError(
+                f"{self.name}: its {kv_heads} heads of keys and values must divide its {heads}"
+                " query heads"
+            )
+        if self._count("active_experts") > self._count("experts"):
+            raise InputError(
+                f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
+                f" of {self._count('experts')}"
+            )
+
+    def _check_whole(self) -> None:
+        """Refuse a model that lacks a part, or has one that no layer uses: counts were wrong."""
+        kinds = ATTENTIONS | FEED_FORWARDS
+        needed = {part: f'"{kind}" layers' for kind in self._layers for part in kinds[kind]}
+        if not self._has("patch_inputs"):
+            needed["vocabulary"] = "a model without patch_inputs"
+        if self.output == "classes":
+            needed["classes"] = 'output="classes"'
+        for part, whole in needed.items():
+            if not self._has(part):
+                raise InputError(f"{self.name}: {part} is missing; {whole} cannot be without it")
+        for kind, parts in kinds.items():
+            for part in parts:
+                if self._has(part) and part not in needed:
+                    raise InputError(f'{self.name}: {part} is given, and no layer is "{kind}"')
+        for part, users in OPTIONAL.items():
+            if self._has(part) and not self.layers_with(*users):
+                raise InputError(f'{self.name}: {part} is given, and no layer is "{users[0]}"')
+        if not self.caching_layers:
+            raise InputError(
+                f"{self.name}: no layer attends to tokens, so that there is no cache to count:"
+                f" attention must name {', '.join(CACHING[:-1])} or {CACHING[-1]} too"
+            )
+
+    @cached_property
+    def _layers(self) -> Counter[str]:
+        """How many layers have each kind of attention and of feed-forward network."""
+        return Counter(
+            kind
+            for name, known in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
+            for kind in self._down_the_layers(name, known)
+        )
+
+    def _down_the_layers(self, name: str, known: Any) -> list[str]:
+        """The kind of each layer, of a pattern of kinds and of runs of one, as in "5 window"."""
+        stated = f"{self.name}: {name}"
+        runs = []
+        for each in as_list(stated, getattr(self, name)):
+            times, _, kind = str(each).rpartition(" ")
+            if times and not (times.isdecimal() and int(times)):
+                raise InputError(
+                    f'{stated} must name a kind, or how many and a kind, as in "3 full"; got'
+                    f" {abbreviated(each)}"
+                )
+            one_of(stated, kind, known)
+            runs.append(repeat(kind, int(times or 1)))
+        pattern, layers = list(chain.from_iterable(runs)), self._count("layers")
+        if len(pattern) > layers:
+            raise InputError(f"{stated} lists {len(pattern)} layers, and there are {layers}")
+        return list(islice(cycle(pattern), layers))
+
+    def layers_with(self, *kinds: str) -> int:
+        """How many layers have one of these kinds of attention or of feed-forward network.
+
+        >>> from calc import models
+        >>> gemma = models.get("gemma-3-27b")
+        >>> gemma.layers_with("window"), gemma.layers_with("full")
+        (52, 10)
+        """
+        return sum(self._layers[kind] for kind in kinds)
+
+    @property
+    def kinds(self) -> dict[str, Quantity]:
+        """How many layers there are of each kind of attention and of feed-forward network."""
+        return {kind: quantity(count, "") for kind, count in self._layers.items()}
+
+    @property
+    def caching_layers(self) -> int:
+        """Layers that keep something of each token."""
+        return self.layers_with(*CACHING)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that add to the stream: attentions and feed-forward networks of all layers."""
+        return 2 * self._count("layers") - self.layers_with(NONE)
+
+    @property
+    def reach(self) -> Quantity | None:
+        """Positions beyond which some layer looks at no more: its window, or those it selects."""
+        return self.window if self.window is not None else self.index_topk
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
+
+    def with_context(self, context: QuantityLike) -> Self:
+        """The same model, made to read longer than published, or shorter.
+
+        >>> from calc import models
+        >>> print(models.get("llama-3-8b").with_context(131072).context)
+        131072
+        """
+        longest = _count(self.name, "context", context)
+        note = f"it is taken to read {longest} tokens, and {self.context} are published"
+        return replace(self, context=longest, notes=(*self.notes, note))
+
+    @property
+    def key_width(self) -> Quantity:
+        """Width of a head's query and key, with the part that latent attention keeps apart."""
+        return quantity(self._count("head_width") + self._count("rotary_width"), "1")
+
+    @property
+    def head_value_width(self) -> Quantity:
+        """Width of a head's value."""
+        return self.value_width if self.value_width is not None else self.head_width
+
+    @property
+    def cache_heads(self) -> int:
+        """Parts by which devices can divide a cache: its heads, and of latents the whole alone."""
+        return 1 if self.kv_latent is not None else int(self.kv_heads.magnitude)
+
+    @property
+    def tied_embeddings(self) -> bool:
+        """Whether the embedding is the matrix of the output too."""
+        return self.output == "tied"
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """The matrices that a token is multiplied by on its way, the tied output included."""
+        matrices = [*self._attention(), *self._feed_forward()]
+        width = self._count("width")
+        if self.patch_inputs is not None:
+            patch = Matrix("embedding", "patches", self._count("patch_inputs"), width, 1, bias=True)
+            matrices = [patch, *matrices]
+        if self.output == "none":
+            return tuple(matrices)
+        rows = {"pooler": width, "classes": self._count("classes")}
+        outputs = rows.get(self.output, self._count("vocabulary"))
+        name = self.output if self.output in rows else "vocabulary"
+        bias = self.output in rows or "output" in self.biases
+        return (*matrices, Matrix("output", name, width, outputs, 1, bias=bias))
+
+    @property
+    def parts(self) -> dict[str, Quantity]:
+        """Parameters of each part: embedding, attention, feed-forward, router, norms, output.
+
+        >>> from calc import models
+        >>> for part, parameters in models.get("mixtral-8x7b").parts.items():
+        ...     print(part, parameters)
+        embedding 131.1M param
+        attention 1.342B param
+        feed-forward 45.10B param
+        router 1.049M param
+        norms 266.2K param
+        output 131.1M param
+        """
+        counts = dict.fromkeys(PARTS, 0)
+        for matrix in self.matrices:
+            if not (matrix.part == "output" and self.tied_embeddings):
+                biases = matrix.outputs * matrix.copies * matrix.layers if matrix.bias else 0
+                counts[matrix.part] += matrix.parameters + biases
+        width = self._count("width")
+        vectors = (self._count(each) for each in ("vocabulary", "positions", "other_embeddings"))
+        counts["embedding"] += width * sum(vectors)
+        norms = self._count("norms") * self._count("layers") or self.blocks
+        counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
+        counts["norms"] += 2 * self._count("index_head_width") * self.layers_with("sparse")
+        counts["attention"] += self._vectors()
+        return {part: quantity(count, "param") for part, count in counts.items() if count}
+
+    @property
+    def parameters(self) -> Quantity:
+        """All parameters, counted.
+
+        >>> from calc import models
+        >>> print(f"{models.get('llama-3-8b').parameters.m_as('param'):.0f}")
+        8030261248
+        """
+        return sum(self.parts.values(), quantity(0, "param"))
+
+    @property
+    def active_parameters(self) -> Quantity:
+        """Those that one token meets: all but the experts that it is not sent to.
+
+        >>> from calc import models
+        >>> print(models.get("mixtral-8x7b").active_parameters)
+        12.88B param
+        """
+        idle = sum(
+            (each.inputs + each.bias) * each.outputs * (each.copies - each.used) * each.layers
+            for each in self.matrices
+        )
+        active: Quantity = self.parameters - quantity(idle, "param")
+        return active
+
+    @property
+    def expert_parameters(self) -> Quantity:
+        """Those that are in experts to which a token may or may not be sent.
+
+        >>> from calc import models
+        >>> print(models.get("mixtral-8x7b").expert_parameters)
+        45.10B param
+        """
+        held = sum(each.parameters for each in self.matrices if each.used < each.copies)
+        return quantity(held, "param")
+
+    @property
+    def multiplied_parameters(self) -> Quantity:
+        """Those of the matrices that one token is multiplied by, from which its operations follow.
+
+        The embedding is looked up and adds none of its own; a pooler or classifier sees one token.
+        """
+        used = sum(
+            each.parameters // each.copies * each.used
+            for each in self.matrices
+            if each.name not in ("pooler", "classes")
+        )
+        return quantity(used, "param")
+
+    def _inner_norms(self) -> int:
+        """Numbers in normalisations inside of the attentions."""
+        head = self._count("head_width")
+        normed = {None: 0, "head": 2, "all heads": self._count("heads") + self._count("kv_heads")}
+        latents = self._count("query_latent") + self._count("kv_latent")
+        inner, rank = self.state_inner, self._count("time_step_rank")
+        state = rank + 2 * self._count("state_width") if rank else inner
+        return (
+            self.layers_with("full", "window") * normed[self.qk_norm] * head
+            + self.layers_with("latent", "sparse") * latents
+            + self.layers_with("linear") * self._count("linear_value_width")
+            + self.layers_with("state") * state
+        )
+
+    def _vectors(self) -> int:
+        """Numbers of the attentions that stand in no matrix: sinks, convolutions, decays."""
+        sinks = self._count("heads") if "sinks" in self.biases else 0
+        kernel, heads = self._count("convolution"), self._count("state_heads")
+        inner, rank = self.state_inner, self._count("time_step_rank")
+        decays = inner * (self._count("state_width") + 1) if rank else 3 * heads
+        linear = self.convolved("linear") * kernel + 2 * self._count("linear_value_heads")
+        return (
+            self.layers_with("full", "window") * sinks
+            + self.layers_with("linear") * linear
+            + self.layers_with("state") * (self.convolved("state") * (kernel + 1) + decays)
+        )
+
+    @property
+    def state_inner(self) -> int:
+        """Channels of a state-space layer, those of all its heads."""
+        return self._count("state_heads") * self._count("state_head_width")
+
+    def convolved(self, kind: str) -> int:
+        """Channels of the short convolution of a layer of this kind, "linear" or "state"."""
+        if kind == "linear":
+            keys = self._count("linear_key_heads") * self._count("linear_key_width")
+            return 2 * keys + self._count("linear_value_heads") * self._count("linear_value_width")
+        if self.time_step_rank is not None:  # Mamba's first version convolves before it selects
+            return self.state_inner
+        return self.state_inner + 2 * self._count("state_groups") * self._count("state_width")
+
+    def _attention(self) -> list[Matrix]:
+        return [*self._of_heads(), *self._of_latents(), *self._linear(), *self._state()]
+
+    def _of_heads(self) -> list[Matrix]:
+        layers, width, heads = self.layers_with("full", "window"), self._count("width"), self.heads
+        if not layers:
+            return []
+        queries = int(heads.magnitude) * self._count("head_width")
+        keys, bias = self._count("kv_heads") * self._count("head_width"), "qkv" in self.biases
+        with_gate = 2 if "attention" in self.gates else 1
+        last = "attention output" in self.biases
+        return [
+            Matrix("attention", "query", width, with_gate * queries, layers, bias=bias),
+            Matrix("attention", "key", width, keys, layers, bias=bias),
+            Matrix("attention", "value", width, keys, layers, bias=bias),
+            Matrix("attention", "attention output", queries, width, layers, bias=last),
+        ]
+
+    def _of_latents(self) -> list[Matrix]:
+        layers, sparse = self.layers_with("latent", "sparse"), self.layers_with("sparse")
+        if not layers:
+            return []
+        width, heads, head = self._count("width"), self._count("heads"), self._count("head_width")
+        query, latent = self._count("query_latent"), self._count("kv_latent")
+        rotary, value = self._count("rotary_width"), self._count("value_width")
+        index, index_heads = self._count("index_head_width"), self._count("index_heads")
+        indexer = [
+            Matrix("attention", "index query", query, index_heads * index, sparse),
+            Matrix("attention", "index key", width, index, sparse),
+            Matrix("attention", "index weights", width, index_heads, sparse),
+        ]
+        last = "attention output" in self.biases
+        return [
+            Matrix("attention", "query down", width, query, layers),
+            Matrix("attention", "query up", query, heads * (head + rotary), layers),
+            Matrix("attention", "key and value down", width, latent + rotary, layers),
+            Matrix("attention", "key up", latent, heads * head, layers),
+            Matrix("attention", "value up", latent, heads * value, layers),
+            *(indexer if sparse else []),
+            Matrix("attention", "attention output", heads * value, width, layers, bias=last),
+        ]
+
+    def _linear(self) -> list[Matrix]:
+        layers, width = self.layers_with("linear"), self._count("width")
+        if not layers:
+            return []
+        heads = self._count("linear_value_heads")
+        values = heads * self._count("linear_value_width")
+        # Queries, keys, values and a gate as wide as these; a decay and a rate for each head.
+        made = self.convolved("linear") + values + 2 * heads
+        return [
+            Matrix("attention", "linear input", width, made, layers),
+            Matrix("attention", "linear output", values, width, layers),
+        ]
+
+    def _state(self) -> list[Matrix]:
+        layers, width, inner = self.layers_with("state"), self._count("width"), self.state_inner
+        if not layers:
+            return []
+        out = Matrix("attention", "state output", inner, width, layers)
+        rank = self._count("time_step_rank")
+        if not rank:  # values, gates, the vectors that write and read the state, a step for a head
+            made = inner + self.convolved("state") + self._count("state_heads")
+            return [Matrix("attention", "state input", width, made, layers), out]
+        chosen = rank + 2 * self._count("state_width")
+        return [
+            Matrix("attention", "state input", width, 2 * inner, layers),
+            Matrix("attention", "state selection", inner, chosen, layers),
+            Matrix("attention", "time step", rank, inner, layers, bias=True),
+            out,
+        ]
+
+    def _feed_forward(self) -> list[Matrix]:
+        width, routed = self._count("width"), self.layers_with("experts")
+        shared = self._count("shared_experts")
+        matrices = []
+        names = ("gate", "up", "down") if self.gated else ("up", "down")
+        narrow = self._count("expert_width")
+        for prefix, hidden, layers, copies, used in (
+            ("", self._count("feed_forward_width"), self.layers_with("dense"), 1, 1),
+            ("shared ", self._count("shared_expert_width") or narrow, routed, shared, shared),
+            ("expert ", narrow, routed, self._count("experts"), self._count("active_experts")),
+        ):
+            if layers and copies:
+                matrices += [
+                    Matrix(
+                        "feed-forward",
+                        prefix + name,
+                        *((hidden, width) if name == "down" else (width, hidden)),
+                        layers,
+                        copies,
+                        used,
+                        "feed-forward" in self.biases,
+                    )
+                    for name in names
+                ]
+        if routed:
+            experts, bias = self._count("experts"), "router" in self.biases
+            matrices.append(Matrix("router", "router", width, experts, routed, bias=bias))
+            if "shared experts" in self.gates:
+                matrices.append(Matrix("router", "gate of shared experts", width, 1, routed))
+        return matrices
+
+    def _count(self, name: str) -> int:
+        value: Quantity | None = getattr(self, name)
+        return 0 if value is None else int(value.magnitude)
+
+
+def from_shape(
+    layers: QuantityLike,
+    width: QuantityLike,
+    heads: QuantityLike,
+    *,
+    context: QuantityLike,
+    kv_heads: QuantityLike | None = None,
+    head_width: QuantityLike | None = None,
+    name: str = "this transformer",
+    **others: Any,
+) -> Transformer:
+    """The transformer of these numbers, in the shape of Llama where nothing else is said.
+
+    Where they are left out, each head has keys and values of its own, and heads share the width.
+    `others` are more fields of a `Transformer`, such as feed_forward_width, output or experts.
+
+    >>> shape = from_shape(32, 4096, 32, kv_heads=8, feed_forward_width=14336, vocabulary=128256,
+    ...                    context=8192)
+    >>> print(shape.parameters)
+    8.030B param
+    """
+    _check_name(name)
+    if head_width is None:
+        whole, parts = _count(name, "width", width), _count(name, "heads", heads)
+        head_width, rest = divmod(whole.magnitude, parts.magnitude)
+        if rest:
+            raise InputError(
+                f"{name}: without a head_width, its {parts} heads must divide its width of"
+                f" {whole.magnitude:g}"
+            )
+    numbers: dict[str, Any] = {
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "kv_heads": heads if kv_heads is None else kv_heads,
+        "head_width": head_width,
+        "context": context,
+    }
+    known = [each.name for each in fields(Transformer) if each.name not in numbers]
+    for each in others:
+        if each not in known:
+            near = did_you_mean(each, known)
+            raise InputError(f"{name}: there is no {each}; {near}there are {', '.join(known)}")
+    return Transformer(name=name, **numbers, **others)
+
+
+def _check_name(name: Any) -> None:
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise InputError(f"a model's name is a line of text; got {abbreviated(name)}")
+
+
+def _count(model: str, name: str, given: Any, unit: str = "", least: int = 1) -> Quantity:
+    """A whole number, as a quantity that keeps where it comes from."""
+    try:
+        count = given if isinstance(given, Quantity) else quantity(given)
+        count = quantity(count.magnitude, unit) if unit and count.unitless else count
+    except InputError as error:
+        raise InputError(f"{model}: {name}: {error}") from None
+    if (
+        not count.is_compatible_with(unit)
+        or count.ndim
+        or not least <= count.m_as(unit) <= LARGEST[unit]
+        or count.m_as(unit) % 1
+        or isinstance(given, bool)
+    ):
+        most = f" to {quantity(LARGEST[unit])}" if largest(count) > LARGEST[unit] else ""
+        raise InputError(
+            f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(given)}"
+        )
+    return count
+
+
+def check_transformer(model: Any) -> None:
+    """Refuse what is no transformer."""
+    if not isinstance(model, Transformer):
+        name = getattr(model, "name", abbreviated(model))
+        hint = f": write models.get({name})" if isinstance(model, str) else ""
+        raise InputError(f"a transformer of calc.models is needed here; got {name}{hint}")

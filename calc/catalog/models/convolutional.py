@@ -1,0 +1,323 @@
+"""A convolutional network as a list of blocks, and the convolutions that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+from calc.catalog.models.networks import Network
+from calc.core.arguments import number as read_number, one_of, whole_number
+from calc.core.errors import InputError, abbreviated, did_you_mean
+from calc.core.units import Quantity
+
+NORMALIZED = 2  # vectors of a normalisation: scale and shift, of each channel
+
+
+class Convolution(NamedTuple):
+    """One convolution, a dense layer being one of a single place: what it reads, has and writes."""
+
+    name: str
+    kind: str
+    height: int
+    width: int
+    """Of the result."""
+    inputs: int
+    outputs: int
+    """Channels."""
+    kernel: tuple[int, int]
+    groups: int
+    """Parts of the channels that do not see each other: all of them, where it is depthwise."""
+    read: int
+    """Elements of its input."""
+    vectors: int
+    """Numbers of each output channel: of a bias, and of a normalisation."""
+    held: int = 0
+    """Elements that neither it reads nor writes, and that a layer after it still needs."""
+
+    @property
+    def weights(self) -> int:
+        """Its weights, each of which is used at each place of the result."""
+        return self.inputs // self.groups * self.outputs * self.kernel[0] * self.kernel[1]
+
+    @property
+    def parameters(self) -> int:
+        """Its weights, biases and what normalises its result."""
+        return self.weights + self.vectors * self.outputs
+
+    @property
+    def written(self) -> int:
+        """Elements of its result."""
+        return self.height * self.width * self.outputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Layers alike in a row, as a table of the data has them."""
+
+    kind: str
+    channels: int = 0
+    """Of its result."""
+    kernel: tuple[int, int] = (1, 1)
+    stride: tuple[int, int] = (1, 1)
+    """Of the first of its repeats; a pooling without any leaves one place."""
+    repeats: int = 1
+    inner: int = 0
+    """Channels between the outer convolutions of a bottleneck."""
+    expansion: float = 1
+    """Channels within an inverted residual, over those that it reads."""
+    squeeze: int = 0
+    """Inner width of squeeze-and-excitation; 0 where there is none."""
+    normalized: bool = True
+    """Whether a normalisation follows each convolution."""
+    bare_shortcut: bool = False
+    """Whether none follows that of the shortcut."""
+
+    def __str__(self) -> str:
+        sides = " × ".join(map(str, self.kernel))
+        told = [f"{sides} {self.kind}" if self.kernel != (1, 1) else self.kind]
+        told += [f"to {self.channels} channels"] if self.channels else []
+        told += [f"{self.inner} within"] if self.inner else []
+        told += [f"{self.expansion:g} times as many within"] if self.expansion != 1 else []
+        told += [f"squeezed to {self.squeeze}"] if self.squeeze else []
+        told += [f"stride {' × '.join(map(str, dict.fromkeys(self.stride)))}"] * (
+            max(self.stride) > 1
+        )
+        return ", ".join(told) + (f"; {self.repeats} times" if self.repeats > 1 else "")
+
+
+class Place(NamedTuple):
+    """What flows between two layers."""
+
+    height: int
+    width: int
+    channels: int
+
+    @property
+    def elements(self) -> int:
+        return self.height * self.width * self.channels
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Convolutional(Network):
+    """One convolutional network, for an input of one size.
+
+    `blocks` are tables: kind, channels, kernel, stride and what else a kind has, as the first
+    comment of `calc/data/models.toml` explains.
+    """
+
+    family: ClassVar[str] = "a convolutional network"
+
+    height: Quantity
+    width: Quantity
+    channels: Quantity
+    """Of the input."""
+    blocks: tuple[Block, ...]
+    biases: bool = False
+    """Whether convolutions have biases beside their normalisation."""
+    work: Quantity | None = None
+    """Operations for one input as published."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "blocks", tuple(_blocks(self.name, self.blocks)))
+        _ = self.convolutions  # refuses a block that leaves nothing
+
+    @property
+    def convolutions(self) -> tuple[Convolution, ...]:
+        """Every convolution on the way of an input, the dense layers as those of one place."""
+        place = Place(self._int("height"), self._int("width"), self._int("channels"))
+        found: list[Convolution] = []
+        for number, block in enumerate(self.blocks, start=1):
+            for repeat in range(block.repeats):
+                name = f"{number} {block.kind}" + (f" {repeat + 1}" if block.repeats > 1 else "")
+                stride = block.stride if repeat == 0 else (1, 1)
+                place = KINDS[block.kind](_Layers(name, block, self.biases, found), place, stride)
+        return tuple(found)
+
+    @property
+    def parts(self) -> dict[str, Quantity]:
+        """Parameters by kind of layer: convolution, pointwise, depthwise, dense.
+
+        >>> from calc import models
+        >>> for part, parameters in models.get("mobilenet-v2").parts.items():
+        ...     print(part, parameters)
+        convolution 928 param
+        depthwise 78.50K param
+        pointwise 2.144M param
+        dense 1.281M param
+        """
+        counts: dict[str, int] = {}
+        for each in self.convolutions:
+            counts[each.kind] = counts.get(each.kind, 0) + each.parameters
+        return self._counted(counts)
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """Its blocks, in words."""
+        told = {str(number): str(each) for number, each in enumerate(self.blocks, start=1)}
+        return {"blocks": told}
+
+
+class _Layers:
+    """Appends the convolutions of a block to those of its network."""
+
+    def __init__(self, name: str, block: Block, biases: bool, found: list[Convolution]) -> None:
+        self.name, self.block, self.found = name, block, found
+        self.vectors = int(biases) + (NORMALIZED if block.normalized else 0)
+        self.bare = int(biases)
+
+    def add(
+        self,
+        place: Place,
+        outputs: int,
+        kernel: tuple[int, int] = (1, 1),
+        stride: tuple[int, int] = (1, 1),
+        groups: int = 1,
+        vectors: int | None = None,
+        held: int = 0,
+    ) -> Place:
+        """One convolution, padded so that only its stride makes its result smaller."""
+        made = Place(-(-place.height // stride[0]), -(-place.width // stride[1]), outputs)
+        kind = "depthwise" if groups > 1 else "pointwise" if kernel == (1, 1) else "convolution"
+        self._append(
+            kind, place, made, kernel, groups, self.vectors if vectors is None else vectors, held
+        )
+        return made
+
+    def dense(self, place: Place, outputs: int, vectors: int, held: int = 0) -> Place:
+        made = Place(1, 1, outputs)
+        self._append("dense", Place(1, 1, place.elements), made, (1, 1), 1, vectors, held)
+        return made
+
+    def _append(
+        self,
+        kind: str,
+        place: Place,
+        made: Place,
+        kernel: tuple[int, int],
+        groups: int,
+        vectors: int,
+        held: int,
+    ) -> None:
+        self.found.append(
+            Convolution(
+                f"{self.name}, {kind}",
+                kind,
+                made.height,
+                made.width,
+                place.channels,
+                made.channels,
+                kernel,
+                groups,
+                place.elements,
+                vectors,
+                held,
+            )
+        )
+
+
+def _convolution(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    return layers.add(place, layers.block.channels, layers.block.kernel, stride)
+
+
+def _pool(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    if max(stride) == 1:
+        return Place(1, 1, place.channels)
+    return Place(-(-place.height // stride[0]), -(-place.width // stride[1]), place.channels)
+
+
+def _dense(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    normalized = NORMALIZED if layers.block.normalized else 0
+    return layers.dense(place, layers.block.channels, 1 + normalized)
+
+
+def _bottleneck(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    """1 × 1 to the inner channels, the kernel, 1 × 1 to the outer ones, and around them."""
+    block, around = layers.block, place.elements
+    inner = layers.add(place, block.inner)
+    inner = layers.add(inner, block.inner, block.kernel, stride, held=around)
+    made = layers.add(inner, block.channels, held=around)
+    return _shortcut(layers, place, made, stride)
+
+
+def _residual(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    """The kernel twice, and around both."""
+    block = layers.block
+    inner = layers.add(place, block.channels, block.kernel, stride)
+    made = layers.add(inner, block.channels, block.kernel, held=place.elements)
+    return _shortcut(layers, place, made, stride)
+
+
+def _shortcut(layers: _Layers, place: Place, made: Place, stride: tuple[int, int]) -> Place:
+    """A convolution of one place where a block changes what flows, and nothing elsewhere."""
+    if place != made:
+        vectors = layers.bare if layers.block.bare_shortcut else None
+        layers.add(place, made.channels, stride=stride, vectors=vectors, held=made.elements)
+    return made
+
+
+def _separable(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    """Each channel by itself, and then all of them at each place."""
+    block = layers.block
+    inner = layers.add(place, place.channels, block.kernel, stride, place.channels)
+    return layers.add(inner, block.channels)
+
+
+def _inverted(layers: _Layers, place: Place, stride: tuple[int, int]) -> Place:
+    """More channels, each by itself, and then fewer: wide within, narrow between blocks."""
+    block = layers.block
+    width = round(place.channels * block.expansion)
+    adds = max(stride) == 1 and block.channels == place.channels
+    around = place.elements if adds else 0
+    wide = width != place.channels
+    inner = layers.add(place, width) if wide else place
+    inner = layers.add(inner, width, block.kernel, stride, width, held=around if wide else 0)
+    if block.squeeze:  # two dense layers on the mean of each channel, which scale the channels
+        held = around + inner.elements
+        squeezed = layers.dense(Place(1, 1, width), block.squeeze, 1, held)
+        layers.dense(squeezed, width, 1, held)
+    return layers.add(inner, block.channels, held=around)
+
+
+KINDS: dict[str, Callable[[_Layers, Place, tuple[int, int]], Place]] = {
+    "convolution": _convolution,
+    "pool": _pool,
+    "dense": _dense,
+    "bottleneck": _bottleneck,
+    "residual": _residual,
+    "separable": _separable,
+    "inverted": _inverted,
+}
+
+
+def _blocks(model: str, given: Any) -> Iterator[Block]:
+    """The blocks of tables, or blocks already."""
+    known = [each.name for each in fields(Block)]
+    if not isinstance(given, Iterable) or isinstance(given, str | dict) or not given:
+        raise InputError(f"{model}: blocks must be a list of tables; got {abbreviated(given)}")
+    for number, table in enumerate(given, start=1):
+        place = f"{model}: block {number}"
+        if isinstance(table, Block):
+            yield table
+            continue
+        if not isinstance(table, dict) or "kind" not in table:
+            raise InputError(f"{place}: needs a kind, as in {{ kind = 'dense', channels = 10 }}")
+        one_of(f"{place}: kind", table["kind"], KINDS)
+        for each in table:
+            if each not in known:
+                near = did_you_mean(each, known)
+                raise InputError(f"{place}: there is no {each}; {near}there are {', '.join(known)}")
+        yield Block(**{name: _read(place, name, value) for name, value in table.items()})
+
+
+def _read(place: str, name: str, value: Any) -> Any:
+    """A field of a block: a side stands for both."""
+    if name in ("kind", "normalized", "bare_shortcut"):
+        return value
+    if name == "expansion":
+        return read_number(f"{place}: {name}", value, above=0)
+    if name not in ("kernel", "stride"):
+        return whole_number(f"{place}: {name}", value)
+    sides = value if isinstance(value, list | tuple) and len(value) == 2 else (value, value)
+    return tuple(whole_number(f"{place}: {name}", each) for each in sides)

@@ -1,0 +1,162 @@
+"""Models by their key, from `data/models.toml`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, TypeVar
+
+from calc.catalog.models.architecture import Transformer, check_transformer
+from calc.catalog.models.convolutional import Convolutional
+from calc.catalog.models.diffusion import DiffusionTransformer
+from calc.catalog.models.encoder_decoder import EncoderDecoder
+from calc.catalog.models.networks import UNITS, Network
+from calc.catalog.models.recommender import Recommender
+from calc.catalog.models.release import GROUPS, Release
+from calc.core.arguments import one_of
+from calc.core.errors import InputError, abbreviated
+from calc.core.names import resolve, spellings, squeezed
+from calc.core.provenance import Provenance
+from calc.core.records import DATA, check_fields, read_record, read_toml
+
+FILE = DATA / "models.toml"
+INHERITED = ("kind", "source", "checked")
+LISTING = "`calc list models` prints them all"
+FAMILIES: dict[str, type[Transformer | Network]] = {
+    "transformer": Transformer,
+    "convolutional": Convolutional,
+    "encoder-decoder": EncoderDecoder,
+    "diffusion": DiffusionTransformer,
+    "recommender": Recommender,
+}
+N = TypeVar("N", bound=Network)
+
+
+def names() -> tuple[str, ...]:
+    """The keys of all models.
+
+    >>> "llama-3-8b" in names()
+    True
+    """
+    return tuple(_tables())
+
+
+def get(key: str) -> Any:
+    """The model of that key or name, or of another name that it goes by.
+
+    Case, spaces, "-", "_" and "." do not matter.
+
+    It is a `Transformer`, or a network of another family: `Convolutional`, `EncoderDecoder`,
+    `DiffusionTransformer` or `Recommender`.
+
+    >>> get("Llama_3_8B").name, get("openai/gpt-oss-120b").name
+    ('Llama 3 8B', 'gpt-oss-120b')
+    """
+    return _get(resolve("model", key, _spellings(), LISTING))
+
+
+def transformer(model: Transformer | str) -> Transformer:
+    """The transformer itself, or that of a name.
+
+    >>> print(transformer("llama-3-8b").layers)
+    32
+    """
+    found = get(model) if isinstance(model, str) else model
+    if isinstance(found, Network):
+        raise InputError(
+            f"a transformer of calc.models is needed here; got {found.name}, {found.family}:"
+            f' calc.throughput.of("{found.key or found.name}", …) answers for it, and'
+            " `calc throughput`"
+        )
+    check_transformer(found)
+    transformer: Transformer = found
+    return transformer
+
+
+def network(model: N | str, family: type[N]) -> N:
+    """The network of that family itself, or that of a name.
+
+    >>> network("mobilenet-v2", Convolutional).name
+    'MobileNetV2'
+    """
+    if not (isinstance(family, type) and issubclass(family, Network)):
+        raise InputError(f"family must be one of calc.models; got {abbreviated(family)}")
+    found = get(model) if isinstance(model, str) else model
+    if not isinstance(found, family):
+        name = getattr(found, "name", abbreviated(found))
+        raise InputError(f"{family.family} of calc.models is needed here; got {name}")
+    return found
+
+
+def key_of(name: str) -> str | None:
+    """The key for a name as people write it; None where no model has it.
+
+    >>> key_of("Llama 3 8B"), key_of("abacus")
+    ('llama-3-8b', None)
+    """
+    return _spellings().get(squeezed(name))
+
+
+def also(key: str) -> tuple[str, ...]:
+    """What else the model of that key is called, by those who publish it or measured it.
+
+    >>> "Llama 3.3 70B" in also("llama-3-1-70b")
+    True
+    """
+    known = resolve("model", key, _spellings(), LISTING)
+    return tuple(_tables()[known].get("also", ()))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    return spellings(
+        {key: (table["name"], *table.get("also", ())) for key, table in _tables().items()}
+    )
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return read_toml(FILE)
+
+
+@cache
+def _get(key: str) -> Transformer | Network:
+    table = {name: value for name, value in _tables()[key].items() if name != "also"}
+    family = table.pop("family", "transformer")
+    one_of(f"{FILE}: {key}: family", family, FAMILIES)
+    made = FAMILIES[family]
+    inherited = {name: table.pop(name) for name in INHERITED}
+    known = {field.name for field in fields(made)} - {"key", "notes"}
+    numbers = {field.name for field in fields(made) if str(field.type).startswith("Quantity")}
+    check_fields(f"{FILE}: {key}", table, sorted(known))
+
+    def read(name: str, value: Any) -> Any:
+        if name == "released":
+            return _release(value, f"{key}.{name}", inherited | {"title": table["name"]})
+        if name not in numbers:  # a word or a list, whose source is that of the table
+            return tuple(value) if isinstance(value, list) else value
+        title = {"title": f"{name.replace('_', ' ')} of {table['name']}"}
+        fields = value if isinstance(value, dict) else {"value": value}
+        unit = {"unit": UNITS.get(name, "1")}
+        return read_record(unit | fields, f"{key}.{name}", FILE, inherited | title).quantity
+
+    try:
+        return made(key=key, **{name: read(name, value) for name, value in table.items()})
+    except (InputError, TypeError) as error:  # a word that is none, or a field that every model has
+        raise InputError(f"{FILE}: {key}: {error}") from None
+
+
+def _release(table: Any, key: str, inherited: dict[str, Any]) -> Release:
+    """In what the weights are released, with the source that says so."""
+    check_fields(f"{FILE}: {key}", table, (*GROUPS, "products", "source", "note"))
+    formats = {group: table[group] for group in GROUPS if group in table}
+    origin = Provenance(
+        key=key,
+        title=f"formats of the weights of {inherited['title']}",
+        kind=inherited["kind"],
+        source=table.get("source", inherited["source"]),
+        year=None,
+        checked=inherited["checked"],
+        note=table.get("note", ""),
+    )
+    return Release(formats, table.get("products", ""), origin)

@@ -1,0 +1,377 @@
+"""A model from its Hugging Face `config.json`: what the families of models call their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from calc.catalog.models.architecture import Transformer, from_shape
+from calc.catalog.models.config import Config
+from calc.core.errors import abbreviated
+
+Fields = dict[str, Any]
+LAYERS = {
+    "layers": "num_hidden_layers",
+    "width": "hidden_size",
+    "heads": "num_attention_heads",
+    "vocabulary": "vocab_size",
+    "context": "max_position_embeddings",
+}
+GROUPS = LAYERS | {"kv_heads": "num_key_value_heads"}
+DENSE = GROUPS | {"feed_forward_width": "intermediate_size"}
+HEAD = {"head_width": "head_dim"}
+ROUTED = {"active_experts": "num_experts_per_tok"}
+LATENT = {
+    "head_width": "qk_nope_head_dim",
+    "query_latent": "q_lora_rank",
+    "kv_latent": "kv_lora_rank",
+    "rotary_width": "qk_rope_head_dim",
+    "value_width": "v_head_dim",
+}
+WINDOWED = {"full_attention": "full", "sliding_attention": "window"}
+NEMOTRON = {"M": "state", "*": "full", "-": "dense", "E": "experts"}
+
+
+def load(path: str | Path) -> Transformer:
+    """The model that a Hugging Face `config.json` describes.
+
+    Its model_type is one of `FAMILIES`, and its numbers have no source but the file. What would
+    change them and is not read is refused by name; what is not counted, and keys that are not
+    known, are named in the model's `notes`.
+
+    >>> import json
+    >>> from tempfile import TemporaryDirectory
+    >>> config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    ...           "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    ...           "intermediate_size": 14336, "max_position_embeddings": 8192}
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "config.json"
+    ...     _ = path.write_text(json.dumps(config))
+    ...     model = load(path)
+    >>> print(model.parameters)
+    8.030B param
+    """
+    config = Config(path)
+    family = config.get("model_type")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise config.error(
+            f"its model_type must be one of {', '.join(FAMILIES)}; got {abbreviated(family)}"
+        )
+    tied = config.flag("tie_word_embeddings", family.startswith("gemma"))
+    numbers: Fields = {"output": "tied" if tied else "own", "biases": (), "notes": ()}
+    numbers |= FAMILIES[family](config)
+    numbers["notes"] = (*numbers["notes"], *config.notes())
+    return from_shape(key=Path(path).stem, name=str(path), **numbers)
+
+
+def _dense(config: Config, *windows: str, names: Fields = DENSE) -> Fields:
+    """Attention and one feed-forward network a layer, as in Llama."""
+    found: Fields = config.counts(names)
+    if "head_width" not in names and config.get("head_dim") is not None:
+        found["head_width"] = config.count("head_dim")
+    biases = ["qkv", "attention output"] if config.flag("attention_bias") else []
+    biases += ["feed-forward"] if config.flag("mlp_bias") else []
+    return found | {"biases": tuple(biases)} | _windows(config, found, windows)
+
+
+def _windows(config: Config, found: Fields, pattern: tuple[str, ...]) -> Fields:
+    """Kinds of attention: as the layers are listed, or as the family places its windows."""
+    used = config.flag("use_sliding_window", config.get("model_type") not in ("qwen2", "qwen3"))
+    window = config.count("sliding_window") if config.get("sliding_window") is not None else 0
+    kinds = config.kinds("layer_types", WINDOWED)
+    first = config.get("max_window_layers")
+    if not used or not 0 < window < found["context"]:
+        return {}
+    if kinds is None and first is not None:
+        first, layers = config.count("max_window_layers", least=0), found["layers"]
+        kinds = ["full"] * min(first, layers) + ["window"] * max(layers - first, 0)
+    if kinds is None and not pattern:
+        note = f"its sliding_window of {window} tokens is not counted, and every layer looks at"
+        return {"notes": (f"{note} the whole context",)}
+    attention = tuple(kinds or pattern)
+    return {"attention": attention, "window": window} if "window" in attention else {}
+
+
+def _llama(config: Config) -> Fields:
+    heads = config.get("num_attention_heads")
+    if heads is not None and config.get("num_key_value_heads") is None:  # the first have no groups
+        found = _dense(config, names=LAYERS | {"feed_forward_width": "intermediate_size"})
+        return found | {"kv_heads": heads}
+    return _dense(config)
+
+
+def _windowed(config: Config) -> Fields:
+    return _dense(config, "window")
+
+
+def _qwen2(config: Config) -> Fields:
+    found = _dense(config)
+    return found | {"biases": tuple({"qkv": 0} | dict.fromkeys(found["biases"]))}
+
+
+def _mixtral(config: Config) -> Fields:
+    experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
+    return _dense(config, "window", names=GROUPS | experts | ROUTED)
+
+
+def _gemma(config: Config) -> Fields:
+    return _dense(config, names=DENSE | HEAD)
+
+
+def _gemma2(config: Config) -> Fields:
+    return _dense(config, "window", "full", names=DENSE | HEAD) | {"norms": 4}
+
+
+def _gemma3(config: Config) -> Fields:
+    every = config.count("sliding_window_pattern", 6)
+    pattern = ["window"] * (every - 1) + ["full"]
+    return _dense(config, *pattern, names=DENSE | HEAD) | {"norms": 4, "qk_norm": "head"}
+
+
+def _gpt_oss(config: Config) -> Fields:
+    experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
+    config.get("experts_per_token")  # the same once more
+    found = _dense(config, "window", "full", names=GROUPS | HEAD | experts | ROUTED)
+    return found | {"biases": (*found["biases"], "feed-forward", "router", "sinks")}
+
+
+def _qwen3(config: Config) -> Fields:
+    return _dense(config, names=DENSE | HEAD) | {"qk_norm": "head"}
+
+
+def _qwen3_moe(config: Config) -> Fields:
+    experts = {"expert_width": "moe_intermediate_size", "experts": "num_experts"}
+    found = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
+    step, layers = config.count("decoder_sparse_step", 1), range(found["layers"])
+    dense, width = config.get("mlp_only_layers", []), config.count("intermediate_size", 1)
+    kinds = ["dense" if i in dense or (i + 1) % step else "experts" for i in layers]
+    found |= {"feed_forward_width": width} if "dense" in kinds else {}
+    return found | {"qk_norm": "head", "feed_forward": tuple(kinds)}
+
+
+def _qwen3_next(config: Config) -> Fields:
+    states = {
+        "linear_key_heads": "linear_num_key_heads",
+        "linear_value_heads": "linear_num_value_heads",
+        "linear_key_width": "linear_key_head_dim",
+        "linear_value_width": "linear_value_head_dim",
+        "convolution": "linear_conv_kernel_dim",
+        "shared_expert_width": "shared_expert_intermediate_size",
+    }
+    names = {"linear_attention": "linear", "full_attention": "full"}
+    kinds = config.kinds("layer_types", names)
+    every = config.count("full_attention_interval", 4)
+    pattern = ["linear"] * (every - 1) + ["full"]
+    found = _qwen3_moe(config) | config.counts(states)
+    return found | {
+        "attention": tuple(kinds or pattern),
+        "shared_experts": 1,
+        "gates": ("attention", "shared experts"),
+        "chunk": 64,  # of the kernels that it is released with
+    }
+
+
+def _llama4(config: Config) -> Fields:
+    experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
+    found = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
+    step, layers = config.count("interleave_moe_layer_step", 1), found["layers"]
+    routed = config.get("moe_layers", [*range(step - 1, layers, step)])
+    kinds = ["experts" if i in routed else "dense" for i in range(layers)]
+    dense = config.count("intermediate_size_mlp")
+    found |= {"feed_forward_width": dense} if "dense" in kinds else {}
+    every = config.count("no_rope_layer_interval", 4)
+    rotated = config.get("no_rope_layers", [int((i + 1) % every != 0) for i in range(layers)])
+    chunks = ["window" if each else "full" for each in rotated]
+    config.get("use_qk_norm")  # without parameters
+    return found | {
+        "shared_experts": 1,
+        "feed_forward": tuple(kinds),
+        "attention": tuple(chunks),
+        "window": config.count("attention_chunk_size"),
+    }
+
+
+def _routed(config: Config, found: Fields, shared: str = "n_shared_experts") -> Fields:
+    """Experts after some first layers that have none, one shared by all tokens."""
+    first = config.count("first_k_dense_replace", least=0)
+    config.must_be("moe_layer_freq", 1)
+    kinds = ["dense"] * first + ["experts"] * (found["layers"] - first)
+    found |= {"shared_experts": config.count(shared)} if config.get(shared) else {}
+    found["biases"] = (*found["biases"], "router")
+    return found | {"feed_forward": tuple(kinds)}
+
+
+def _deepseek_v3(config: Config) -> Fields:
+    experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
+    found = _dense(config, names=DENSE | LATENT | experts | ROUTED)
+    config.must_be("topk_method", "noaux_tc")  # whose routers have a bias
+    return _routed(config, found) | {"attention": ("latent",)}
+
+
+def _deepseek_v32(config: Config) -> Fields:
+    index = {
+        "index_heads": "index_n_heads",
+        "index_head_width": "index_head_dim",
+        "index_topk": "index_topk",
+    }
+    return _deepseek_v3(config) | config.counts(index) | {"attention": ("sparse",)}
+
+
+def _glm4_moe(config: Config) -> Fields:
+    experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
+    found = _dense(config, names=DENSE | HEAD | experts | ROUTED)
+    found["biases"] = tuple(each for each in found["biases"] if each != "attention output")
+    found |= {"qk_norm": "head"} if config.flag("use_qk_norm") else {}
+    return _routed(config, found)
+
+
+def _minimax_m2(config: Config) -> Fields:
+    experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
+    found = _dense(config, names=GROUPS | HEAD | experts | ROUTED)
+    config.must_be("shared_intermediate_size", 0)
+    config.must_be("qk_norm_type", "per_layer")
+    for name in ("mtp_transformer_layers", "num_mtp_modules"):
+        config.get(name)  # use_mtp says that there are any
+    config.must_be("attn_type_list", [1] * found["layers"])  # of full attention
+    found |= {"qk_norm": "all heads"} if config.flag("use_qk_norm") else {}
+    return found | {"biases": ("router",) if config.flag("use_routing_bias") else ()}
+
+
+def _olmo2(config: Config) -> Fields:
+    return _dense(config) | {"qk_norm": "all heads"}
+
+
+def _granite(config: Config) -> Fields:
+    states = {
+        "state_heads": "mamba_n_heads",
+        "state_width": "mamba_d_state",
+        "state_groups": "mamba_n_groups",
+        "convolution": "mamba_d_conv",
+        "chunk": "mamba_chunk_size",
+    }
+    names = {"mamba": "state", "attention": "full"}
+    kinds = config.kinds("layer_types", names) or config.kinds("layers_block_type", names)
+    found = config.counts(GROUPS | states)
+    config.must_be("attention_bias", False)
+    config.must_be("mamba_conv_bias", True)
+    config.must_be("mamba_proj_bias", False)
+    inner = config.count("mamba_expand", 2) * found["width"]
+    found["state_head_width"] = inner // found["state_heads"]
+    config.get("mamba_d_head")  # follows from the same
+    shared = config.count("shared_intermediate_size")
+    if not config.count("num_local_experts", least=0):  # the network of all tokens is the only one
+        for name in ("intermediate_size", "num_experts_per_tok"):
+            config.get(name)
+        found["feed_forward_width"] = shared
+    else:
+        experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
+        found |= config.counts(experts | ROUTED)
+        found |= {"shared_experts": 1, "shared_expert_width": shared}
+    return found | {"attention": tuple(kinds or ["state"])}
+
+
+def _nemotron_h(config: Config) -> Fields:
+    states = {
+        "state_heads": "mamba_num_heads",
+        "state_head_width": "mamba_head_dim",
+        "state_width": "ssm_state_size",
+        "state_groups": "n_groups",
+        "convolution": "conv_kernel",
+        "chunk": "chunk_size",
+    }
+    found: Fields = config.counts(GROUPS | states)
+    kinds = config.kinds("hybrid_override_pattern", NEMOTRON)
+    if kinds is None:
+        raise config.error("a configuration of nemotron_h must have hybrid_override_pattern")
+    for name in ("attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"):
+        config.must_be(name, False)
+    config.must_be("use_conv_bias", True)
+    head = "head_dim" if config.get("attention_head_dim") is None else "attention_head_dim"
+    found["head_width"] = config.count(head)
+    width = config.count("intermediate_size", 1)
+    found |= {"feed_forward_width": width} if "dense" in kinds else {}
+    if "experts" in kinds:
+        names = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
+        names["shared_expert_width"] = "moe_shared_expert_intermediate_size"
+        found |= config.counts(names | ROUTED | {"shared_experts": "n_shared_experts"})
+        found["biases"] = ("router",)
+    mixers = ("state", "full")
+    return found | {
+        "gated": False,
+        "attention": tuple(each if each in mixers else "none" for each in kinds),
+        "feed_forward": tuple("none" if each in mixers else each for each in kinds),
+    }
+
+
+def _jamba(config: Config) -> Fields:
+    states = {
+        "state_width": "mamba_d_state",
+        "convolution": "mamba_d_conv",
+        "time_step_rank": "mamba_dt_rank",
+    }
+    experts = {"experts": "num_experts", "expert_width": "intermediate_size"}
+    found: Fields = config.counts(DENSE | states | experts | ROUTED)
+    config.must_be("mamba_conv_bias", True)
+    config.must_be("mamba_proj_bias", False)
+    inner = config.count("mamba_expand", 2) * found["width"]
+    found |= {"state_heads": inner, "state_head_width": 1, "state_groups": 1}
+    for ours, one, other, theirs in (
+        ("attention", "full", "state", "attn_layer"),
+        ("feed_forward", "experts", "dense", "expert_layer"),
+    ):
+        period = config.count(f"{theirs}_period")
+        offset = config.count(f"{theirs}_offset", least=0)
+        found[ours] = tuple(one if i % period == offset else other for i in range(period))
+    return found
+
+
+def _bert(config: Config) -> Fields:
+    names = LAYERS | {"feed_forward_width": "intermediate_size", "positions": LAYERS["context"]}
+    config.must_be("position_embedding_type", "absolute")
+    return config.counts(names | {"other_embeddings": "type_vocab_size"}) | {
+        "gated": False,
+        "norm": "layer",
+        "biases": ("qkv", "attention output", "feed-forward"),
+        "output": "pooler",
+    }
+
+
+def _modernbert(config: Config) -> Fields:
+    found: Fields = config.counts(LAYERS | {"feed_forward_width": "intermediate_size"})
+    for name in ("norm_bias", "attention_bias", "mlp_bias"):
+        config.must_be(name, False)
+    every = config.count("global_attn_every_n_layers", 3)
+    window = config.count("local_attention", 128)
+    pattern = ("full", *["window"] * (every - 1))
+    return found | {"output": "none", "attention": pattern, "window": window}
+
+
+FAMILIES: dict[str, Callable[[Config], Fields]] = {
+    "llama": _llama,
+    "mistral": _windowed,
+    "phi3": _windowed,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "qwen3_moe": _qwen3_moe,
+    "qwen3_next": _qwen3_next,
+    "mixtral": _mixtral,
+    "gemma": _gemma,
+    "gemma2": _gemma2,
+    "gemma3": _gemma3,
+    "gemma3_text": _gemma3,
+    "gpt_oss": _gpt_oss,
+    "llama4": _llama4,
+    "llama4_text": _llama4,
+    "deepseek_v3": _deepseek_v3,
+    "kimi_k2": _deepseek_v3,
+    "deepseek_v32": _deepseek_v32,
+    "glm4_moe": _glm4_moe,
+    "minimax_m2": _minimax_m2,
+    "olmo2": _olmo2,
+    "granitemoehybrid": _granite,
+    "nemotron_h": _nemotron_h,
+    "jamba": _jamba,
+    "bert": _bert,
+    "modernbert": _modernbert,
+}

@@ -1,0 +1,1079 @@
+"""Transformer arithmetic: operations, matrix products, caches and activations of a model.
+
+The laws take numbers, and so do for any model; what takes a model of `calc.models` puts them
+together from its architecture. Matrix products are counted alone: norms, activations, softmax and
+rotary positions add under one percent of the operations in a large model. Layers that look back
+through a window (Mistral 7B, Gemma 2) look at it and keep it, and no more; what other layers than
+those of full attention do is in the laws of `calc.attention`.
+"""
+
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from calc import formats
+from calc.catalog import constants, models
+from calc.catalog.models import Transformer
+from calc.core.arguments import one_of
+from calc.core.elementwise import largest, maximum, minimum, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE, element_size as size_of
+from calc.laws import attention, roofline
+
+RECOMPUTATIONS = ("none", "selective", "full")
+LONGEST = 10**9  # positions, more than any model reads
+
+
+@law
+def projection_flops(
+    parameters: Annotated[QuantityLike, "param", "P"],
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass in matrices of weights: a multiply and an add for each.
+
+    Equation: F = 2 · P
+
+    Assumes that `parameters` counts what a token is multiplied by: no embedding that is looked up,
+    and of a mixture of experts those that it is sent to.
+
+    Source: kaplan2020scaling
+
+    >>> print(projection_flops("7B param"))
+    14 GFLOP/token
+    """
+    return work * parameters
+
+
+@law
+def attention_flops(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass in scores and weighted values, over its context.
+
+    Equation: F = 2 · c · l · h · (d_k + d_v)
+
+    Assumes that the token looks at c positions; under a causal mask that is `causal_context` on
+    average. Query heads count, whether or not they share keys and values.
+
+    Source: chowdhery2023palm
+
+    >>> print(attention_flops(4096, 32, 32, 128, 128))
+    2.147 GFLOP/token
+    """
+    return _per_term * context * layers * heads * (key_width + value_width)
+
+
+@law
+def causal_context(
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Positions that a token looks at under a causal mask, itself included, on average.
+
+    Equation: c = (n + 1) / 2
+
+    Source: vaswani2017attention
+
+    >>> print(causal_context(4095))
+    2048
+    """
+    return (length + 1) / 2
+
+
+@law
+def causal_window(
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Positions that a token looks at under a causal mask through a window, on average.
+
+    Equation: c = m − m · (m − 1) / (2 · n), m = min(n, w)
+
+    The first m tokens look at 1, 2, … m positions, itself included, and all others at w. A window
+    that holds the whole sequence is none: `causal_context`.
+
+    Source: jiang2023mistral
+
+    >>> print(causal_window(4095, 8192), causal_window(8192, 4096))
+    2048 3072
+    """
+    seen = minimum(length, window)
+    return seen - seen * (seen - 1) / (2 * length)
+
+
+@law
+def windowed_context(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    window: Annotated[QuantityLike, "", "w", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", "s", FRACTION],
+) -> Annotated[Quantity, ""]:
+    """Positions that a layer looks at and keeps, where a share of the layers has a window.
+
+    Equation: n = (1 − s) · c + s · min(c, w)
+
+    The average of all layers, by which all that grows with the context of a model without windows
+    is multiplied: operations of attention, the cache, what is read of it.
+
+    Source: gemma2024gemma2
+
+    >>> print(windowed_context(8192, 4096, 0.5))
+    6144
+    """
+    return (1 - share) * context + share * minimum(context, window)
+
+
+@law
+def batch_tokens(
+    length: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", "b", AT_LEAST_ONE] = 1,
+) -> Annotated[Quantity, ""]:
+    """Tokens that pass through a model at once: the rows of its matrix products.
+
+    Equation: T = b · n
+
+    Assumes sequences of one length, without padding.
+
+    Source: korthikanti2023reducing
+
+    >>> print(batch_tokens(2048, 8))
+    16384
+    """
+    return sequences * length
+
+
+@law
+def attention_crossover(
+    projections: Annotated[QuantityLike, "FLOP/token", "F"],
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    _per_term: Annotated[QuantityLike, "FLOP/token"] = "2 FLOP/token",
+) -> Annotated[Quantity, ""]:
+    """Context at which a token's attention takes as many operations as its projections.
+
+    Equation: c = F / (2 · l · h · (d_k + d_v))
+
+    Under a causal mask a sequence reaches it on average when it is twice as long.
+
+    Source: chowdhery2023palm
+
+    >>> print(attention_crossover("13.2 GFLOP/token", 32, 32, 128, 128))
+    25177
+    """
+    return projections / (_per_term * layers * heads * (key_width + value_width))
+
+
+@law
+def kv_bytes_per_token(
+    layers: Annotated[QuantityLike, "", "l"],
+    heads: Annotated[QuantityLike, "", "h"],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
+    _per_token: Annotated[QuantityLike, "1/token"] = 1,
+) -> Annotated[Quantity, "byte/token"]:
+    """Memory of a token's keys and values, one of each in every layer and head that has its own.
+
+    Equation: m = l · h · (d_k + d_v) · s
+
+    Assumes that `heads` counts those of keys and values: all in multi-head attention, the groups in
+    grouped-query attention, one in multi-query attention. A quantised cache counts its scales in
+    the size of an element.
+
+    Source: ainslie2023gqa
+
+    See also: transformer.latent_bytes_per_token, inference.kv_cache_memory
+
+    >>> print(kv_bytes_per_token(32, 8, 128, 128, "2 byte").to("KiB/token"))
+    128 KiB/token
+    """
+    return _per_token * layers * heads * (key_width + value_width) * element_size
+
+
+@law
+def latent_bytes_per_token(
+    layers: Annotated[QuantityLike, "", "l"],
+    latent: Annotated[QuantityLike, "", "r"],
+    rotary_width: Annotated[QuantityLike, "", "d_r", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE],
+    _per_token: Annotated[QuantityLike, "1/token"] = 1,
+) -> Annotated[Quantity, "byte/token"]:
+    """Memory of a token in latent attention: what its keys and values are made from in every layer.
+
+    Equation: m = l · (r + d_r) · s
+
+    Source: deepseek2024v2
+
+    See also: transformer.kv_bytes_per_token
+
+    >>> print(latent_bytes_per_token(61, 512, 64, "2 byte").to("KiB/token"))
+    68.62 KiB/token
+    """
+    return _per_token * layers * (latent + rotary_width) * element_size
+
+
+@law
+def layer_activations(
+    width: Annotated[QuantityLike, "", "d"],
+    attention_width: Annotated[QuantityLike, "", "a"],
+    feed_forward_width: Annotated[QuantityLike, "", "f"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
+    norms: Annotated[QuantityLike, "", "n", NON_NEGATIVE] = 2,
+) -> Annotated[Quantity, "byte"]:
+    """What a layer keeps of one token for the way back, attention scores left out.
+
+    Equation: m = s · ((2 + n) · d + a + f) + 2 · m_mask · d
+
+    The inputs of n norms and of two blocks, each d wide; queries, keys, values and the input of the
+    attention's output, together a; the hidden activations of the feed-forward network on both sides
+    of its nonlinearity, together f; two masks of dropout, where there is any.
+
+    Source: korthikanti2023reducing
+
+    See also: transformer.score_activations, parallelism.activations_in_flight
+
+    >>> print(layer_activations(1024, 4 * 1024, 8 * 1024, mask_size="1 byte") / 1024)
+    34 byte
+    """
+    return element_size * ((2 + norms) * width + attention_width + feed_forward_width) + (
+        2 * mask_size * width
+    )
+
+
+@law
+def score_activations(
+    context: Annotated[QuantityLike, "", "c", NON_NEGATIVE],
+    heads: Annotated[QuantityLike, "", "h"],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", "m_mask", NON_NEGATIVE] = "0 byte",
+) -> Annotated[Quantity, "byte"]:
+    """What a layer keeps of one token's attention scores where nothing is recomputed.
+
+    Equation: m = c · h · s where m_mask = 0, else c · h · (2 · s + m_mask)
+
+    The output of the softmax, which its own gradient and that of the values need. Where there is
+    dropout, the values meet the output of that instead, which is kept as well, with its mask. A
+    fused kernel recomputes them and keeps none.
+
+    Source: korthikanti2023reducing
+
+    >>> print(score_activations(2048, 96, mask_size="1 byte"))
+    983.0 kB
+    """
+    dropped = where(mask_size > 0, element_size + mask_size, 0)
+    return context * heads * (element_size + dropped)
+
+
+@law
+def logits_memory(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    vocabulary: Annotated[QuantityLike, "", "V", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the scores that a model gives each entry of its vocabulary, at each position.
+
+    Equation: M = T · V · s
+
+    A loss is taken of all positions at once, usually in FP32; the gradient of the logits takes as
+    much again, unless it is written over them. Kernels that compute the loss in parts keep less.
+
+    Source: korthikanti2023reducing
+
+    >>> print(logits_memory(8192, 128256).to("GiB"))
+    3.914 GiB
+    """
+    return tokens * vocabulary * element_size
+
+
+@law
+def loss_memory(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    vocabulary: Annotated[QuantityLike, "", "V", AT_LEAST_ONE],
+    parts: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _single: Annotated[QuantityLike, "byte"] = "8 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of the logits of a batch while their loss is computed in so many parts.
+
+    Equation: M = T · V · (s + 8 / c)
+
+    All logits in the model's format, and of one part an FP32 copy and its gradient, four bytes
+    each. A fused kernel, which keeps none of them, needs next to nothing.
+
+    Source: torchtune2026
+
+    >>> print(loss_memory(8192, 128256), loss_memory(8192, 128256, parts=8))
+    10.51 GB 3.152 GB
+    """
+    return tokens * vocabulary * (element_size + _single / parts)
+
+
+@law
+def fused_attention_intensity(
+    queries: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    context: Annotated[QuantityLike, "", "c", AT_LEAST_ONE],
+    heads_per_group: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "FLOP/byte"]:
+    """Operations for each byte of an attention kernel whose scores never leave the chip.
+
+    Equation: I = 2 · g · n · c / ((g · n + c) · s)
+
+    Queries of n tokens, in g heads that share keys and values, look at c positions. Assumes that
+    queries, keys, values and results cross the memory interface once each, which makes it an upper
+    bound, and no mask: under a causal one about half is needed. The width of a head cancels.
+
+    Source: dao2022flashattention
+
+    >>> print(fused_attention_intensity(1, 8192, 8), fused_attention_intensity(8192, 8192, 8))
+    7.992 FLOP/byte 7282 FLOP/byte
+    """
+    rows = heads_per_group * queries
+    return _per_term * rows * context / ((rows + context) * element_size)
+
+
+@law
+def attention_fusion_gain(
+    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
+    key_width: Annotated[QuantityLike, "", "w"],
+    crossings: Annotated[QuantityLike, "", "c", AT_LEAST_ONE] = 4,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "4 FLOP",
+) -> Annotated[Quantity, ""]:
+    """The most that fusing an attention can gain: its scores no longer cross to memory.
+
+    Equation: G = c · s · I* / (4 · w)
+
+    Each pass between the products reads and writes the scores: 4 crossings with a softmax alone, 8
+    with a mask and dropout too. Assumes long inputs, forward passes, heads of one width, memory as
+    the roof before and the peak of the products after.
+
+    Source: dao2022flashattention
+
+    >>> print(attention_fusion_gain("153 FLOP/byte", 64, crossings=8))
+    9.562
+    """
+    return crossings * element_size * ridge_point / (_per_term * key_width)
+
+
+@law
+def exponentials_over_products(
+    peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
+    exponential_rate: Annotated[QuantityLike, "FLOP/s", "R_exp"],
+    key_width: Annotated[QuantityLike, "", "w"],
+    _per_term: Annotated[QuantityLike, ""] = 4,
+) -> Annotated[Quantity, ""]:
+    """Time of attention's exponentials over that of its products: one more roof.
+
+    Equation: r = R_peak / (4 · w · R_exp)
+
+    Each score takes 4 · w operations in two products and one exponential, which runs on units of
+    its own. Assumes that keys and values have one width. Where the two follow one another, the
+    products reach 1 / (1 + r) of their peak.
+
+    Source: shah2024flashattention
+
+    >>> print(exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", 128))
+    0.4953
+    """
+    return peak / (_per_term * key_width * exponential_rate)
+
+
+@law
+def experts_used(
+    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
+    share: Annotated[QuantityLike, "", "s", FRACTION],
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Experts that at least one token of a batch is sent to, on average.
+
+    Equation: n = E · (1 − (1 − s)^T)
+
+    Assumes that each token chooses its share s of the experts by itself, and none is preferred.
+
+    Source: shazeer2017moe
+
+    >>> print(experts_used(256, 8 / 256, 1), experts_used(256, 8 / 256, 64))
+    8 222.4
+    """
+    return experts * (1 - (1 - share) ** tokens)
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """Matrix products alike: (m × k) · (k × n), so many of them in each of so many layers."""
+
+    name: str
+    m: Any
+    n: Any
+    k: Any
+    count: Any
+    layers: int
+
+    @property
+    def operations(self) -> Quantity:
+        """Operations of all of them."""
+        each: Quantity = roofline.gemm_operations(self.m, self.n, self.k)
+        return each * self.count * self.layers
+
+    def traffic(self, element_size: QuantityLike = "2 byte") -> Quantity:
+        """Bytes that all of them must move, where each goes to memory and back by itself."""
+        each: Quantity = roofline.gemm_traffic(self.m, self.n, self.k, element_size)
+        return each * self.count * self.layers
+
+    def intensity(self, element_size: QuantityLike = "2 byte") -> Quantity:
+        """Operations for each byte moved.
+
+        >>> from calc import models
+        >>> query, *_ = decode_matmuls(models.get("llama-3-8b"), 4096)
+        >>> print(query.name, query.intensity())
+        query 0.9995 FLOP/byte
+        """
+        return roofline.arithmetic_intensity(self.operations, self.traffic(element_size))
+
+
+def prefill_matmuls(
+    model: Transformer | str,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> tuple[Matmul, ...]:
+    """The matrix products that read so many sequences of one length, in the order of a layer.
+
+    Scores are counted in full, as a product without a mask is; the output for the last token alone.
+    Queries that share keys and values are rows of one product. Layers with a window, or that select
+    positions, have products of their own, one for each stretch of as many tokens, which look at as
+    many. States are read in chunks, where the model has a `chunk`. Latents are expanded into keys
+    and values, as in `forward_flops`.
+
+    >>> from calc import models
+    >>> for each in prefill_matmuls(models.get("llama-3-8b"), 1000)[:5]:
+    ...     print(f"{each.name:15} {each.m:5.0f} {each.n:5.0f} {each.k:5.0f} {each.count:3.0f}")
+    query            1000  4096  4096   1
+    key              1000  1024  4096   1
+    value            1000  1024  4096   1
+    scores           4000  1000   128   8
+    weighted values  4000   128  1000   8
+    """
+    model = _check(model, length, "length")
+    tokens = batch_tokens(length, sequences).magnitude
+    length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
+    groups = _int(model.kv_heads)
+    rows, count = length * _int(model.heads) / groups, sequences * groups
+    keys, values = _int(model.key_width), _int(model.head_value_width)
+    scores = [*_index_scores(model, length, length, sequences)]
+    for name, seen, layers in _attentions(model, length):
+        block, blocks = rows * seen / length, count * length / seen
+        scores += [
+            Matmul(f"{name}scores", block, seen, keys, blocks, layers),
+            Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
+        ]
+    states = [*_read_states(model, tokens, length)]
+    return tuple(_in_order(model, tokens, sequences, scores, states))
+
+
+def decode_matmuls(
+    model: Transformer | str,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+) -> tuple[Matmul, ...]:
+    """The matrix products that write the next token of so many sequences, each with its context.
+
+    Latent attention multiplies with what it has stored: the matrices that make keys and values of
+    it are absorbed, one head at a time, by queries and results. That takes more operations than
+    the expanded form of `forward_flops`, and reads fewer bytes.
+
+    >>> from calc import models
+    >>> for each in decode_matmuls(models.get("llama-3-8b"), 8192, 32)[2:4]:
+    ...     print(f"{each.name:6} {each.m:3.0f} {each.n:5.0f} {each.k:5.0f} {each.count:4.0f}")
+    value   32  1024  4096    1
+    scores   4  8192   128  256
+    >>> latents = models.get("deepseek-v3-2")
+    >>> absorbed = sum(each.operations for each in decode_matmuls(latents, 100_000))
+    >>> print(forward_flops(latents, 100_000), absorbed.to("GFLOP"))
+    185.1 GFLOP/token 209.7 GFLOP
+    """
+    model = _check(model, context)
+    if model.output not in ("own", "tied"):
+        raise InputError(
+            f"{model.name} writes no tokens: its output is a {model.output} layer;"
+            " calc.throughput.of answers for it, and `calc throughput`"
+        )
+    context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
+    heads, groups = _int(model.heads), _int(model.kv_heads)
+    latent = _int(model.kv_latent)
+    rows, count = (heads, sequences) if latent else (heads / groups, sequences * groups)
+    keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
+    values = latent or _int(model.head_value_width)
+    scores = [*_index_scores(model, 1, context, sequences)]
+    for name, seen, layers in _attentions(model, context):
+        scores += [
+            Matmul(f"{name}scores", rows, seen, keys, count, layers),
+            Matmul(f"{name}weighted values", rows, values, seen, count, layers),
+        ]
+    states = [*_states(model, sequences)]
+    stored = bool(latent)
+    return tuple(_in_order(model, sequences, sequences, scores, states, stored_latents=stored))
+
+
+def forward_flops(
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass, token by token; attention over its context included.
+
+    Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
+
+    P_mul are the parameters that a token is multiplied by, in l layers with h heads whose keys and
+    values are d_k and d_v wide. Without a context c attention is left out, which makes the usual
+    2 · P, if P counts matrices. Layers with a window look at no more than that, and those that
+    select positions at no more than these, after `calc.attention.index_flops`; states take
+    `calc.attention.recurrence_flops`, whatever the context.
+
+    Latent attention counts as it reads a prompt or trains: each token's latent is expanded once
+    into keys and values, for all queries. A decode absorbs the matrices instead and takes more
+    operations, those of `decode_matmuls`; `calc.attention.latent_crossover` tells when.
+
+    Source: chowdhery2023palm
+
+    >>> from calc import models
+    >>> model = models.get("llama-3-8b")
+    >>> print(forward_flops(model), forward_flops(model, causal_context(8192)))
+    15.01 GFLOP/token 17.16 GFLOP/token
+    """
+    model = _check(model, context)
+    return _with_attention(
+        model, context, lambda limit: windowed_context(context, limit, 1), _states(model, 1)
+    )
+
+
+def causal_flops(
+    model: Transformer | str, length: Annotated[QuantityLike, "", AT_LEAST_ONE]
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass, on average over a sequence under a causal mask.
+
+    Equation: F = 2 · P_mul + 2 · l · h · (d_k + d_v) · c
+
+    Symbols are those of `forward_flops`; c is `causal_context` in layers that look at all, and
+    `causal_window` in those that look at no more than a window or a selection. States are read in
+    chunks, where the model has a `chunk`. Latents are expanded, as in `forward_flops`.
+
+    Source: chowdhery2023palm
+
+    >>> from calc import models
+    >>> print(causal_flops(models.get("llama-3-8b"), 8192))
+    17.16 GFLOP/token
+    >>> print(causal_flops(models.get("gemma-2-27b"), 8192))
+    57.15 GFLOP/token
+    """
+    model = _check(model, length, "length")
+    return _with_attention(
+        model,
+        causal_context(length),
+        lambda limit: causal_window(length, limit),
+        _read_states(model, 1, batch_tokens(length).magnitude),
+    )
+
+
+def recomputed_flops(
+    model: Transformer,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    recomputation: str = "selective",
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's forward pass that are done again on the way back.
+
+    Equation: F = 0, F_attention or F_forward
+
+    `recomputation` is "none", "selective" for attention alone, or "full" for all of the layers.
+
+    Source: korthikanti2023reducing
+
+    >>> from calc import models
+    >>> print(recomputed_flops(models.get("llama-3-8b"), 8192))
+    2.148 GFLOP/token
+    """
+    one_of("recomputed_flops(): recomputation", recomputation, RECOMPUTATIONS)
+    forward = causal_flops(model, length)
+    if recomputation == "none":
+        return 0 * forward
+    return forward if recomputation == "full" else forward - forward_flops(model)
+
+
+def backward_flops(
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE] = 0
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token's way back: twice the forward pass, one for each factor's gradient.
+
+    Equation: F_back = 2 · F
+
+    >>> from calc import models
+    >>> print(backward_flops(models.get("llama-3-8b")))
+    30.02 GFLOP/token
+    """
+    return 2 * forward_flops(model, context)
+
+
+def crossover_context(model: Transformer | str) -> Annotated[Quantity, ""]:
+    """Context at which the attention of a model takes as many operations as its projections.
+
+    Equation: c* = P_mul / (l · h · (d_k + d_v))
+
+    Symbols are those of `forward_flops`. It may be longer than what the model can read. Under a
+    causal mask a sequence reaches it on average when it is twice as long. Beyond a window only the
+    layers without one go on; a model that has none of these may never get there. States count among
+    the projections.
+
+    Source: chowdhery2023palm
+
+    >>> from calc import models
+    >>> print(crossover_context(models.get("llama-3-8b")))
+    28628
+    """
+    model = _check(model)
+    fixed = forward_flops(model)
+    longest = model.with_context(LONGEST)
+    if model.reach is None:
+        return (fixed / (forward_flops(longest, 1) - fixed)).to("")
+    bend = forward_flops(longest, model.reach) - fixed
+    if bend >= fixed:
+        return (model.reach * fixed / bend).to("")
+    beyond = forward_flops(longest, model.reach + 1) - fixed - bend
+    if beyond.magnitude <= 1e-9 * bend.magnitude:
+        raise InputError(
+            f"{model.name} looks back on {model.reach} tokens in every layer, and its attention"
+            f" would take as many operations as its projections at"
+            f" {(model.reach * fixed / bend).to('')}: there is no such context"
+        )
+    return (model.reach + (fixed - bend) / beyond).to("")
+
+
+def kv_cache_per_token(
+    model: Transformer | str, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+) -> Annotated[Quantity, "byte/token"]:
+    """Memory that each token adds: its keys and values, or what latent attention makes them from.
+
+    Equation: m = l · g · (d_k + d_v) · s
+
+    In each of l layers g heads have a key and a value of their own, d_k and d_v wide, in elements
+    of s bytes. Latent attention keeps a vector in their place, `latent_bytes_per_token`, and where
+    it selects positions the keys for that too, `calc.attention.index_bytes_per_token`. Layers with
+    a state add nothing.
+
+    Source: ainslie2023gqa
+
+    >>> from calc import models
+    >>> print(kv_cache_per_token(models.get("llama-3-8b")).to("KiB/token"))
+    128 KiB/token
+    >>> print(kv_cache_per_token(models.get("llama-3-8b"), "4.25 bit").to("KiB/token"))
+    34 KiB/token
+    """
+    model = _check(model)
+    return _cached(model, model.layers_with("full", "window"), element_size) + _latents(
+        model, element_size
+    )
+
+
+def attended_per_token(
+    model: Transformer | str, element_size: Annotated[QuantityLike, "byte"] = "2 byte"
+) -> Annotated[Quantity, "byte/token"]:
+    """Queries that a token sends to the caches of a layer, and results that come back of them.
+
+    Equation: m = h · (d_k + d_v) · s
+
+    Each of h heads has a query and a result, d_k and d_v wide, in elements of s bytes. Those of
+    latent attention are as wide as what it keeps: a latent with the part that carries the position,
+    and a latent.
+
+    Source: pope2023efficiently
+
+    >>> from calc import models
+    >>> print(attended_per_token(models.get("llama-3-70b")))
+    32.77 kB/token
+    >>> print(attended_per_token(models.get("deepseek-v3")))
+    278.5 kB/token
+    """
+    model = _check(model)
+    widths = model.key_width + model.head_value_width
+    if model.kv_latent is not None:
+        widths = 2 * model.kv_latent + quantity(_int(model.rotary_width), "")
+    size = size_of("element_size", element_size)
+    return (model.heads * widths * size / quantity("1 token")).to("byte/token")
+
+
+def kept_context(
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+) -> Annotated[Quantity, ""]:
+    """Positions of a context that a layer with a cache keeps, the average of these layers.
+
+    Equation: n = (1 − s) · c + s · min(c, w)
+
+    A share s of the layers with a cache has a window of w positions, by `windowed_context`. Without
+    one it is the context c.
+
+    >>> from calc import models
+    >>> print(kept_context(models.get("gemma-2-27b"), 8192))
+    6144
+    """
+    model = _check(model, context)
+    if model.window is None:
+        return quantity(context)
+    share = model.layers_with("window") / model.caching_layers
+    return windowed_context(context, model.window, share)
+
+
+def attended_context(
+    model: Transformer | str, context: Annotated[QuantityLike, "", NON_NEGATIVE]
+) -> Annotated[Quantity, ""]:
+    """Positions that a token attends to in a layer with a cache, the average of these layers.
+
+    Equation: n = (l_all · c + l_w · min(c, w)) / (l_all + l_w)
+
+    Layers look at all c positions, or at no more than w of them: those of a window, or those that
+    they select.
+
+    >>> from calc import models
+    >>> print(attended_context(models.get("gpt-oss-120b"), 131072))
+    65600
+    """
+    model = _check(model, context)
+    seen = quantity(0)
+    for _, limit, layers in _limits(model):
+        each = windowed_context(context, limit, 1) if limit else quantity(context)
+        seen = seen + each * layers
+    return seen / model.caching_layers
+
+
+def kv_cache(
+    model: Transformer | str,
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of a sequence with that context: keys and values, and states.
+
+    Equation: M = n · m + M_state
+
+    n positions are kept, by `kept_context`, and each takes m bytes, by `kv_cache_per_token`;
+    M_state is `state_memory`, whatever the context.
+
+    Source: gemma2024gemma2
+
+    >>> from calc import models
+    >>> print(kv_cache(models.get("gemma-2-27b"), 8192).to("GiB"))
+    2.156 GiB
+    """
+    each = kv_cache_per_token(model, element_size)
+    memory: Quantity = each * kept_context(model, context) * quantity("1 token")
+    return memory.to("byte") + state_memory(model)
+
+
+def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
+    """Memory of a sequence's states, at any length: matrices in FP32, and inputs of convolutions.
+
+    Equation: M = l · (h · d_k · d_v · s + n · (k − 1) · s_conv)
+
+    By `calc.attention.state_memory` and `convolution_memory`, in layers of linear attention and
+    state spaces; zero in a model without them.
+
+    Source: dao2024mamba2
+
+    >>> from calc import models
+    >>> print(state_memory(models.get("llama-3-8b")))
+    0 byte
+    """
+    model = _check(model)
+    memory = quantity("0 byte")
+    for kind, layers, heads, keys, values in _recurrences(model):
+        memory = memory + attention.state_memory(layers, heads, keys, values)
+        channels, kernel = model.convolved(kind), _int(model.convolution)
+        memory = memory + attention.convolution_memory(layers, channels, kernel)
+    return memory
+
+
+def cache_read(
+    model: Transformer | str,
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes of a sequence's cache that its next token reads, states left out.
+
+    Equation: D = n · m
+
+    All that is kept, by `kv_cache`, but for layers that select positions: these read the keys of
+    all by which they choose, and the latents of those chosen.
+
+    Source: pope2023efficiently
+
+    >>> from calc import models
+    >>> print(cache_read(models.get("llama-3-8b"), 8192))
+    1.074 GB
+    """
+    model = _check(model, context)
+    whole: Quantity = (
+        kv_cache_per_token(model, element_size) * kept_context(model, context) * quantity("1 token")
+    )
+    if not (layers := model.layers_with("sparse")):
+        return whole.to("byte")
+    skipped = quantity(context) - windowed_context(context, _int(model.index_topk), 1)
+    latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+    each = latent_bytes_per_token(layers, latent, rotary, element_size)
+    return (whole - each * skipped * quantity("1 token")).to("byte")
+
+
+def decode_bytes(
+    model: Transformer | str,
+    context: Annotated[QuantityLike, "", NON_NEGATIVE],
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a sequence's next token moves besides weights: its cache, its states twice.
+
+    Equation: D = D_cache + 2 · M_state
+
+    The cache is read, by `cache_read`; states, by `state_memory`, are read and written.
+
+    Source: pope2023efficiently
+
+    >>> from calc import models
+    >>> print(decode_bytes(models.get("llama-3-8b"), 8192))
+    1.074 GB
+    """
+    return cache_read(model, context, element_size) + 2 * state_memory(model)
+
+
+def activation_memory(
+    model: Transformer | str,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    recomputation: str = "none",
+    element_size: Annotated[QuantityLike, "byte"] = "2 byte",
+    mask_size: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "0 byte",
+) -> Annotated[Quantity, "byte"]:
+    """What the layers of a model keep of a batch for the way back, embedding and output left out.
+
+    Equation: A = B · n · l · (m_layer + m_score)
+
+    B sequences of n tokens pass l layers; m_layer and m_score are the bytes of a token in one of
+    them, by `layer_activations` and `score_activations`. In GPT's shape, with 16 bits and dropout,
+    they are 34 · d and 5 · h · n, for a width d and h heads.
+
+    Recomputation is "none"; "selective", where the attention scores are computed again, as fused
+    kernels do, and m_score is zero; or "full", where each layer keeps its input alone, d · s. A
+    model that is trained with dropout has masks of a byte.
+
+    Source: korthikanti2023reducing
+
+    >>> from calc import models
+    >>> for each in ("none", "selective", "full"):
+    ...     print(each, activation_memory(models.get("llama-3-8b"), 8192, recomputation=each))
+    none 173.9 GB
+    selective 36.51 GB
+    full 2.147 GB
+    """
+    model = _check(model, context)
+    one_of("activation_memory(): recomputation", recomputation, RECOMPUTATIONS)
+    tokens = batch_tokens(context, sequences)
+    if recomputation == "full":
+        return (
+            tokens * model.layers * model.width * formats.element_size("element_size", element_size)
+        )
+    blocks = model.blocks / _int(model.layers)  # two, where a layer is not one of them alone
+    norms = blocks if model.norms is None else model.norms
+    kept = layer_activations(
+        model.width, *_kept_widths(model), element_size, mask_size, norms + blocks - 2
+    )
+    total: Quantity = tokens * model.layers * kept
+    if recomputation == "none":
+        for _, seen, layers in _attentions(model, batch_tokens(context).magnitude):
+            scores = score_activations(seen, model.heads, element_size, mask_size)
+            total = total + tokens * layers * scores
+    return total
+
+
+def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Transformer:
+    """The transformer that is given, or that of a name, unless it cannot read so much."""
+    model = models.transformer(given)
+    needed = f"{name} must be a number of tokens from 0, without a unit, as in 8192"
+    try:
+        asked = quantity(context)
+    except InputError:
+        raise InputError(f"{needed}; got {abbreviated(context)}") from None
+    if not asked.unitless:
+        raise InputError(f"{needed}; got {asked}")
+    asked = asked.to("")  # a share of one is in percent
+    longest = largest(asked)
+    if math.isnan(longest) or largest(-asked) > 0:
+        raise InputError(f"{needed}; got {abbreviated(context)}")
+    if longest > model.context.magnitude:
+        raise InputError(
+            f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
+            f" {longest:.0f}; to take more, say so: model.with_context({longest:.0f}),"
+            f" or context={longest:.0f} of a plan (--context)"
+        )
+    return model
+
+
+def _int(count: Quantity | None) -> int:
+    return 0 if count is None else int(count.magnitude)
+
+
+def _with_attention(
+    model: Transformer,
+    context: QuantityLike,
+    limited: Callable[[QuantityLike], Quantity],
+    states: Iterator[Matmul],
+) -> Quantity:
+    """Projections, attention over what each kind of layer looks at, and a token in the states."""
+    total: Quantity = projection_flops(model.multiplied_parameters)
+    for each in states:
+        total = total + each.operations / quantity("1 token")
+    widths = model.heads, model.key_width, model.head_value_width
+    for _, limit, layers in _limits(model):
+        seen = limited(limit) if limit else quantity(context)
+        total = total + attention_flops(seen, layers, *widths)
+    if layers := model.layers_with("sparse"):
+        heads, width = _int(model.index_heads), _int(model.index_head_width)
+        total = total + attention.index_flops(context, layers, heads, width)
+    return total
+
+
+def _limits(model: Transformer) -> Iterator[tuple[str, int, int]]:
+    """What names of scores begin with, the most positions that are looked at, and the layers.
+
+    The most is 0 where it is the context itself.
+    """
+    for name, limit, kinds in (
+        ("", None, ("full", "latent")),
+        ("windowed ", model.window, ("window",)),
+        ("selected ", model.index_topk, ("sparse",)),
+    ):
+        if layers := model.layers_with(*kinds):
+            yield name, _int(limit), layers
+
+
+def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]:
+    """Kinds with a state: their layers, and a state's heads, rows and columns."""
+    if layers := model.layers_with("linear"):
+        widths = _int(model.linear_key_width), _int(model.linear_value_width)
+        yield "linear", layers, _int(model.linear_value_heads), *widths
+    if layers := model.layers_with("state"):
+        widths = _int(model.state_width), _int(model.state_head_width)
+        yield "state", layers, _int(model.state_heads), *widths
+
+
+def _states(model: Transformer, tokens: Any) -> Iterator[Matmul]:
+    """The products that take so many tokens one by one through their states."""
+    for kind, layers, heads, keys, values in _recurrences(model):
+        count = tokens * heads
+        if kind == "linear":
+            yield Matmul("state recalled", 1, values, keys, count, layers)
+        yield Matmul("state written", keys, values, 1, count, layers)
+        yield Matmul("state read", 1, values, keys, count, layers)
+
+
+def _read_states(model: Transformer, tokens: Any, length: Any) -> Iterator[Matmul]:
+    """The products that take the tokens of prompts through states, in chunks if there are any."""
+    if model.chunk is None:
+        return _states(model, tokens)
+    return _chunks(model, tokens, minimum(length, float(_int(model.chunk))))
+
+
+def _chunks(model: Transformer, tokens: Any, chunk: Any) -> Iterator[Matmul]:
+    """The products that take so many tokens through their states in chunks of so many."""
+    for kind, layers, heads, keys, values in _recurrences(model):
+        chunks = tokens / chunk
+        count = chunks * heads
+        shared = count if kind == "linear" else chunks * _int(model.state_groups)
+        if kind == "linear":
+            yield Matmul("chunk keys on keys", chunk, chunk, keys, count, layers)
+            yield Matmul("chunk keys corrected", chunk, keys, chunk, count, layers)
+            yield Matmul("chunk values corrected", chunk, values, chunk, count, layers)
+            yield Matmul("state recalled", chunk, values, keys, count, layers)
+        yield Matmul("chunk scores", chunk, chunk, keys, shared, layers)
+        yield Matmul("chunk weighted values", chunk, values, chunk, count, layers)
+        yield Matmul("state written", keys, values, chunk, count, layers)
+        yield Matmul("state read", chunk, values, keys, count, layers)
+
+
+def _cached(model: Transformer, layers: int, element_size: QuantityLike) -> Quantity:
+    """Of the keys and values of a token in so many layers."""
+    if not layers:
+        return quantity("0 byte/token")
+    return kv_bytes_per_token(
+        layers, model.kv_heads, model.key_width, model.head_value_width, element_size
+    )
+
+
+def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
+    """Of the latents of a token, and of the keys by which it is selected."""
+    found = quantity("0 byte/token")
+    if layers := model.layers_with("latent", "sparse"):
+        latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+        found = latent_bytes_per_token(layers, latent, rotary, element_size)
+    if layers := model.layers_with("sparse"):
+        found = found + attention.index_bytes_per_token(layers, _int(model.index_head_width))
+    return found
+
+
+def _attentions(model: Transformer, context: Any) -> Iterator[tuple[str, Any, int]]:
+    """What the names of the scores begin with, the positions looked at, and the layers that do."""
+    for name, limit, layers in _limits(model):
+        yield name, minimum(context, float(limit)) if limit else context, layers
+
+
+def _index_scores(model: Transformer, rows: Any, context: Any, sequences: Any) -> Iterator[Matmul]:
+    """The products by which tokens choose what to attend to."""
+    if layers := model.layers_with("sparse"):
+        width = _int(model.index_head_width)
+        queries = rows * _int(model.index_heads)
+        yield Matmul("index scores", queries, context, width, sequences, layers)
+
+
+def _in_order(
+    model: Transformer,
+    tokens: Any,
+    sequences: Any,
+    scores: list[Matmul],
+    states: list[Matmul],
+    stored_latents: bool = False,
+) -> Iterator[Matmul]:
+    """The products with each matrix, those of the scores and states before their outputs."""
+    heads = _int(model.heads)
+    for part, name, inputs, outputs, layers, copies, used, _ in model.matrices:
+        if name == "attention output":
+            yield from scores
+        if name in ("linear output", "state output"):
+            yield from states
+        rows = sequences if part == "output" else tokens
+        if used < copies:
+            count = experts_used(copies, used / copies, rows).magnitude
+            each = maximum(rows * used / count, 1.0)  # rounding leaves a hair less of a single one
+            yield Matmul(name, each, outputs, inputs, count, layers)
+        elif stored_latents and name == "key up":  # turns the query towards what is stored
+            yield Matmul(name, rows, inputs, outputs // heads, heads, layers)
+        elif stored_latents and name == "value up":
+            yield Matmul(name, rows, outputs // heads, inputs, heads, layers)
+        else:
+            yield Matmul(name, rows, outputs, inputs, copies, layers)
+
+
+def _kept_widths(model: Transformer) -> tuple[float, float]:
+    """Activations around the attention and inside the feed-forward network, a layer's average."""
+    kept = {"attention": 0, "feed-forward": 0}
+    for part, name, inputs, outputs, layers, _, used, _ in model.matrices:
+        if part in kept:
+            last = name.endswith("down" if part == "feed-forward" else "output")
+            kept[part] += (inputs if last else outputs) * used * layers
+    layers = _int(model.layers)
+    return kept["attention"] / layers, kept["feed-forward"] / layers

@@ -1,0 +1,363 @@
+"""A plan of a service: its pools, what requests meet and cost, and how it is printed."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from calc.catalog.hardware import dtype_of
+from calc.core.errors import InputError, abbreviated
+from calc.core.report import Reported, Table
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import cost
+from calc.planning import drawing, files
+from calc.planning.service import search
+from calc.planning.service.asked import Service, seconds
+from calc.planning.service.design import Design, least_copies, limits_of
+from calc.planning.service.queue import Load
+from calc.planning.setup import devices_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POINTS = 40  # of a curve
+TIMES = {"ttft": "TTFT", "tpot": "TPOT"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServicePlan(Reported):
+    """The pools of a service, what its requests meet, and what it costs; `print` shows it.
+
+    `load` is by the closed form, from the times of steps that are expected; `design.run` is the
+    simulation that decided. `least` and `most` are the closed form at published rates, with all
+    parts of a step at once and with none.
+    """
+
+    SENTENCES = (
+        ("why_not_others", "Why not another design"),
+        ("what_would_change", "What would change it"),
+        ("assumptions", "Assumed"),
+    )
+
+    service: Service
+    design: Design
+    designs: tuple[Design, ...]
+    """All that were found, the one that is taken first."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Groups of devices that can serve no request within the limits, and why."""
+    price: Quantity | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What `plan_service` was asked, by the names of its arguments."""
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+        return self.design.devices
+
+    @property
+    def load(self) -> Load:
+        """What requests meet, by the closed form."""
+        return self.design.load
+
+    @property
+    def ttft(self) -> Quantity:
+        """Time to first token at the percentile, as simulated."""
+        assert self.design.simulated is not None
+        return quantity(self.design.simulated[0], "s")
+
+    @property
+    def tpot(self) -> Quantity:
+        """Time of each token after the first at the percentile, as simulated."""
+        assert self.design.simulated is not None
+        return quantity(self.design.simulated[1], "s")
+
+    @property
+    def most_requests(self) -> Quantity:
+        """The largest rate that these devices take within the limits, by the closed form."""
+        return quantity(self.design.most, "request/s")
+
+    @property
+    def least_devices(self) -> int:
+        """The fewest devices with which any program could keep the limits, at published rates."""
+        return min(
+            sum(least_copies(pool) * pool.group.devices for pool in each.pools)
+            for each in self.designs
+        )
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens that all answers together have in a second."""
+        return quantity(self.service.rate * self.service.demand.answer, "token/s")
+
+    @property
+    def cost_per_token(self) -> Quantity | None:
+        """Price of a written token at this rate; None where no price was given."""
+        if self.price is None:
+            return None
+        return cost.cost_per_token(self.devices, self.price, self.throughput).to("USD/Mtoken")
+
+    @property
+    def energy_per_token(self) -> Quantity | None:
+        """Energy of a written token at this rate; None where no power is published."""
+        power = self.service.setup.power
+        if power is None:
+            return None
+        return cost.energy_per_token(self.devices, power, self.throughput).to("J/token")
+
+    def frontier(self, tpot: QuantityLike) -> Quantity:
+        """Device time of a written token under other limits on TPOT, by the closed form.
+
+        The least of all designs at full load, in a service of so many copies that parts of one
+        count; infinite where no design keeps the limit.
+        """
+        import numpy
+
+        limits = quantity(tpot)
+        if not limits.is_compatible_with("s") or not numpy.all(limits.m_as("s") > 0):
+            raise InputError(f'tpot must be positive times, as in "50 ms"; got {abbreviated(tpot)}')
+        times = numpy.asarray(limits.m_as("s"), dtype=float)
+        needed = list(search.frontier(self.service, times.ravel().tolist()))
+        paid = numpy.reshape(needed, times.shape) / self.service.demand.answer
+        return quantity(paid if times.ndim else float(paid), "s/token")
+
+    @cached_property
+    def title(self) -> list[str]:
+        """The model, its requests, and the design that serves them."""
+        service, setup = self.service, self.service.setup
+        rate = quantity(float(f"{service.rate:.4g}"), "request/s")
+        demand = service.demand
+        return [
+            f"{setup.model.name} on {self.devices} {setup.device.name} ({setup.machine.name})",
+            f"{rate}, {_tokens(demand.prompt)} prompt and {_tokens(demand.answer)} generated tokens"
+            " on average",
+            f"{self.design}, steps of {self.design.pools[-1].replica.chunk} tokens at most",
+        ]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """What the service makes of its requests, and a line for each design."""
+        return [Table(list(self._met())), Table(list(self._designs()), detail=True)]
+
+    def _met(self) -> Iterator[tuple[str, ...]]:
+        load, service, simulated = self.load, self.service, self.design.simulated or (0.0, 0.0)
+        at = f"{100 * service.percentile:g} %"
+        yield "", "limit", "simulated", "closed form", "published rates"
+        for place, (name, title) in enumerate((("ttft", "first token"), ("tpot", "each token"))):
+            limit, closed = getattr(service, name), getattr(load, name)
+            times = (seconds(time) for time in (limit, simulated[place], closed))
+            yield (f"{title}, {at}", *times, _published(self.design, -place, name))
+        yield "sequences in decode", "", "", f"{load.batch:.3g} a replica", ""
+        yield "busy", "", "", f"{load.busy:.0%}", ""
+        yield "rate within limits", "", "", f"{self.most_requests:.4g}", ""
+        yield "devices", "", str(self.devices), "", f"{self.least_devices} at least"
+        yield "throughput", "", str(self.throughput), "", ""
+        for title, value in (("cost", self.cost_per_token), ("energy", self.energy_per_token)):
+            if value is not None:
+                yield title, "", str(value), "", ""
+
+    def _designs(self) -> Iterator[tuple[str, ...]]:
+        yield "devices", "design", "chunk", "closed form", "", "simulated", "", "busy"
+        for design in self.designs:
+            load, chunk = design.load, str(design.pools[-1].replica.chunk)
+            simulated = ("–", "–") if design.simulated is None else map(seconds, design.simulated)
+            times = (seconds(load.ttft), seconds(load.tpot), *simulated)
+            yield (str(design.devices), str(design), chunk, *times, f"{load.busy:.0%}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The designs, a row each, with plain keys."""
+        rows = []
+        for design in self.designs:
+            times: list[Quantity | None] = [None, None]
+            if design.simulated is not None:
+                times = [quantity(time, "s") for time in design.simulated]
+            rows.append(
+                {
+                    "design": str(design),
+                    "devices": design.devices,
+                    "pools": len(design.pools),
+                    "replicas": [pool.count for pool in design.pools],
+                    "tensor": [pool.group.devices for pool in design.pools],
+                    "experts": [pool.group.experts for pool in design.pools],
+                    "chunk": design.pools[-1].replica.chunk,
+                    "ttft": quantity(design.load.ttft, "s"),
+                    "tpot": quantity(design.load.tpot, "s"),
+                    "simulated_ttft": times[0],
+                    "simulated_tpot": times[1],
+                    "batch": design.load.batch,
+                    "busy": design.load.busy,
+                    "rate_within_limits": quantity(design.most, "request/s"),
+                    "preempted": None if design.run is None else design.run.preempted,
+                }
+            )
+        return rows
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The design, what requests meet and cost, and what is said of it, by names that stay."""
+        return {
+            "rows": self.rows(),
+            "design": str(self.design),
+            **self.named("devices least_devices ttft tpot"),
+            "closed_form": self.load,
+            **self.named("most_requests throughput cost_per_token energy_per_token"),
+            **self.named("why_not_others what_would_change assumptions"),
+        }
+
+    @property
+    def why_not_others(self) -> tuple[str, ...]:
+        """Why the other groups and pools lose, a sentence each."""
+        refused = (
+            f"{group} serves nobody within the limits: {why}."
+            for group, why in self.refused.items()
+        )
+        return (*map(self._why_not, self.designs[1:]), *refused)
+
+    def _why_not(self, design: Design) -> str:
+        """What a design needs more, or which limit it does not keep."""
+        simulated, needed = design.simulated, f"takes {devices_text(design.devices)}"
+        if simulated is None:
+            reason = f"{needed} by the closed form"
+        elif design.keeps:
+            reason = f"{needed} in the simulation"
+        else:
+            late = simulated[0] > self.service.ttft
+            name, time = ("TTFT", simulated[0]) if late else ("TPOT", simulated[1])
+            reason = f"a {name} of {seconds(time)} in the simulation"
+        rates = " and ".join(
+            f"one of {pool.group} takes {quantity(pool.most, 'request/s'):.3g}"
+            for pool in design.pools
+        )
+        return f"{design}: {reason}; {rates} within the limits, by the closed form."
+
+    @property
+    def what_would_change(self) -> tuple[str, ...]:
+        """What would make this another answer, a sentence each, by the closed form."""
+        return tuple(self._changes())
+
+    def _changes(self) -> Iterator[str]:
+        service, most = self.service, f"{self.most_requests:.3g}"
+        yield f"Up to {most} the same devices keep the limits, by the closed form."
+        for name, title in TIMES.items():
+            for factor, word in ((0.5, "half"), (2.0, "twice")):
+                limit = factor * getattr(service, name)
+                needed = _needed(self.design, replace(service, **{name: limit}))
+                takes = "cannot be kept" if needed is None else f"takes {devices_text(needed)}"
+                limited = f"A {title} of {seconds(limit)}, {word} the limit"
+                yield f"{limited}, {takes} in the same groups."
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers stand on, a sentence each."""
+        return tuple(self._assumptions())
+
+    def _assumptions(self) -> Iterator[str]:
+        service, setup, design = self.service, self.service.setup, self.design
+        expected = design.pools[-1].answers.expected
+        yield (
+            f"Products are computed in {dtype_of(setup.dtype).upper()}, and"
+            f" {setup.software.memory_share:.0%} of memory holds weights and caches; cut over more"
+            " devices than it has heads, a cache is there more than once."
+        )
+        if isinstance(expected, str):
+            yield f"Steps take their upper bound at published rates: {expected}."
+        else:
+            program = setup.software.name if setup.software.key else "no software's own time"
+            yield (
+                "Steps take what kernels and messages were measured to reach on"
+                f" {setup.machine.name}, or on the machine most like it, with {program}; published"
+                " rates bound them."
+            )
+        count = 0 if design.run is None else len(design.run.arrivals)
+        yield (
+            f"The simulation has {count} requests of one replica of each pool, after"
+            " those that found its batch filling; a replica gets its share at random."
+            if not service.recorded
+            else f"The simulation has {count} requests of the trace, of which replicas take turns."
+        )
+        yield (
+            "A request is let in first come, first served, when memory holds its prompt; the one"
+            " that was let in last gives its memory up when it is full, and is read again. At most"
+            f" {service.slots} sequences are in a batch."
+        )
+        yield (
+            "The closed form adds tails of waits as if each were alone, and its percentiles are"
+            " estimates; the simulation decides."
+        )
+        if len(design.pools) > 1:
+            yield (
+                f"The cache of a prompt takes {seconds(design.pools[-1].transfer)} from one pool to"
+                " the other, after its first token, through the ports of the smallest group."
+            )
+        if service.hit_rate:
+            yield (
+                f"{service.hit_rate:.0%} of each prompt is found in a prefix cache; memory holds"
+                " every request's own copy of it."
+            )
+        if service.draft is not None:
+            yield (
+                f"{service.draft.model.name} drafts {service.drafted} tokens, of which a pass keeps"
+                f" {service.written - 1:.3g} on average, for all requests alike."
+            )
+        if setup.power is not None:
+            yield f"Each device draws {setup.power} all the time, whatever its load."
+
+    def draw(self) -> Figure:
+        """A figure of matplotlib: both times against the rate, by the closed form, with limits."""
+        import numpy
+
+        service, design = self.service, self.design
+        rates = numpy.linspace(0.02, 1.25, POINTS) * max(design.most, service.rate)
+        loads = [design.at_rate(float(rate)).load for rate in rates]
+        panels = []
+        for place, (name, title, scale) in enumerate(
+            (("ttft", "First token (s)", 1.0), ("tpot", "Each token (ms)", 1e3))
+        ):
+            panels.append(
+                drawing.Panel(
+                    f"{title}, {100 * service.percentile:g} %",
+                    [scale * getattr(load, name) for load in loads],
+                    scale * getattr(service, name),
+                    None if design.simulated is None else scale * design.simulated[place],
+                )
+            )
+        return drawing.panels(f"{service.setup.model.name}: {design}", rates, service.rate, panels)
+
+    def to_toml(self) -> str:
+        """The options that make this plan again, as the text of a file."""
+        setup = self.service.setup
+        return files.given_text(self.given, setup.model, setup.machine)
+
+    def __repr__(self) -> str:
+        setup = self.service.setup
+        return f"<{setup.model.name} served by {self.devices} {setup.device.name}: {self.design}>"
+
+
+def _tokens(count: float) -> str:
+    return str(quantity(float(f"{count:.3g}"), ""))
+
+
+def _published(design: Design, place: int, name: str) -> str:
+    """A time of one of the pools at published rates: with all parts at once and with none."""
+    pool = design.pools[place]
+    *parts, upper = (
+        getattr(replace(pool, replica=replace(pool.replica, steps=steps)).load, name)
+        for steps in (*pool.answers.published.values(), pool.answers.upper)
+    )
+    return f"{seconds(max(parts))} – {seconds(upper)}"
+
+
+def _needed(design: Design, service: Service) -> int | None:
+    """How many devices the same groups need under other limits, by the closed form."""
+    needed = 0
+    for pool in design.pools:
+        limits = limits_of(service, pool.does)
+        most = pool.replica.most(pool.demand, service.percentile, *limits)
+        if not most:
+            return None
+        needed += math.ceil(service.rate / most) * pool.group.devices
+    return needed

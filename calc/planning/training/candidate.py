@@ -1,0 +1,117 @@
+"""Layouts that fit, each with its memory and the time of its step, and the best of them."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from calc.core.elementwise import different
+from calc.core.units import Quantity
+from calc.laws import parallelism, training
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.planning.training import precedents
+from calc.planning.training.precedents import DEGREES
+from calc.planning.training.search import Cuts
+from calc.steps.job import Layout
+from calc.steps.layouts import DeviceMemory
+
+SHOWN = 10
+"""Layouts of a plan, the best of each way to cut."""
+WAYS = ("tensor", "pipeline", "context", "experts")  # by which layouts differ in a plan
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One layout that fits: its memory, and the time of its step."""
+
+    cuts: Cuts
+    memory: DeviceMemory
+    step: StepTime
+
+    @property
+    def layout(self) -> Layout:
+        """Its copies, slices, stages and so on."""
+        return self.cuts.layout
+
+    @property
+    def sequences(self) -> int:
+        """Sequences of a microbatch."""
+        return int(self.cuts.sequences)
+
+    @property
+    def recomputation(self) -> str:
+        """What is computed twice."""
+        return self.cuts.recomputation
+
+    @cached_property
+    def time(self) -> Quantity:
+        """What a step is expected to take; its upper bound where rates were not measured."""
+        expected = self.step.expected
+        return self.step.upper if expected is None else expected
+
+    @property
+    def mfu(self) -> Quantity:
+        """Utilisation of the peak by the model's own operations in that time."""
+        return training.mfu_of_operations(self.step.operations, 1, self.step.peak, self.time)
+
+    @property
+    def hfu(self) -> Quantity:
+        """The same with what is computed again."""
+        job = self.cuts.job
+        again = transformer.recomputed_flops(job.model, job.length, self.recomputation)
+        forward = transformer.causal_flops(job.model, job.length)
+        return parallelism.hfu(self.mfu, again / forward)
+
+    @property
+    def throughput(self) -> Quantity:
+        """Tokens per second of each device."""
+        return (self.step.tokens / self.time / self.layout.devices).to("token/s")
+
+    @cached_property
+    def beyond_published(self) -> str:
+        """The sentence that names its choices which no published row has made; "" for none."""
+        return precedents.beyond(self.cuts)
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Seconds of each part of a step, as expected, or at published rates."""
+        times = self.step.expected_parts
+        times = self.step.parts if times is None else dict(times)
+        return {name: time.m_as("s") for name, time in times.items()}
+
+    def __str__(self) -> str:
+        """Its degrees in a word; what is not cut is left out."""
+        layout = self.layout
+        degrees = ((short, getattr(layout, name)) for name, short in DEGREES.items())
+        words = [f"{short}{degree}" for short, degree in degrees if degree > 1]
+        if layout.sharding:
+            group = "" if layout.sharers == layout.copies else f" in {layout.sharers}"
+            words.append(f"ZeRO{layout.sharding}{group}")
+        return " ".join(words) or "one device"
+
+
+def best_of(fitting: list[Cuts]) -> list[Candidate]:
+    """The best layouts by what is expected of each, one for each way to cut.
+
+    Where messages hide, layouts are equal: then that is taken whose parts are shortest in sum, and
+    of such the one that holds least. What was not measured of a rate comes last, by its bound.
+    """
+    import numpy
+
+    if not fitting:
+        return []
+    times = numpy.concatenate([cuts.expected for cuts in fitting])
+    bounds = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
+    held = numpy.concatenate([cuts.held for cuts in fitting])
+    owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
+    places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
+    degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
+    order = numpy.lexsort((held, bounds, times))  # of which NaN is the last
+    _, way = different(*degrees)
+    _, first = numpy.unique(way[order], return_index=True)
+    chosen = order[numpy.sort(first)[:SHOWN]]
+    found = (fitting[owners[place]].one(int(places[place])) for place in chosen)
+    return [Candidate(cuts, cuts.memory, cuts.step) for cuts in found]

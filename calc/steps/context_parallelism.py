@@ -1,0 +1,231 @@
+"""Long contexts on many devices: attention on a ring or by heads, and what hides behind it.
+
+Context parallelism (CP) cuts a sequence, so that each device has its tokens in every layer. All but
+attention is then of a token alone. For attention either keys and values go round a ring, while each
+device works on those that it has (ring attention), or an exchange gives each device all tokens of
+some heads (Ulysses). Tensor parallelism within a server goes with either.
+"""
+
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from calc import formats
+from calc.catalog import models
+from calc.catalog.machines import NO_TIME, Machine
+from calc.catalog.models import Transformer
+from calc.catalog.software import UNKNOWN
+from calc.core.arguments import whole_number
+from calc.core.elementwise import largest, maximum
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.steps import collectives, expectation, inference, kernels
+from calc.steps.expectation import Origin, Parts
+from calc.steps.job import TWO_BYTES, Formats, Job, Layout, Tokens, reaching
+
+
+@law
+def ring_block(
+    rate: Annotated[QuantityLike, "FLOP/s", "R"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    heads_per_group: Annotated[QuantityLike, "", "g", AT_LEAST_ONE] = 1,
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, ""]:
+    """Tokens of a device from which a step of ring attention hides the next keys and values.
+
+    Equation: c = R · s / (2 · g · BW)
+
+    A block of c queries takes 4 · c² · w operations for each query head of width w, and sends
+    2 · c · w · s bytes for each of keys and values, which g of these share. Assumes a block that is
+    computed whole; under a causal mask that is dealt out evenly it is half, and c twice as long.
+
+    Source: liu2023ring
+
+    >>> print(ring_block("312 TFLOP/s", "300 GB/s"), ring_block("312 TFLOP/s", "12.5 GB/s"))
+    1040 24960
+    """
+    return rate * element_size / (_per_term * heads_per_group * bandwidth)
+
+
+@law
+def ring_traffic(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    kv_heads: Annotated[QuantityLike, "", "h_kv", AT_LEAST_ONE],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a device sends for a layer's attention on a ring: nearly all keys and values.
+
+    Equation: D = (n − 1) / n · T · h_kv · (d_k + d_v) · s
+
+    T are the tokens of all n devices. It does not fall with more of them. An all-gather of keys and
+    values in one go, as some programs do, sends as much. A backward pass sends twice as much again.
+
+    Source: liu2023ring
+
+    See also: context_parallelism.ulysses_traffic
+
+    >>> print(ring_traffic(131072, 8, 128, 128, 16))
+    503.3 MB
+    """
+    return (devices - 1) / devices * tokens * kv_heads * (key_width + value_width) * element_size
+
+
+@law
+def ulysses_traffic(
+    tokens: Annotated[QuantityLike, "", "T", AT_LEAST_ONE],
+    heads: Annotated[QuantityLike, "", "h", AT_LEAST_ONE],
+    kv_heads: Annotated[QuantityLike, "", "h_kv", AT_LEAST_ONE],
+    key_width: Annotated[QuantityLike, "", "d_k"],
+    value_width: Annotated[QuantityLike, "", "d_v"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Bytes that a device sends for a layer's attention where heads are exchanged for tokens.
+
+    Equation: D = (n − 1) / n² · T · (h + h_kv) · (d_k + d_v) · s
+
+    Queries, keys and values of T / n tokens go to the devices that have their heads, and results
+    come back: two all-to-alls. It falls with more devices, up to as many as there are heads of keys
+    and values; beyond them these are copied.
+
+    Source: deepspeed-ulysses
+
+    See also: context_parallelism.ring_traffic
+
+    >>> print(ulysses_traffic(131072, 32, 8, 128, 128, 8))
+    293.6 MB
+    """
+    own = tokens / devices
+    both = (heads + kv_heads) * (key_width + value_width)
+    return (devices - 1) / devices * own * both * element_size
+
+
+@law
+def ring_time(
+    compute_time: Annotated[QuantityLike, "s", "T_comp", NON_NEGATIVE],
+    transfer_time: Annotated[QuantityLike, "s", "T_send", NON_NEGATIVE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+) -> Annotated[Quantity, "s"]:
+    """Time of a layer's attention on a ring: n blocks, each but the first behind a message.
+
+    Equation: T = T_comp + (n − 1) · max(T_comp, T_send)
+
+    The times are those of one block, which are alike for all devices where tokens are dealt out so
+    that the mask treats them alike.
+
+    Source: liu2023ring
+
+    >>> print(ring_time("1 ms", "600 us", 8), ring_time("1 ms", "1.5 ms", 8))
+    8 ms 11.5 ms
+    """
+    return compute_time + (devices - 1) * maximum(compute_time, transfer_time)
+
+
+@law
+def new_share_for_keys(
+    heads: Annotated[QuantityLike, "", "h", AT_LEAST_ONE],
+    kv_heads: Annotated[QuantityLike, "", "h_kv", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Share of new tokens in a context from which keys are cheaper to send round than queries.
+
+    Equation: r = 2 · h_kv / h
+
+    Of a context that is mostly cached only the new tokens have queries, so that below this share
+    the queries go round the ring (pass-Q) and the caches stay. Assumes keys and values of one
+    width; the results of queries must be sent back too, which lowers the share where that does not
+    hide.
+
+    Source: yang2024context
+
+    >>> print(new_share_for_keys(128, 8))
+    0.125
+    """
+    return 2 * kv_heads / heads
+
+
+def prefill(
+    model: Transformer | str,
+    machine: Machine,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    contexts: int,
+    tensor: int = 1,
+    dtype: str = "bf16",
+    weight_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
+    kv_size: Annotated[QuantityLike, "byte"] = TWO_BYTES,
+) -> StepTime:
+    """The pass that reads one long prompt on `contexts` times `tensor` devices, by ring attention.
+
+    Each of the `contexts` (CP) has its part of the tokens, dealt out so that all have equal work,
+    and cuts matrices for its `tensor` devices (TP), which add up results twice a layer. `lower`
+    takes published rates and hides all messages; `expected` takes what was measured on the machine,
+    and hides of each step on the ring what its attention covers. A context beyond what the model
+    was made for is taken as it is.
+
+    Source: liu2023ring
+
+    >>> from calc import machines, models
+    >>> model, dgx = models.get("llama-3-405b"), machines.get("dgx-h100")
+    >>> found = prefill(model, dgx, 131072, 16, 8)
+    >>> print(found.lower, found.bound, found.expected)
+    1.392 s compute 2.304 s
+    """
+    model = models.transformer(model)
+    if not isinstance(machine, Machine):
+        raise InputError(
+            f"a context is cut for a machine of calc.machines; got {abbreviated(machine)}"
+        )
+    parts_of_context = whole_number("contexts", contexts)
+    slices = whole_number("tensor", tensor)
+    tokens = transformer.batch_tokens(length)
+    model = reaching(model, largest(tokens))
+    devices = parts_of_context * slices
+    step = inference.prefill(model, machine.device, tokens, 1, devices, dtype, weight_size, kv_size)
+    own = tokens / parts_of_context
+    size = formats.element_size("kv_size", kv_size)
+    block = own * model.cache_heads / min(slices, model.cache_heads)
+    sent = (block * (model.key_width + model.head_value_width) * size).to("byte")
+    link = machine.bandwidth if devices <= machine.domain else machine.ports
+    hop = (sent / link).to("s") if parts_of_context > 1 else NO_TIME
+    sums = collectives.least_time("all_reduce", own * model.width * TWO_BYTES, slices, machine)
+    hops = model.caching_layers * (parts_of_context - 1)
+    least = model.blocks * sums + hops * hop
+
+    def made() -> Parts:
+        count = float(tokens.m_as(""))
+        sizes = Formats(dtype, weight_size, size)
+        job = Job(model, machine, Layout(tensor=slices), sizes)
+        whole = kernels.step(job, Tokens(reading=count, prompt=count))
+        launched = [
+            replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
+        ]
+        found = Parts(launched, machine, UNKNOWN)
+        vectors = own.m_as("") * 2 * model.width.m_as("")
+        found.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
+        if parts_of_context > 1:
+            block = found["attention"].m_as("s") / model.caching_layers / parts_of_context
+            time = hop.m_as("s") * hops
+            found.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
+            covered = min(hop.m_as("s"), block) * hops
+            found.hidden = found.hidden + quantity(covered, "s")
+        return found
+
+    return StepTime(
+        step.parts | {"links": least.to("s")},
+        step.operations,
+        step.peak,
+        step.traffic,
+        step.tokens,
+        expectation.if_measured(made, tokens),
+    )

@@ -1,0 +1,544 @@
+"""Curves of collectives: times that were measured, by size, and what is expected between them.
+
+The rows are `data/measured/collectives.csv`; `calc.collectives.time` asks here for what it expects.
+Between two measured sizes time is interpolated in the logarithms of both, and above the largest it
+is in proportion to the size. Below the smallest it is that of the smallest, if the curve is flat
+there and that size is short; else the next best curve goes on. Where a source prints bus bandwidths
+alone, times were computed from them. A source counts whose devices, nodes and sizes are stated; a
+curve has at least four sizes, and single points are there to be held against bounds.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import geometric_mean, median
+
+from calc.catalog import machines
+from calc.catalog.machines import Machine, NotMeasured
+from calc.core.errors import InputError, abbreviated
+from calc.core.files import read_text
+from calc.core.records import DATA
+
+FILE = DATA / "measured" / "collectives.csv"
+COLUMNS = (
+    *("curve", "machine", "operation", "devices", "nodes", "span", "size_bytes", "time_seconds"),
+    *("bus_bandwidth", "software", "source"),
+)
+OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast")
+SPANS = {"domain": "in the domain", "across": "across the domains"}
+SIZES = 4  # that make a curve
+FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
+COMPARED_FROM = 64e3  # bytes: below, what is compared is latency alone
+FARTHEST = 10  # times the most devices on which an operation was measured, and none is expected
+
+Fit = Callable[[float], float]
+"""The share of the published bandwidth that a size reaches."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Times of one operation on one machine, by size, as one source has them."""
+
+    name: str
+    machine: str
+    operation: str
+    devices: int
+    nodes: int
+    span: str
+    software: str
+    source: str
+    sizes: tuple[float, ...]
+    """Bytes, rising."""
+    times: tuple[float, ...]
+    """Seconds."""
+
+    @property
+    def bus_bandwidths(self) -> tuple[float, ...]:
+        """Bytes a second that each device sent each way, size by size."""
+        sent = traffic(self.operation, self.devices)
+        return tuple(sent * size / time for size, time in zip(self.sizes, self.times, strict=True))
+
+    @property
+    def half_size(self) -> float:
+        """The smallest measured size, in bytes, at half of the largest bus bandwidth or more.
+
+        >>> print(f"{get('allreduce-8xh100-dgxc').half_size / 1e6:.1f} MB")
+        33.6 MB
+        """
+        half = max(self.bus_bandwidths) / 2
+        reached = zip(self.sizes, self.bus_bandwidths, strict=True)
+        return next(size for size, bandwidth in reached if bandwidth >= half)
+
+    @property
+    def domains(self) -> int:
+        """How many domains of its machine the devices fill."""
+        return _domains(self.devices, machines.get(self.machine))
+
+    @property
+    def latency(self) -> float:
+        """Seconds that are left of its smallest size at the pace from there to the next.
+
+        >>> print(f"{get('allreduce-32xh100-xe9680').latency * 1e6:.1f} µs")
+        34.8 µs
+        """
+        (low, high), (first, second) = self.sizes[:2], self.times[:2]
+        return min(first, max(0.0, first - low * (second - first) / (high - low)))
+
+    def reaches(self, size: float) -> bool:
+        """Whether it was measured down to that size, or to a short one from which it is flat."""
+        flat = len(self.sizes) >= SIZES and self.times[1] <= FLAT * self.times[0]
+        return size >= self.sizes[0] or (flat and self.sizes[0] < COMPARED_FROM)
+
+    def time(self, size: float) -> float:
+        """Seconds for a size in bytes, by what was measured around it."""
+        first, last = self.sizes[0], self.sizes[-1]
+        if not self.reaches(size):
+            raise NotMeasured(
+                f"{self.operation} on {machines.get(self.machine).name} was measured from"
+                f" {first:g} byte on, where its time is not yet latency alone; got {size:g} byte"
+            )
+        if size <= first:
+            return self.times[0]
+        if size >= last:
+            return self.times[-1] * size / last
+        after = next(place for place, each in enumerate(self.sizes) if each >= size)
+        low, high = self.sizes[after - 1], self.sizes[after]
+        before, there = self.times[after - 1], self.times[after]
+        share = math.log(size / low) / math.log(high / low)
+        return float(before ** (1 - share) * there**share)
+
+
+Predicted = tuple[float, tuple[Curve, ...]]
+"""Seconds, and the curves of which they are made."""
+
+
+def traffic(operation: str, devices: int) -> float:
+    """What each device sends of an array, over its size: bus bandwidth over algorithm bandwidth.
+
+    >>> traffic("all_reduce", 8), traffic("all_to_all", 8)
+    (1.75, 0.875)
+    """
+    if operation == "broadcast":
+        return 1.0
+    return (2 if operation == "all_reduce" else 1) * (devices - 1) / devices
+
+
+def load(path: Path | str = FILE) -> tuple[Curve, ...]:
+    """Every curve of a file, checked.
+
+    >>> load()[0].machine
+    'dgx-h100'
+    """
+    rows = csv.DictReader(read_text(path).splitlines())
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault(row["curve"], []).append(row)
+    return tuple(_curve(name, points, path) for name, points in found.items())
+
+
+def _curve(name: str, rows: Sequence[dict[str, str]], path: Path | str) -> Curve:
+    first = rows[0]
+    try:
+        sizes = tuple(float(row["size_bytes"]) for row in rows)
+        times = tuple(float(row["time_seconds"]) for row in rows)
+        devices, nodes = int(first["devices"]), int(first["nodes"])
+    except (TypeError, ValueError):
+        raise InputError(f"{path}: {name}: sizes, times and counts must be numbers") from None
+    if any(later <= earlier for earlier, later in pairwise(sizes)):
+        raise InputError(f"{path}: {name}: its sizes must rise from row to row")
+    if min(*sizes, *times, devices - 1) <= 0:
+        raise InputError(f"{path}: {name}: sizes and times must be positive, devices at least two")
+    if first["operation"] not in OPERATIONS or first["span"] not in SPANS:
+        raise InputError(
+            f"{path}: {name}: the operation must be one of {', '.join(OPERATIONS)} and the span"
+            f" one of {', '.join(SPANS)}; got {first['operation']} and {first['span']}"
+        )
+    machine = machines.get(first["machine"]).key
+    told = first["operation"], devices, nodes, first["span"], first["software"], first["source"]
+    return Curve(name, machine, *told, sizes, times)
+
+
+@cache
+def _stored() -> tuple[Curve, ...]:
+    return load()
+
+
+def get(name: str) -> Curve:
+    """The stored curve of that name.
+
+    >>> get("allreduce-8xh100-dgxc").devices
+    8
+    """
+    found = {each.name: each for each in _stored()}
+    if name not in found:
+        raise InputError(f"no curve is called {abbreviated(name)}; `load()` has them all")
+    return found[name]
+
+
+def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
+    """The stored curves of an operation on a machine, without single points.
+
+    >>> from calc import machines
+    >>> [each.source for each in of("all_reduce", machines.get("dgx-h100"), "domain")]
+    ['nvidia2026dgxcloud', 'azure2024benchmarking']
+    """
+    key = operation, machine.key, span
+    return tuple(
+        each
+        for each in _stored()
+        if (each.operation, each.machine, each.span) == key and len(each.sizes) >= SIZES
+    )
+
+
+def times(
+    operation: str, size: float, devices: int, machine: Machine, without: str = ""
+) -> list[float]:
+    """Seconds by the curves that are most like what is asked for.
+
+    Those of the operation on that machine come first, then those of the machine most like it; of
+    these count the curves of the nearest number of domains. An all-gather takes as long as a
+    reduce-scatter, and half of an all-reduce where no switch makes its sums. Where a curve begins
+    above the size, the next best goes on below it, scaled to meet it, so that no size makes a jump.
+    The curve `without` is left out.
+
+    >>> from calc import machines
+    >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
+    ['0.00403', '0.00403']
+    """
+    return [seconds for seconds, _ in predicted(operation, size, devices, machine, without)]
+
+
+def predicted(
+    operation: str, size: float, devices: int, machine: Machine, without: str = ""
+) -> list[Predicted]:
+    """What `times` says, each time with the curves that it was made of.
+
+    >>> from calc import machines
+    >>> [(_, [curve])] = predicted("all_reduce", 2**30, 64, machines.get("dgx-h200"))
+    >>> curve.machine, curve.domains
+    ('dgx-h100', 8)
+    """
+    ranked, alike = _like(operation, devices, machine, without)
+    return [_joined(each, ranked, operation, size, devices, machine) for each in alike]
+
+
+@lru_cache(maxsize=2**12)
+def _like(
+    operation: str, devices: int, machine: Machine, without: str
+) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
+    """The curves that tell something of a collective, the most alike first, and the first of these.
+
+    Sizes do not count, so that a search asks once for all of them.
+    """
+    span = "domain" if devices <= machine.domain else "across"
+    known = [
+        each
+        for each in _stored()
+        if each.span == span
+        and len(each.sizes) >= SIZES
+        and each.name != without
+        and machines.get(each.machine).fabric == machine.fabric
+        and (operation == "all_reduce" or not _summed_in_switch(each))
+    ]
+    needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
+    if not known or not all(map(machine.publishes, needed)):
+        raise NotMeasured(
+            f"{operation} {SPANS[span]} of {machine.name} was not measured:"
+            " calc/data/measured/collectives.csv has no curve of it, nor one of a machine like it,"
+            " so nothing is expected of it"
+        )
+    most = _most_measured(operation)
+    if span == "across" and devices > FARTHEST * most:
+        raise NotMeasured(
+            f"{operation} of {devices} devices was not measured: the largest such collective in"
+            f" calc/data/measured/collectives.csv, of any machine, has {most}, so nothing is"
+            f" expected of more than {FARTHEST} times as many"
+        )
+    distances = {each: _distance(each, operation, devices, machine) for each in known}
+    ranked = tuple(sorted(known, key=distances.__getitem__))
+    return ranked, tuple(each for each in ranked if distances[each] == distances[ranked[0]])
+
+
+def farthest(operation: str) -> int:
+    """The most devices of which anything is said of a collective across domains.
+
+    >>> farthest("all_gather")
+    800
+    """
+    return FARTHEST * _most_measured(operation)
+
+
+@cache
+def _most_measured(operation: str) -> int:
+    return max(each.devices for each in _stored() if _kind(each.operation) == _kind(operation))
+
+
+def _joined(
+    curve: Curve,
+    ranked: Sequence[Curve],
+    operation: str,
+    size: float,
+    devices: int,
+    machine: Machine,
+) -> Predicted:
+    """Seconds by a curve and, below where it begins, by the best that begins lower.
+
+    That one is scaled to meet it, by the less the shorter an array is: of short ones the latency
+    counts, which the lower curve alone knows.
+    """
+    if curve.reaches(size):
+        return _scaled(curve, operation, size, devices, machine), (curve,)
+    first = curve.sizes[0]
+    lower = next((each for each in ranked if each.sizes[0] < first), None)
+    if lower is None:
+        raise NotMeasured(
+            f"{operation} on {machine.name} is expected by {curve.name}, and no curve goes below"
+            f" the {first:g} byte at which that begins; got {size:g} byte"
+        )
+    begin = _scaled(curve, operation, first, devices, machine)
+    (there, _), (below, used) = (
+        _joined(lower, ranked, operation, each, devices, machine) for each in (first, size)
+    )
+    return below * (begin / there) ** (size / first), (curve, *used)
+
+
+def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
+    """Seconds of a size on other devices than those of a curve.
+
+    Across domains the curve's latency grows with the rounds, within one it is the start-up. What is
+    left of its time is in proportion to what a byte takes at least: a size reaches the same share
+    of what is published. What goes once around a ring takes half of a sum that goes around twice.
+    """
+    if curve.operation == "all_reduce" and _kind(operation) == "along a ring":
+        return _scaled(curve, "all_reduce", size, devices, machine) / 2
+    theirs = machines.get(curve.machine)
+    across = devices > machine.domain
+    rounds = _rounds(operation, devices) / _rounds(operation, curve.devices) if across else 1.0
+    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, theirs)
+    return rounds * curve.latency + pace * (curve.time(size) - curve.latency)
+
+
+def _rounds(operation: str, devices: int) -> float:
+    """Messages one after the other: libraries sum short arrays along trees, and else have rings."""
+    return math.log2(devices) if operation in ("all_reduce", "broadcast") else devices - 1
+
+
+def _pace(operation: str, devices: int, machine: Machine) -> float:
+    """Seconds that a byte takes at the published bandwidth, by the algorithm that libraries use.
+
+    A ring through all devices, but for a sum: that is made in each domain while those of devices in
+    the same place are made between the domains, and the longer of both counts. Where a switch makes
+    the sums, each device sends its array once, however many there are.
+    """
+    if operation != "all_reduce":
+        return traffic(operation, devices) / published(operation, devices, machine)
+    domains = _domains(devices, machine)
+    each = devices // domains
+    pace = 0.0
+    if each > 1:
+        sent = 1.0 if machine.sums_in_switch else traffic(operation, each)
+        pace = sent / published(operation, each, machine)
+    if domains > 1:
+        ports = float(machine.ports.m_as("byte/s"))
+        pace = max(pace, traffic(operation, domains) / (each * ports))
+    return pace
+
+
+def _domains(devices: int, machine: Machine) -> int:
+    return math.ceil(devices / machine.domain)
+
+
+def _apart(curve: Curve, devices: int, machine: Machine) -> float:
+    """How far a number of domains is from that of a curve, as a logarithm."""
+    return abs(math.log(curve.domains / _domains(devices, machine)))
+
+
+def _summed_in_switch(curve: Curve) -> bool:
+    """Whether a switch made the sums of a curve, which tells nothing of what moves without them."""
+    return curve.operation == "all_reduce" and machines.get(curve.machine).sums_in_switch
+
+
+def published(operation: str, devices: int, machine: Machine) -> float:
+    """The bandwidth of a device, in byte/s, that a ring through the domains has at most.
+
+    In a mesh the links to those devices carry it that take part. Across domains each one's ports
+    work side by side; of an all-to-all only what leaves a domain crosses them.
+
+    >>> published("all_reduce", 8, machines.get("dgx-h100"))
+    450000000000.0
+    """
+    bandwidth = float(machine.bandwidth.m_as("byte/s"))
+    if devices <= machine.domain:
+        mesh = machine.fabric == "mesh"
+        return bandwidth * (devices - 1) / (machine.domain - 1) if mesh else bandwidth
+    each = devices / _domains(devices, machine)
+    ports = float(machine.ports.m_as("byte/s"))
+    if operation == "all_to_all":
+        return min(bandwidth, ports * (devices - 1) / (devices - each))
+    return min(bandwidth, ports * each)
+
+
+# --- what predicts a curve that was left out ---
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How far three ways to predict a curve from the others are from it, in the median."""
+
+    curve: Curve
+    line: float
+    """One latency and one share of the bandwidth, fitted to all others of the span."""
+    two_pieces: float
+    three_pieces: float
+    nearest: float
+    """The curves that `times` finds without it."""
+    own_line: float
+    """One latency and one share, fitted to the curve itself."""
+
+
+@cache
+def left_out() -> tuple[LeftOut, ...]:
+    """Each curve in turn, predicted from the others of its span.
+
+    An error is |predicted / measured − 1|, over sizes from 64 kB on. Curves are compared by the
+    share of the published bandwidth that they reach at a size, which is what one machine can tell
+    of another.
+
+    >>> print(f"{median(each.nearest for each in left_out()):.2f}")
+    0.10
+    """
+    whole = [each for each in _stored() if len(each.sizes) > SIZES]
+    return tuple(
+        _left_out(each, [other for other in whole if other is not each])
+        for each in whole
+        if machines.get(each.machine).fabric == "switch"  # of a mesh there is one curve alone
+    )
+
+
+def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
+    points = [point for each in others if each.span == curve.span for point in _shares(each)]
+    own = _shares(curve)
+    asked = curve.devices, machines.get(curve.machine), curve.name
+
+    def nearest(size: float) -> float:
+        return _share(curve, size, geometric_mean(times(curve.operation, size, *asked)))
+
+    ways = _pieces(points, 1), _pieces(points, 2), _pieces(points, 3), nearest, _pieces(own, 1)
+    return LeftOut(curve, *(_error(curve, each) for each in ways))
+
+
+def _share(curve: Curve, size: float, time: float) -> float:
+    bandwidth = published(curve.operation, curve.devices, machines.get(curve.machine))
+    return traffic(curve.operation, curve.devices) * size / time / bandwidth
+
+
+def _shares(curve: Curve) -> list[tuple[float, float]]:
+    """Sizes, and the share of the published bandwidth at each."""
+    return [
+        (size, _share(curve, size, time))
+        for size, time in zip(curve.sizes, curve.times, strict=True)
+        if size >= COMPARED_FROM
+    ]
+
+
+def _kind(operation: str) -> str:
+    """Gathers, scatters and broadcasts go along rings, sums along trees too, and pairs exchange."""
+    return operation if operation in ("all_reduce", "all_to_all") else "along a ring"
+
+
+def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> tuple[float, ...]:
+    """How far a curve is from what is asked for: an earlier difference counts before all later.
+
+    All-to-alls are like each other alone. A machine's own sum consists of two gathers, but gathers
+    tell nothing of a sum whose array is short: their latency grows with the length of a ring. Last,
+    of another machine's curves those of long arrays alone stand behind.
+    """
+    other, theirs = curve.machine != machine.key, machines.get(curve.machine)
+    kinds = {_kind(curve.operation), _kind(operation)}
+    own_halves = curve.operation == "all_reduce" and not other and "all_to_all" not in kinds
+    unlike = len(kinds) > 1 and not own_halves
+    if devices > machine.domain:
+        ratios = [
+            machine.ports / theirs.ports,
+            machine.bandwidth / theirs.bandwidth,
+            machine.domain / theirs.domain,
+        ]
+    else:
+        there = published(curve.operation, curve.devices, theirs)
+        ratios = [published(operation, devices, machine) / there]
+    unequal = sum(abs(math.log(each)) for each in ratios)
+    renamed = curve.operation != operation
+    apart = _apart(curve, devices, machine)
+    long_alone = other and not curve.reaches(COMPARED_FROM)
+    nearest = other, unequal, renamed, apart, long_alone
+    return "all_to_all" in kinds and unlike, unlike, *nearest
+
+
+def _error(curve: Curve, predicted: Fit) -> float:
+    """A time is in inverse proportion to its share."""
+    return median(abs(share / predicted(size) - 1) for size, share in _shares(curve))
+
+
+Line = tuple[float, float]  # the size at which half of the share is reached, and the share
+HALVES = tuple(10 ** (place / 4) for place in range(12, 37))  # bytes: 1 kB to 1 GB
+
+
+def _pieces(points: Sequence[tuple[float, float]], count: int) -> Fit:
+    """The best fit of so many lines side by side, each of a latency and a share.
+
+    Nearest in the logarithm of the share: for each half size of a grid the best share is the
+    geometric mean of what remains, whose squares are summed once for all pieces.
+    """
+    sizes = sorted({size for size, _ in points})
+    sums = {half: _sums(points, sizes, half) for half in HALVES}
+
+    def line(start: int, end: int) -> tuple[float, Line]:
+        """The squared error of one line over these sizes, and the line."""
+        options = []
+        for half, summed in sums.items():
+            many, total, squares = (b - a for a, b in zip(summed[start], summed[end], strict=True))
+            options.append((squares - total**2 / many, (half, math.exp(total / many))))
+        return min(options)
+
+    @cache
+    def split(start: int, count: int) -> tuple[float, list[tuple[float, Line]]]:
+        """The least squared error of lines from a size on, each of two sizes at least."""
+        if count == 1:
+            error, fitted = line(start, len(sizes))
+            return error, [(math.inf, fitted)]
+        options = []
+        for end in range(start + 2, len(sizes) - 2 * (count - 1) + 1):
+            (error, fitted), (rest, fits) = line(start, end), split(end, count - 1)
+            options.append((error + rest, [(sizes[end - 1], fitted), *fits]))
+        return min(options, key=lambda option: option[0])
+
+    _, fits = split(0, count)
+
+    def share(size: float) -> float:
+        half, most = next(fitted for end, fitted in fits if size <= end)
+        return most * size / (size + half)
+
+    return share
+
+
+def _sums(
+    points: Sequence[tuple[float, float]], sizes: Sequence[float], half: float
+) -> list[tuple[float, float, float]]:
+    """Up to each size: how many points there are, what remains of them, and its squares."""
+    rests: dict[float, list[float]] = {size: [] for size in sizes}
+    for size, share in points:
+        rests[size].append(math.log(share * (size + half) / size))
+    sums = [(0.0, 0.0, 0.0)]
+    for size in sizes:
+        many, total, squares = sums[-1]
+        own = rests[size]
+        sums.append((many + len(own), total + sum(own), squares + sum(each**2 for each in own)))
+    return sums

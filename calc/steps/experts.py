@@ -1,0 +1,242 @@
+"""Experts at work: where tokens go, how full experts are, and what a layer of them takes.
+
+A mixture's experts live on many devices (expert parallelism, EP): each token is dispatched to the
+devices that hold its experts, and their results are combined where it came from. Attention is data
+parallel: every device has its own sequences, and all matrices but the experts.
+`parallelism.expert_traffic` has the bytes, `transformer.experts_used` the experts that a batch
+wakes.
+"""
+
+# Long for its docstrings: laws with equation and example, and what puts them together for a model.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Annotated, Any
+
+from calc import formats
+from calc.catalog import models
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.core.arguments import check_shapes, whole_number
+from calc.core.elementwise import erfc, log
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.steps import collectives
+from calc.steps.job import Formats, Job, Layout, Tokens
+from calc.steps.step import serving_step
+
+EIGHT_BITS = Formats("fp8", "fp8")
+
+
+@law
+def tokens_per_expert(
+    tokens: Annotated[QuantityLike, "", "T"],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
+    experts_per_token: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Rows of an expert's matrix products, on average: the batch that its weights are read for.
+
+    Equation: m = n · T · k / E
+
+    Each of n devices that share out the experts has T tokens of its own, and each token goes to k
+    of them. More devices make larger batches of the same memory: this is what they are for.
+
+    Source: deepseek-open-infra-day6
+
+    >>> print(tokens_per_expert(128, 8, 256, 8), tokens_per_expert(128, 144, 256, 8))
+    32 576
+    """
+    return devices * tokens * experts_per_token / experts
+
+
+@law
+def critical_tokens(
+    ridge_point: Annotated[QuantityLike, "FLOP/byte", "I*"],
+    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
+    experts_per_token: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, ""]:
+    """Tokens of all devices together from which experts are bound by arithmetic, not by reading.
+
+    Equation: T* = I* · s / 2 · E / k
+
+    A dense layer's critical batch by its weights, I* · s / 2, times the sparsity E / k, since each
+    expert sees that share of the tokens. Assumes experts that are chosen evenly.
+
+    Source: pope2023efficiently
+
+    >>> print(critical_tokens("295.2 FLOP/byte", 256, 8))
+    9446
+    """
+    return ridge_point * element_size / _per_term * experts / experts_per_token
+
+
+@law
+def devices_reached(
+    experts_per_token: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+) -> Annotated[Quantity, ""]:
+    """Devices, or servers, that hold at least one of a token's experts, on average.
+
+    Equation: c = n · (1 − (1 − 1 / n)^k)
+
+    A token that is sent once to each of them, and not once to each expert, crosses as many links.
+    Assumes k choices at random and on their own; experts that are all different reach a little more
+    (5.29 of 8 devices in the example), and routing that is limited to some groups no more than
+    these.
+
+    Source: deepseek2024v3
+
+    >>> print(devices_reached(8, 8), devices_reached(8, 32))
+    5.251 7.178
+    """
+    return devices * (1 - (1 - 1 / devices) ** experts_per_token)
+
+
+@law
+def fullest_load(
+    mean: Annotated[QuantityLike, "", "m"], devices: Annotated[QuantityLike, "", "n", AT_LEAST_ONE]
+) -> Annotated[Quantity, ""]:
+    """Tokens of the fullest of n experts or devices that have m each on average, by chance alone.
+
+    Equation: m_max = m + (2 · m · ln n)^½
+
+    All wait for the fullest. Assumes that every token chooses at random, and m well above ln n;
+    experts that are popular make it worse, and copies of these better.
+
+    Source: raab1998balls
+
+    >>> print(fullest_load(32, 256), fullest_load(576, 144))
+    50.84 651.7
+    """
+    return mean + (2 * mean * log(devices)) ** 0.5
+
+
+@law
+def expert_capacity(
+    tokens: Annotated[QuantityLike, "", "T"],
+    experts: Annotated[QuantityLike, "", "E", AT_LEAST_ONE],
+    experts_per_token: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    capacity_factor: Annotated[QuantityLike, "", "f"] = 1,
+) -> Annotated[Quantity, ""]:
+    """Tokens that an expert has room for; what is sent to it beyond them is dropped.
+
+    Equation: C = f · T · k / E
+
+    Shapes that are known before the routing is need such a limit. T tokens of all devices are
+    routed together, and a factor f of 1 leaves no room for chance.
+
+    Source: fedus2022switch
+
+    >>> print(expert_capacity(4096, 64, 1, 1.25))
+    80
+    """
+    return capacity_factor * tokens * experts_per_token / experts
+
+
+@law
+def dropped_share(
+    mean: Annotated[QuantityLike, "", "m"], capacity_factor: Annotated[QuantityLike, "", "f"]
+) -> Annotated[Quantity, ""]:
+    """Share of the tokens that find their expert full, where all experts are chosen evenly.
+
+    Equation: d = (exp(−z² / 2) / (2 · π)^½ − z · erfc(z / 2^½) / 2) / m^½, z = (f − 1) · m^½
+
+    z is the room in standard deviations, and erfc the complementary error function; π is the
+    circle's. The load of an expert is taken to be normal, with its mean m as its variance: an
+    estimate from some ten tokens on. Experts that are popular drop more.
+
+    Source: fedus2022switch
+
+    >>> print(dropped_share(64, 1).to("%"), dropped_share(64, 1.25).to("%"))
+    4.987% 0.1061%
+    """
+    beyond = (capacity_factor - 1) * mean**0.5
+    density = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
+    return (density - beyond * erfc(beyond / 2**0.5) / 2) / mean**0.5
+
+
+def exchange(
+    machine: Machine,
+    tokens: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    width: Annotated[QuantityLike, ""],
+    copies: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    devices: int,
+    element_size: Annotated[QuantityLike, "byte"],
+) -> tuple[Quantity, Quantity]:
+    """Least and expected time of sending each token's vector to so many devices, or back.
+
+    Equation: T = L + T_lower
+
+    T_lower is that of an all-to-all by published bandwidths, `collectives.least_time`. To be
+    expected is the start-up L of kernels made for it, `constants.latency_expert_exchange`, on top:
+    libraries' all-to-alls, `collectives.time`, take some times as long for messages as short.
+
+    >>> from calc import machines
+    >>> for each in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
+    ...     print(each.to("us"))
+    256.9 µs
+    300.9 µs
+    """
+    _check(machine)
+    count = whole_number("devices that share out the experts", devices)
+    size = formats.element_size("element_size", element_size)
+    factors = {"tokens": quantity(tokens), "width": quantity(width), "copies": quantity(copies)}
+    check_shapes(factors | {"element_size": size})
+    sent = factors["tokens"] * factors["copies"] * factors["width"] * size
+    return collectives.expert_exchange(machine, sent, count)
+
+
+def decode(
+    model: Transformer | str,
+    machine: Machine,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    devices: int,
+    sizes: Formats = EIGHT_BITS,
+) -> StepTime:
+    """A decode step of a mixture whose experts so many devices share out, as one of them sees it.
+
+    Each device writes a token for its own `sequences` and reads all matrices but the experts, its
+    share of the experts that all tokens wake, and its own caches. In each layer of experts it
+    dispatches its tokens and combines their results. `lower` hides messages behind the rest, as two
+    batches in turn do; `expected` has one after the other, at the rates that the machine was
+    measured to reach. Experts are taken to be chosen evenly, in this expert parallelism (EP): it is
+    `calc.step` of the layout that has as many copies (DP) as devices.
+
+    Source: deepseek-open-infra-day6
+
+    >>> from calc import machines
+    >>> step = decode("deepseek-v3", machines.get("dgx-h100"), 2000, 256, 72)
+    >>> print(step.lower, step.bound, step.expected)
+    45.41 ms links 87.67 ms
+    """
+    _check(machine)
+    mixture = models.transformer(model)
+    if mixture.experts is None:
+        raise InputError(f"{mixture.name} has no experts to share out: inference.decode is for it")
+    count = whole_number("devices that share out the experts", devices)
+    counts = {"context": quantity(context), "sequences": quantity(sequences)}
+    check_shapes(counts)
+    batch = transformer.batch_tokens(counts["sequences"]).m_as("")
+    layout = Layout(data=count, experts=count)
+    load = Tokens(writing=batch * count, context=counts["context"].m_as(""))
+    step = serving_step(Job(mixture, machine, layout, sizes), load)
+    amounts = ("operations", "peak", "traffic", "tokens")
+    return replace(step, **{name: getattr(step, name) / count for name in amounts})
+
+
+def _check(machine: Any) -> None:
+    if not isinstance(machine, Machine):
+        raise InputError(
+            f"experts are shared out over a machine of calc.machines; got {abbreviated(machine)}"
+        )

@@ -1,0 +1,455 @@
+"""Fine-tuning on few devices: what weights, adapters, states and activations take of their memory.
+
+The laws take numbers. `states`, `memory` and `longest_context` put them together for a model of
+`calc.models`, matrix by matrix; `step` is the time of a step.
+"""
+
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from calc.catalog import constants, machines, models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import Matrix
+from calc.core.arguments import as_list, number, one_of, whole_number
+from calc.core.elementwise import floor, maximum
+from calc.core.errors import InputError, abbreviated
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.laws import quantization, training
+from calc.laws.links import transfer_time
+from calc.laws.roofline import StepTime
+from calc.networks import transformer
+from calc.networks.transformer import loss_memory as loss_memory
+from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
+from calc.steps.layouts import GRADIENTS, LOSSES, DeviceMemory, memory_per_device, training_step
+
+METHODS = ("full", "lora", "qlora")
+TARGETS = ("linear", "attention")  # matrices with an adapter: all of the layers, or those
+HOST = ("weights", "optimizer", "activations")  # what may wait in the memory of the host
+MATRIXWISE = ("adafactor-mixed", "muon-mixed")  # recipes that see the shape of a matrix
+ON_THE_HOST = "what streams between a host and its device was not measured"
+HELD_LAYERS = 2  # of streamed weights: one that computes, and one that arrives
+
+
+@law
+def adapter_parameters(
+    inputs: Annotated[QuantityLike, "", "d_in", AT_LEAST_ONE],
+    outputs: Annotated[QuantityLike, "", "d_out", AT_LEAST_ONE],
+    rank: Annotated[QuantityLike, "", "r", AT_LEAST_ONE],
+    _parameter: Annotated[QuantityLike, "param"] = 1,
+) -> Annotated[Quantity, "param"]:
+    """Parameters of the two thin matrices that LoRA adds beside a matrix of weights.
+
+    Equation: A = r · (d_in + d_out)
+
+    Source: hu2021lora
+
+    >>> print(adapter_parameters(4096, 14336, 16))
+    294.9K param
+    """
+    return rank * (inputs + outputs) * _parameter
+
+
+@law
+def factored_variance(
+    rows: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    columns: Annotated[QuantityLike, "", "m", AT_LEAST_ONE],
+    element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "4 byte",
+) -> Annotated[Quantity, "byte"]:
+    """Memory of Adafactor's second moment of a matrix: a mean for each row and for each column.
+
+    Equation: M = s · (n + m)
+
+    Adam keeps s · n · m. Assumes that Adafactor keeps no momentum.
+
+    Source: shazeer2018adafactor
+
+    >>> print(factored_variance(4096, 14336))
+    73.73 kB
+    """
+    return element_size * (rows + columns)
+
+
+@law
+def frozen_training_flops(
+    frozen: Annotated[QuantityLike, "param", "P"],
+    adapters: Annotated[QuantityLike, "param", "A", NON_NEGATIVE],
+    tokens: Annotated[QuantityLike, "token", "D"],
+    work_frozen: Annotated[QuantityLike, "FLOP/(param·token)", "4"] = constants.get(
+        "work_training_frozen"
+    ),
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "6"] = constants.get("work_training"),
+) -> Annotated[Quantity, "FLOP"]:
+    """Operations to train adapters: 2 forward and 2 backward through what is frozen, 6 for them.
+
+    Equation: C = (4 · P + 6 · A) · D
+
+    The gradient passes through a frozen weight to what stands before it; its own gradient is not
+    computed. Layers that are recomputed add 2 · P. Attention over long contexts comes on top.
+
+    Source: hu2021lora
+
+    >>> print(frozen_training_flops("8.03B param", "42M param", "1M token"))
+    32.37 PFLOP
+    """
+    return (work_frozen * frozen + work * adapters) * tokens
+
+
+@law
+def context_that_fits(
+    capacity: Annotated[QuantityLike, "byte", "C"],
+    held: Annotated[QuantityLike, "byte", "M", NON_NEGATIVE],
+    per_token: Annotated[QuantityLike, "byte", "m"],
+) -> Annotated[Quantity, ""]:
+    """Tokens of a batch whose activations fit beside what is held; none where that is too much.
+
+    Equation: T = ⌊max(0, C − M) / m⌋
+
+    Source: korthikanti2023reducing
+
+    >>> print(context_that_fits("48 GB", "40 GB", "3 MB"))
+    2666
+    """
+    return maximum(floor((capacity - held) / per_token), 0.0)
+
+
+def nf4_size() -> Quantity:
+    """What a weight takes in NF4 with scales that are quantised too, as in QLoRA.
+
+    A scale of 8 bits for each block of 64 codes, and one of 32 bits for each 256 of these scales.
+
+    >>> print(nf4_size().to("bit/param"))
+    4.127 bit/param
+    """
+    scale = quantization.bytes_per_parameter("8 bit/param", 256, "32 bit")
+    return quantization.bytes_per_parameter("4 bit/param", 64, scale * quantity("1 param"))
+
+
+def adapted(model: Transformer | str, targets: str = "linear") -> tuple[Matrix, ...]:
+    """The matrices that get an adapter: all of the layers but routers, or attention's alone.
+
+    >>> [matrix.name for matrix in adapted("llama-3-8b", "attention")]
+    ['query', 'key', 'value', 'attention output']
+    """
+    one_of("adapted(): targets", targets, TARGETS)
+    parts = ("attention", "feed-forward") if targets == "linear" else ("attention",)
+    return tuple(each for each in models.transformer(model).matrices if each.part in parts)
+
+
+def adapters(
+    model: Transformer | str, rank: int = 16, targets: str | Iterable[str] = "linear"
+) -> Annotated[Quantity, "param"]:
+    """Parameters of the adapters of a model, matrix by matrix; each expert has its own.
+
+    Equation: A = Σ r · (d_in + d_out)
+
+    `targets` are "linear", all matrices of the layers, "attention", or names of matrices.
+
+    Source: hu2021lora
+
+    >>> print(adapters("llama-3-8b", 16), adapters("llama-3-8b", 16, ["query", "value"]))
+    41.94M param 6.816M param
+    """
+    whole_number("adapters(): rank", rank)
+    total = quantity(0, "param")
+    for matrix in _targets(models.transformer(model), targets):
+        total += adapter_parameters(matrix.inputs, matrix.outputs, rank) * (
+            matrix.copies * matrix.layers
+        )
+    return total
+
+
+@dataclass(frozen=True)
+class Adapters(Training):
+    """What is trained beside frozen weights: `rank` and `targets` are those of `adapters`.
+
+    With "qlora" the matrices of the layers are kept in NF4, with "lora" all weights in two bytes.
+    """
+
+    method: str = "lora"
+    rank: int = 16
+    targets: str | Iterable[str] = "linear"
+    frozen = True
+
+    def __post_init__(self) -> None:
+        one_of("the method of adapters", self.method, METHODS[1:])
+        whole_number("the rank of adapters", self.rank)
+
+    def parameters(self, model: Transformer) -> Quantity:
+        """Parameters that are trained."""
+        return adapters(model, self.rank, self.targets)
+
+    def share(self, model: Transformer) -> float:
+        """These over the parameters of the model."""
+        return float((self.parameters(model) / model.parameters).m_as(""))
+
+    def work(self, model: Transformer, length: QuantityLike) -> Quantity:
+        """Operations of a token, forward and backward: through what is frozen, and of adapters."""
+        token = quantity("1 token")
+        frozen = frozen_training_flops(model.multiplied_parameters, self.parameters(model), token)
+        attention = transformer.causal_flops(model, length) - transformer.forward_flops(model)
+        return frozen / token + 3 * attention
+
+    def weight_size(self, model: Transformer) -> Quantity:
+        """Bytes of a parameter that a pass reads, on average, adapters among them."""
+        parts = self.recipe(model).parts
+        return parts["weight"] + parts["adapter"]
+
+    def recipe(self, model: Transformer, states: str = "adam-fp32") -> training.Recipe:
+        """What is kept for each parameter of the model, on average: its own, and its adapters'.
+
+        >>> from calc import models
+        >>> print(Adapters("qlora").recipe(models.get("llama-3-8b")).bytes_per_parameter)
+        0.7937 byte/param
+        """
+        trained = self.parameters(model)
+        own = dict(training.recipe(states).parts)
+        parts = {part: size * trained / model.parameters for part, size in own.items()}
+        adapter = parts.pop("weight")
+        weight = _frozen(model, self.method) / model.parameters
+        name = f"{self.method} of rank {self.rank}"
+        return training.Recipe(name, {"weight": weight, "adapter": adapter, **parts})
+
+
+def training_work(
+    model: Transformer,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    tuned: Adapters | None = None,
+) -> Annotated[Quantity, "FLOP/token"]:
+    """Operations of a token, forward and backward, where all is trained, or adapters alone.
+
+    Equation: F = 3 · F_forward, or 4 · P + 6 · A + 3 · F_attention
+
+    Source: hu2021lora
+
+    >>> from calc import models
+    >>> model = models.get("llama-3-8b")
+    >>> print(training_work(model, 8192), training_work(model, 8192, Adapters()))
+    51.47 GFLOP/token 36.71 GFLOP/token
+    """
+    if not isinstance(tuned, Adapters | None):
+        raise InputError(
+            f"tuned must be Adapters(), or None where all is trained; got {abbreviated(tuned)}"
+        )
+    return (tuned or ALL).work(model, length)
+
+
+def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Quantity]:
+    """What training all of a model keeps besides activations, part by part.
+
+    Equation: M = P · b
+
+    `recipe` is one of `calc.training.RECIPES`, of b bytes for each of P parameters, or one that
+    sees each matrix: "muon-mixed" has one momentum for the matrices of the layers, and Adam for
+    embedding, output and vectors; "adafactor-mixed" has `factored_variance` in place of moments.
+
+    Source: rajbhandari2020zero, jordan2024muon, shazeer2018adafactor
+
+    >>> for part, size in states("llama-3-8b", "muon-mixed").items():
+    ...     print(part, size)
+    weight 16.06 GB
+    gradient 16.06 GB
+    master weight 32.12 GB
+    momentum 32.12 GB
+    variance 4.204 GB
+    """
+    model = models.transformer(model)
+    name = one_of("states(): recipe", recipe, (*training.RECIPES, *MATRIXWISE))
+    parts = training.recipe("adam-mixed" if name in MATRIXWISE else name).parts
+    sizes = {part: (model.parameters * size).to("byte") for part, size in parts.items()}
+    inside = [each for each in model.matrices if each.part in ("attention", "feed-forward")]
+    if name == "muon-mixed":
+        hidden = quantity(sum(each.parameters for each in inside), "param")
+        sizes["variance"] = ((model.parameters - hidden) * parts["variance"]).to("byte")
+    if name == "adafactor-mixed":
+        del sizes["momentum"]
+        kept: Quantity = quantity(0, "byte")
+        if model.vocabulary is not None:  # the embedding
+            kept = kept + factored_variance(model.vocabulary, model.width)
+        for each in model.matrices:
+            if not (each.part == "output" and model.tied_embeddings):
+                of_one = factored_variance(each.inputs, each.outputs)
+                kept = kept + of_one * (each.copies * each.layers)
+        vectors = model.parts["norms"] * parts["variance"]
+        sizes["variance"] = (kept + vectors).to("byte")
+    return sizes
+
+
+def memory(
+    model: Transformer | str,
+    method: str = "lora",
+    rank: int = 16,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE] = 2048,
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    *,
+    recipe: str | None = None,
+    targets: str | Iterable[str] = "linear",
+    recomputation: str = "full",
+    loss: str = "whole",
+    gradients: str = "accumulated",
+    host: Iterable[str] = (),
+) -> DeviceMemory:
+    """What a device holds that fine-tunes all of a model, or adapters beside frozen weights.
+
+    Equation: M = P · w + A · b + n · m
+
+    P weights of w bytes: 2 for "lora", `nf4_size` for the matrices of the layers with "qlora", and
+    what the `recipe` says for "full". A trained parameters of b bytes, by `recipe`: for adapters
+    "adam-fp32" where nothing is said. n tokens of m bytes: what the layers keep, all of a single
+    layer where they are recomputed, and the logits, by `loss`: "whole", "chunked" or "fused".
+    `gradients` are "accumulated" over microbatches, begin "anew" in each, or are "fused": used up,
+    matrix by matrix, before the way back ends, so that a layer's remain. What `host` names waits in
+    the memory of the host: "weights", of which two layers stay, "optimizer" (paged), "activations".
+
+    Fragments, the driver's own share (some 0.5 GB) and what kernels need for a moment come on top.
+
+    Source: dettmers2023qlora, korthikanti2023reducing
+
+    >>> print(memory("llama-3-70b", "qlora", rank=16, context=2048))
+    weights      39.52 GB
+    adapters     828.4 MB
+    gradients    828.4 MB
+    optimizer    1.657 GB
+    activations  2.684 GB
+    layer        562.0 MB
+    loss         2.627 GB
+    peak         48.14 GB
+    """
+    model = models.transformer(model)
+    one_of("memory(): method", method, METHODS)
+    one_of("memory(): loss", loss, LOSSES)
+    one_of("memory(): gradients", gradients, GRADIENTS)
+    away = [one_of("memory(): host", each, HOST) for each in as_list("memory(): host", host)]
+    if model.vocabulary is None:
+        raise InputError(f"{model.name} has no vocabulary, and so no loss of a next token")
+    if method == "full":
+        sizes = states(model, recipe or "adam-mixed")
+        parts = {part: size / model.parameters for part, size in sizes.items()}
+        stored = training.Recipe(method, parts)
+    else:
+        stored = Adapters(method, rank, targets).recipe(model, recipe or "adam-fp32")
+    whole = memory_per_device(
+        model, Layout(), context, sequences, recomputation, stored, loss, gradients
+    )
+    waiting: dict[str, Any] = {name: quantity(0, "byte") for name in away}
+    if "weights" in away:
+        streamed = layers_memory(model, method) * (1 - HELD_LAYERS / model.layers)
+        waiting["weights"] = (whole.weights - streamed).to("byte")
+    return replace(whole, **waiting)
+
+
+def longest_context(
+    model: Transformer | str,
+    device: Machine | Accelerator | str,
+    method: str = "lora",
+    rank: int = 16,
+    *,
+    reserve: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "1 GB",
+    **options: Any,
+) -> Quantity:
+    """Tokens of the longest sequence with which a device can fine-tune; 0 where none fits.
+
+    Equation: T = max {n : M(n) + M_reserve ≤ C}
+
+    `options` are those of `memory`. The reserve is for the driver, fragments and buffers of
+    kernels: an estimate. No model reads more than its `context`.
+
+    Source: dettmers2023qlora
+
+    >>> print(longest_context("llama-3-70b", "l40s", "qlora", loss="fused"))
+    4863
+    """
+    model = models.transformer(model)
+    kept = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
+    room = machines.of(device).device.memory_capacity.m_as("byte") - kept
+
+    def beyond(context: int) -> float:
+        held = memory(model, method, rank, context, **options).total
+        return float(held.m_as("byte")) - room
+
+    longest = int(model.context.magnitude)
+    while longest > 0 and (excess := beyond(longest)) > 0:
+        # Memory grows ever faster with the context, so that this never goes below the longest.
+        last_token = excess - beyond(longest - 1) if longest > 1 else excess
+        longest -= max(1, math.ceil(excess / last_token))
+    return quantity(max(longest, 0), "")
+
+
+def step(
+    model: Transformer | str,
+    device: Machine | Accelerator | str,
+    method: str = "lora",
+    rank: int = 16,
+    context: Annotated[QuantityLike, "", AT_LEAST_ONE] = 2048,
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    *,
+    targets: str | Iterable[str] = "linear",
+    recomputation: str = "full",
+    dtype: str = "bf16",
+    efficiency: Annotated[QuantityLike, ""] = 1.0,
+    host: Iterable[str] = (),
+) -> StepTime:
+    """The time of a microbatch on one device: its arithmetic, and weights that the host streams.
+
+    Equation: C = (4 · P + 6 · A) · D, T = C / (R_peak · η)
+
+    Attention, and what is recomputed, come on top of C. Weights that wait in the memory of the host
+    pass the link twice: for the forward pass and for the way back. `expected` is made of measured
+    rates, where all weights are on the device. Codes of QLoRA are unpacked for each product, which
+    no bound counts.
+
+    Source: hu2021lora, dettmers2023qlora
+
+    >>> tuned = step("llama-3-8b", "h100", "lora", context=4096)
+    >>> print(tuned.lower, tuned.throughput)
+    205.3 ms 19.95K token/s
+    """
+    one_of("step(): method", method, METHODS)
+    away = [one_of("step(): host", each, HOST) for each in as_list("step(): host", host)]
+    trained = ALL if method == "full" else Adapters(method, rank, targets)
+    job = Job.of(model, device, formats=Formats(dtype), trained=trained)
+    found = training_step(job, Batch(context, sequences, recomputation), efficiency)
+    if not away:
+        return found
+    parts = dict(found.parts)
+    if "weights" in away:
+        sent = 2 * layers_memory(job.model, method)
+        parts["host link"] = transfer_time(sent, machines.of(device).host_link)
+    return replace(found, parts=parts, expectation=lambda: ON_THE_HOST)
+
+
+def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
+    """What the matrices of the layers take as they are kept: in NF4 with "qlora".
+
+    >>> print(layers_memory("llama-3-70b", "qlora"))
+    35.31 GB
+    """
+    one_of("layers_memory(): method", method, METHODS)
+    size = nf4_size() if method == "qlora" else constants.get("size_weight_fp16")
+    count = quantity(sum(each.parameters for each in adapted(model)), "param")
+    return (count * size).to("byte")
+
+
+def _frozen(model: Transformer, method: str) -> Quantity:
+    """All frozen weights: QLoRA leaves embedding, output and norms as they are."""
+    count = quantity(sum(each.parameters for each in adapted(model)), "param")
+    rest = (model.parameters - count) * constants.get("size_weight_fp16")
+    return (layers_memory(model, method) + rest).to("byte")
+
+
+def _targets(model: Transformer, targets: str | Iterable[str]) -> tuple[Matrix, ...]:
+    if isinstance(targets, str):
+        return adapted(model, targets)
+    every = adapted(model)
+    names = [each.name for each in every]
+    wanted = [one_of("adapters(): a target", name, names) for name in as_list("targets", targets)]
+    return tuple(each for each in every if each.name in wanted)

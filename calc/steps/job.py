@@ -1,0 +1,480 @@
+"""A job and its loads: a model, cut so, in these formats, run by this software, on this machine.
+
+A `Job` is what every answer of the library is about, and a load is what it does: `Tokens` of a pass
+of serving, or a `Batch` of training. `calc.step` takes both and says how long it takes.
+"""
+
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from pint.facets.plain import PlainQuantity
+
+from calc import formats
+from calc.catalog import machines, models, software as programs
+from calc.catalog.hardware import Accelerator, dtype_of
+from calc.catalog.machines import Machine, NotMeasured, device_of
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import check_transformer
+from calc.catalog.models.weights import Weights
+from calc.catalog.software import UNKNOWN, Software
+from calc.core.arguments import number, one_of, whole_number
+from calc.core.device import Device
+from calc.core.elementwise import ceiling, maximum, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import training
+from calc.networks import transformer
+
+BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
+PARTS = ("weight", "gradient", "optimizer")
+SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
+"""Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a model and its batch are cut, in whole numbers or arrays of them.
+
+    - `data`: copies of the model (DP)
+    - `tensor`: slices of each matrix (TP), with norms cut along the sequence
+    - `pipeline`: stages (PP), each with as many layers, the last one perhaps with fewer
+    - `microbatches`: of a copy in a step
+    - `sharding`: stage of ZeRO: 0 for none, then optimizer, gradients and weights too are divided
+      among the devices that would hold the same; gradients are then reduced in each microbatch
+    - `hold_gradients`: each device holds its whole gradients instead, and reduces them once a step
+    - `context`: parts of each sequence (CP)
+    - `experts`: devices to which experts are shared out (EP), of those of DP and CP, and where
+      these are fewer, of slices too
+    - `stages_per_device`: thin stages that a device has of an interleaved schedule
+    - `sharing`: devices that divide a state where not all that hold the same do (hybrid sharding)
+    - `schedule`: of a pipeline: one forward and one backward pass in turn, "1f1b", interleaved with
+      thin stages; or one without most of the bubble, "zb-h1", or "zb-v" with two thin stages of a
+      device, the first with the last
+
+    >>> Layout(data=128, tensor=8, pipeline=16, microbatches=16).devices
+    16384
+    """
+
+    data: Any = 1
+    tensor: Any = 1
+    pipeline: Any = 1
+    microbatches: Any = 1
+    sharding: Any = 0
+    hold_gradients: bool = False
+    context: Any = 1
+    experts: Any = 1
+    stages_per_device: Any = 1
+    sharing: Any = None
+    schedule: str = "1f1b"
+
+    def __post_init__(self) -> None:
+        one_of("a layout's schedule", self.schedule, SCHEDULES)
+        for part in fields(self):
+            given = getattr(self, part.name)
+            if part.name in ("sharding", "hold_gradients", "schedule") or given is None:
+                continue
+            if not _counts(given):
+                whole_number(f"a layout's {part.name}", given)
+        if not _counts(self.sharding, 0, 3) and (
+            type(self.sharding) is not int or self.sharding not in range(4)
+        ):
+            raise InputError(
+                f"sharding must be a stage from 0 to 3; got {abbreviated(self.sharding)}"
+            )
+
+    @property
+    def devices(self) -> Any:
+        """Devices of all copies, slices, stages and parts of a sequence."""
+        return self.data * self.tensor * self.pipeline * self.context
+
+    @property
+    def copies(self) -> Any:
+        """Devices that would hold the same weights: those of DP and of CP."""
+        return self.data * self.context
+
+    @property
+    def expert_copies(self) -> Any:
+        """Devices that would hold the same experts."""
+        return maximum(self.copies // self.experts, 1)
+
+    @property
+    def expert_slices(self) -> Any:
+        """Slices of the matrices of an expert: fewer where slices have different experts."""
+        return self.tensor * self.copies // (self.experts * self.expert_copies)
+
+    @property
+    def sharers(self) -> Any:
+        """Devices that divide a state among them, where it is sharded."""
+        return self.copies if self.sharing is None else self.sharing
+
+    def shards(self, part: str) -> Any:
+        """Whether the weights, the gradients or the optimizer are divided among devices."""
+        sharded = self.sharding >= 3 - PARTS.index(part)
+        return sharded * (not (part == "gradient" and self.hold_gradients)) == 1
+
+    @property
+    def gathers(self) -> Any:
+        """How often a step gathers weights: for each pass of a microbatch where they are shared."""
+        return where(self.shards("weight"), 2 * self.microbatches, 1)
+
+    @property
+    def reductions(self) -> Any:
+        """How often a step reduces gradients: in each microbatch, where they are shared."""
+        return where(self.shards("gradient"), self.microbatches, 1)
+
+    def layers_of_a_stage(self, model: Transformer) -> Any:
+        """Layers of a device, where its stages are the fullest."""
+        stages = self.pipeline * self.stages_per_device
+        return self.stages_per_device * ceiling(model.layers.magnitude / stages)
+
+    def rules(self, model: Transformer) -> Iterator[tuple[Any, str]]:
+        """Whether a model can be cut like this, and the sentence for where it cannot."""
+        heads, groups = int(model.heads.magnitude), int(model.kv_heads.magnitude)
+        layers = int(model.layers.magnitude)
+        experts = 1 if model.experts is None else int(model.experts.magnitude)
+        stages = self.pipeline * self.stages_per_device
+        yield (
+            heads % self.tensor == 0,
+            f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: choose tensor"
+            " among the divisors",
+        )
+        yield (
+            where(groups % self.tensor == 0, 0, self.tensor % groups) == 0,
+            f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices neither"
+            " divide nor are a multiple of",
+        )
+        for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
+            if (width := getattr(model, name)) is not None:
+                yield (
+                    int(width.magnitude) % self.tensor == 0,
+                    f"{{tensor}} slices do not divide the {name.replace('_', ' ')} of"
+                    f" {model.name}, {width}: choose tensor among the divisors",
+                )
+        yield (
+            # The first stage may hold the embedding alone, and the last the output.
+            (stages - 1) * ceiling(layers / stages) < layers + 2,
+            f"{model.name} has {layers} layers, too few for {{pipeline}} stages with"
+            " {stages_per_device} thin ones each: one would be left without layers",
+        )
+        yield (
+            (self.stages_per_device == 1) | (self.pipeline > 1),
+            "an interleaved schedule needs several stages; got pipeline={pipeline} with"
+            " stages_per_device={stages_per_device}",
+        )
+        thin = {"1f1b": self.stages_per_device, "zb-h1": 1, "zb-v": where(self.pipeline > 1, 2, 1)}
+        yield (
+            self.stages_per_device == thin[self.schedule],
+            "the schedule {schedule} has its own number of thin stages, 1 for zb-h1 and 2 for zb-v;"
+            " got stages_per_device={stages_per_device} with pipeline={pipeline}",
+        )
+        interleaved = (self.stages_per_device > 1) & (self.schedule == "1f1b")
+        yield (
+            where(interleaved, self.microbatches % self.pipeline, 0) == 0,
+            "an interleaved schedule needs microbatches in multiples of its stages; got"
+            " {microbatches} for pipeline={pipeline}",
+        )
+        yield (
+            experts % self.experts == 0,
+            f"{model.name} has {experts if experts > 1 else 'no'} experts, which {{experts}}"
+            " devices cannot share out evenly",
+        )
+        yield (
+            where(
+                self.copies % self.experts == 0,
+                0,
+                self.experts % self.copies + self.copies * self.tensor % self.experts,
+            )
+            == 0,
+            "experts are shared out to devices of DP and CP, and then to slices: {experts} must"
+            " divide data × context, {copies}, or be a multiple of it that divides all",
+        )
+        yield (
+            self.copies % self.sharers == 0,
+            "a state is divided among devices that hold the same: sharing={sharing} must divide"
+            " data × context, {copies}",
+        )
+
+    def legal(self, model: Transformer) -> Any:
+        """Whether a model can be cut like this, for each of these layouts."""
+        legal: Any = True
+        for fits, _ in self.rules(model):
+            legal = legal & fits
+        return legal
+
+    def check(self, model: Any) -> None:
+        """Refuse a model that cannot be cut like this."""
+        check_transformer(model)
+        for fits, sentence in self.rules(model):
+            if not (fits if isinstance(fits, bool) else fits.all()):
+                own = {part.name: getattr(self, part.name) for part in fields(self)}
+                raise InputError(sentence.format(**own, copies=self.copies))
+
+    def parameters(self, model: Transformer) -> Quantity:
+        """Parameters of one device: those of the stage with the embedding or with the output.
+
+        >>> from calc import models
+        >>> print(Layout(tensor=8, pipeline=4).parameters(models.get("llama-3-70b")))
+        2.270B param
+        """
+        self.check(model)
+        return self.dense_parameters(model) + self.expert_parameters(model)
+
+    def dense_parameters(self, model: Transformer) -> Quantity:
+        """Those of them that are in no expert, of a model that was checked."""
+        parts, none = model.parts, quantity(0, "param")
+        embedding, output = parts.get("embedding", none), parts.get("output", none)
+        inner = model.parameters - embedding - output - model.expert_parameters
+        alone = embedding + output
+        ends = maximum(embedding, embedding if model.tied_embeddings else output)
+        share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
+        apart = (self.pipeline > 1) & (self.schedule != "zb-v")
+        held = where(apart, ends.m_as("param"), alone.m_as("param"))
+        return (inner * share + quantity(held, "param")) / self.tensor
+
+    def expert_parameters(self, model: Transformer) -> Quantity:
+        """Those in experts, of which a device has its share, of a model that was checked."""
+        share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
+        return model.expert_parameters * share / (self.expert_slices * self.experts)
+
+
+def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
+    """Whether it is an array of whole numbers in that range."""
+    if isinstance(given, PlainQuantity):
+        return False
+    if getattr(getattr(given, "dtype", None), "kind", "") != "i" or not given.ndim:
+        return False
+    return not given.size or bool(least <= given.min() and given.max() <= most)
+
+
+def input_size(dtype: str) -> Quantity:
+    """What an element of a product's inputs takes in a format in which a device computes.
+
+    >>> print(input_size("bf16"), input_size("fp8"), input_size("tf32"))
+    2 byte 1 byte 4 byte
+    """
+    known = dtype_of(dtype) or dtype
+    return formats.element_size("dtype", "fp32" if known == "tf32" else known)
+
+
+@dataclass(frozen=True)
+class Formats:
+    """In what a job computes, keeps weights and caches, and sends the tokens of experts.
+
+    - `dtype`: of the inputs of products
+    - `weights`: as they are kept, by a name, a size, or by group of matrices
+    - `kv`: of keys and values
+    - `dispatch`: of tokens on the way to their experts; that of products' inputs where left out
+    - `combine`: of their results on the way back
+    """
+
+    dtype: str = "bf16"
+    weights: QuantityLike = TWO_BYTES
+    kv: QuantityLike = TWO_BYTES
+    dispatch: QuantityLike | None = None
+    combine: QuantityLike = TWO_BYTES
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kv", formats.element_size("kv_size", self.kv))
+        sent = input_size(self.dtype) if self.dispatch is None else self.dispatch
+        for name, size in (("dispatch", sent), ("combine", self.combine)):
+            object.__setattr__(self, name, formats.element_size(f"{name}_size", size))
+
+
+class Training:
+    """What is trained: here all of the model."""
+
+    frozen = False
+    """Whether the model's own weights stay as they are."""
+
+    def share(self, model: Transformer) -> float:
+        """Parameters that are trained over those of the model."""
+        return 1.0
+
+    def work(self, model: Transformer, length: QuantityLike) -> Quantity:
+        """Operations of a token, forward and backward."""
+        return 3 * transformer.causal_flops(model, length)
+
+    def weight_size(self, model: Transformer) -> Quantity:
+        """Bytes of a parameter that a pass reads, on average."""
+        return training.recipe("adam-mixed").parts["gradient"]
+
+
+ALL = Training()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model on a machine: how it is cut, in what formats, run by what, and what is trained of it.
+
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8), Formats("fp8", "fp8"), "vllm")
+    >>> job.machine.name, job.layout.devices, job.software.name
+    ('NVIDIA DGX H100', 8, 'vLLM')
+    """
+
+    model: Transformer
+    machine: Machine | Device
+    """A device alone has neither links nor measured rates, so that nothing is expected of it."""
+    layout: Layout = field(default_factory=Layout)
+    formats: Formats = field(default_factory=Formats)
+    software: Software = UNKNOWN
+    trained: Training = ALL
+
+    @classmethod
+    def of(
+        cls,
+        model: Transformer | str,
+        machine: Machine | Accelerator | str,
+        layout: Layout | None = None,
+        formats: Formats | None = None,
+        software: Software | str | None = None,
+        trained: Training = ALL,
+    ) -> Job:
+        """The job of what a caller wrote: names stand for the model, machine and software."""
+        program = programs.get(software) if isinstance(software, str) else software or UNKNOWN
+        return cls(
+            models.transformer(model),
+            machines.of(machine),
+            layout or Layout(),
+            formats or Formats(),
+            program,
+            trained,
+        )
+
+    def __post_init__(self) -> None:
+        check_transformer(self.model)
+        device_of(self.machine)
+        for name, kind, home in (
+            ("layout", Layout, "calc.Layout"),
+            ("formats", Formats, "calc.Formats"),
+            ("software", Software, "of calc.software"),
+            ("trained", Training, "calc.finetuning.Adapters, or left out"),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(f"{name} must be {home}; got {abbreviated(getattr(self, name))}")
+
+    @property
+    def device(self) -> Device:
+        """The device of which there are several."""
+        return device_of(self.machine)
+
+    @property
+    def measured_on(self) -> Machine:
+        """The machine, whose kernels and messages were measured as far as its data say."""
+        if not isinstance(self.machine, Machine):
+            raise NotMeasured(f"{self.device.name} alone has no measured rates")
+        return self.machine
+
+    @property
+    def chosen_experts(self) -> Quantity:
+        """Experts that a token is sent to; one where the model has none."""
+        return self.model.active_experts or quantity(1, "")
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The formats of the weights, by group of matrices."""
+        return Weights.of(self.model, self.formats.weights, "weight_size")
+
+    @property
+    def exchanging(self) -> bool:
+        """Whether tokens are sent to their experts: these are shared out by copies with tokens of
+        their own."""
+        layout = self.layout
+        both = getattr(layout.data, "ndim", 0) or (layout.data > 1 and layout.experts > 1)
+        return bool(both) and self.model.active_experts is not None
+
+    @property
+    def copies_of_caches(self) -> Any:
+        """How many slices have the same heads of keys and values: those beyond their number do.
+
+        Latent attention has no heads to divide its cache by, so that all slices have the same.
+        """
+        return maximum(self.layout.tensor / self.model.cache_heads, 1.0)
+
+    def with_context(self, tokens: float) -> Job:
+        """The same with a model made to read so many tokens, whatever it was made for."""
+        longest = reaching(self.model, tokens)
+        return self if longest is self.model else replace(self, model=longest)
+
+
+def check_job(given: Any) -> None:
+    """Refuse what is no job."""
+    if not isinstance(given, Job):
+        raise InputError(
+            f'a job is needed here, Job.of("llama-3-8b", "dgx-h100"); got {abbreviated(given)}'
+        )
+
+
+def check_load(kind: type, given: Any) -> None:
+    """Refuse what is no load of this kind."""
+    if not isinstance(given, kind):
+        raise InputError(f"the load must be calc.{kind.__name__}(...); got {abbreviated(given)}")
+
+
+LONGEST = 1e9  # tokens of a sequence
+
+
+def reaching(model: Transformer, tokens: float) -> Transformer:
+    """The model, made to read so many tokens: a kernel runs whatever context it was made for.
+
+    >>> from calc import models
+    >>> print(reaching(models.get("llama-3-8b"), 100_000).context)
+    1e9
+    """
+    check_transformer(model)
+    enough = number("tokens", tokens) <= model.context.magnitude
+    return model if enough else model.with_context(LONGEST)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a pass of serving does: sequences that write a token each, and prompts that are read.
+
+    Each may be a number, or an array for as many passes.
+    """
+
+    writing: Any = 0.0
+    """Sequences that write a token each."""
+    context: Any = 0.0
+    """Tokens that each of them has in its cache."""
+    reading: Any = 0.0
+    """Tokens of prompts that are read."""
+    prompt: Any = 1.0
+    """Tokens that are read of each of these prompts."""
+    before: Any = 0.0
+    """Tokens that stand before these in the cache: of earlier chunks, or of a prefix."""
+    drafted: float = 0.0
+    """Drafted tokens that are checked beside the one that each sequence writes."""
+
+    @property
+    def computed(self) -> Any:
+        """Tokens that pass through the model."""
+        return self.writing * (1 + self.drafted) + self.reading
+
+    @property
+    def prompts(self) -> Any:
+        """Prompts that are read, or what they amount to."""
+        return self.reading / self.prompt
+
+    def of_one(self, replicas: Any) -> Tokens:
+        """The share of one of so many copies of the model."""
+        return replace(self, writing=self.writing / replicas, reading=self.reading / replicas)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a step of training does: microbatches of sequences of one length, and what runs twice.
+
+    - `length`: tokens of a sequence
+    - `sequences`: of a microbatch of a copy; how many of these there are, the layout says
+    - `recomputation`: none, selective (the scores of attention), or full
+    """
+
+    length: Any
+    sequences: Any = 1
+    recomputation: str = "selective"

@@ -1,0 +1,580 @@
+"""Kernels: what a pass of a transformer launches, and how long each is expected to take.
+
+A pass is a list of kernels: matrix products, attention, and passes over vectors. Each knows its
+operations, its bytes and its shape, so that the rates that a machine was *measured* to reach say
+how long it takes, where the bounds of `inference` and `parallelism` take published rates. The
+lists hold the matrices and caches that the bounds count, and what these leave out: activations
+that go to memory and back, and the time until a kernel runs.
+"""
+
+# Long for its docstrings: laws, each with its equation and example.
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from calc.catalog.hardware import dtype_of
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT, Matrix
+from calc.catalog.models.weights import Weights
+from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
+from calc.core.elementwise import ceiling, largest, maximum, smallest
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
+from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.formats import ELEMENT_SIZE
+from calc.laws import attention, gemms
+from calc.laws.gemms import TILES
+from calc.laws.roofline import StepTime, Workload
+from calc.networks import transformer
+from calc.steps.job import (
+    BYTE,
+    TWO_BYTES,
+    Batch,
+    Job,
+    Tokens,
+    check_job,
+    check_load,
+    input_size,
+    reaching,
+)
+
+LARGEST_TILE = 256 * 128
+FUSED = (  # matrices that one product multiplies with, since they have the same input
+    ("query", "key", "value"),
+    ("gate", "up"),
+    ("shared gate", "shared up"),
+    ("expert gate", "expert up"),
+)
+ONE = quantity(1, "")
+NO_WORK = quantity(0, "FLOP")
+NO_BYTES = quantity(0, "byte")
+
+# Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
+START = quantity(4, "us")  # until the tiles of a product run and its results are out
+SMALLER_TILE = 0.1  # exponent of the rate that smaller tiles lose
+
+
+@law
+def gemm_time(
+    m: Annotated[QuantityLike, "", "m"],
+    n: Annotated[QuantityLike, "", "n", AT_LEAST_ONE],
+    k: Annotated[QuantityLike, "", "k", AT_LEAST_ONE],
+    rate: Annotated[QuantityLike, "FLOP/s", "R"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
+    units: Annotated[QuantityLike, "", "u", AT_LEAST_ONE],
+    input_size: Annotated[QuantityLike, "byte", "s_A", ELEMENT_SIZE] = "2 byte",
+    weight_size: Annotated[QuantityLike, "byte", "s_B", ELEMENT_SIZE] = "2 byte",
+    output_size: Annotated[QuantityLike, "byte", "s_C", ELEMENT_SIZE] = "2 byte",
+    products: Annotated[QuantityLike, "", "g"] = 1,
+    start: Annotated[QuantityLike, "s", "T_0", NON_NEGATIVE] = START,
+    _per_term: Annotated[QuantityLike, "FLOP"] = "2 FLOP",
+) -> Annotated[Quantity, "s"]:
+    """Time that g products (m × k) · (k × n) in one kernel are expected to take at measured rates.
+
+    Equation: T = g · (max(2·m·n·k / (R · η), k · (m·s_A + n·s_B) / BW) + m·n·s_C / BW) + T_0
+
+    R is the best measured rate of large products in the format, BW a measured bandwidth of memory,
+    η the best share of u processors' time that tiles of `calc.gemms` make use of, the product of
+    `gemms.tile_efficiency` and `gemms.wave_efficiency`, smaller tiles at (a · b / 32768)^0.1 of the
+    rate. Assumes that inputs stream while tiles are computed, that results are written afterwards,
+    and that k is not split. T_0 and the exponent are fitted to published products;
+    `gemms.fastest_time` has nothing fitted.
+
+    Source: nvidia2023matmul
+
+    >>> print(gemm_time(4096, 4096, 7168, "1402.6 TFLOP/s", "3 TB/s", 132, "1 byte", "1 byte"))
+    192.0 µs
+    """
+    share = 0.0 * (m * n)
+    for a, b in TILES:
+        tiles = products * ceiling(m / a) * ceiling(n / b)
+        kept = (a * b / LARGEST_TILE) ** SMALLER_TILE
+        waves = ceiling(tiles / units)
+        share = maximum(share, kept * products * m * n / (waves * units * a * b))
+    compute = products * _per_term * m * n * k / (rate * share)
+    reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
+    return maximum(compute, reads) + products * m * n * output_size / bandwidth + start
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels alike of one pass: what a launch of one does, and how many launches there are.
+
+    `kind` says at which measured rate it runs: "gemm" by its shape, "attention" by its operations
+    or its bytes, "memory" by its bytes.
+    """
+
+    name: str
+    kind: str
+    launches: float
+    operations: Quantity = NO_WORK
+    traffic: Quantity = NO_BYTES
+    shape: tuple[Any, Any, Any] | None = None
+    """m, n and k of a product."""
+    products: Any = 1
+    """Products of that shape in one launch: a mixture's experts."""
+    sizes: tuple[Quantity, Quantity, Quantity] = (TWO_BYTES, TWO_BYTES, TWO_BYTES)
+    """Of an element of a product's input, weights and output."""
+    dtype: str = "bf16"
+    direction: str = "forward"
+
+    def expected(self, machine: Machine, attention: str = "") -> Quantity:
+        """Time of all launches at the rates that the machine was measured to reach.
+
+        `attention` names the measured rate of another kernel than the best that was measured.
+        """
+        bandwidth, rate = self.rates(machine, attention)
+        if self.shape is not None:
+            units = machine.processors
+            each = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
+        elif self.kind == "attention":
+            compute = (self.operations / rate).m_as("s")
+            each = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
+        else:
+            each = self.traffic / bandwidth + rate
+        return (each * self.launches).to("s")
+
+    def rates(self, machine: Machine, attention: str = "") -> tuple[Quantity, Quantity]:
+        """The measured rates of `expected`: of memory, and of products, attention or launches."""
+        if self.shape is not None:
+            return machine.memory_reached, machine.reached("gemm", self.dtype)
+        if self.kind == "attention":
+            return machine.memory_reached, machine.attention_reached(self.direction, attention)
+        return machine.memory_reached, machine.gap
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """One matrix product (m × k) · (k × n) on a device: its bound, its waves, what is expected."""
+
+    m: int
+    n: int
+    k: int
+    machine: Machine
+    dtype: str = "bf16"
+
+    @property
+    def kernel(self) -> Kernel:
+        """The product as a pass launches it; its results have two bytes, or those of its inputs."""
+        size = input_size(self.dtype)
+        sizes = (size, size, maximum(size, TWO_BYTES))
+        m, n, k = self.m, self.n, self.k
+        work = quantity(2.0 * m * n * k, "FLOP")
+        moved = (m * k + k * n) * size + m * n * sizes[2]
+        return Kernel("product", "gemm", 1, work, moved, (m, n, k), sizes=sizes, dtype=self.dtype)
+
+    @property
+    def bound(self) -> StepTime:
+        """Its operations and bytes at published rates."""
+        kernel = self.kernel
+        return Workload(kernel.operations, kernel.traffic).on(self.machine.device, self.dtype)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the tile of which the most is left, as `gemm_time` takes it."""
+        return max(TILES, key=self._kept)
+
+    @property
+    def tiles(self) -> int:
+        """How many of them cover the output."""
+        return int(gemms.tiles(self.m, self.n, *self.tile).magnitude)
+
+    @property
+    def waves(self) -> int:
+        """How often the processors compute a tile each."""
+        return math.ceil(self.tiles / self.machine.processors.magnitude)
+
+    @property
+    def tile_efficiency(self) -> Quantity:
+        """Share of the tiles that is output."""
+        return gemms.tile_efficiency(self.m, self.n, *self.tile).to("%")
+
+    @property
+    def wave_efficiency(self) -> Quantity:
+        """Share of the processors that work, over all waves."""
+        return gemms.wave_efficiency(self.tiles, self.machine.processors).to("%")
+
+    @property
+    def expected(self) -> Quantity | None:
+        """Its time at the rates that the machine was measured to reach; None without one."""
+        return None if self.not_expected else self.kernel.expected(self.machine)
+
+    @property
+    def not_expected(self) -> str:
+        """Which rate was not measured."""
+        try:
+            self.kernel.rates(self.machine)
+        except NotMeasured as missing:
+            return str(missing)
+        return ""
+
+    def _kept(self, tile: tuple[int, int]) -> float:
+        """Share of the best rate with a tile, of which smaller ones have less."""
+        share = gemms.tile_efficiency(self.m, self.n, *tile) * gemms.wave_efficiency(
+            gemms.tiles(self.m, self.n, *tile), self.machine.processors
+        )
+        return share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The answer, by names that stay; tiles and waves where a device's processors are known."""
+        bound, expected = self.bound, self.expected
+        facts: dict[str, Any] = {
+            "device": self.machine.device.key,
+            "dtype": self.dtype,
+            "m": self.m,
+            "n": self.n,
+            "k": self.k,
+            "operations": bound.operations,
+            "traffic": bound.traffic,
+            "intensity": Workload(bound.operations, bound.traffic).intensity,
+            "time": {"perfect_overlap": bound.lower, "no_overlap": bound.upper},
+            "bound": bound.bound,
+        }
+        if self.machine.device.publishes("units"):
+            facts |= {
+                "tile": self.tile,
+                "tiles": self.tiles,
+                "tile_efficiency": self.tile_efficiency,
+                "processors": self.machine.processors,
+                "waves": self.waves,
+                "wave_efficiency": self.wave_efficiency,
+            }
+        if expected is None:
+            return facts | {"expected": None, "not_expected": self.not_expected}
+        rate = (bound.operations / expected).to("TFLOP/s")
+        return facts | {
+            "expected": expected,
+            "expected_rate": rate,
+            "share_of_peak": (rate / bound.peak).to("%"),
+        }
+
+    def __str__(self) -> str:
+        facts, bound = self.facts, self.bound
+        rows = {
+            "operations": str(bound.operations),
+            "bytes": f"{bound.traffic}, each matrix once: {facts['intensity']}",
+            "bound": f"{bound.lower} by {bound.bound}, at {bound.peak} and"
+            f" {self.machine.device.memory_bandwidth} as published",
+        }
+        if "tile" in facts:
+            rows["tiles"] = (
+                f"{self.tiles} of {self.tile[0]} × {self.tile[1]}, {self.tile_efficiency} of which"
+                " is output"
+            )
+            rows["waves"] = (
+                f"{self.waves} of {facts['processors']} processors, {self.wave_efficiency} of"
+                " which work on average"
+            )
+        if facts["expected"] is None:
+            rows["not expected"] = self.not_expected
+        else:
+            share = f"{facts['share_of_peak']:.3g} of the peak"
+            rows["expected"] = f"{facts['expected']}, {facts['expected_rate']}, {share}"
+        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
+        title = f"{shape} on 1 {self.machine.device.name}"
+        return "\n".join([title, *columns([*rows.items()])])
+
+
+def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:
+    """One matrix product (m × k) · (k × n) on a device of a machine.
+
+    - `dtype`: format of the inputs; bf16 where it is left out and the device has it
+
+    >>> from calc import machines
+    >>> product = gemm(4097, 4096, 4096, machines.get("dgx-h100"))
+    >>> print(product.bound.lower, product.tile, product.waves, product.expected)
+    139.0 µs (128, 256) 4 192.9 µs
+    """
+    if not isinstance(machine, Machine):
+        raise InputError(f"a machine of calc.machines is needed; got {abbreviated(machine)}")
+    m, n, k = (
+        whole_number(f"the size {x}", size) for x, size in zip("mnk", (m, n, k), strict=True)
+    )
+    dtype = machine.device.usual_dtype if dtype is None else dtype
+    machine.device.peak(dtype)  # refuses a format in which the device does not compute
+    return Gemm(m, n, k, machine, dtype_of(dtype))
+
+
+def expected(
+    kernels: Sequence[Kernel], machine: Machine, attention: str = ""
+) -> dict[str, Quantity]:
+    """The expected time of a pass by kind of kernel, one kernel after the other.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> sorted(expected(step(job, Tokens(writing=1, context=1000)), job.machine))
+    ['cache', 'gemm', 'memory']
+    """
+    parts: dict[str, Quantity] = {}
+    for kernel in _checked(kernels, machine):
+        time = kernel.expected(machine, attention)
+        parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
+    return parts
+
+
+def rates(
+    kernels: Sequence[Kernel], machine: Machine, attention: str = ""
+) -> dict[str, tuple[Quantity, ...]]:
+    """The measured rates that `expected` used for each kind of kernel, each with its source.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> used = rates(step(job, Tokens(writing=32, context=4096)), job.machine)
+    >>> print(*used["gemm"])
+    3.18 TB/s 794.5 TFLOP/s
+    """
+    found: dict[str, dict[str, Quantity]] = {}
+    for kernel in _checked(kernels, machine):
+        for rate in kernel.rates(machine, attention):
+            if rate.provenance is not None:  # and not a launch that was not measured
+                found.setdefault(kernel.kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(each.values()) for kind, each in found.items()}
+
+
+def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
+    for kernel in as_list("kernels", kernels):
+        if not isinstance(kernel, Kernel) or not isinstance(machine, Machine):
+            raise InputError(
+                "kernels of calc.kernels and a machine of calc.machines are needed; got"
+                f" {abbreviated(kernel)} and {abbreviated(machine)}"
+            )
+        yield kernel
+
+
+def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
+    """The kernels of a pass of serving, as one device launches them.
+
+    Each copy of the model (DP) has its own tokens, and cuts matrices into slices (TP); experts are
+    shared out to as many devices as the layout says (EP): whole ones to the slices, or to more
+    devices, whose tokens they then read too. Slices beyond the heads of keys and values read copies
+    of the caches, or a part each of `shared_caches`. Drafted tokens are checked by the same reading
+    of their sequence's cache. What devices say to each other is no kernel. What is written and read
+    may be an array, for as many passes.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> print(sum(expected(step(job, Tokens(writing=32, context=4096)), job.machine).values()))
+    10.95 ms
+    """
+    check_job(job)
+    load = _checked_tokens(tokens).of_one(job.layout.data)
+    part = Slice(job, job.weights)
+    computed, outputs = load.computed, load.writing * (1 + load.drafted) + load.prompts
+    kernels = [*part.products(computed, outputs), *part.passes(computed), part.sampling(outputs)]
+    if largest(load.writing):
+        kernels += part.caches(load, truth("shared_caches", shared_caches))
+    if largest(load.reading):
+        kernels.append(part.prompts(load))
+    return kernels
+
+
+def _checked_tokens(tokens: Tokens) -> Tokens:
+    """Numbers in their ranges, with something to do."""
+    check_load(Tokens, tokens)
+    writing, reading = _amount("writing", tokens.writing), _amount("reading", tokens.reading)
+    check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
+    if smallest(writing + reading) <= 0:
+        raise InputError("writing and reading are both 0: a step has tokens to write or to read")
+    return Tokens(
+        writing,
+        number("context", tokens.context),
+        reading,
+        number("prompt", tokens.prompt, 1),
+        number("before", tokens.before),
+        number("drafted", tokens.drafted),
+    )
+
+
+def _amount(name: str, given: Any) -> Any:
+    """A number, or an array of them: a table of steps is made in one pass."""
+    kind = getattr(getattr(given, "dtype", None), "kind", "")
+    if type(given).__name__ != "ndarray" or kind not in ("i", "u", "f") or given.ndim != 1:
+        return number(name, given)
+    numbers = given.astype(float)
+    check_finite(name, numbers)
+    number(name, smallest(numbers))
+    return numbers
+
+
+def training_step(job: Job, batch: Batch) -> list[Kernel]:
+    """The kernels of a microbatch's forward and backward pass, as one device launches them.
+
+    A product's backward pass is two products, for the gradients of its input and of its weights,
+    which are left out of what is frozen; that of attention does five products where the forward
+    pass does two. With full recomputation the forward pass runs twice. Sequences, slices and
+    experts may be arrays, a layout each.
+
+    >>> job = Job.of("llama-3-8b", "dgx-h100")
+    >>> print(sum(expected(training_step(job, Batch(8192)), job.machine).values()))
+    641.3 ms
+    """
+    check_job(job)
+    check_load(Batch, batch)
+    length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
+    number("sequences", smallest(sequences), above=0)
+    part = Slice(job, Weights.of(job.model, input_size(job.formats.dtype), "dtype"))
+    count = length * sequences / job.layout.context
+    load = Tokens(reading=count, prompt=length)
+    forward = [*part.products(count, count), *part.passes(count), part.prompts(load)]
+    forward.append(part.sampling(count))
+    runs = 2 if batch.recomputation == "full" else 1
+    launched = [replace(kernel, launches=runs * kernel.launches) for kernel in forward]
+    frozen = job.trained.frozen
+    return [*launched, *(back for kernel in forward for back in _backward(kernel, frozen))]
+
+
+def _backward(kernel: Kernel, frozen: bool) -> Iterator[Kernel]:
+    name = f"{kernel.name}, backward"
+    if kernel.shape is None:
+        factor = 2.5 if kernel.kind == "attention" else 2.0
+        yield replace(
+            kernel,
+            name=name,
+            operations=kernel.operations * factor,
+            traffic=kernel.traffic * factor,
+            direction="backward",
+        )
+        return
+    m, n, k = kernel.shape
+    yield replace(kernel, name=f"{name} to the input", shape=(m, k, n))
+    if not frozen:
+        yield replace(kernel, name=f"{name} to the weights", shape=(n, k, m))
+
+
+class Slice:
+    """What one of the devices that share a model's matrices launches, layer by layer."""
+
+    def __init__(self, job: Job, weights: Weights) -> None:
+        self.model, self.weights = job.model, weights
+        self.slices, self.experts = job.layout.tensor, job.layout.experts
+        self.dtype, self.kv = job.formats.dtype, job.formats.kv
+        self.input_size = input_size(self.dtype)
+
+    def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
+        """The products of the weights with so many tokens, and of the output with so few."""
+        matrices = list(self.model.matrices)
+        while matrices:
+            first = matrices.pop(0)
+            group = next((names for names in FUSED if first.name in names), ())
+            alike = [first, *(each for each in matrices if each.name in group)]
+            matrices = [each for each in matrices if each not in alike]
+            yield self._product(alike, outputs if first.part == "output" else tokens)
+
+    def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
+        first, columns = alike[0], sum(each.outputs for each in alike)
+        met, rows, slices = 1.0, tokens, 1.0 * self.slices
+        sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
+        if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
+            # Devices that share out experts read the tokens of all who cut the other matrices.
+            tokens = tokens * maximum(1.0, self.experts / slices)
+            slices = maximum(1.0, slices / self.experts)
+            share = first.used / first.copies
+            met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
+            rows = tokens * first.used / met
+            met = met / self.experts
+        if first.part == "router":  # which every device has whole
+            slices = 1.0
+        # The second matrix of a block is cut by its rows, so that results are added up.
+        by_rows = first.name.endswith((" output", "down"))
+        k = first.inputs / slices if by_rows else first.inputs
+        n = columns if by_rows else columns / slices
+        if first.part in ("output", "router"):  # kept in two bytes by all recipes
+            sizes, dtype = (TWO_BYTES,) * 3, "bf16"
+        work = quantity(2.0 * rows * n * k * met, "FLOP")
+        return Kernel(
+            "+".join(each.name for each in alike),
+            "gemm",
+            first.layers,
+            operations=work,
+            traffic=met * n * k * sizes[1],
+            shape=(rows, n, k),
+            products=met,
+            sizes=sizes,
+            dtype=dtype,
+        )
+
+    def passes(self, tokens: float) -> Iterator[Kernel]:
+        """The passes over vectors between products, fused as compilers and engines fuse them."""
+        model = self.model
+        vectors = tokens * TWO_BYTES
+        width = int(model.width.magnitude)
+        heads = int(model.heads.magnitude) + int(model.kv_heads.magnitude)
+        rotated = heads * int(model.head_width.magnitude) / self.slices
+        attending = model.caching_layers
+        yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
+        yield Kernel("rotation", "memory", attending, traffic=2 * rotated * vectors)
+        for up in (each for each in model.matrices if each.name.endswith("up")):
+            if up.part == "feed-forward":
+                hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
+                yield Kernel("activation", "memory", up.layers, traffic=hidden * vectors)
+        for router in (each for each in model.matrices if each.part == "router"):
+            chosen = int((model.active_experts or ONE).magnitude)
+            sent = 4 * width * chosen * vectors  # there and back
+            yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
+        if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
+            rounded = tokens * (TWO_BYTES + self.input_size)
+            yield Kernel("rounding", "memory", model.blocks, traffic=width * rounded)
+
+    def sampling(self, outputs: float) -> Kernel:
+        """The passes over logits: their softmax, in four bytes each, there and back."""
+        (rows,) = (each.outputs for each in self.model.matrices if each.part == "output")
+        return Kernel(
+            "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
+        )
+
+    def caches(self, load: Tokens, shared: bool) -> Iterator[Kernel]:
+        """Attention of written tokens to caches, and states that they change."""
+        model, sequences, tokens = self.model, load.writing, max(load.context, 1.0)
+        longest = reaching(model, load.context)
+        cached = transformer.cache_read(longest, tokens, self.kv)
+        seen = transformer.attended_context(longest, tokens).magnitude
+        parts = self.slices if shared else min(self.slices, model.cache_heads)
+        read = sequences * cached.m_as("byte") / model.caching_layers / parts
+        attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
+        work = 2 * sequences * seen * attended / self.slices
+        if sparse := model.layers_with("sparse"):
+            scored = attention.index_flops(
+                tokens, sparse, model.index_heads or ONE, model.index_head_width or ONE
+            )
+            work += sequences * scored.m_as("FLOP/token") / model.caching_layers / self.slices
+        yield Kernel(
+            "attention to caches",
+            "cache",
+            model.caching_layers,
+            operations=quantity(work, "FLOP"),
+            traffic=quantity(read, "byte"),
+        )
+        if layers := model.layers_with(*RECURRENT):
+            moved = 2 * transformer.state_memory(model) / layers / self.slices
+            yield Kernel("states", "memory", layers, traffic=sequences * moved)
+
+    def prompts(self, load: Tokens) -> Kernel:
+        """Causal attention of what is read to its own prompt, windows counted."""
+        model = reaching(self.model, load.before + load.prompt)
+        layers = model.caching_layers
+        work = load.prompts * attention_of_prompt(model, load.prompt, load.before)
+        cached: Quantity = quantity(0, "byte")
+        if load.before:
+            cached = load.prompts * transformer.cache_read(model, load.before, self.kv)
+        return Kernel(
+            "attention",
+            "attention",
+            layers,
+            operations=quantity(work / layers / self.slices, "FLOP"),
+            traffic=cached / layers / self.slices,
+        )
+
+
+def attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:
+    """Operations of attention in which so many tokens look at those before them, and themselves."""
+
+    def whole(length: float) -> float:
+        projections = transformer.projection_flops(model.multiplied_parameters)
+        return length * (transformer.causal_flops(model, length) - projections).m_as("FLOP/token")
+
+    return whole(before + tokens) - (whole(before) if before else 0.0)

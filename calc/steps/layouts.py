@@ -1,0 +1,550 @@
+"""Training in a layout: what each device holds, and how long a step takes at published rates.
+
+The numbers of a `Layout` may be arrays, for many layouts at once: that is how `calc.plan_training`
+searches all of them.
+"""
+
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from calc.catalog import machines, models
+from calc.catalog.machines import NO_TIME, Machine, device_of
+from calc.catalog.models import Transformer
+from calc.core.arguments import one_of
+from calc.core.device import Device
+from calc.core.elementwise import ceiling, largest, maximum, where
+from calc.core.errors import InputError, abbreviated
+from calc.core.formatting import columns
+from calc.core.law import AT_LEAST_ONE
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import links, training
+from calc.laws.parallelism import (
+    activations_in_flight,
+    stage_activations,
+    stage_traffic,
+    state_memory,
+)
+from calc.laws.roofline import StepTime, compute_time
+from calc.laws.training import Recipe
+from calc.networks import transformer
+from calc.networks.transformer import loss_memory
+from calc.steps import collectives, expectation
+from calc.steps.expectation import Parts
+from calc.steps.job import (
+    PARTS,
+    SCHEDULES,
+    TWO_BYTES,
+    Batch,
+    Job,
+    Layout as Layout,
+    check_job,
+    check_load,
+)
+
+Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
+NO_SIZE = quantity(0, "byte/param")
+NOTHING = quantity(0, "byte")
+A_TOKEN = quantity(1, "token")
+ORDER = ("weights", "adapters", "gradients", "optimizer", "activations", "layer", "loss")
+LOSSES = {"in place": 1, "whole": 1, "chunked": 8, "fused": 1}
+"""How a loss is computed, and in how many parts."""
+GRADIENTS = ("accumulated", "anew", "fused")
+
+
+@dataclass(frozen=True)
+class Link:
+    """What joins devices: its bandwidth each way, and the latency of a message."""
+
+    bandwidth: QuantityLike
+    latency: QuantityLike = "0 s"
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Memory of the fullest device that trains, part by part."""
+
+    weights: Quantity
+    """Those of the model, frozen or trained."""
+    gradients: Quantity
+    optimizer: Quantity
+    """States, and master weights where there are any."""
+    activations: Quantity
+    """What layers keep for the way back, of all microbatches under way."""
+    adapters: Quantity = NOTHING
+    """Weights that are trained beside frozen ones."""
+    layer: Quantity = NOTHING
+    """What a layer makes when it is computed again."""
+    loss: Quantity = NOTHING
+    """Logits, and what their loss needs."""
+    lifetime: str = "accumulated"
+    """Of gradients: one of `GRADIENTS`."""
+
+    @property
+    def total(self) -> Quantity:
+        """The largest of three moments: at the loss, as the way back begins, and as it ends.
+
+        Gradients that begin anew with each microbatch grow as activations go, so that all of them
+        meet the activations of one layer alone; accumulated ones are always there. Fragments and
+        buffers come on top.
+        """
+        kept = self.activations + _larger(self.loss, self.layer)
+        if self.lifetime == "accumulated":
+            moving = self.gradients + kept
+        else:
+            moving = _larger(kept, self.gradients + self.layer)
+        total: Quantity = self.weights + self.adapters + self.optimizer + moving
+        return total
+
+    @property
+    def parts(self) -> dict[str, Quantity]:
+        """Those that hold anything."""
+        parts = {name: getattr(self, name) for name in ORDER}
+        return {name: part for name, part in parts.items() if largest(part) > 0}
+
+    def __str__(self) -> str:
+        rows = [(name, str(part)) for name, part in self.parts.items()]
+        return "\n".join(columns([*rows, ("peak", str(self.total))]))
+
+    def check(self, device: Machine | Device | str) -> None:
+        """Refuse a device that is too small, and say by how much."""
+        each = machines.of(device).device if isinstance(device, str) else device_of(device)
+        needed = quantity(largest(self.total), str(self.total.units))
+        if needed > each.memory_capacity:
+            raise InputError(
+                f"a device needs {needed.to('GB')} and an {each.name} has {each.memory_capacity}:"
+                " use more slices, stages or shards, a smaller microbatch or context, smaller"
+                ' weights, recomputation, loss="fused", or let the host hold more'
+            )
+
+
+def _larger(one: Quantity, other: Quantity) -> Quantity:
+    return quantity(maximum(one.m_as("byte"), other.m_as("byte")), "byte")
+
+
+def _where(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
+    return quantity(where(condition, yes.m_as("byte"), no.m_as("byte")), "byte")
+
+
+def _check_is(kind: type, name: str, given: Any) -> None:
+    if not isinstance(given, kind):
+        raise InputError(f"{name} must be a calc.layouts.{kind.__name__}; got {abbreviated(given)}")
+
+
+def memory_per_device(
+    model: Transformer | str,
+    layout: Layout,
+    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
+    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    recomputation: str = "selective",
+    recipe: str | Recipe = "adam-mixed",
+    loss: str = "in place",
+    lifetime: str = "accumulated",
+) -> DeviceMemory:
+    """What the fullest device holds while it trains: its states and its activations.
+
+    Equation: M = P / (t · p) · (w / n_w + g / n_g + o / n_o) + max(A_first, A_last + V)
+
+    P parameters in t slices and p stages, with w, g and o bytes of weight, gradient and optimizer
+    for each; n_w, n_g and n_o are the devices where these share it, else one. Experts are shared
+    out besides. A_first are the activations that the first stage of a pipeline has under way, and
+    A_last those of the last, which makes the logits V too. Schedules without a bubble hold no more
+    than 1F1B in the first stage, and as much in the last. Where all is recomputed, a layer's own
+    activations come on top while it is computed again, or the logits where these take more.
+
+    `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`, or that of
+    `calc.finetuning.Adapters`, which are taken to be spread evenly. The `loss` of logits is
+    computed "in place" as by Megatron-LM, in FP32 and with their gradient written over them; or
+    as `finetuning.loss_memory` counts it, "whole" or "chunked"; or "fused", which keeps none.
+    The `lifetime` of gradients is one of `GRADIENTS`.
+
+    Source: rajbhandari2020zero, korthikanti2023reducing, qi2024zero
+
+    >>> layout = Layout(data=16, tensor=8, pipeline=4, sharding=1)
+    >>> print(memory_per_device("llama-3-70b", layout, 8192))
+    weights      4.541 GB
+    gradients    4.541 GB
+    optimizer    1.703 GB
+    activations  5.620 GB
+    loss         525.3 MB
+    peak         16.93 GB
+    """
+    model = models.transformer(model)
+    _check_is(Layout, "layout", layout)
+    one_of("memory_per_device(): loss", loss, LOSSES)
+    one_of("memory_per_device(): lifetime", lifetime, GRADIENTS)
+    layout.check(model)
+    kept = recipe if isinstance(recipe, Recipe) else training.recipe(recipe)
+    states = _states_of(model, layout, kept)
+    if lifetime == "fused":  # used up as they are made, so that a layer's remain
+        states["gradient"] = states["gradient"] / model.layers
+    first, last = _activations(model, layout, length, sequences, recomputation)
+    layer = NOTHING
+    if recomputation == "full":
+        whole = transformer.activation_memory(model, length, sequences, "selective")
+        layer = (whole / (model.layers * layout.tensor * layout.context)).to("byte")
+    logits = _logits(model, layout, length, sequences, loss)
+    # The stage that holds more: the first, with more under way, or the last, with the logits.
+    ends = last + _larger(logits, layer) > first + layer
+    return DeviceMemory(
+        states["weight"],
+        states["gradient"],
+        states["optimizer"],
+        _where(ends, last, first),
+        states.get("adapter", NOTHING),
+        layer,
+        _where(ends, logits, NOTHING),
+        lifetime,
+    )
+
+
+def _states_of(model: Transformer, layout: Layout, recipe: Recipe) -> dict[str, Quantity]:
+    """Weights, adapters, gradients and the optimizer's states of a device, of a model checked."""
+    sizes = dict.fromkeys(PARTS, NO_SIZE)
+    for part, size in recipe.parts.items():
+        kind = part if part in (*PARTS, "adapter") else "optimizer"
+        sizes[kind] = sizes.get(kind, NO_SIZE) + size
+    dense, experts = layout.dense_parameters(model), layout.expert_parameters(model)
+    states = {}
+    for part, size in sizes.items():
+        shared = layout.shards("weight" if part == "adapter" else part)
+        sharers = where(shared, layout.sharers, 1)
+        alike = maximum(sharers // layout.experts, 1)  # that hold the same experts
+        states[part] = state_memory(dense, size, NO_SIZE, NO_SIZE, sharers)
+        if largest(experts):
+            states[part] = states[part] + state_memory(experts, size, NO_SIZE, NO_SIZE, alike)
+    return states
+
+
+def _activations(
+    model: Transformer,
+    layout: Layout,
+    length: QuantityLike,
+    sequences: QuantityLike,
+    recomputation: str,
+) -> tuple[Quantity, Quantity]:
+    """Those that the first stage has under way, and those of the last."""
+    whole = transformer.activation_memory(model, length, sequences, recomputation)
+    share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude, "")
+    made = whole * share / layout.context
+    thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
+    first = activations_in_flight(made, layout.tensor, layout.pipeline, layout.microbatches, thin)
+    if layout.schedule != "1f1b":
+        return first, first  # without a bubble all stages have as many microbatches under way
+    last = stage_activations(
+        made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
+    )
+    return first, last
+
+
+def _logits(
+    model: Transformer, layout: Layout, length: QuantityLike, sequences: QuantityLike, loss: str
+) -> Quantity:
+    """Logits of the last stage, and what their loss needs."""
+    if model.vocabulary is None or loss == "fused":
+        return NOTHING
+    tokens = transformer.batch_tokens(length, sequences)
+    if loss == "in place":
+        logits = transformer.logits_memory(tokens, model.vocabulary)
+    else:
+        logits = loss_memory(tokens, model.vocabulary, LOSSES[loss])
+    return (logits / (layout.tensor * layout.context)).to("byte")
+
+
+def training_step(
+    job: Job,
+    batch: Batch,
+    efficiency: Annotated[QuantityLike, ""] = 1.0,
+    inner: Link | None = None,
+    outer: Link | None = None,
+) -> StepTime:
+    """The parts of a step's time at published rates, and what is expected of it.
+
+    Equation: T_lower = max T_i, T_upper = Σ T_i
+
+    No program beats T_lower, where all parts overlap. T_upper overlaps none, and real programs may
+    be slower than that: both take published rates, and `efficiency` as the share of the peak that
+    the matrix products reach. On a machine of `calc.machines` slices fill its domains first, then
+    parts of sequences, copies and stages, and each message takes what `collectives.time` says at
+    least, without latency. `expected` is made of measured rates, and of what the software hides. Of
+    a device alone slices talk over `inner`, all else over `outer`, and in no time where neither is
+    given. Where adapters alone are trained, weights are frozen: their gradients are neither
+    computed nor sent.
+
+    Compute holds the bubble of a pipeline (of zb-v that of ZB-H2, an estimate: nothing where passes
+    take equal times), the layers by which its fullest stage has more than the
+    mean, and of a microbatch of few tokens the reading of its weights. Slices do four all-reduces a
+    layer and microbatch, six where the whole layer is recomputed; parts of a sequence gather keys
+    and values twice and reduce their gradients; experts get tokens and return results, forward and
+    backward. Copies gather their weights once, or what `sharded_traffic` says, and reduce their
+    gradients once, or in each microbatch where they shard them.
+
+    >>> from calc import hardware, models
+    >>> layout = Layout(data=16, tensor=8, pipeline=4, microbatches=32, sharding=1)
+    >>> step = training_step(Job.of("llama-3-70b", "dgx-h100", layout), Batch(8192), 0.7)
+    >>> print(step.lower, step.upper, step.bound)
+    5.953 s 6.898 s compute
+    >>> print(step.expected)
+    8.013 s
+    >>> alone = Job(models.get("llama-3-70b"), hardware.H100, layout)
+    >>> pair = Link("450 GB/s", "2 us"), Link("50 GB/s", "10 us")
+    >>> step = training_step(alone, Batch(8192), 0.7, *pair)
+    >>> print(step.lower, step.upper, step.bound)
+    5.953 s 7.543 s compute
+    """
+    check_job(job)
+    check_load(Batch, batch)
+    model, layout, device = job.model, job.layout, job.device
+    length, sequences, recomputation = batch.length, batch.sequences, batch.recomputation
+    talk = _messages_of(job, inner, outer)
+    layout.check(model)
+    tokens = transformer.batch_tokens(length, sequences)
+    projections = transformer.forward_flops(model)
+    forward = transformer.causal_flops(model, length)
+    again = transformer.recomputed_flops(model, length, recomputation)
+    all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
+    work = job.trained.work(model, length)
+    operations = work * all_tokens
+    peak = device.peak(job.formats.dtype) * layout.devices
+    computed = (work + again) * all_tokens
+    frozen = job.trained.frozen
+    of_weights = 0 * projections if frozen else projections
+    bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
+    uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude
+    layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
+    tokens_of_device = tokens / layout.context  # of a microbatch
+    vectors = stage_traffic(maximum(tokens_of_device, quantity(1, "")), model.width, 1)
+    # A microbatch of few tokens waits for the weights, which each of its three passes reads, or of
+    # its two where they are frozen.
+    gradient = training.recipe("adam-mixed").parts["gradient"]
+    weight = job.trained.weight_size(model)
+    read = model.multiplied_parameters * (uneven / (layout.tensor * layout.pipeline))
+    reading = (2 if frozen else 3) * layout.microbatches * weight * read
+    computing = compute_time(computed, peak, efficiency) * uneven
+    computing = maximum(computing, reading / device.memory_bandwidth)
+    sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers.magnitude
+    parts = {"compute": computing * (1 + bubble), "tensor": talk.sums(vectors) * layers * sums}
+    if largest(layout.context) > 1:
+        kept = transformer.kept_context(model, length) * sequences * quantity(1, "token")
+        cached = transformer.kv_cache_per_token(model, TWO_BYTES) / model.layers * kept
+        parts["context"] = talk.gathers(cached / layout.tensor) * layers * 3
+    if largest(layout.experts) > 1:
+        routed = model.layers_with("experts")
+        sizes = job.formats.dispatch + job.formats.combine  # there and back, forward and backward
+        sent = vectors / TWO_BYTES / layout.tensor * sizes / 2
+        exchange = talk.exchanges(sent, job.chosen_experts)
+        parts["experts"] = exchange * layers * (4 * routed / model.layers)
+    passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
+    parts["pipeline"] = NO_TIME
+    if largest(layout.pipeline) > 1:
+        parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
+    share = job.trained.share(model)
+    gathered = where(
+        layout.shards("weight"), weight.m_as("byte/param"), share * gradient.m_as("byte/param")
+    )
+    passes = (
+        (quantity(gathered, "byte/param"), layout.gathers),
+        (share * gradient, layout.reductions),
+    )
+    parts["data"] = talk.share(layout.dense_parameters(model), *passes)
+    if model.experts is not None:
+        held = layout.expert_parameters(model)
+        parts["data"] = parts["data"] + talk.share(held, *passes, experts=True)
+    step = StepTime(
+        {name: part.to("s") for name, part in parts.items()},
+        operations.to("FLOP"),
+        peak,
+        tokens=all_tokens,
+    )
+    if not isinstance(job.machine, Machine):
+        return step
+
+    def expected() -> Parts:
+        numbers = quantity(length).m_as(""), quantity(sequences).m_as("")
+        load = Batch(float(numbers[0]), numbers[1], recomputation)
+        return expectation.training_step(job, load, bubble.m_as(""))
+
+    return replace(step, expectation=expectation.if_measured(expected, quantity(length)))
+
+
+def _messages_of(job: Job, inner: Link | None, outer: Link | None) -> Messages:
+    """What a layout's messages take, on a machine or over the two links of a device."""
+    if isinstance(job.machine, Machine):
+        if inner is not None or outer is not None:
+            raise InputError(f"{job.machine.name} has links of its own: leave inner and outer out")
+        return _OnMachine(job.machine, job.layout)
+    if inner is None and outer is None:
+        return _OfNoTime()
+    return _OverLinks(job.layout, _link("inner", inner), _link("outer", outer))
+
+
+def _link(name: str, given: Link | None) -> Link:
+    _check_is(Link, name, given)
+    assert given is not None
+    return given
+
+
+def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quantity) -> Quantity:
+    """Waiting of the pipeline over the time of its work: forward, and gradients of both kinds.
+
+    Without a bubble gradients of weights wait, and attention has none, so that some of it is left.
+    """
+    stages, microbatches = layout.pipeline, layout.microbatches
+    if layout.schedule == "1f1b":
+        return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
+    # At any rate, which cancels out:
+    times = [compute_time(each * A_TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    ahead, back, delayed = times
+    waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
+    return (waiting / ((ahead + back + delayed) * microbatches)).to("")
+
+
+class _OfNoTime:
+    """Messages among devices of which nothing but their own rates is known."""
+
+    def _none(self, *sent: Any, **more: Any) -> Quantity:
+        return NO_TIME
+
+    sums = gathers = exchanges = pass_on = share = _none
+
+
+@dataclass(frozen=True)
+class _OverLinks:
+    """Messages of a layout over two links: one among slices, one among all others."""
+
+    layout: Layout
+    inner: Link
+    outer: Link
+
+    def sums(self, vectors: Quantity) -> Quantity:
+        """Time of a sum over all slices."""
+        inner = self.inner
+        return collectives.ring_all_reduce(
+            vectors, self.layout.tensor, inner.bandwidth, inner.latency
+        )
+
+    def gathers(self, cached: Quantity) -> Quantity:
+        """Time of gathering the keys and values of all parts of a sequence."""
+        outer = self.outer
+        return collectives.ring_all_gather(
+            cached, self.layout.context, outer.bandwidth, outer.latency
+        )
+
+    def exchanges(self, sent: Quantity, chosen: Quantity) -> Quantity:
+        """Time of sending tokens to so many experts each, or results back."""
+        outer, copies = self.outer, sent * chosen
+        return collectives.all_to_all(copies, self.layout.experts, outer.bandwidth, outer.latency)
+
+    def pass_on(self, sent: Quantity) -> Quantity:
+        """Time of what a stage passes on to the next in a step."""
+        latency = self.layout.microbatches * quantity(self.outer.latency)
+        return links.transfer_time(sent, self.outer.bandwidth, latency)
+
+    def share(
+        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
+    ) -> Quantity:
+        """Time of gathering the weights of copies so often, and of reducing their gradients."""
+        alike = _alike(self.layout, experts)
+        among = _sharing(self.layout, experts)
+        (weight, gathers), (gradient, reductions) = weights, gradients
+        sent = collectives.all_gather_traffic(held * weight, among) * gathers
+        sent = sent + collectives.all_gather_traffic(held * gradient, among) * reductions
+        sent = sent + collectives.all_reduce_traffic(held * gradient / among, alike // among)
+        latency = (gathers + reductions) * (among - 1) * quantity(self.outer.latency)
+        return links.transfer_time(sent, self.outer.bandwidth, latency)
+
+
+@dataclass(frozen=True)
+class _OnMachine:
+    """The same on a machine: slices are neighbours, then parts of sequences, copies and stages."""
+
+    machine: Machine
+    layout: Layout
+
+    def sums(self, vectors: Quantity) -> Quantity:
+        """At least the time of a sum over all slices."""
+        return self._least("all_reduce", vectors, self.layout.tensor, 1)
+
+    def gathers(self, cached: Quantity) -> Quantity:
+        """At least the time of gathering the keys and values of all parts of a sequence."""
+        return self._least("all_gather", cached, self.layout.context, self.layout.tensor)
+
+    def exchanges(self, sent: Quantity, chosen: Quantity) -> Quantity:
+        """At least the time of sending tokens to so many experts each, or results back.
+
+        A token goes once to each device that it reaches, and across domains once to each of these.
+        """
+        experts, slices = self.layout.experts, self.layout.expert_slices
+        domains = ceiling(experts * slices / self.machine.domain)
+        places = where(domains > 1, domains, experts)
+        copies = transformer.experts_used(places, 1 / places, chosen)
+        return self._least("all_to_all", sent * copies, experts, slices)
+
+    def pass_on(self, sent: Quantity) -> Quantity:
+        """Time of what a stage passes on: through the ports, unless one domain holds them all."""
+        machine = self.machine
+        inside = links.transfer_time(sent, machine.bandwidth).m_as("s")
+        if largest(self.layout.devices) <= machine.domain:
+            return quantity(inside, "s")
+        outside = links.transfer_time(sent, machine.ports).m_as("s")
+        return quantity(where(self.layout.devices <= machine.domain, inside, outside), "s")
+
+    def share(
+        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
+    ) -> Quantity:
+        """At least the time of gathering and reducing among the devices that share a state.
+
+        Of these a domain holds as many as it has room for beside the other slices. Groups that
+        hold copies of one another add up their gradients besides.
+        """
+        layout = self.layout
+        alike, among = _alike(layout, experts), _sharing(layout, experts)
+        apart = layout.expert_slices * layout.experts if experts else layout.tensor
+        (weight, gathers), (gradient, reductions) = weights, gradients
+        gathered = self._least("all_gather", held * weight, among, apart)
+        reduced = self._least("reduce_scatter", held * gradient, among, apart)
+        summed = self._least("all_reduce", held * gradient / among, alike // among, apart * among)
+        return gathered * gathers + reduced * reductions + summed
+
+    def _least(self, operation: str, size: Quantity, members: Any, apart: Any) -> Quantity:
+        """The least time among so many devices, of which a domain holds one in so many.
+
+        In an array, what no slice of the machine has room for takes for ever.
+        """
+        if not (getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)):
+            room = replace(self.machine, domain=max(1, self.machine.domain // apart))
+            return collectives.least_time(operation, size, members, room)
+        import numpy
+
+        rooms = numpy.maximum(1, self.machine.domain // apart)
+        pairs = members * (self.machine.domain + 1) + rooms  # one number for each different two
+        different, places = numpy.unique(pairs, return_inverse=True)
+        pace = [
+            self._pace(operation, *divmod(int(pair), self.machine.domain + 1)) for pair in different
+        ]
+        each = numpy.array(pace)[places.reshape(numpy.shape(pairs))]
+        return quantity(each * size.m_as("byte"), "s")
+
+    def _pace(self, operation: str, members: int, room: int) -> float:
+        """Seconds a byte."""
+        domain = replace(self.machine, domain=room)
+        try:
+            return collectives.least_time(operation, "1 byte", members, domain).m_as("s")
+        except InputError:
+            return float("inf")
+
+
+Messages = _OfNoTime | _OverLinks | _OnMachine
+
+
+def _alike(layout: Layout, experts: bool) -> Any:
+    """Devices that would hold the same, of experts or of all else."""
+    return layout.expert_copies if experts else layout.copies
+
+
+def _sharing(layout: Layout, experts: bool) -> Any:
+    """How many of them divide it."""
+    return maximum(layout.sharers // (layout.experts if experts else 1), 1)

@@ -1,0 +1,141 @@
+"""`step`: how long a job takes for a load, at least, at most without overlap, and as expected.
+
+The one author of these answers: plans, planners, published rows, services and live figures ask
+here. At published rates the operations and bytes of a pass make roofs that no program beats;
+at measured rates its kernels, messages and the software's own time make what is expected.
+"""
+
+# mypy: disable-error-code="operator, return-value, no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from calc.catalog.machines import Machine
+from calc.catalog.models.weights import Weights
+from calc.core.elementwise import largest, maximum, where
+from calc.core.units import Quantity, quantity
+from calc.laws.roofline import StepTime, Workload
+from calc.networks import transformer
+from calc.steps import collectives, expectation, layouts
+from calc.steps.job import TWO_BYTES, Batch, Job, Layout, Tokens, check_job, check_load
+
+NO_WORK, NO_BYTES = quantity(0, "FLOP"), quantity(0, "byte")
+A_TOKEN = quantity(1, "token")
+
+
+def step(job: Job, load: Tokens | Batch) -> StepTime:
+    """A pass of serving for `Tokens`, or a step of training for a `Batch`.
+
+    Equation: T_lower = max T_i, T_upper = Σ T_i
+
+    The parts T_i are those of all devices together at published rates: operations, bytes of weights
+    and caches, messages. `expected` has kernels and messages at measured rates, one after the
+    other, and the software's own time. Loads of serving may be arrays, which have bounds alone.
+
+    >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
+    >>> found = step(job, Tokens(writing=32, context=4096))
+    >>> print(found.lower, found.expected, found.bound)
+    6.789 ms 14.47 ms memory
+    >>> print(step(Job.of("llama-3-8b", "dgx-h100", Layout(data=8)), Batch(8192)).lower)
+    444.1 ms
+    """
+    if isinstance(load, Batch):
+        return layouts.training_step(job, load)
+    return serving_step(job, load)
+
+
+def serving_step(job: Job, tokens: Tokens) -> StepTime:
+    """A pass that writes a token for each of its sequences and reads prompts beside them."""
+    check_job(job)
+    check_load(Tokens, tokens)
+    load, count = tokens.of_one(job.layout.data), quantity(job.layout.devices, "")
+    device, copies = job.device, job.layout.data
+    work, moved = NO_WORK, NO_BYTES
+    if largest(load.writing):
+        work = work + _operations_of_writing(job, load)
+        cache = transformer.decode_bytes(job.model, load.context, job.formats.kv)
+        moved = moved + cache * load.writing
+    if largest(load.reading):
+        work = work + _operations_of_reading(job, load)
+        end = load.before + load.prompt
+        moved = moved + transformer.kv_cache(job.model, end, job.formats.kv) * load.prompts
+    traffic = weights_read(job.weights, load.computed, job.layout) + moved * copies
+    roofs = Workload(work * copies, traffic).between(
+        device.peak(job.formats.dtype) * count, device.memory_bandwidth * count
+    )
+    written = load.writing if largest(load.writing) else load.reading
+    counted = replace(roofs, tokens=quantity(written * copies, "token"))
+    if not isinstance(job.machine, Machine):
+        return counted
+    parts = roofs.parts
+    if max(job.machine.domain, largest(count)) > 1:
+        parts = parts | {"links": _messages(job, load)}
+    makes = expectation.if_measured(
+        lambda: expectation.serving_pass(job, tokens), *vars(tokens).values(), job.layout.tensor
+    )
+    return replace(counted, parts=parts, expectation=makes)
+
+
+def weights_read(weights: Weights, tokens: Any, layout: Layout) -> Quantity:
+    """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
+
+    Each device reads its slices once. The embedding is looked up; of a mixture's experts those
+    count that some token is sent to, of all copies that share them out.
+    """
+    sharers = maximum(layout.experts, layout.tensor)  # devices that have all experts among them
+    seen = maximum(tokens * maximum(1.0, layout.experts / layout.tensor), 1.0)
+    read = NO_BYTES * seen
+    elements: dict[tuple[int, int, str], int] = {}
+    for matrix in weights.model.matrices:
+        group = matrix.group if matrix.group in weights.sizes else "others"
+        kind = matrix.copies, matrix.used, group
+        size = matrix.inputs * matrix.outputs * matrix.layers
+        elements[kind] = elements.get(kind, 0) + size
+    for (copies, used, group), number in elements.items():
+        times: Any = copies * layout.data
+        if used < copies:
+            woken = transformer.experts_used(copies, used / copies, seen).m_as("")
+            times = woken * layout.devices / sharers
+        read = read + times * number * weights.sizes[group]
+    return read
+
+
+def _operations_of_writing(job: Job, load: Tokens) -> Quantity:
+    products = transformer.decode_matmuls(job.model, load.context)
+    one = sum((product.operations for product in products), NO_WORK)
+    return one * (load.writing * (1 + load.drafted))
+
+
+def _operations_of_reading(job: Job, load: Tokens) -> Quantity:
+    """Of causal attention to all before, and of the output for the last token of each prompt."""
+
+    def whole(length: Any) -> Quantity:
+        return transformer.causal_flops(job.model, length) * length * A_TOKEN
+
+    work = whole(load.before + load.prompt)
+    for matrix in job.model.matrices:
+        if matrix.name == "vocabulary":
+            skipped = transformer.projection_flops(quantity(matrix.parameters, "param")) * A_TOKEN
+            work = work - skipped * (load.prompt - 1)
+    if largest(load.before):
+        work = work - where(load.before > 0, 1.0, 0.0) * whole(maximum(load.before, 1))
+    return (work * load.prompts).to("FLOP")
+
+
+def _messages(job: Job, load: Tokens) -> Quantity:
+    """The least time of the sums of slices, and of sending tokens to experts and back."""
+    model, machine = job.model, job.measured_on
+    elements = load.computed * model.width.m_as("")
+    sums, time = model.blocks, quantity(0, "s")
+    if job.exchanging:
+        routed = model.layers_with("experts")
+        sums -= routed
+        sent = elements * job.chosen_experts.m_as("") / job.layout.tensor
+        for size in (job.formats.dispatch, job.formats.combine):
+            least, _ = collectives.expert_exchange(machine, sent * size, job.layout.experts)
+            time = time + routed * least
+    vectors = elements * TWO_BYTES
+    each = collectives.least_time("all_reduce", vectors, quantity(job.layout.tensor, ""), machine)
+    return (time + sums * each).to("s")

@@ -1,0 +1,550 @@
+"""Images and samples a second of networks that write no tokens, and what bounds them.
+
+`of` answers for vision transformers, convolutional networks, diffusion transformers, encoders of
+texts and recommenders, as `calc.plan` does for transformers that write. A pass is a list of
+kernels, one after the other; each takes at least as long as its arithmetic or its bytes at
+published rates. At rates that were measured on a machine, the same list says how long it is
+expected to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from calc import formats
+from calc.catalog import constants, hardware, machines, models
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.models import (
+    Convolutional,
+    DiffusionTransformer,
+    EncoderDecoder,
+    Network,
+    Recommender,
+    Transformer,
+)
+from calc.core.arguments import whole_number
+from calc.core.errors import InputError, abbreviated
+from calc.core.report import Reported, Table
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import roofline
+from calc.networks import convolution, diffusion, recommenders, transformer
+from calc.steps import collectives, kernels
+from calc.steps.job import TWO_BYTES, input_size
+from calc.steps.kernels import NO_BYTES, NO_WORK, ONE, Kernel
+
+PAIRS = 51_200
+"""Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
+HEADERS = ("", "time", "bound by", "operations", "bytes")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Throughput(Reported):
+    """What devices make of a network: items a second at the most, and what is expected."""
+
+    SENTENCES = (("assumptions", "Assumed"),)
+
+    model: Transformer | Network
+    machine: Machine
+    items: str
+    """What is counted: images, pairs of a user and an item, sources that are read."""
+    batch: int
+    passes: int
+    """Passes of the network, one after the other, for a batch."""
+    dtype: str
+    kernels: tuple[Kernel, ...]
+    """Of one pass on one device."""
+    memory: Quantity
+    """Weights and tables, on each device."""
+    vectors: tuple[Kernel, ...] = ()
+    """Passes over vectors between products, which bounds leave out and expectations do not."""
+    devices: int = 1
+    sharers: int = 1
+    """Devices among which tables are cut; there are as many copies as groups of these."""
+    exchanged: Quantity = NO_BYTES
+    """Sums of rows that a device needs in a pass, of which those who share tables send a part."""
+    notes: tuple[str, ...] = ()
+    """What is assumed of this kind of network, a sentence each."""
+
+    @cached_property
+    def parts(self) -> dict[str, Quantity]:
+        """The least time of a pass by what bounds it, kernel by kernel: compute, memory, links."""
+        found = dict.fromkeys(("compute", "memory", "links"), quantity(0, "s"))
+        for each in self.kernels:
+            bound, time = self._least(each)
+            found[bound] = found[bound] + time
+        if self.sharers > 1:
+            found["links"] = collectives.least_time(
+                "all_to_all", self.exchanged, self.sharers, self.machine
+            )
+        return found
+
+    @cached_property
+    def times(self) -> dict[str, Quantity]:
+        """The least time of a pass by the names of its kernels."""
+        found: dict[str, Quantity] = {}
+        for each in self.kernels:
+            _, time = self._least(each)
+            found[each.name] = found[each.name] + time if each.name in found else time
+        return found
+
+    @property
+    def bound(self) -> str:
+        """What bounds most of the time: compute, memory or links."""
+        return max(self.parts, key=lambda part: self.parts[part].m_as("s"))
+
+    @property
+    def time(self) -> Quantity:
+        """The least time of a batch, all its passes one after the other."""
+        time: Quantity = sum(self.parts.values(), quantity(0, "s")) * self.passes
+        return time
+
+    @property
+    def rate(self) -> Quantity:
+        """Items a second at the most, of all devices."""
+        return quantity(self.batch * self.devices / self.time.m_as("s"), "1/s")
+
+    @property
+    def expected(self) -> Quantity | None:
+        """Time of a batch at measured rates; None where one was not measured on this machine."""
+        found = self._expectation
+        return found if isinstance(found, Quantity) else None
+
+    @property
+    def not_expected(self) -> str:
+        """Why nothing is expected: which rate was not measured."""
+        found = self._expectation
+        return found if isinstance(found, str) else ""
+
+    @cached_property
+    def _expectation(self) -> Quantity | str:
+        if isinstance(self.model, Convolutional):
+            return (
+                "the rate of convolutions was not measured on any machine of the data, so nothing"
+                f" is expected of {self.model.name}"
+            )
+        try:
+            parts = kernels.expected([*self.kernels, *self.vectors], self.machine)
+            if self.sharers > 1:
+                sent = self.exchanged, self.sharers, self.machine
+                parts["links"] = collectives.time("all_to_all", *sent).needed
+        except NotMeasured as missing:
+            return str(missing)
+        time: Quantity = sum(parts.values(), quantity(0, "s")) * self.passes
+        return time.to("s")
+
+    @property
+    def expected_rate(self) -> Quantity | None:
+        """Items a second at measured rates, of all devices."""
+        if self.expected is None:
+            return None
+        return quantity(self.batch * self.devices / self.expected.m_as("s"), "1/s")
+
+    @property
+    def fits(self) -> bool:
+        """Whether weights and tables are within a device's memory; activations are not counted."""
+        return bool(self.memory <= self.machine.device.memory_capacity)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The answer, by names that stay."""
+        expected: dict[str, Any] = {"not_expected": self.not_expected}
+        if self.expected_rate is not None:
+            expected = {
+                "expected_time": self.expected,
+                "expected_rate": self.expected_rate,
+                "expected_rate_per_hour": self.expected_rate.to("1/hour"),
+            }
+        return {
+            "model": self.model.key,
+            "device": self.machine.device.key,
+            "devices": self.devices,
+            "devices_that_share_tables": self.sharers,
+            "dtype": self.dtype,
+            "items": self.items,
+            "batch": self.batch,
+            "passes": self.passes,
+            "memory": self.memory,
+            "fits": self.fits,
+            "bound": self.bound,
+            "time": self.time,
+            "rate": self.rate,
+            "rate_per_hour": self.rate.to("1/hour"),
+            **expected,
+            "assumptions": self.assumptions,
+        }
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers stand on, a sentence each."""
+        return tuple(self._assumptions())
+
+    def _assumptions(self) -> Iterator[str]:
+        device = self.machine.device
+        yield (
+            f"Products are computed in {self.dtype.upper()} at {device.peak(self.dtype)}; memory"
+            f" runs at {device.memory_bandwidth}."
+        )
+        yield (
+            "At the most takes published rates: kernels follow one another, each as long as its"
+            " arithmetic or its bytes; passes over vectors between products are left out."
+        )
+        if self.expected is None:
+            yield f"{self.not_expected[0].upper()}{self.not_expected[1:]}."
+        else:
+            yield (
+                "Expected is what kernels were measured to reach on"
+                f" {self.machine.name}, passes over vectors included; the program's own time is not"
+                " in it."
+            )
+        yield from self.notes
+        batch = f"Each device computes a batch of {self.batch}"
+        if self.sharers > 1:
+            place = self.machine.bandwidth
+            place = place if self.sharers <= self.machine.domain else self.machine.ports
+            yield (
+                f"{batch}; {self.sharers} share the tables, and send one another the sums of their"
+                f" rows in an all-to-all, two bytes an element, over {place} each way."
+            )
+        elif self.devices > 1:
+            yield f"{batch}, with all weights, and sends nothing to the others."
+        yield "Memory holds weights and tables; activations are not counted."
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The longest kernels of a pass, alike ones together."""
+        alike: dict[str, list[Kernel]] = {}
+        for each in self.kernels:
+            alike.setdefault(each.name, []).append(each)
+        found = []
+        for name, same in alike.items():
+            longest, _ = max(map(self._least, same), key=lambda each: each[1].m_as("s"))
+            work = sum((each.operations * each.launches for each in same), NO_WORK)
+            moved = sum((each.traffic * each.launches for each in same), NO_BYTES)
+            time = self.times[name]
+            found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
+        return [row for _, row in sorted(found, reverse=True)]
+
+    @cached_property
+    def title(self) -> list[str]:
+        """The answer in words."""
+        fits = "fits" if self.fits else "does not fit"
+        share = " of each device" if self.devices > 1 else ""
+        told = [
+            f"{self.model.name} on {self.devices} {self.machine.device.name},"
+            f" {self.dtype.upper()}, batch {self.batch}{' of each' if self.devices > 1 else ''}",
+            f"weights: {self.memory}, which {fits} into"
+            f" {self.machine.device.memory_capacity}{share}",
+            f"passes: {self.passes}",
+            f"at the most {self._rates(self.rate)}: {self.time} a batch, bound by {self.bound}",
+        ]
+        if self.expected_rate is not None:
+            told.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
+        return [*told, ""]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The kernels that it is made of."""
+        links = ("exchange", str(self.parts["links"]), "links", "", str(self.exchanged))
+        return [Table([HEADERS, *self.rows(), *([links] if self.sharers > 1 else [])])]
+
+    def _rates(self, rate: Quantity) -> str:
+        return f"{rate.m_as('1/s'):.4g} {self.items} a second, {rate.m_as('1/hour'):.4g} an hour"
+
+    def _least(self, kernel: Kernel) -> tuple[str, Quantity]:
+        """What bounds a kernel, and its least time, all launches together."""
+        device = self.machine.device
+        step = roofline.Workload(kernel.operations, kernel.traffic).on(device, self.dtype)
+        return step.bound, step.lower * kernel.launches
+
+
+def of(
+    model: Transformer | Network | str,
+    device: Machine | Accelerator | Path | str,
+    batch: int | None = None,
+    dtype: str | None = None,
+    steps: int | None = None,
+    height: int = diffusion.PIXELS,
+    width: int = diffusion.PIXELS,
+    table: QuantityLike | None = None,
+    devices: int | None = None,
+) -> Throughput:
+    """Images or samples a second of a network on devices, and what bounds them.
+
+    Each device computes a batch of its own, with all weights; a recommender's tables are cut for as
+    few devices as hold them. Of an encoder and a decoder it is the encoder's pass.
+
+    - `batch`: inputs that a device computes together: 1 where it is left out, of a recommender
+      51200
+    - `dtype`: the format that weights have and that is computed in
+    - `steps`: from noise to an image, where they are not those of the model's library
+    - `height`: rows of pixels of an image that is made
+    - `width`: columns of it
+    - `table`: the format of a recommender's tables, where it is not that of the weights
+    - `devices`: how many there are; one where it is left out, or as few as hold a recommender
+
+    >>> answer = of("flux-1-dev", "dgx-h100", steps=28)
+    >>> print(answer.passes, answer.bound, answer.time)
+    28 compute 2.105 s
+    >>> server = of("dlrm-dcnv2", "dgx-h100", table="fp32", devices=8)
+    >>> print(server.sharers, server.memory, server.bound)
+    2 52.30 GB memory
+    """
+    found = models.get(model) if isinstance(model, str) else model
+    machine = machines.of(device)
+    if batch is None:
+        batch = PAIRS if isinstance(found, Recommender) else 1
+    batch = whole_number("batch", batch)
+    devices = None if devices is None else whole_number("devices", devices)
+    if dtype is None:
+        dtype = machine.device.usual_dtype
+    else:
+        machine.device.peak(dtype)  # refuses a format in which the device does not compute
+        dtype = hardware.dtype_of(dtype)
+    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, height, width, table, devices)
+    for family, answer in ANSWERS.items():
+        if isinstance(found, family):
+            return answer(asked, found)
+    name = abbreviated(getattr(found, "name", found))
+    raise InputError(f"a model of calc.models, or its name, is needed here; got {name}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a caller wants to know, read and checked."""
+
+    machine: Machine
+    batch: int
+    dtype: str
+    size: Quantity
+    steps: int | None
+    height: int
+    width: int
+    table: QuantityLike | None
+    devices: int | None
+
+    def answer(self, model: Any, items: str, found: Iterator[Kernel], **more: Any) -> Throughput:
+        own: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
+        return Throughput(
+            model=model,
+            machine=self.machine,
+            items=items,
+            batch=self.batch,
+            dtype=self.dtype,
+            kernels=tuple(found),
+            **(own | {"devices": self.devices or 1} | more),
+        )
+
+    def product(self, name: str, m: float, n: float, k: float, launches: float = 1) -> Kernel:
+        """A matrix product at the format of the pass; its result has two bytes an element."""
+        sizes = (self.size, self.size, TWO_BYTES)
+        traffic = (m * k + k * n) * self.size + m * n * TWO_BYTES
+        work = quantity(2.0 * m * n * k, "FLOP")
+        return Kernel(
+            name, "gemm", launches, work, traffic, (m, n, k), sizes=sizes, dtype=self.dtype
+        )
+
+    def attention(
+        self,
+        tokens: float,
+        inner: float,
+        sequences: float,
+        launches: float,
+        seen: float | None = None,
+    ) -> Kernel:
+        """Fused attention to all tokens, or to so many; its inputs and results go to memory."""
+        work = quantity(4.0 * tokens * (seen or tokens) * inner * sequences, "FLOP")
+        traffic = 4 * tokens * inner * sequences * TWO_BYTES
+        return Kernel("attention", "attention", launches, work, traffic, dtype=self.dtype)
+
+    def vectors(
+        self, tokens: float, width: float, hidden: float, layers: float
+    ) -> Iterator[Kernel]:
+        """Passes over vectors of so many layers, fused as compilers fuse them."""
+        vector = tokens * TWO_BYTES
+        yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vector)
+        yield Kernel("activation", "memory", layers, traffic=2 * hidden * vector)
+
+    def layer(
+        self, name: str, tokens: float, width: float, inner: float, hidden: float, launches: float
+    ) -> Iterator[Kernel]:
+        """Products of so many blocks of attention and feed-forward network, over all tokens."""
+        yield self.product(f"{name}query, key and value", tokens, 3 * inner, width, launches)
+        yield self.product(f"{name}attention output", tokens, width, inner, launches)
+        yield self.product(f"{name}up", tokens, hidden, width, launches)
+        yield self.product(f"{name}down", tokens, width, hidden, launches)
+
+
+def _transformer(asked: _Asked, model: Transformer) -> Throughput:
+    """A pass over a batch of images, or of an encoder's texts, each of which fills the context."""
+    texts = model.patch_inputs is None
+    if texts and model.output in ("own", "tied"):
+        raise InputError(
+            f"{model.name} writes tokens: calc.plan answers for it, and calc.throughput for"
+            " encoders, networks of images and recommenders"
+        )
+
+    def found() -> Iterator[Kernel]:
+        length = int(model.context.magnitude)
+        inner = int((model.heads * model.head_width).m_as(""))
+        window = length if model.window is None else min(length, int(model.window.magnitude))
+        for kind, seen in (("full", length), ("window", window)):
+            if layers := model.layers_with(kind):
+                yield asked.attention(length, inner, asked.batch, layers, seen)
+        for each in transformer.prefill_matmuls(model, length, asked.batch):
+            if not each.name.endswith(("scores", "weighted values")):
+                shape = (float(each.m), float(each.n), float(each.k))
+                yield asked.product(each.name, *shape, launches=each.count * each.layers)
+
+    length = asked.batch * int(model.context.magnitude)
+    width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)
+    vectors = asked.vectors(length, width, hidden, int(model.layers.magnitude))
+    note = f"An image is {model.context} tokens; reading and scaling it is left out."
+    note = (
+        f"A text fills the context of {model.context} tokens, without padding." if texts else note
+    )
+    notes = (note, *(f"{model.name}: {each}." for each in model.notes))
+    more: dict[str, Any] = {"vectors": tuple(vectors), "notes": notes}
+    return asked.answer(model, "texts" if texts else "images", found(), **more)
+
+
+def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
+    """A pass over a batch of inputs, convolution by convolution."""
+
+    def found() -> Iterator[Kernel]:
+        for each in model.convolutions:
+            step = convolution.workload(each, asked.batch, asked.size)
+            work, moved = step.operations, step.traffic
+            yield Kernel(each.kind, "convolution", 1, work, moved, dtype=asked.dtype)
+
+    return asked.answer(model, "inputs", found())
+
+
+def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
+    """Passes over the tokens of text and image, from noise to a batch of images."""
+    steps = int(model.steps.magnitude)
+    steps = steps if asked.steps is None else whole_number("steps", asked.steps)
+    whole_number("height", asked.height)
+    whole_number("width", asked.width)
+    each = diffusion.tokens(model, asked.height, asked.width).m_as("")
+    text = int(model.text_tokens.magnitude)
+    inner = int((model.heads * model.head_width).m_as(""))
+    shape = (int(model.width.magnitude), inner, int(model.feed_forward_width.magnitude))
+    double = int(model.double_blocks.magnitude)
+
+    def found() -> Iterator[Kernel]:
+        yield asked.attention(each, inner, asked.batch, model.blocks)
+        yield from asked.layer("image: ", (each - text) * asked.batch, *shape, double)
+        yield from asked.layer("text: ", text * asked.batch, *shape, double)
+        if model.single_blocks is not None:
+            single = int(model.single_blocks.magnitude)
+            yield from asked.layer("both: ", each * asked.batch, *shape, single)
+
+    passes = diffusion.passes_of_an_image(steps, model.passes).m_as("")
+    width, inner, hidden = shape
+    count = each * asked.batch
+    vectors = [
+        *asked.vectors(count, width, hidden, model.blocks),
+        # Queries and keys are normalised, or rotated, or both.
+        Kernel("rotation", "memory", model.blocks, traffic=4 * inner * count * TWO_BYTES),
+    ]
+    own = " as in the model's library" if asked.steps is None else ""
+    each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
+    notes = (
+        f"An image has {asked.height} × {asked.width} pixels, in {steps} steps{own}{each_step}.",
+        "Encoding the text, decoding the image and the host's work are left out.",
+    )
+    more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}
+    return asked.answer(model, "images", found(), **more)
+
+
+def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
+    """The encoder's pass over a batch of sources, as long as it was made to read, or to write."""
+    length = (model.source_context or model.context).m_as("")
+    inner = int((model.heads * model.head_width).m_as(""))
+    hidden = int(model.feed_forward_width.magnitude)
+    width, layers = int(model.width.magnitude), int(model.encoder_layers.magnitude)
+    tokens = length * asked.batch
+
+    def found() -> Iterator[Kernel]:
+        yield asked.attention(length, inner, asked.batch, layers)
+        yield from asked.layer("", tokens, width, inner, hidden, layers)
+        if model.gated:
+            yield asked.product("gate", tokens, hidden, width, layers)
+
+    notes = (f"A source fills the encoder's {length:g} places; the decoder is left out.",)
+    vectors = tuple(asked.vectors(tokens, width, hidden, layers))
+    return asked.answer(model, "sources", found(), vectors=vectors, notes=notes)
+
+
+def _recommender(asked: _Asked, model: Recommender) -> Throughput:
+    """Lookups, networks and the exchange of vectors, of a batch on each device."""
+    size = formats.element_size("table", asked.dtype if asked.table is None else asked.table)
+    tables = recommenders.table_memory(model, size)
+    networks = (model.parameters - model.parts["tables"]).m_as("param") * asked.size
+    sharers = _sharers(asked, model, size, networks)
+    row = recommenders.row_traffic(model.embedding_width, size)
+
+    def found() -> Iterator[Kernel]:
+        read = recommenders.sample_traffic(model, size) * asked.batch
+        yield Kernel("lookups", "memory", 1, traffic=read)
+        for part, inputs, outputs in model.layers:
+            yield asked.product(part, asked.batch, outputs, inputs)
+
+    pairs = constants.count_pairs_of_a_dlrm_sample
+    notes = (
+        f"A pair is one user with one item; a sample of MLPerf's benchmark holds {pairs} of them"
+        " on average: divide by that before comparing with its results.",
+        f"A pair reads {sum(model.lookups)} rows of {row} at random, none of them cached, at the"
+        " full bandwidth of memory.",
+    )
+    sums = len(model.rows) * model.embedding_width.m_as("") * asked.batch
+    return asked.answer(
+        model,
+        "pairs",
+        found(),
+        devices=asked.devices or sharers,
+        sharers=sharers,
+        memory=(tables / sharers + networks).to("byte"),
+        exchanged=sums * TWO_BYTES,
+        notes=notes,
+    )
+
+
+def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quantity) -> int:
+    """Devices that share tables: as few as hold them, and as divide those that there are evenly."""
+    machine, tables = asked.machine, recommenders.table_memory(model, size)
+    capacity = machine.device.memory_capacity
+    if networks >= capacity:
+        raise InputError(f"{model.name}: its networks alone fill {machine.device.name}")
+    rows = sum(model.rows), model.embedding_width, capacity - networks, size
+    fewest = int(recommenders.devices_for_tables(*rows).m_as(""))
+    if asked.devices is not None and asked.devices < fewest:
+        raise InputError(
+            f"devices must be a whole number from {fewest}, as many as hold the tables of"
+            f" {model.name}, {tables}; got {asked.devices}"
+        )
+    given = asked.devices or fewest
+    sharers = next(each for each in range(fewest, given + 1) if given % each == 0)
+    if sharers > machine.domain and not machine.publishes("ports"):
+        joined = machines.with_several(machine.device.key)
+        larger = f"give {' or '.join(joined)}" if joined else "give a machine of more"
+        raise InputError(
+            f"{model.name}: its tables of {tables} need the memory of {fewest} devices, and"
+            f" {machine.name} has {machine.domain}: {larger}, or a smaller `table`"
+        )
+    return sharers
+
+
+ANSWERS: dict[type, Callable[..., Throughput]] = {
+    Transformer: _transformer,
+    Convolutional: _convolutional,
+    DiffusionTransformer: _diffusion,
+    EncoderDecoder: _encoder,
+    Recommender: _recommender,
+}
+
+__all__ = ["Throughput", "of"]

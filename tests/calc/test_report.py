@@ -1,0 +1,147 @@
+"""A report says the same as text, HTML, JSON and CSV, and each is read back here without it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from calc import compare, plan, plan_service, plan_training, published, quantity, throughput
+from calc.core.report import Report, Reported, Table
+from calc.planning.serving import Plans
+from calc.published.reporting import Agreement
+
+CHAT = {"prompt": 1000, "generated": 200}
+REPORTS: dict[str, Callable[[], Reported]] = {
+    "plan": lambda: plan("llama-3-8b", "h100", batch=8, price="3 USD/hour", **CHAT),
+    "plan of several points": lambda: plan("llama-3-8b", "h100", batch=[1, 8], **CHAT),
+    "plan that does not fit": lambda: plan("llama-3-70b", "h100", devices=1, **CHAT),
+    "plans side by side": lambda: Plans(
+        tuple(plan("llama-3-8b", device, **CHAT) for device in ("h100", "rtx-4090")),
+        {"t4": "It is too small."},
+    ),
+    "training": lambda: plan_training(
+        "llama-3-8b", "dgx-h100", tokens="1B", sequences=64, length=4096, devices=8
+    ),
+    "service": lambda: plan_service(
+        *("llama-3-8b", "h100"), rate=5, ttft="1 s", tpot="50 ms", requests=200, **CHAT
+    ),
+    "comparison": lambda: compare("llama-3-8b", ["h100", "rtx-4090", "t4"], **CHAT),
+    "throughput": lambda: throughput.of("resnet-50", "rtx-4090", batch=32),
+    "published": lambda: Agreement(published.compare(published.rows("serving")[:3])),
+}
+SENTENCES = ("assumptions", "what_would_change", "why_not_others", "left_out")
+
+
+class Cells(HTMLParser):
+    """The cells of tables, row by row, and the lines of their captions."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.captions: list[str] = []
+        self.inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, _: Any) -> None:
+        self.inside = tag if tag not in ("table", "br") else self.inside
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.inside == "caption":
+            self.captions.append(data)
+        else:
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module", params=REPORTS)
+def report(request: pytest.FixtureRequest) -> Reported:
+    return REPORTS[request.param]()
+
+
+def squeezed(cells: list[str]) -> str:
+    return " ".join(" ".join(cells).split())
+
+
+def test_html_has_the_rows_and_the_title_of_the_text(report: Reported) -> None:
+    lines = [squeezed([line]) for line in report.table().splitlines()]
+    notebook = Cells(report.html())
+    assert notebook.rows
+    assert [line for line in map(squeezed, notebook.rows) if line not in lines] == []
+    assert {f"{line}:" for line in notebook.captions} <= {*lines, *(f"{line}:" for line in lines)}
+
+
+def test_the_text_ends_with_the_sentences_of_the_json(report: Reported) -> None:
+    facts = json.loads(report.json())
+    sentences = {sentence for name in SENTENCES for sentence in facts.get(name, ())}
+    assert report.text().startswith(report.table())
+    below = report.text().removeprefix(report.table())
+    assert {line[2:] for line in below.splitlines() if line.startswith("- ")} == sentences
+
+
+def test_csv_has_the_rows_of_the_json(report: Reported) -> None:
+    facts = json.loads(report.json())
+    if isinstance(report, throughput.Throughput):  # one answer, of which there are no rows
+        return
+    rows = list(csv.DictReader(io.StringIO(report.csv())))
+    assert len(rows) == len(facts["rows"]) > 0
+    for row, fact in zip(rows, facts["rows"], strict=True):
+        expected = {name: leaf for name, leaf in leaves(fact) if leaf is not None}
+        assert {name: cell for name, cell in row.items() if cell} == {
+            name: json.dumps(leaf) if isinstance(leaf, bool) else str(leaf)
+            for name, leaf in expected.items()
+            if leaf != ""
+        }
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """What JSON holds, by its path."""
+    if not isinstance(value, dict):
+        yield name, value
+        return
+    for key, inner in value.items():
+        yield from leaves(inner, f"{name}.{key}" if name else key)
+
+
+def test_one_report_by_hand() -> None:
+    made = Report(
+        ["A title", ""],
+        [
+            Table([("", "time"), ("a < b", "1 s")]),
+            Table([("x", "y")], "Below"),
+            Table([("only", "text")], detail=True),
+        ],
+        {"Assumed": ["It holds."], "": ["And this alone."], "Never": []},
+        {"rows": [{"time": quantity("1 s"), "good": True, "nan": float("nan")}], "n": 2.0},
+    )
+    assert made.text() == (
+        "A title\n\n       time\na < b  1 s\n\nBelow:\nx  y\n\nonly  text\n"
+        "\nAssumed:\n- It holds.\n\nAnd this alone."
+    )
+    assert str(made) == made.table() == made.text().split("\n\nAssumed")[0]
+    assert made._repr_html_() == made.html()
+    assert Cells(made.html()).rows == [["", "time"], ["a < b", "1 s"], ["x", "y"]]
+    assert Cells(made.html()).captions == ["A title", "A title", "Below"]
+    assert json.loads(made.json()) == {
+        "rows": [{"time": {"value": 1, "unit": "s"}, "good": True, "nan": None}],
+        "n": 2,
+    }
+    assert made.csv() == "time.value,time.unit,good,nan\n1,s,true,\n"
+
+
+def test_parts_are_made_when_they_are_printed() -> None:
+    """A plan of too many points for a table still has its JSON and CSV, and its HTML refuses."""
+    many = plan("llama-3-8b", "h100", batch=list(range(1, 102)), **CHAT)
+    assert len(json.loads(many.json())["rows"]) == many.csv().count("\n") - 1 == 101
+    for rendering in (many.table, many.text, many.html):
+        with pytest.raises(ValueError, match=re.escape("up to 100 rows, and this one has 101")):
+            rendering()
