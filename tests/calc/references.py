@@ -55,16 +55,16 @@ def gemm_time(
     return max(arithmetic, reading) + products * m * n * output_size / bandwidth + start
 
 
-def fastest_time(*, k: Any, **others: Any) -> Any:
+def fastest_time(**arguments: Fraction) -> Any:
     """The least time of all tiles and of splits into parts of 256 elements or more."""
-    given = {name: float(value) for name, value in {**others, "k": k}.items()}
+    problem = {name: float(value) for name, value in arguments.items()}
     return min(
         printed("gemms.time_in_tiles").values(
-            {**given, "tile_rows": rows, "tile_columns": columns, "splits": splits}
+            {**problem, "tile_rows": rows, "tile_columns": columns, "splits": splits}
         )[0][1]
         for rows, columns in (map(int, tile.split("x")) for tile in TILES.split())
         for splits in (1, 2, 4, 8, 16)
-        if splits == 1 or k >= 256 * splits
+        if splits == 1 or problem["k"] >= 256 * splits
     )
 
 
