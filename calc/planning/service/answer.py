@@ -38,7 +38,7 @@ class ServicePlan(Reported):
     parts of a step at once and with none.
     """
 
-    SENTENCES = (
+    _SENTENCES = (
         ("why_not_others", "Why not another design"),
         ("what_would_change", "What would change it"),
         ("assumptions", "Assumed"),
@@ -202,10 +202,10 @@ class ServicePlan(Reported):
         return {
             "rows": self.rows(),
             "design": str(self.design),
-            **self.named("devices least_devices ttft tpot"),
+            **self._named("devices least_devices ttft tpot"),
             "closed_form": self.load,
-            **self.named("most_requests throughput cost_per_token energy_per_token"),
-            **self.named("why_not_others what_would_change assumptions"),
+            **self._named("most_requests throughput cost_per_token energy_per_token"),
+            **self._named("why_not_others what_would_change assumptions"),
         }
 
     @property
@@ -249,11 +249,6 @@ class ServicePlan(Reported):
                 takes = "cannot be kept" if needed is None else f"takes {devices_text(needed)}"
                 limited = f"A {title} of {seconds(limit)}, {word} the limit"
                 yield f"{limited}, {takes} in the same groups."
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        return tuple(self._assumptions())
 
     def _assumptions(self) -> Iterator[str]:
         service, setup, design = self.service, self.service.setup, self.design
