@@ -77,10 +77,6 @@ class Reported:
     def _assumptions(self) -> Iterator[str]:
         yield from ()
 
-    def _named(self, names: str) -> dict[str, Any]:
-        """The values of fields that are facts under their own names."""
-        return {name: getattr(self, name) for name in names.split()}
-
     def table(self) -> str:
         """The title and the tables as lines of text."""
         lines = [*self.title]
@@ -147,6 +143,15 @@ def common_first(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     common = [line for line in first if all(line in lines for _, lines in named)]
     alone = [(name, line) for name, lines in named for line in lines if line not in common]
     return [*common, *(f"{name}: {line}" for name, line in alone)]
+
+
+def values(thing: object, names: str) -> dict[str, Any]:
+    """Fields of a thing that are facts under their own names.
+
+    >>> values(1 + 2j, "real imag")
+    {'real': 1.0, 'imag': 2.0}
+    """
+    return {name: getattr(thing, name) for name in names.split()}
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
-from calc.core.report import Reported, Table, common_first
+from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.hardware import Accelerator
 from calc.machines import Machine
@@ -148,8 +148,7 @@ class Plans(Reported):
         unfit = {"model": self.plans[0].model.key, "fits": False}
         return {
             "rows": [*self.points, *({**unfit, "device": key} for key in self.refused)],
-            "assumptions": self.assumptions,
-            "what_would_change": self.what_would_change,
+            **values(self, "assumptions what_would_change"),
             "parts": report.parts(self.plans[0]) if self.of_one_point else [],
             "left_out": self.left_out,
         }

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from calc.core.errors import InputError
-from calc.core.report import Reported, Table, common_first
+from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import Quantity
 from calc.machines import Machine
 from calc.models import Transformer
@@ -199,7 +199,7 @@ class Comparison(Reported):
         return {
             "rows": self.rows(),
             "ranked_by": self.by,
-            **self._named("basis assumptions what_would_change"),
+            **values(self, "basis assumptions what_would_change"),
         }
 
     def _assumptions(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from calc import cost, energy, training
-from calc.core.report import Reported, Table
+from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, quantity
 from calc.hardware import dtype_of
 from calc.layouts import DeviceMemory, Layout
@@ -253,20 +253,14 @@ class TrainingPlan(Reported):
         return [
             {
                 "layout": str(best),
-                **{name: getattr(best.layout, name) for name in DEGREES},
-                "sharding": best.layout.sharding,
+                **values(best.layout, " ".join((*DEGREES, "sharding"))),
                 "sharing": best.layout.sharers,
                 "microbatches": best.layout.microbatches,
-                "sequences": best.sequences,
-                "recomputation": best.recomputation,
+                **values(best, "sequences recomputation"),
                 "schedule": best.layout.schedule,
                 "memory": best.memory.total.to("GB"),
-                "lower": best.step.lower,
-                "upper": best.step.upper,
-                "expected": best.step.expected,
-                "mfu": best.mfu,
-                "hfu": best.hfu,
-                "throughput": best.throughput,
+                **values(best.step, "lower upper expected"),
+                **values(best, "mfu hfu throughput"),
                 "bound": best.step.bound,
                 "like_published": not best.beyond_published,
             }
@@ -276,18 +270,16 @@ class TrainingPlan(Reported):
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What the run takes, its best layouts, and what is said of them, by names that stay."""
-        step, names = self.step, ("lower", "upper", "expected", "parts")
         return {
             "rows": self.rows(),
-            **self._named("devices steps memory"),
-            "step": {name: getattr(step, name) for name in names},
-            **self._named("mfu expected_mfu"),
-            "hfu": self.best.hfu,
-            "throughput": self.best.throughput,
-            **self._named("goodput duration device_time cost energy carbon"),
-            **self._named("checkpoint checkpoint_interval"),
+            **values(self, "devices steps memory"),
+            "step": values(self.step, "lower upper expected parts"),
+            **values(self, "mfu expected_mfu"),
+            **values(self.best, "hfu throughput"),
+            **values(self, "goodput duration device_time cost energy carbon checkpoint"),
+            **values(self, "checkpoint_interval"),
             "beyond_published": self.best.beyond_published,
-            **self._named("searched fitting assumptions why_not_others"),
+            **values(self, "searched fitting assumptions why_not_others"),
         }
 
     @property
