@@ -23,7 +23,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
-from calc.core.arguments import number, one_of, whole_number
+from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, maximum, where
 from calc.core.errors import InputError, abbreviated
@@ -355,8 +355,7 @@ class Job:
             ("software", Software, "of calc.software"),
             ("trained", Training, "calc.finetuning.Adapters, or left out"),
         ):
-            if not isinstance(getattr(self, name), kind):
-                raise InputError(f"{name} must be {home}; got {abbreviated(getattr(self, name))}")
+            check_is(kind, name, getattr(self, name), home)
 
     @property
     def device(self) -> Device:
@@ -402,18 +401,19 @@ class Job:
         return self if longest is self.model else replace(self, model=longest)
 
 
-def check_job(given: Any) -> None:
+def check_job(job: Any) -> None:
     """Refuse what is no job."""
-    if not isinstance(given, Job):
-        raise InputError(
-            f'a job is needed here, Job.of("llama-3-8b", "dgx-h100"); got {abbreviated(given)}'
-        )
+    check_is(Job, "job", job, 'a calc.Job, as in Job.of("llama-3-8b", "dgx-h100")')
 
 
-def check_load(kind: type, given: Any) -> None:
-    """Refuse what is no load of this kind."""
-    if not isinstance(given, kind):
-        raise InputError(f"the load must be calc.{kind.__name__}(...); got {abbreviated(given)}")
+def check_tokens(tokens: Any) -> None:
+    """Refuse what is no load of serving."""
+    check_is(Tokens, "load", tokens, "calc.Tokens(…)")
+
+
+def check_batch(batch: Any) -> None:
+    """Refuse what is no load of training."""
+    check_is(Batch, "load", batch, "calc.Batch(…)")
 
 
 LONGEST = 1e9  # tokens of a sequence

@@ -158,7 +158,6 @@ def test_they_are_found() -> None:
             f"calc.steps.inference.{each}"
             for each in ("prefill", "decode", "largest_batch", "frontier")
         ),
-        "calc.steps.context_parallelism.prefill",
         "calc.measure.validation.predicted_time",
         "calc.measure.picture.roofline_lines",
         *(
