@@ -242,7 +242,7 @@ def weights_read(
     """
     model = models.transformer(model)
     weights = Weights.of(model, element_size, "weight_size")
-    return timing.weights_read(weights, transformer.batch_tokens(tokens).m_as(""), Layout())
+    return Layout().weights_read(weights, transformer.batch_tokens(tokens).m_as(""))
 
 
 def decode(

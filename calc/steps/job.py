@@ -242,6 +242,29 @@ class Layout:
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
 
+    def weights_read(self, weights: Weights, tokens: Any) -> Quantity:
+        """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
+
+        Each device reads its slices once. The embedding is looked up; of a mixture's experts those
+        count that some token is sent to, of all copies that share them out.
+        """
+        sharers = maximum(self.experts, self.tensor)  # devices that have all experts among them
+        seen = maximum(tokens * maximum(1.0, self.experts / self.tensor), 1.0)
+        read = quantity(0, "byte") * seen
+        elements: dict[tuple[int, int, str], int] = {}
+        for matrix in weights.model.matrices:
+            group = matrix.group if matrix.group in weights.sizes else "others"
+            kind = matrix.copies, matrix.used, group
+            size = matrix.inputs * matrix.outputs * matrix.layers
+            elements[kind] = elements.get(kind, 0) + size
+        for (copies, used, group), number in elements.items():
+            times: Any = copies * self.data
+            if used < copies:
+                woken = transformer.experts_used(copies, used / copies, seen).m_as("")
+                times = woken * self.devices / sharers
+            read = read + times * number * weights.sizes[group]
+        return read
+
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
     """Whether it is an array of whole numbers in that range."""
