@@ -26,10 +26,11 @@ from calc.core.files import read_text
 from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import show
-from calc.published import Comparison, conditions
+from calc.published import Comparison, conditions, training as training_rows
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
 from calc.published.serving import NO_LENGTHS
+from calc.steps.timing import step
 
 COMPARED = published.compare()
 # Any, since each of these has a prediction, and those that are asked for it an expectation.
@@ -576,8 +577,14 @@ class Plan:
     devices = 512
     peak = hardware.get("h100").peak("bf16")
 
+    _row = PartsOfTraining.compared.row
+    _step = step(training_rows.job_of(_row), training_rows.batch_of(_row))
+    _utilization = training.mfu_of_operations(
+        _step.operations, 1, _step.peak, PartsOfTraining.measured
+    )
+
     bound = training.training_time(model.parameters, tokens, devices, peak, 1).to("day")
-    days = (bound / PartsOfTraining.share.m_as("")).to("day")
+    days = (bound / _utilization).to("day")
     days_by_hand = quantity("20 day")
 
 

@@ -87,9 +87,9 @@ class ShardedStates:
     held_of_mixture = tuple(map(_held, ways_of_mixture, repeat(mixture), repeat(length)))
     bytes_per_parameter = training.recipe("adam-mixed").bytes_per_parameter
     state = training.model_memory(model.parameters, bytes_per_parameter)
-    activations = held[0].activations
+    activations = held[0].activations + held[0].loss
     sharded = held[3].total
-    sharded_states = (held[3].total - held[3].activations).to("GB")
+    sharded_states = (held[3].total - held[3].activations - held[3].loss).to("GB")
     recomputed = held[4].total
     in_parts = held[5].total
     sliced = held[7].total
