@@ -19,6 +19,7 @@ import pytest
 from calc import derivations
 from calc.core.units import Quantity
 from calc.derivations import math, show, within, words
+from calc.derivations.lines import READERS
 from press.document.pandoc import run_pandoc
 from tests.book import tables
 from tests.book.rendered import REPOSITORY, Quote, chapters, quotes
@@ -44,7 +45,7 @@ def modules() -> list[ModuleType]:
     return [
         import_module(f"calc.derivations.{found.name}")
         for found in iter_modules(derivations.__path__)
-        if found.name not in ("origins", "precision", "quoting")
+        if found.name not in READERS
     ]
 
 
