@@ -1,7 +1,7 @@
 """What the search of the site finds beside its sections: values of the data, terms and names.
 
 `press/writing/search.py` says what each list is. Subjects and places come from the data; words by
-which readers call things otherwise are told here.
+which a section or a field is asked for are told here.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from calc import constants, hardware, inference, machines, models, roofline, runs, transformer
 from calc.core.provenance import Provenance
 from calc.core.records import Record
+from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
 from calc.derivations.sources import anchor
@@ -31,31 +32,6 @@ GROUPS = {
     "Glossary": [GLOSSARY],
     "Devices and models": [],
     "Library": ["library/", "backmatter/sources", "backmatter/changes", "references"],
-}
-SYNONYMS = {
-    "allgather": ["all-gather"],
-    "allreduce": ["all-reduce"],
-    "alltoall": ["all-to-all"],
-    "cpu": ["host"],
-    "cuda": ["NVIDIA"],
-    "dram": ["memory"],
-    "flop": ["operations"],
-    "flops": ["operations", "FLOP", "peak"],
-    "gqa": ["grouped-query"],
-    "hf": ["Hugging Face"],
-    "infiniband": ["network"],
-    "kvcache": ["KV cache"],
-    "microbatch": ["micro-batch"],
-    "moe": ["experts"],
-    "mtp": ["draft"],
-    "params": ["parameters"],
-    "reducescatter": ["reduce-scatter"],
-    "speculative": ["draft"],
-    "swa": ["window"],
-    "tflops": ["peak", "TFLOP"],
-    "tok": ["token"],
-    "tps": ["tokens second"],
-    "vram": ["memory capacity"],
 }
 WORDS = {  # by which a section is looked for, too
     "chapters/training-time.qmd": "6ND 6 N D training FLOPs days",
