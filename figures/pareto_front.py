@@ -38,7 +38,7 @@ def draw() -> Figure:
         alpha=0.6,
         zorder=1,
     )
-    for number, (kind, (mark, colour, label)) in enumerate(MARKS.items()):
+    for kind, (mark, colour, _) in MARKS.items():
         rows = TUNED.filter(col("kind") == kind)
         axes.plot(
             (rows["memory_bytes"] / 1e3).to_list(),
@@ -59,16 +59,8 @@ def draw() -> Figure:
             elinewidth=1.2,
             zorder=3,
         )
-        axes.text(
-            0.03,
-            0.97 - 0.055 * number,
-            label,
-            transform=axes.transAxes,
-            va="top",
-            color=colour,
-            weight="bold",
-            size=style.SMALL,
-        )
+    names = [(label, colour) for _, colour, label in MARKS.values()]
+    style.key(axes, names, (0.03, 0.97), 0.055)
     style.log_axis(axes, "x", "Memory, kB (logarithmic)")
     axes.set_ylabel("Test accuracy")
     axes.set_ylim(94.5, 99.8)

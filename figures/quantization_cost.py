@@ -22,7 +22,7 @@ BITS = (4, 3, 2)
 def draw() -> Figure:
     figure = style.figure(height=3.2)
     axes = figure.subplots()
-    for number, (method, name, colour, beside) in enumerate(METHODS):
+    for method, _, colour, beside in METHODS:
         rises = [QuantizedNetwork.rise(method, each) for each in BITS]
         axes.errorbar(
             [each + beside for each in BITS],
@@ -34,17 +34,8 @@ def draw() -> Figure:
             elinewidth=1.2,
             capsize=2,
         )
-        axes.text(
-            0.98,
-            0.95 - 0.1 * number,
-            name,
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            color=colour,
-            size=style.SMALL,
-            weight="bold",
-        )
+    names = [(name, colour) for _, name, colour, _ in METHODS]
+    style.key(axes, names, (0.98, 0.95), 0.1, side="right")
     axes.set_yscale("symlog", linthresh=0.1)
     axes.set_ylim(-0.05, 4)
     ticks = (0.0, 0.1, 1.0)

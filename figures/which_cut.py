@@ -21,9 +21,7 @@ def draw() -> Figure:
     left, right = style.panels(figure, 2, sharey=True)
     _by_degree(left)
     _by_devices(right)
-    left.set_ylabel("MFU (%)")
-    if style.is_narrow():
-        right.set_ylabel("MFU (%)")
+    style.shared_label(left, right, "MFU (%)")
     left.set_ylim(0, 80)
     left.set_yticks(range(0, 81, 20))
     return figure
