@@ -79,5 +79,5 @@ def alt() -> str:
     {show(least / 1e3, digits=2)} to {show(most / 1e3, digits=2)} kB, with dashed lines at budgets
     of {listed(map(show, AcceptedSets.budgets))}. The front rises in small steps, with error bars:
     {"; ".join(points)}. Its points are all in
-    {listed(formats.get(each).name for each in FRONT["precision"].unique())}; no other variant of
+    {listed(formats.get(name).name for name in FRONT["precision"].unique())}; no other variant of
     {len(TUNED)} is better by more than its spread than a smaller one on it."""

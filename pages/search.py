@@ -83,7 +83,7 @@ def data() -> dict[str, str]:
         "words": WORDS,
         "synonyms": SYNONYMS,
     }
-    parts = (f"{json.dumps(name)}: {_lines(each)}" for name, each in told.items())
+    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in told.items())
     return {"search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
 
 
@@ -121,10 +121,10 @@ def _cards() -> Iterator[dict[str, str]]:
 
 def _told(device: Accelerator) -> str:
     """What most sentences about a device are about."""
-    rates = {each: record for each, record in device.peaks["peak"].items() if record.published}
+    rates = {dtype: record for dtype, record in device.peaks["peak"].items() if record.published}
     told = {f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates}
-    told |= {hardware.FIELDS[name]: each for name, each in device.records.items()}
-    facts = (f"{title} {value_of(each)}" for title, each in told.items() if each.published)
+    told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
+    facts = (f"{title} {value_of(record)}" for title, record in told.items() if record.published)
     return f"{device.name}: {'; '.join(facts)}."
 
 
