@@ -47,7 +47,7 @@ def main() -> None:
         on_progress=told,
         **TRAINING,
     )
-    memory = [f"memory_{each}_bytes" for each in ("dense", "csr", "bitmask")]
+    memory = [f"memory_{storage}_bytes" for storage in ("dense", "csr", "bitmask")]
     wanted = ["seed", "kind", "pruning", "precision", "accuracy", *memory]
     write_table(rounded(rows.select(wanted)), FOLDER / "digits_fine_tuned.csv")
     store_conditions(
