@@ -65,8 +65,8 @@ def first_answer(mlsysim: str | None) -> None:
         command = [mlsysim, "-c", MLSYSIM_ANSWER]
         seconds |= in_turns({"mlsysim": runner(command), "calc again": runner(commands["calc"])}, 5)
     print("\nTime to the first answer, the H100's ridge point")
-    for name, each in seconds.items():
-        print(f"  {name:<24}{each * 1e3:8.0f} ms")
+    for name, duration in seconds.items():
+        print(f"  {name:<24}{duration * 1e3:8.0f} ms")
     print(f"  calc / import pint      {seconds['calc'] / seconds['import pint']:8.2f}")
     if mlsysim:
         print(f"  mlsysim / calc          {seconds['mlsysim'] / seconds['calc again']:8.1f}")
@@ -112,8 +112,8 @@ def million_points() -> None:
         turns=51,
     )
     print("\nA million roofline points")
-    for name, each in seconds.items():
-        print(f"  {name:<24}{each * 1e3:8.2f} ms")
+    for name, duration in seconds.items():
+        print(f"  {name:<24}{duration * 1e3:8.2f} ms")
     print(f"  attainable / bare numpy {seconds['attainable'] / seconds['bare numpy']:8.2f}")
 
 
@@ -127,7 +127,7 @@ def in_turns(calls: dict[str, Callable[[], object]], turns: int) -> dict[str, fl
             start = time.perf_counter()
             call()
             seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(each) for name, each in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def runner(command: list[str]) -> Callable[[], object]:

@@ -32,7 +32,7 @@ def main() -> None:
         print("\nThe first card of a page, and a further one")
         for name in PAGES:
             waits = [visit(browser.new_page(), BOOK / name) for _ in range(VISITS)]
-            first, further = (statistics.median(each) for each in zip(*waits, strict=True))
+            first, further = (statistics.median(times) for times in zip(*waits, strict=True))
             print(f"  {name:<26}{first:8.1f} ms {further:8.1f} ms {first / further:8.2f}")
 
 

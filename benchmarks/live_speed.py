@@ -45,7 +45,7 @@ def main() -> None:
                 context = browser.new_context()
                 waits.append(visit(context.new_page(), model))
                 context.close()
-            first, change = (statistics.median(each) for each in zip(*waits, strict=True))
+            first, change = (statistics.median(times) for times in zip(*waits, strict=True))
             print(f"  {model:<12}{first:8.0f} ms {change:8.1f} ms {first / change:8.1f}")
 
 

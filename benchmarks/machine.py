@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import os
 from importlib.metadata import version
 from typing import Any
 
 import tomli_w
 
 from calc.measure import this_machine
+
+
+def ask_for_one_thread(command: str) -> None:
+    """Refuses to measure with several: the times of small products would vary by half."""
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        raise SystemExit(f"say how it is measured: {command}")
 
 
 def description(heading: str, packages: tuple[str, ...], **told: Any) -> str:

@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--systems", metavar="FOLDER", help="Calculon's systems")
     parser.add_argument("--record", action="store_true", help="write the table of the answers")
     options = parser.parse_args()
-    given = dict(each.partition("=")[::2] for each in options.peers)
+    given = dict(peer.partition("=")[::2] for peer in options.peers)
     for name in given.keys() - PEERS:
         parser.error(f"no peer {name}: known are {', '.join(PEERS)}")
     rows = [row for row in published.rows() if row.id in SERVING + TRAINING]
@@ -177,7 +177,7 @@ def main() -> None:
         print(f"{name} is left out: give {name}=PYTHON, the interpreter of where it is installed")
     lines = [("row", "planner", "measured", "predicted", "error", "seconds", "times ours")]
     for row_id, name, version, measured, predicted, seconds, why in told:
-        [ours] = [each[5] for each in told if each[:2] == (row_id, "calc")]
+        [ours] = [answer[5] for answer in told if answer[:2] == (row_id, "calc")]
         known = isinstance(predicted, float)
         lines.append(
             (
@@ -194,7 +194,7 @@ def main() -> None:
     if options.record:
         names = ("row", "planner", "version", "measured", "predicted", "seconds", "why_not", "date")
         today = datetime.date.today().isoformat()
-        write_rows(FILE, names, ((*_plain(each), today) for each in told))
+        write_rows(FILE, names, ((*_plain(answer), today) for answer in told))
 
 
 def _plain(told: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -244,7 +244,7 @@ def question(row: Row) -> dict[str, Any]:
 
 def _shape(model: Transformer) -> dict[str, Any]:
     layers = float(model.layers.magnitude)
-    mlp = sum(each.parameters for each in model.matrices if each.part == "feed-forward")
+    mlp = sum(matrix.parameters for matrix in model.matrices if matrix.part == "feed-forward")
     width = int(model.width.magnitude)
     shape = {name: int(getattr(model, name).magnitude) for name in ("layers", "heads", "kv_heads")}
     vocabulary = 0 if model.vocabulary is None else int(model.vocabulary.magnitude)

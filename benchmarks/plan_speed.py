@@ -56,8 +56,8 @@ def main() -> None:
         turns=7,
     )
     print("\nPlans of Llama 3 70B on the H100, every answer read")
-    for name, each in seconds.items():
-        print(f"  {name:<24}{each * 1e3:8.1f} ms")
+    for name, time in seconds.items():
+        print(f"  {name:<24}{time * 1e3:8.1f} ms")
     ratio = seconds["one point"] / seconds["a grid of a million"] * 1e6
     print(f"  a point alone / in grid {ratio:8.0f}")
     layouts = in_turns({"all": lambda: search().best.time}, turns=5)["all"]

@@ -81,7 +81,7 @@ def planned(
 
 @cache
 def _models() -> dict[str, Transformer]:
-    return {f"{each.model.name} {each.model.context}": each.model for each in published_layouts()}
+    return {f"{run.model.name} {run.model.context}": run.model for run in published_layouts()}
 
 
 def held(found: PublishedLayout) -> Held:
@@ -100,56 +100,56 @@ def held(found: PublishedLayout) -> Held:
     return Held(found, None if error is None else 1 + error, comparison.share_of_bound, plan)
 
 
-def line(each: Held) -> tuple[str, ...]:
+def line(run: Held) -> tuple[str, ...]:
     """What is printed of a row."""
 
     def number(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}"
 
     return (
-        each.found.row.id,
-        str(each.found.row["parallelism"])[:28],
-        "yes" if each.fits else str(each.found.memory.total.to("GB")),
-        number(each.measured),
-        number(each.share_of_bound),
-        "–" if each.plan is None else str(each.plan.best),
-        number(each.over_best),
-        number(each.over_like),
+        run.found.row.id,
+        str(run.found.row["parallelism"])[:28],
+        "yes" if run.fits else str(run.found.memory.total.to("GB")),
+        number(run.measured),
+        number(run.share_of_bound),
+        "–" if run.plan is None else str(run.plan.best),
+        number(run.over_best),
+        number(run.over_like),
     )
 
 
 def summary(rows: list[Held]) -> Iterator[str]:
     """The figures that the planner is held to."""
-    expected = [each.measured for each in rows if each.measured is not None]
-    near = sum(abs(each - 1) <= NEAR for each in expected)
-    above = [each for each in rows if (each.share_of_bound or 0) > 1.005]
-    fit = [each for each in rows if each.fits]
-    compared = [each for each in fit if each.over_best is not None]
-    slower = [each for each in compared if (each.over_best or 0) < 0.995]
-    legal = sum(bool(each.found.layout.legal(each.found.model)) for each in rows)
+    expected = [run.measured for run in rows if run.measured is not None]
+    near = sum(abs(ratio - 1) <= NEAR for ratio in expected)
+    above = [run for run in rows if (run.share_of_bound or 0) > 1.005]
+    fit = [run for run in rows if run.fits]
+    compared = [run for run in fit if run.over_best is not None]
+    slower = [run for run in compared if (run.over_best or 0) < 0.995]
+    legal = sum(bool(run.found.layout.legal(run.found.model)) for run in rows)
     yield f"{legal} of {len(rows)} published layouts are legal, and {len(fit)} fit."
     yield f"{near} of {len(expected)} rows are within {NEAR:.0%} of what is expected of them."
     yield f"{len(above)} rows are above the bound."
     yield f"The search's best is slower than {len(slower)} of {len(compared)} that can be compared."
-    ratios = [each.over_best or 0 for each in compared]
+    ratios = [run.over_best or 0 for run in compared]
     if ratios:
         yield (
             f"The published layout takes {median(ratios):.2f} times as long as the best in the"
             f" median, {min(ratios):.3f} at least and {max(ratios):.2f} at most."
         )
-    alike = [each.over_like for each in compared if each.over_like is not None]
+    alike = [run.over_like for run in compared if run.over_like is not None]
     if alike:
         yield f"Beside the best layout like published ones it is {median(alike):.2f}."
 
 
 def main() -> None:
     named = sys.argv[1:]
-    wanted = [row for row in published_layouts() if not named or row.job.software.key in named]
+    wanted = [run for run in published_layouts() if not named or run.job.software.key in named]
     rows = []
     with ProgressBar(len(wanted), "searching") as bar:
-        for each in wanted:
-            rows.append(held(each))
-            bar.advance(each.row.id)
+        for run in wanted:
+            rows.append(held(run))
+            bar.advance(run.row.id)
     print("\n".join([*columns([HEADING, *map(line, rows)]), "", *summary(rows)]))
 
 

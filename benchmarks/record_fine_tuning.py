@@ -9,9 +9,7 @@ is not pruned has been trained for as long. It holds no times: other programs ma
 
 from __future__ import annotations
 
-import os
-
-from benchmarks.machine import description
+from benchmarks.machine import ask_for_one_thread
 from benchmarks.record_sweep import (
     ACTIVATIONS,
     FOLDER,
@@ -22,6 +20,7 @@ from benchmarks.record_sweep import (
     SPLIT_SEED,
     TRAINING,
     rounded,
+    store_conditions,
     told,
 )
 from calc.simulation import NeuralNetwork, digits, run_sweep, write_table
@@ -32,8 +31,7 @@ PRECISIONS = ["fp32", "int8"]
 
 
 def main() -> None:
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        raise SystemExit(f"say how it is measured: {COMMAND}")
+    ask_for_one_thread(COMMAND)
     rows = run_sweep(
         NeuralNetwork(LAYER_SIZES, ACTIVATIONS),
         digits(seed=SPLIT_SEED),
@@ -49,22 +47,15 @@ def main() -> None:
         on_progress=told,
         **TRAINING,
     )
-    memory = [f"memory_{each}_bytes" for each in ("dense", "csr", "bitmask")]
+    memory = [f"memory_{storage}_bytes" for storage in ("dense", "csr", "bitmask")]
     wanted = ["seed", "kind", "pruning", "precision", "accuracy", *memory]
     write_table(rounded(rows.select(wanted)), FOLDER / "digits_fine_tuned.csv")
-    text = description(
+    store_conditions(
+        "digits_fine_tuned.toml",
         "How digits_fine_tuned.csv was measured.",
-        ("numpy",),
-        threads=1,
         command=COMMAND,
-        layer_sizes=LAYER_SIZES,
-        activations=ACTIVATIONS,
-        split_seed=SPLIT_SEED,
-        seeds=list(SEEDS),
         fine_tuning=FINE_TUNING,
-        **TRAINING,
     )
-    (FOLDER / "digits_fine_tuned.toml").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,28 +38,28 @@ def main() -> None:
     levers = [pair.lever for pair in measure.pairs(size) for _ in range(2)]
     pairs = measure.validate(makers, device, told)
     noisy = [*found.too_noisy]
-    noisy += [each.name for each in (*kernels, *pairs) if each.measured is None]
+    noisy += [kernel.name for kernel in (*kernels, *pairs) if kernel.measured is None]
     if noisy:
         raise SystemExit(f"too noisy to record: {', '.join(noisy)}; nothing is written")
     measure.save(found, FOLDER / "cpu.toml", COMMAND)
     write_rows(FOLDER / "cpu_kernels.csv", COLUMNS, map(row, kernels))
-    rows = ((lever, *row(each)) for lever, each in zip(levers, pairs, strict=True))
+    rows = ((lever, *row(pair)) for lever, pair in zip(levers, pairs, strict=True))
     write_rows(FOLDER / "cpu_pairs.csv", ("lever", *COLUMNS), rows)
     print(f"{others_share(before):.0%} of one processor's time went to other programs")
 
 
-def row(each: Comparison) -> tuple[object, ...]:
-    assert each.measured is not None
+def row(kernel: Comparison) -> tuple[object, ...]:
+    assert kernel.measured is not None
     return (
-        each.name,
-        each.family,
-        each.dtype,
-        f"{each.operations.m_as('FLOP'):.0f}",
-        f"{each.traffic.m_as('byte'):.0f}",
-        f"{each.predicted.m_as('s'):.6g}",
-        f"{each.measured.value.m_as('s'):.6g}",
-        f"{each.measured.spread:.3g}",
-        each.measured.repeats,
+        kernel.name,
+        kernel.family,
+        kernel.dtype,
+        f"{kernel.operations.m_as('FLOP'):.0f}",
+        f"{kernel.traffic.m_as('byte'):.0f}",
+        f"{kernel.predicted.m_as('s'):.6g}",
+        f"{kernel.measured.value.m_as('s'):.6g}",
+        f"{kernel.measured.spread:.3g}",
+        kernel.measured.repeats,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy
 
-from benchmarks.machine import description
+from benchmarks.machine import ask_for_one_thread, description
 from benchmarks.tables import write_rows
 from calc.core.records import DATA
 from calc.measure import this_machine
@@ -36,8 +36,7 @@ Forms = dict[str, Callable[[], object]]
 
 
 def main() -> None:
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        raise SystemExit(f"say how it is measured: {COMMAND}")
+    ask_for_one_thread(COMMAND)
     size = this_machine().beyond_caches
     rows = []
     for name, forms in kernels(size):

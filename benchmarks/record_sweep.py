@@ -8,12 +8,11 @@ Nothing else should run meanwhile. With several threads the times of small produ
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import polars
 
-from benchmarks.machine import description
+from benchmarks.machine import ask_for_one_thread, description
 from calc.core.records import DATA
 from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
 
@@ -30,28 +29,36 @@ FACTORS = [2**power for power in range(11)]
 
 
 def main() -> None:
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        raise SystemExit(f"say how it is measured: {COMMAND}")
+    ask_for_one_thread(COMMAND)
     network, data = NeuralNetwork(LAYER_SIZES, ACTIVATIONS), digits(seed=SPLIT_SEED)
     FOLDER.mkdir(exist_ok=True)
     write_table(rounded(latencies(network, data)), FOLDER / "digits_latency.csv")
     write_table(rounded(sweep(network, data)), FOLDER / "digits_sweep.csv")
     write_table(rounded(scaled_pixel(network, data)), FOLDER / "digits_scaled_pixel.csv")
-    text = description(
+    store_conditions(
+        "digits.toml",
         "How the tables digits_*.csv beside this file were measured. Times are in seconds:\n"
         "medians and interquartile ranges of so many forward passes.",
+        command=COMMAND,
+        latency_batch=BATCH,
+        repeats=REPEATS,
+    )
+
+
+def store_conditions(name: str, heading: str, **conditions: Any) -> None:
+    """How networks of this sweep were trained and measured, beside their tables."""
+    text = description(
+        heading,
         ("numpy",),
         threads=1,
-        command=COMMAND,
         layer_sizes=LAYER_SIZES,
         activations=ACTIVATIONS,
         split_seed=SPLIT_SEED,
         seeds=list(SEEDS),
         **TRAINING,
-        latency_batch=BATCH,
-        repeats=REPEATS,
+        **conditions,
     )
-    (FOLDER / "digits.toml").write_text(text, encoding="utf-8")
+    (FOLDER / name).write_text(text, encoding="utf-8")
 
 
 def sweep(network: NeuralNetwork, data: Split) -> polars.DataFrame:

@@ -101,7 +101,7 @@ def memory() -> Iterator[Row]:
     for width, layers, batch in SHAPES:
         model = dense(*[width] * layers, CLASSES)
         x, y = data(width, batch)
-        state = ADAM_BYTES * sum(each.numel() for each in model.parameters())
+        state = ADAM_BYTES * sum(weights.numel() for weights in model.parameters())
 
         def forward(model: Any = model, x: Any = x, y: Any = y) -> Any:
             return cross_entropy(model(x), y)
@@ -130,7 +130,7 @@ def accumulation() -> Iterator[Row]:
                 model, adam(model), cross_entropy, micro_batch=64
             )
             trainer.gradients(x, y)
-            found = torch.cat([each.grad.flatten() for each in model.parameters()])
+            found = torch.cat([weights.grad.flatten() for weights in model.parameters()])
             halves = (gradient(model, x[:64], y[:64]) + gradient(model, x[64:], y[64:])) / 2
             case = f"{key_of(dtype)}, parts of 64 and {last}"
             largest = wanted.abs().max()
@@ -186,8 +186,8 @@ def offloading() -> Iterator[Row]:
             tensors = [
                 t for state in optimizer.state.values() for n, t in state.items() if n != "step"
             ]
-            tensors += [t for each in model.parameters() for t in (each, each.grad)]
-            count = sum(each.numel() for each in model.parameters())
+            tensors += [t for weights in model.parameters() for t in (weights, weights.grad)]
+            count = sum(weights.numel() for weights in model.parameters())
             held[name] = sum(t.numel() * t.element_size() for t in tensors) / count
         times = in_turns(steps)
         yield "offload", case, "plain_bytes_per_parameter", held["plain"]
@@ -200,7 +200,7 @@ def processes() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "benchmarks.record_training_levers"]
         running = [subprocess.Popen([*command, str(rank), folder]) for rank in range(2)]
-        ends = [each.wait() for each in running]
+        ends = [transfer.wait() for transfer in running]
         if any(ends):
             raise SystemExit("a process of two failed; its message is above")
         told = json.loads(Path(folder, "0.json").read_text(encoding="utf-8"))
@@ -216,7 +216,7 @@ def processes() -> Iterator[Row]:
         model = dense(width, width, width, CLASSES)
         trainer = codesign.Trainer(model, adam(model), cross_entropy)
         whole = median(stepper(trainer, x, y))
-        size = 4 * sum(each.numel() for each in model.parameters())
+        size = 4 * sum(weights.numel() for weights in model.parameters())
         predicted = codesign.predict_scaling(
             f"{whole} s",
             shares_of_a_step(width)["optimizer"],
@@ -358,7 +358,7 @@ def adam(model: Any) -> Any:
 
 def gradient(model: Any, x: Any, y: Any) -> Any:
     found = torch.autograd.grad(cross_entropy(model(x), y), list(model.parameters()))
-    return torch.cat([each.flatten() for each in found])
+    return torch.cat([gradients.flatten() for gradients in found])
 
 
 def key_of(dtype: torch.dtype) -> str:

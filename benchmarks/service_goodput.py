@@ -13,13 +13,16 @@ from calc.planning.service import goodput
 
 def main() -> None:
     print("written tokens a second, MLPerf's Llama 2 70B: measured, and as planned")
-    for each in goodput.compare():
-        row = each.row
+    for comparison in goodput.compare():
+        row = comparison.row
         told = ", ".join(
             f"{rate:9,.0f} ({error:+.0%})"
-            for rate, error in zip(each.predicted, each.errors, strict=True)
+            for rate, error in zip(comparison.predicted, comparison.errors, strict=True)
         )
-        print(f"{row['system']:34}{each.scenario:12}{each.measured:9,.0f}  {told}  {row['id']}")
+        print(
+            f"{row['system']:34}{comparison.scenario:12}{comparison.measured:9,.0f}  {told}"
+            f"  {row['id']}"
+        )
 
 
 if __name__ == "__main__":

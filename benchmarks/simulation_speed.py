@@ -35,8 +35,8 @@ def one_plan() -> None:
     assert batch == planned()
     seconds = in_turns({"closed form": planned, "binary search": bisected}, turns=201)
     print("\nThe largest batch up to 4096 in 1 MiB")
-    for name, each in seconds.items():
-        print(f"  {name:<24}{each * 1e6:8.0f} µs")
+    for name, time in seconds.items():
+        print(f"  {name:<24}{time * 1e6:8.0f} µs")
     print(f"  estimates               {2:>8} and {estimates}")
     print(f"  search / closed form    {seconds['binary search'] / seconds['closed form']:8.1f}")
 

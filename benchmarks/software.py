@@ -27,11 +27,11 @@ SEQUENCES = [us / 2e5 for us in range(17)]  # seconds, up to 80 us
 
 def rows_of(key: str, comparisons: Sequence[Comparison], name: str) -> list[Comparison]:
     """The rows that tell of a number, on all machines: its mixtures, its other models, or both."""
-    rows = [each for each in comparisons if each.software == key and each.error is not None]
+    rows = [row for row in comparisons if row.software == key and row.error is not None]
     if "step" in software.get(key).records:
         return rows
     mixtures = name == "sustained_experts"
-    return [each for each in rows if is_mixture(each) == mixtures]
+    return [row for row in rows if is_mixture(row) == mixtures]
 
 
 def is_mixture(row: Comparison) -> bool:
@@ -50,13 +50,13 @@ def fitted(key: str, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, f
     """Each number of a software, in seconds or of one."""
     one = software.get(key)
     if "step" in one.records:
-        rows = [each for each in rows_of(key, comparisons, "step") if each.fitted]
+        rows = [row for row in rows_of(key, comparisons, "step") if row.fitted]
         yield from zip(("sustained", "step", "sequence"), _with_host(rows), strict=True)
         return
     for name in ("sustained", "sustained_experts"):
         if name in one.records:
-            rows = [each for each in rows_of(key, comparisons, name) if each.fitted]
-            yield name, median(at_best_rates(each) / each.measured for each in rows)
+            rows = [row for row in rows_of(key, comparisons, name) if row.fitted]
+            yield name, median(at_best_rates(row) / row.measured for row in rows)
 
 
 def _with_host(rows: Sequence[Comparison]) -> tuple[float, float, float]:
@@ -81,8 +81,8 @@ def main() -> None:
             continue
         for name, value in fitted(key, comparisons):
             rows = rows_of(key, comparisons, name)
-            to = [each for each in rows if each.fitted]
-            others = [each for each in rows if not each.fitted]
+            to = [row for row in rows if row.fitted]
+            others = [row for row in rows if not row.fitted]
             own, judged = (published.summary(some)[0] for some in (to, others))
             lines.append(
                 (

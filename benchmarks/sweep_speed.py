@@ -74,8 +74,8 @@ def main() -> None:
             TURNS,
         )
     print(f"\nA sweep of {len(LEVELS) * len(PRECISIONS)} variants from {len(SEEDS)} seeds")
-    for name, each in seconds.items():
-        print(f"  {name:<24}{each:8.2f} s")
+    for name, duration in seconds.items():
+        print(f"  {name:<24}{duration:8.2f} s")
     print(f"  sweep / bare            {seconds['sweep'] / seconds['bare']:8.2f}")
     print(f"  one / two workers       {seconds['one worker'] / seconds['two workers']:8.2f}")
     print(f"  load of {os.cpu_count()} cores at the end {os.getloadavg()[0]:.1f}")

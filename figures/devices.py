@@ -144,13 +144,15 @@ def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, fl
         for device in points
     }
     rank = {key: place for place, key in enumerate(FIRST)}
-    for device in sorted(points, key=lambda each: (rank.get(each.key, len(rank)), -each.year)):
+    for device in sorted(
+        points, key=lambda device: (rank.get(device.key, len(rank)), -device.year)
+    ):
         for place in PLACES if style.is_narrow() else PLACES + FAR:
             text = _name(axes, device, short[device], points[device], place)
             box = text.get_window_extent().padded(1)
             inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1 and axes.bbox.y0 < box.y0
             own = 0 if place in FAR else 0.8 * _distance(box, *marks[device])
-            others = (_distance(box, *at) for each, at in marks.items() if each is not device)
+            others = (_distance(box, *at) for other, at in marks.items() if other is not device)
             if inside and min(others) > max(own, 6) and not box.count_overlaps(taken):
                 taken.append(box)
                 if place in FAR:

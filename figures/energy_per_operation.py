@@ -52,7 +52,7 @@ def draw() -> Figure:
 
 def alt() -> str:
     def energies(rungs: tuple[tuple[str, *tuple[Quantity | None, ...]], ...], process: str) -> str:
-        found = ((name, _by_process(each).get(process)) for name, *each in rungs)
+        found = ((name, _by_process(energies).get(process)) for name, *energies in rungs)
         return listed(
             f"{show(energy, UNIT, digits=2)} ({name.replace(', ', ' of ')})"
             for name, energy in found
@@ -61,9 +61,9 @@ def alt() -> str:
 
     far = listed(
         f"{show(_multiplies(process, energy), digits=2)} for {name.split(',')[0]} ({process})"
-        for name, *each in EnergyLadder.words
+        for name, *energies in EnergyLadder.words
         if name in FAR
-        for process, energy in _by_process(each).items()
+        for process, energy in _by_process(energies).items()
     )
     return f"""Dots of energy on a logarithmic axis, with a mark for each process. One operation
     takes at {OLD} {energies(EnergyLadder.operations, OLD)}, at {NEW}
@@ -120,9 +120,9 @@ def _names(axes: Axes) -> None:
     for (process, energy), (offset, side) in zip(_by_process(second).items(), sides, strict=True):
         _name(axes, process, (energy.m_as(UNIT), 1), (offset, 0), side)
     row, energy = next(
-        (row, each[-1])
-        for row, (_, *each) in enumerate(EnergyLadder.words, len(EnergyLadder.operations))
-        if each[-1] is not None
+        (row, energies[-1])
+        for row, (_, *energies) in enumerate(EnergyLadder.words, len(EnergyLadder.operations))
+        if energies[-1] is not None
     )
     _name(axes, A100, (energy.m_as(UNIT), row + GAP), (8, 0), "left")
     multiply = max(energy.m_as(UNIT) for energy in EnergyLadder.fp16_multiplies)

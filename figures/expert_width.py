@@ -40,12 +40,12 @@ def draw() -> Figure:
             ha="left",
         )
     for place, (name, _, _, devices, rate, _) in enumerate(Deployments.cases):
-        each = rate / Deployments.node
-        axes.plot(devices, each, "o", color=style.RED, markersize=5)
+        of_a_gpu = rate / Deployments.node
+        axes.plot(devices, of_a_gpu, "o", color=style.RED, markersize=5)
         side = ("left", "left", "right")[place]
         offset = ((7, -5), (-4, 9), (-7, 0))[place]
         short = name.replace("DeepSeek's ", "") if style.is_narrow() else name
-        style.name_dot(axes, short, (devices, each), offset, side)
+        style.name_dot(axes, short, (devices, of_a_gpu), offset, side)
     style.log_axis(axes, "x", "GPUs that share out the experts")
     style.log_axis(axes, "y", "Tokens a second of a GPU")
     axes.set_xlim(7, 400)

@@ -19,8 +19,8 @@ def draw() -> Figure:
     axes.plot(all_of_them, all_of_them, color=style.INK, linewidth=0.8, linestyle=(0, (2, 2)))
     for apart, color in ((True, style.BLUE), (False, style.ORANGE)):
         found = GoodputByLoad.points(apart)
-        axes.plot(rates, [each.goodput for each in found], color=color, linewidth=1.8)
-        simulated = [each.simulated_goodput or 0.0 for each in found]
+        axes.plot(rates, [point.goodput for point in found], color=color, linewidth=1.8)
+        simulated = [point.simulated_goodput or 0.0 for point in found]
         axes.plot(rates, simulated, "o", color=color, markersize=4)
         words, place = LABELS[apart]
         axes.text(*place, words, color=color, ha="right", va="bottom", weight="bold")
@@ -37,7 +37,7 @@ def draw() -> Figure:
 
 def alt() -> str:
     two, one = (
-        show(max(each.simulated_goodput or 0.0 for each in GoodputByLoad.points(apart)), digits=3)
+        show(max(point.simulated_goodput or 0.0 for point in GoodputByLoad.points(apart)), digits=3)
         for apart in (True, False)
     )
     return f"""Goodput, the requests a second that keep both limits, against the load, two curves

@@ -27,7 +27,7 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Error of the sum", decades=2)
     found = [sums_of_products(length) for length in LongSums.lengths]
     for name, colour in COLOURS.items():
-        errors = [each[name].m_as("") for each in found]
+        errors = [sums[name].m_as("") for sums in found]
         kept = [
             (length, error)
             for length, error in zip(LongSums.lengths, errors, strict=True)

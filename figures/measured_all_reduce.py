@@ -77,13 +77,13 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    each = (
+    halves = (
         f"{show(fitted.devices)} {name}, half at {show(fitted.half, digits=2)} of"
         f" {show(fitted.beta, digits=2)}"
         for name, fitted in MeasuredAllReduce.fitted
     )
     return f"""Log-log plot of the bus bandwidth of an all-reduce against the size of the array, a
     curve for each machine that was measured. Each rises in proportion to the size and bends to its
-    largest bandwidth, and a dot marks half of that: {"; ".join(each)}. A dotted curve of
+    largest bandwidth, and a dot marks half of that: {"; ".join(halves)}. A dotted curve of
     {show(GradientExchange.devices)} H100s by the latency of the wire alone lies above them on the
     left and reaches half at {show(MeasuredAllReduce.half_by_wire, digits=2)}."""

@@ -31,7 +31,7 @@ def draw() -> Figure:
         above, below = figure.subplots(2, 1, sharex=True)
     else:
         above, below = figure.subplots(1, 2)
-    memory = [each.m_as("kB") for _, each in convolution.memory_schedule(Schedules.visual, INT8)]
+    memory = [size.m_as("kB") for _, size in convolution.memory_schedule(Schedules.visual, INT8)]
     _bars(above, memory, "(a) Activations held (kB)")
     peak = VisualWakeWords.peak
     above.axhline(peak.m_as("kB"), color=style.INK, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -64,7 +64,7 @@ def draw() -> Figure:
 
 def alt() -> str:
     schedule = convolution.memory_schedule(Schedules.visual, INT8)
-    largest = next(name for name, each in schedule if each == VisualWakeWords.peak)
+    largest = next(name for name, size in schedule if size == VisualWakeWords.peak)
     last = schedule[-3][1].to("kB")
     number = [name for name, _ in schedule].index(largest) + 1
     return f"""Bars for the {len(schedule)} layers of {Schedules.visual.name}, in order. In the
@@ -76,7 +76,7 @@ def alt() -> str:
 
 
 def _bars(axes: Axes, values: list[float], title: str) -> None:
-    kinds = [each.kind for each in Schedules.visual.convolutions]
+    kinds = [layer.kind for layer in Schedules.visual.convolutions]
     places = range(1, len(values) + 1)
     axes.bar(places, values, color=[COLOURS[kind] for kind in kinds], width=0.85)
     axes.set_title(title, size=style.SMALL, weight="bold", loc="left")

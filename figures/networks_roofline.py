@@ -90,8 +90,10 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    found = "; ".join(f"{name} at {show(each, digits=2)}" for name, each, *_ in _workloads())
+    dots = "; ".join(
+        f"{name} at {show(intensity, digits=2)}" for name, intensity, *_ in _workloads()
+    )
     return f"""A log-log plot of rate against arithmetic intensity with the roof of an H100, which
-    turns flat at {show(OnOneRoofline.ridge_point, digits=3)}. Dots stand on it: {found}. Hollow
+    turns flat at {show(OnOneRoofline.ridge_point, digits=3)}. Dots stand on it: {dots}. Hollow
     dots are measured: FLUX.1 at {show(OnOneRoofline.diffused_rate, digits=2)}, the recommender at
     {show(OnOneRoofline.recommended_rate, digits=2)}."""

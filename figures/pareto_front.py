@@ -38,7 +38,7 @@ def draw() -> Figure:
         alpha=0.6,
         zorder=1,
     )
-    for number, (kind, (mark, colour, label)) in enumerate(MARKS.items()):
+    for kind, (mark, colour, _) in MARKS.items():
         rows = TUNED.filter(col("kind") == kind)
         axes.plot(
             (rows["memory_bytes"] / 1e3).to_list(),
@@ -59,16 +59,8 @@ def draw() -> Figure:
             elinewidth=1.2,
             zorder=3,
         )
-        axes.text(
-            0.03,
-            0.97 - 0.055 * number,
-            label,
-            transform=axes.transAxes,
-            va="top",
-            color=colour,
-            weight="bold",
-            size=style.SMALL,
-        )
+    names = [(label, colour) for _, colour, label in MARKS.values()]
+    style.key(axes, names, (0.03, 0.97), 0.055)
     style.log_axis(axes, "x", "Memory, kB (logarithmic)")
     axes.set_ylabel("Test accuracy")
     axes.set_ylim(94.5, 99.8)
@@ -87,5 +79,5 @@ def alt() -> str:
     {show(least / 1e3, digits=2)} to {show(most / 1e3, digits=2)} kB, with dashed lines at budgets
     of {listed(map(show, AcceptedSets.budgets))}. The front rises in small steps, with error bars:
     {"; ".join(points)}. Its points are all in
-    {listed(formats.get(each).name for each in FRONT["precision"].unique())}; no other variant of
+    {listed(formats.get(name).name for name in FRONT["precision"].unique())}; no other variant of
     {len(TUNED)} is better by more than its spread than a smaller one on it."""

@@ -117,9 +117,9 @@ def _devices(axes: Axes, slots: list[Slot]) -> None:
                 waits.append((before, device, after - before))
     _boxes(axes, waits, fill=False, edgecolor=style.INK, alpha=0.6, hatch="////", linewidth=0)
     for (backward, part), (color, alpha) in LOOKS.items():
-        alike = [each for each in slots if (each.backward, each.slice) == (backward, part)]
+        alike = [slot for slot in slots if (slot.backward, slot.slice) == (backward, part)]
         if alike:
-            boxes = [(each.start, each.device, each.length) for each in alike]
+            boxes = [(slot.start, slot.device, slot.length) for slot in alike]
             _boxes(axes, boxes, facecolor=(color, alpha), edgecolor=(style.INK, 0.5), linewidth=0.4)
     longest = _end(PipelineSchedule.slots(1)) * 1.005
     inches = style.WIDTH * 0.85 / longest

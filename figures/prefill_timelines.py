@@ -21,7 +21,7 @@ def draw() -> Figure:
     figure = style.figure(height=4.1, narrow_height=4.4)
     axes = figure.subplots()
     narrow = style.is_narrow()
-    step, chunk = (show(quantity(each, "ms"), digits=2) for each in (Timeline.step, Timeline.chunk))
+    step, chunk = (show(quantity(time, "ms"), digits=2) for time in (Timeline.step, Timeline.chunk))
     for row, name in enumerate(("whole", "in chunks", "prefill\npool", "decode\npool")):
         axes.text(-8, row * PITCH, name, ha="right", va="center", size=style.SMALL)
 

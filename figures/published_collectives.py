@@ -14,7 +14,7 @@ from figures import style
 CURVES = {
     name: list(rows)
     for name, rows in groupby(
-        (each for each in expected_of("collective") if each.row["size"]), key=curve_name
+        (row for row in expected_of("collective") if row.row["size"]), key=curve_name
     )
 }
 TICKS = (0.25, 0.5, 1, 2, 4)
@@ -35,8 +35,8 @@ def draw() -> Figure:
     axes.axhspan(1 / (1 + BAND), 1 + BAND, color=style.INK, alpha=0.1, linewidth=0)
     for (name, rows), (colour, line) in zip(CURVES.items(), LOOKS, strict=False):
         axes.plot(
-            [each.row["size"] / 1e6 for each in rows],
-            [1 + (each.error or 0.0) for each in rows],
+            [row.row["size"] / 1e6 for row in rows],
+            [1 + (row.error or 0.0) for row in rows],
             line,
             color=colour,
             linewidth=1.6,
@@ -52,8 +52,8 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    points = [each for rows in CURVES.values() for each in rows]
-    worst = max(points, key=lambda each: each.error or 0.0)
+    points = [row for rows in CURVES.values() for row in rows]
+    worst = max(points, key=lambda row: row.error or 0.0)
     near = within(points, BAND)
     return f"""{len(CURVES)} curves of measured over expected time against the size of a message,
     on logarithmic axes, with a band of {show(LeftOut.band)} about {show(1)} that holds

@@ -20,5 +20,5 @@ def alt() -> str:
     return told(ROWS, _name, "kernels")
 
 
-def _name(each: Comparison) -> str:
-    return f"{KINDS[each.row['kind']]}, {device(each)}"
+def _name(row: Comparison) -> str:
+    return f"{KINDS[row.row['kind']]}, {device(row)}"

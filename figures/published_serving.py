@@ -19,5 +19,5 @@ def alt() -> str:
     return told(ROWS, _name, "rows of serving")
 
 
-def _name(each: Comparison) -> str:
-    return ", ".join(system(each))
+def _name(row: Comparison) -> str:
+    return ", ".join(system(row))

@@ -41,24 +41,24 @@ def alt() -> str:
     return told(ROWS, _name, "training runs")
 
 
-def _name(each: Comparison) -> str:
-    return ", ".join(system(each))
+def _name(row: Comparison) -> str:
+    return ", ".join(system(row))
 
 
 def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Figure:
     """A line of dots for each system: measured over expected, and the share of the bound."""
     systems: dict[str, list[Comparison]] = {}
-    for each in sorted(rows, key=lambda each: name(each).casefold()):
-        systems.setdefault(name(each), []).append(each)
+    for row in sorted(rows, key=lambda row: name(row).casefold()):
+        systems.setdefault(name(row), []).append(row)
     height = 0.27 * len(systems)
     figure = style.figure(height=height + 1.1, narrow_height=2 * height + 1.9)
     ratios, shares = style.panels(figure, 2, sharey=not style.is_narrow())
     for place, (label, of) in enumerate(systems.items()):
         colour = _colour(label.split(", ")[-1])
-        ratio = [min(max(1 + (each.error or 0), WIDEST[0]), WIDEST[1]) for each in of]
+        ratio = [min(max(1 + (row.error or 0), WIDEST[0]), WIDEST[1]) for row in of]
         _whisker(ratios, of, place)
         _dots(ratios, ratio, place, colour)
-        _spread(shares, [each.share_of_bound or 0.0 for each in of], place, colour)
+        _spread(shares, [row.share_of_bound or 0.0 for row in of], place, colour)
     label = "Measured / expected" if style.is_narrow() else "Measured over expected time"
     style.log_axis(ratios, "x", label)
     ratios.xaxis.set_major_locator(FixedLocator(TICKS))
@@ -81,7 +81,7 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
 def told(rows: Sequence[Comparison], name: Callable[[Comparison], str], what: str) -> str:
     """The alternative text of strips."""
     low, high = (nearest(rows, name, last) for last in (0, -1))
-    off = show(quantity(100 * median(abs(each.error or 0.0) for each in rows), "%"), digits=2)
+    off = show(quantity(100 * median(abs(row.error or 0.0) for row in rows), "%"), digits=2)
     return f"""Two panels with a line for each system, {len(rows)} {what} in all. In the first, dots
     of measured over expected time on a logarithmic axis: half of them lie within {off} of the line
     at {show(1)}, and a grey whisker reaches from the bound on the left to the sum of all parts. In
@@ -98,9 +98,9 @@ def _colour(device: str) -> str:
 
 def _whisker(axes: Axes, rows: Sequence[Comparison], place: int) -> None:
     """From the bound to where nothing is hidden, over what is expected, in the median."""
-    found = [each.prediction for each in rows if each.prediction]
-    low = median(each.lower / (each.expected or 1.0) for each in found)
-    high = median((each.upper or 1.0) / (each.expected or 1.0) for each in found)
+    found = [row.prediction for row in rows if row.prediction]
+    low = median(prediction.lower / (prediction.expected or 1.0) for prediction in found)
+    high = median((prediction.upper or 1.0) / (prediction.expected or 1.0) for prediction in found)
     axes.plot([low, high], [place, place], color=style.INK, alpha=0.3, linewidth=1.2)
     axes.plot([low, low], [place - 0.3, place + 0.3], color=style.INK, alpha=0.3, linewidth=1.2)
 

@@ -22,10 +22,10 @@ BITS = (4, 3, 2)
 def draw() -> Figure:
     figure = style.figure(height=3.2)
     axes = figure.subplots()
-    for number, (method, name, colour, beside) in enumerate(METHODS):
-        rises = [QuantizedNetwork.rise(method, each) for each in BITS]
+    for method, _, colour, beside in METHODS:
+        rises = [QuantizedNetwork.rise(method, bits) for bits in BITS]
         axes.errorbar(
-            [each + beside for each in BITS],
+            [bits + beside for bits in BITS],
             [mean.magnitude for mean, _ in rises],
             [half.magnitude for _, half in rises],
             fmt="o",
@@ -34,22 +34,13 @@ def draw() -> Figure:
             elinewidth=1.2,
             capsize=2,
         )
-        axes.text(
-            0.98,
-            0.95 - 0.1 * number,
-            name,
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            color=colour,
-            size=style.SMALL,
-            weight="bold",
-        )
+    names = [(name, colour) for _, name, colour, _ in METHODS]
+    style.key(axes, names, (0.98, 0.95), 0.1, side="right")
     axes.set_yscale("symlog", linthresh=0.1)
     axes.set_ylim(-0.05, 4)
     ticks = (0.0, 0.1, 1.0)
-    axes.set_yticks(ticks, [f"{each:g}" for each in ticks])
-    axes.set_xticks(BITS, [str(each) for each in BITS])
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks(BITS, [str(bits) for bits in BITS])
     axes.set_xlim(1.6, 5)
     axes.set_xlabel("Bits of a weight")
     axes.set_ylabel("Rise of the loss (nats)")

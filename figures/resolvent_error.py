@@ -57,7 +57,7 @@ def alt() -> str:
 def _told(method: str) -> str:
     """The last errors of a method's lines, and the lengths at which some of these end."""
     lasts = []
-    for dtype in (dtype for each, dtype in DRAWN if each == method):
+    for dtype in (dtype for known, dtype in DRAWN if known == method):
         known, ends = _known(method, dtype)
         n, error = known[-1]
         lasts.append(

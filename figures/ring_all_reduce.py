@@ -72,7 +72,7 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
             axes.text(
                 left + 0.5,
                 part + 0.48,
-                "Σ" if complete else "".join(DEVICES[each] for each in sorted(summed)),
+                "Σ" if complete else "".join(DEVICES[place] for place in sorted(summed)),
                 ha="center",
                 va="center",
                 size=style.SMALL,

@@ -107,7 +107,10 @@ def _rows(axes: Axes, number: int) -> None:
     short = style.is_narrow()
     axes.set_yticks(
         [0.4, 1.5 + number / 2 - 0.1],
-        [f"n = {each}" if short else f"{each} processor{'s' * (each > 1)}" for each in (1, number)],
+        [
+            f"n = {count}" if short else f"{count} processor{'s' * (count > 1)}"
+            for count in (1, number)
+        ],
     )
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("Time →", loc="left")

@@ -46,7 +46,7 @@ def draw() -> Figure:
 def alt() -> str:
     def told(key: str) -> str:
         paid = ServiceFrontier.of(key).magnitude
-        first = next(place for place, each in enumerate(paid) if math.isfinite(each))
+        first = next(place for place, price in enumerate(paid) if math.isfinite(price))
         limit, most, least = ServiceFrontier.limits[first], paid[first], paid[-1]
         return (
             f"{NAMES[key]} from {show(most, digits=2)} at {show(limit)} to {show(least, digits=2)}"

@@ -38,8 +38,9 @@ def draw() -> Figure:
 def alt() -> str:
     most = COUNTS[-1]
     ends = listed(
-        f"{show(OtherFailures.waiting(most, each), digits=2)} where times spread by {show(each)}"
-        for each in OtherFailures.deviations
+        f"{show(OtherFailures.waiting(most, spread), digits=2)} where times spread by"
+        f" {show(spread)}"
+        for spread in OtherFailures.deviations
     )
     return f"""Three curves of what waiting for the slowest device adds to the mean step, by the
     number of devices from {COUNTS[0]} to {most}, on a logarithmic axis. They rise steeply at first

@@ -104,7 +104,7 @@ def _lengths(axes: Axes) -> None:
     style.log_axis(upper, "x", f"Length of the path ({LENGTH})")
     upper.grid(visible=False)
     upper.set_xlim(*EDGES)
-    ticks = [links.round_trip_time(quantity(each, LENGTH)).m_as(UNIT) for each in LENGTHS]
-    upper.set_xticks(ticks, [style.plain(each) for each in LENGTHS])
+    ticks = [links.round_trip_time(quantity(length, LENGTH)).m_as(UNIT) for length in LENGTHS]
+    upper.set_xticks(ticks, [style.plain(length) for length in LENGTHS])
     upper.spines["left"].set_visible(False)
     upper.spines["top"].set_visible(True)

@@ -36,7 +36,9 @@ def draw() -> Figure:
 
 def alt() -> str:
     (size, most), (short_size, most_short) = CASES
-    ends = (f"{show(sum(StepParts.parts(batch, each)[:2]), digits=2)} ms" for each, batch in CASES)
+    ends = (
+        f"{show(sum(StepParts.parts(batch, element)[:2]), digits=2)} ms" for element, batch in CASES
+    )
     long, short = ends
     return f"""Panels of the time of a step against the batch: a level band of reading weights
     carries a wedge of reading caches, a dashed line is arithmetic, and a red line is the longer of

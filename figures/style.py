@@ -8,6 +8,7 @@ same colour in every figure, and so has a number format.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,6 +62,36 @@ def figure(height: float, narrow_height: float | None = None) -> Figure:
 def panels(figure: Figure, count: int, **options: Any) -> Any:
     """Side by side; on a phone one below the other. The options are those of `subplots`."""
     return figure.subplots(*((count, 1) if is_narrow() else (1, count)), **options)
+
+
+def shared_label(left: Axes, right: Axes, label: str) -> None:
+    """That of the y axis of two panels; one below the other, each has it."""
+    left.set_ylabel(label)
+    if is_narrow():
+        right.set_ylabel(label)
+
+
+def key(
+    axes: Axes,
+    names: Iterable[tuple[str, str]],
+    place: tuple[float, float],
+    step: float,
+    side: Literal["left", "right"] = "left",
+) -> None:
+    """Names in their colours, one below the other; `place` and `step` are shares of the axes."""
+    x, y = place
+    for number, (name, color) in enumerate(names):
+        axes.text(
+            x,
+            y - step * number,
+            name,
+            transform=axes.transAxes,
+            ha=side,
+            va="top",
+            color=color,
+            weight="bold",
+            size=SMALL,
+        )
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1) -> None:

@@ -38,7 +38,7 @@ def draw() -> Figure:
     colour = style.DEVICES["h100"]
     for devices, faint in ((within, 1.0), (beyond, 0.35)):
         hidden, added = (
-            [Cluster.run_time(each, overlap).m_as("h") for each in devices] for overlap in (1, 0)
+            [Cluster.run_time(count, overlap).m_as("h") for count in devices] for overlap in (1, 0)
         )
         axes.plot(devices, added, color=style.RED, alpha=faint)
         axes.plot(devices, hidden, color=colour, alpha=faint, linestyle=(0, (6, 2)))

@@ -20,9 +20,7 @@ def draw() -> Figure:
     left, right = style.panels(figure, 2, sharey=True)
     _by_interval(left)
     _by_devices(right)
-    left.set_ylabel("Useful share of the time (%)")
-    if style.is_narrow():
-        right.set_ylabel("Useful share of the time (%)")
+    style.shared_label(left, right, "Useful share of the time (%)")
     left.set_ylim(0, 104)
     left.set_yticks(range(0, 101, 25))
     return figure

@@ -21,9 +21,7 @@ def draw() -> Figure:
     left, right = style.panels(figure, 2, sharey=True)
     _by_degree(left)
     _by_devices(right)
-    left.set_ylabel("MFU (%)")
-    if style.is_narrow():
-        right.set_ylabel("MFU (%)")
+    style.shared_label(left, right, "MFU (%)")
     left.set_ylim(0, 80)
     left.set_yticks(range(0, 81, 20))
     return figure
@@ -34,11 +32,14 @@ def alt() -> str:
         low, high = Cuts.step(layout, **how).mfu
         return f"{show(low.to('%'), digits=2)} and {show(high.to('%'), digits=2)}"
 
-    node, beyond = (bounds(Cuts.sliced(Cuts.devices, each)) for each in (Cuts.node, 2 * Cuts.node))
+    node, beyond = (
+        bounds(Cuts.sliced(Cuts.devices, degree)) for degree in (Cuts.node, 2 * Cuts.node)
+    )
     small = [degree for degree in Cuts.degrees if not Cuts.fits(degree)]
-    ends = [bounds(Cuts.sliced(each, Cuts.node)) for each in (DEVICES[0], DEVICES[-1])]
+    ends = [bounds(Cuts.sliced(devices, Cuts.node)) for devices in (DEVICES[0], DEVICES[-1])]
     alone = [
-        bounds(Cuts.sharded(each), recomputation="full") for each in (DEVICES[0], Cuts.sequences)
+        bounds(Cuts.sharded(devices), recomputation="full")
+        for devices in (DEVICES[0], Cuts.sequences)
     ]
     return f"""Panels of the MFU of a step between its bounds: nothing hidden, a solid line, and all
     communication hidden, a dashed one. In the first, by the degree of tensor parallelism (TP) on
@@ -74,10 +75,10 @@ def _by_degree(axes: Axes) -> None:
 
 def _by_devices(axes: Axes) -> None:
     _powers(axes, DEVICES[2::3], "H100s")
-    sliced = [Cuts.sliced(each, Cuts.node) for each in DEVICES]
+    sliced = [Cuts.sliced(devices, Cuts.node) for devices in DEVICES]
     _band(axes, DEVICES, sliced, style.BLUE)
-    few = [each for each in DEVICES if each <= Cuts.sequences]
-    _band(axes, few, [Cuts.sharded(each) for each in few], style.ORANGE, recomputation="full")
+    few = [devices for devices in DEVICES if devices <= Cuts.sequences]
+    _band(axes, few, [Cuts.sharded(devices) for devices in few], style.ORANGE, recomputation="full")
     _note(axes, 75, 74, f"TP {Cuts.node}, data-parallel", style.BLUE)
     _note(axes, 75, 38, "fully sharded", style.ORANGE)
     _note(axes, 75, 12, f"which ends at {show(Cuts.sequences)}:\none sequence each", style.ORANGE)

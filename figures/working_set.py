@@ -21,8 +21,8 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Bandwidth, triad (GB/s)")
     axes.set_ylim(10, 600)
     axes.set_xlabel("Working set (logarithmic)")
-    ticks = [16, 256, 4096, 65536] if style.is_narrow() else [8 * 4**each for each in range(8)]
-    axes.set_xticks(ticks, [_bytes(each * KIB) for each in ticks])
+    ticks = [16, 256, 4096, 65536] if style.is_narrow() else [8 * 4**power for power in range(8)]
+    axes.set_xticks(ticks, [_bytes(tick * KIB) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     for name, size in MEASUREMENT["machine"]["caches"].items():
         axes.axvline(size / KIB, color=style.INK, alpha=0.35, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -54,7 +54,7 @@ def alt() -> str:
 
 def _measured() -> tuple[list[int], list[float]]:
     """The sizes of the working set in bytes, and the bandwidth with each in GB/s."""
-    sizes = sorted(int(each) for each in MEASUREMENT["working_set"])
+    sizes = sorted(int(size) for size in MEASUREMENT["working_set"])
     return sizes, [stored("working_set", str(size)).m_as("GB/s") for size in sizes]
 
 

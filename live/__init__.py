@@ -53,14 +53,14 @@ def describe(name: str) -> str:
     model = get(name)
     inputs = [
         {
-            "name": each.name,
-            "label": each.label,
-            "default": each.default,
-            "unit": each.unit,
-            "range": each.range,
-            "words": list(getattr(each, "words", ())),
+            "name": field.name,
+            "label": field.label,
+            "default": field.default,
+            "unit": field.unit,
+            "range": field.range,
+            "words": list(getattr(field, "words", ())),
         }
-        for each in model.inputs
+        for field in model.inputs
     ]
     x, y = model.drawing.x, model.drawing.y
     drawing = {"mark": model.drawing.mark, "x": vars(x), "y": vars(y)}
@@ -80,13 +80,13 @@ def answer(name: str, given: str) -> str:
     texts = model.defaults() | json.loads(given)
     values: dict[str, Any] = {}
     errors: dict[str, str] = {}
-    for each in model.inputs:
-        text = texts[each.name]
+    for field in model.inputs:
+        text = texts[field.name]
         try:
-            left_out = each.optional and not text.strip()
-            values[each.name] = None if left_out else each.read(text)
+            left_out = field.optional and not text.strip()
+            values[field.name] = None if left_out else field.read(text)
         except (InputError, DimensionalityError) as error:
-            errors[each.name] = sentence(error)
+            errors[field.name] = sentence(error)
     if not errors:
         try:
             return json.dumps(vars(model.answer(**values)), ensure_ascii=False)
@@ -115,5 +115,5 @@ def sentence(error: Exception) -> str:
 def _field(model: Model, refusal: str) -> str:
     """The field whose name the library's sentence begins with; "" where it begins otherwise."""
     first = re.match(r"(?:\w+\(\): )?(\w+)", refusal)
-    names = [each.name for each in model.inputs]
+    names = [field.name for field in model.inputs]
     return first[1] if first and first[1] in names else ""

@@ -38,7 +38,7 @@ def answer(
         if share.m_as("") < 1
         else "never",
     }
-    told = [str(each) for each in (purchase, lifetime, power, electricity)]
+    told = [str(value) for value in (purchase, lifetime, power, electricity)]
     arguments = f"{', '.join(map(repr, told))}, {pue.m_as('')!r}"
     python = (
         "from calc import cost\n\n"

@@ -159,7 +159,7 @@ class Model:
 
     def defaults(self) -> dict[str, str]:
         """What the fields hold at first."""
-        return {each.name: each.default for each in self.inputs}
+        return {field.name: field.default for field in self.inputs}
 
 
 def geometric(low: float, high: float, count: int) -> Iterator[float]:

@@ -42,7 +42,7 @@ def _numbers(values: Iterable[Any]) -> tuple[list[float], str]:
     found = list(values)
     unit = str(found[0].units) if found and isinstance(found[0], Quantity) else ""
     return [
-        float(each.m_as(unit)) if isinstance(each, Quantity) else float(each) for each in found
+        float(value.m_as(unit)) if isinstance(value, Quantity) else float(value) for value in found
     ], unit
 
 

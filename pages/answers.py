@@ -41,7 +41,7 @@ def _only(form: str, body: str) -> str:
 def chapters() -> list[Path]:
     """The book's chapters, in its order."""
     book = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["book"]
-    parts = [each for each in book["chapters"] if isinstance(each, dict)]
+    parts = [part for part in book["chapters"] if isinstance(part, dict)]
     names = [name for part in parts for name in part["chapters"]]
     return [ROOT / name for name in names if name.startswith("chapters/")]
 

@@ -30,7 +30,7 @@ def parts() -> Iterator[str]:
     yield "## Every device {#hardware-devices .unnumbered}"
     yield OPENING
     devices = [hardware.get(key) for key in hardware.names()]
-    for vendor in dict.fromkeys(each.name.split()[0] for each in devices):
+    for vendor in dict.fromkeys(device.name.split()[0] for device in devices):
         yield f"### {vendor} {{#hardware-{vendor.lower()} .unnumbered}}"
         for device in devices:
             if device.name.startswith(vendor):
@@ -51,7 +51,7 @@ def _device(device: Accelerator) -> Iterator[str]:
         )
     ]
     for name, title in hardware.PEAKS.items():
-        rates = [each for each in device.peaks[name].items() if each[1].published is not None]
+        rates = [peak for peak in device.peaks[name].items() if peak[1].published is not None]
         if rates:
             told = ", ".join(f"{dtype.upper()} {value(record)}" for dtype, record in rates)
             lines.append(f"{title.capitalize()}: {told}")
@@ -61,7 +61,7 @@ def _device(device: Accelerator) -> Iterator[str]:
         lines.append(f"Not published: {', '.join(missing)}")
     if (machine := machines.of(device)).domain > 1:
         lines.append(f"Usually one of {machine.domain} in: {machine.name}")
-    sources = {each.provenance.source for each in device.all_records() if each.published}
+    sources = {record.provenance.source for record in device.all_records() if record.published}
     lines.append(f"Sources: {'; '.join(f'@{key}' for key in sorted(sources))}")
     yield f"`{device.key}`, {device.year}"
     yield bullets(lines)
@@ -73,11 +73,11 @@ def _kind_of_memory(name: str, record: Record) -> str:
 
 
 def _unpublished(device: Accelerator) -> list[str]:
-    fields = [FIELDS[name] for name, each in device.records.items() if each.published is None]
+    fields = [FIELDS[name] for name, record in device.records.items() if record.published is None]
     rates = [
         f"{hardware.PEAKS[name]} in {dtype.upper()}"
-        for name, each in device.peaks.items()
-        for dtype, record in each.items()
+        for name, records in device.peaks.items()
+        for dtype, record in records.items()
         if record.published is None
     ]
     return fields + rates

@@ -20,7 +20,7 @@ from calc.core.meanings import meaning
 from pages import ROOT, devices, generated, machines, models
 from pages.equations import tex
 
-RANGES = {name: each for name, each in vars(law).items() if isinstance(each, Range)}
+RANGES = {name: limits for name, limits in vars(law).items() if isinstance(limits, Range)}
 # What the chapters quote is documented by the chapters.
 MODULES = [name for name in calc.SUBMODULES if name != "derivations"]
 WIDTH = 78  # of a signature, in characters: more would have to be scrolled
@@ -114,10 +114,10 @@ def public_members(module: griffe.Module) -> list[griffe.Function | griffe.Class
     members: Iterable[griffe.Object | griffe.Alias] = module.members.values()
     if module.is_init_module:
         members = (
-            each.final_target
-            if isinstance(each, griffe.Alias) and each.target_path.startswith(f"{module.path}.")
-            else each
-            for each in members
+            member.final_target
+            if isinstance(member, griffe.Alias) and member.target_path.startswith(f"{module.path}.")
+            else member
+            for member in members
         )
     found = [
         member
@@ -191,8 +191,8 @@ def _first_sentence(documented: griffe.Object) -> str:
 
 
 def _parameters(function: griffe.Function | griffe.Class) -> list[griffe.Parameter]:
-    own = [each for each in function.parameters if each.name not in ("self", "cls")]
-    return [each for each in own if not each.name.startswith("_")]
+    own = [parameter for parameter in function.parameters if parameter.name not in ("self", "cls")]
+    return [member for member in own if not member.name.startswith("_")]
 
 
 def _heading(page: str, owner: str, name: str) -> str:
@@ -204,8 +204,8 @@ def _function(called: str, function: griffe.Function) -> Iterator[str]:
     first, *rest = _blocks(function)
     equations = [block for block in rest if block.startswith("Equation: ")]
     yield _block(first, function)
-    annotations = [*(each.annotation for each in parameters), function.returns]
-    has_units = any(_annotated(each, function) for each in annotations)
+    annotations = [*(parameter.annotation for parameter in parameters), function.returns]
+    has_units = any(_annotated(annotation, function) for annotation in annotations)
     yield f"```\n{_call(called, parameters, None if has_units else function.returns)}\n```"
     yield from (_block(block, function) for block in equations)
     if has_units:
@@ -217,15 +217,17 @@ def _call(
     called: str, parameters: list[griffe.Parameter], returns: str | griffe.Expr | None = None
 ) -> str:
     """The call, with types where it is told what it returns: elsewhere a table has the units."""
-    given = [_given(each, typed=returns is not None) for each in parameters]
+    given = [_given(parameter, typed=returns is not None) for parameter in parameters]
     keyword_only = griffe.ParameterKind.keyword_only
-    first = next((i for i, each in enumerate(parameters) if each.kind is keyword_only), None)
+    first = next(
+        (i for i, parameter in enumerate(parameters) if parameter.kind is keyword_only), None
+    )
     if first is not None and parameters[first - 1].kind is not griffe.ParameterKind.var_positional:
         given.insert(first, "*")
     end = ")" if returns is None or str(returns) == "Any" else f") -> {returns}"
     line = f"{called}({', '.join(given)}{end}"
     if len(line) > WIDTH:
-        line = f"{called}(\n" + "".join(f"    {each},\n" for each in given) + end
+        line = f"{called}(\n" + "".join(f"    {parameter},\n" for parameter in given) + end
     return line
 
 
@@ -249,13 +251,16 @@ def _default(source: str) -> str:
 def _units_table(function: griffe.Function) -> str:
     """What each argument is; its symbol, where the function is a law, whose equation has one."""
     called = _public_name(function.path)
-    symbols = {each.name: f"${tex(each.symbol)}$" for each in ARGUMENTS.get(called, [])}
+    symbols = {argument.name: f"${tex(argument.symbol)}$" for argument in ARGUMENTS.get(called, [])}
     rows = [TITLES, WIDTHS]
-    for each in _parameters(function):
-        unit, range_ = _annotated(each.annotation, function) or (_type(each.annotation), "")
-        if not (words := meaning(called, each.name)):
-            raise SystemExit(f"{called}: say what {each.name} is in calc/data/arguments.toml")
-        rows.append((f"`{each.name}`", symbols.get(each.name, ""), unit, range_, words))
+    for parameter in _parameters(function):
+        unit, range_ = _annotated(parameter.annotation, function) or (
+            _type(parameter.annotation),
+            "",
+        )
+        if not (words := meaning(called, parameter.name)):
+            raise SystemExit(f"{called}: say what {parameter.name} is in calc/data/arguments.toml")
+        rows.append((f"`{parameter.name}`", symbols.get(parameter.name, ""), unit, range_, words))
     unit, _ = _annotated(function.returns, function) or (_type(function.returns), "")
     rows.append(("returns", "", unit, "", ""))
     if not symbols:
@@ -289,10 +294,10 @@ def _annotated(
     assert isinstance(call, ast.Subscript)
     assert isinstance(call.slice, ast.Tuple)
     kind, unit, *rest = call.slice.elts
-    names = [each.id for each in rest if isinstance(each, ast.Name)]
+    names = [part.id for part in rest if isinstance(part, ast.Name)]
     words = _interval(next((RANGES[name] for name in names if name in RANGES), POSITIVE))
     if ast.unparse(kind) != "QuantityLike":  # whose text is the symbol
-        words = next((str(each.value) for each in rest if isinstance(each, ast.Constant)), words)
+        words = next((str(part.value) for part in rest if isinstance(part, ast.Constant)), words)
     text = ast.literal_eval(unit)
     return (f"`{text}`" if text else "pure number"), words
 
@@ -353,7 +358,7 @@ def _is_example(block: str) -> bool:
 
 def _imports(example: str, documented: griffe.Object | griffe.Alias) -> list[str]:
     """What an example takes from its module, where it runs: whoever pastes it must import that."""
-    source = "".join(each.source for each in doctest.DocTestParser().get_examples(example))
+    source = "".join(part.source for part in doctest.DocTestParser().get_examples(example))
     bound, needed = set(dir(builtins)), set[str]()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Name):

@@ -22,10 +22,10 @@ def parts() -> Iterator[str]:
     for machine in map(machines.get, machines.names()):
         yield f"### {machine.name} {{#machines-{machine.key} .unnumbered}}"
         yield f"`{machine.key}`: {_shape(machine)}"
-        told = {machines.FIELDS[name]: each for name, each in machine.records.items()}
-        rates = {reached_title(*name): each for name, each in reached(machine).items()}
+        told = {machines.FIELDS[name]: record for name, record in machine.records.items()}
+        rates = {reached_title(*name): record for name, record in reached(machine).items()}
         lines = [_told(told), *([f"reached: {_told(rates)}"] if rates else [])]
-        sources = {each.provenance.source for each in machine.all_records() if each.published}
+        sources = {record.provenance.source for record in machine.all_records() if record.published}
         lines.append(f"Sources: {'; '.join(f'@{key}' for key in sorted(sources))}")
         yield bullets(filter(None, lines))
 

@@ -51,7 +51,7 @@ def _model(model: Transformer | Network) -> Iterator[str]:
 
 
 def _network(model: Network) -> Iterator[str]:
-    numbers = {name: each for name, each in vars(model).items() if isinstance(each, Quantity)}
+    numbers = {name: number for name, number in vars(model).items() if isinstance(number, Quantity)}
     yield _told(numbers, (name for name in numbers if name != "total"))
     yield _parameters(model)
 
@@ -78,5 +78,5 @@ def _parameters(model: Transformer | Network) -> str:
 
 def _told(numbers: Mapping[str, Any], names: Iterable[str]) -> str:
     told = ((name, numbers.get(name)) for name in names)
-    words = ((name.replace("_", " ").replace("kv", "KV"), each) for name, each in told if each)
-    return ", ".join(f"{name} {show(each)}" for name, each in words)
+    words = ((name.replace("_", " ").replace("kv", "KV"), value) for name, value in told if value)
+    return ", ".join(f"{name} {show(value)}" for name, value in words)

@@ -1,7 +1,7 @@
 """What the search of the site finds beside its sections: values of the data, terms and names.
 
 `press/writing/search.py` says what each list is. Subjects and places come from the data; words by
-which readers call things otherwise are told here.
+which a section or a field is asked for are told here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Network, Transformer
 from calc.core.provenance import Provenance
 from calc.core.records import Record
+from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
 from calc.derivations.sources import anchor
@@ -31,31 +32,6 @@ GROUPS = {
     "Glossary": [GLOSSARY],
     "Devices and models": [],
     "Library": ["library/", "backmatter/sources", "backmatter/changes", "references"],
-}
-SYNONYMS = {
-    "allgather": ["all-gather"],
-    "allreduce": ["all-reduce"],
-    "alltoall": ["all-to-all"],
-    "cpu": ["host"],
-    "cuda": ["NVIDIA"],
-    "dram": ["memory"],
-    "flop": ["operations"],
-    "flops": ["operations", "FLOP", "peak"],
-    "gqa": ["grouped-query"],
-    "hf": ["Hugging Face"],
-    "infiniband": ["network"],
-    "kvcache": ["KV cache"],
-    "microbatch": ["micro-batch"],
-    "moe": ["experts"],
-    "mtp": ["draft"],
-    "params": ["parameters"],
-    "reducescatter": ["reduce-scatter"],
-    "speculative": ["draft"],
-    "swa": ["window"],
-    "tflops": ["peak", "TFLOP"],
-    "tok": ["token"],
-    "tps": ["tokens second"],
-    "vram": ["memory capacity"],
 }
 WORDS = {  # by which a section is looked for, too
     "chapters/training-time.qmd": "6ND 6 N D training FLOPs days",
@@ -107,7 +83,7 @@ def data() -> dict[str, str]:
         "words": WORDS,
         "synonyms": SYNONYMS,
     }
-    parts = (f"{json.dumps(name)}: {_lines(each)}" for name, each in told.items())
+    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in told.items())
     return {"search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
 
 
@@ -145,10 +121,10 @@ def _cards() -> Iterator[dict[str, str]]:
 
 def _told(device: Accelerator) -> str:
     """What most sentences about a device are about."""
-    rates = {each: record for each, record in device.peaks["peak"].items() if record.published}
+    rates = {dtype: record for dtype, record in device.peaks["peak"].items() if record.published}
     told = {f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates}
-    told |= {hardware.FIELDS[name]: each for name, each in device.records.items()}
-    facts = (f"{title} {value_of(each)}" for title, each in told.items() if each.published)
+    told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
+    facts = (f"{title} {value_of(record)}" for title, record in told.items() if record.published)
     return f"{device.name}: {'; '.join(facts)}."
 
 

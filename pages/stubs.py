@@ -42,8 +42,8 @@ def stubs() -> dict[str, str]:
 def _imports(names: dict[str, tuple[str, ...]]) -> str:
     """An import for each module, laid out as ruff does; `x as x` is how a stub hands a name on."""
     lines = []
-    for module, each in names.items():
-        handed_on = [f"{name} as {name}" for name in each]
+    for module, members in names.items():
+        handed_on = [f"{name} as {name}" for name in members]
         line = f"from {module} import {', '.join(handed_on)}"
         if len(line) > LINE:
             line = f"from {module} import (\n" + "".join(f"    {n},\n" for n in handed_on) + ")"

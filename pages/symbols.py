@@ -53,7 +53,7 @@ def symbols(chapter: Path) -> list[Symbol]:
     found = TABLE.search(chapter.read_text(encoding="utf-8"))
     rows = found[1].splitlines()[2:] if found else []
     cells = ([cell.strip() for cell in CELL.split(row.strip().strip("|"))] for row in rows)
-    return [Symbol(*each[:3]) for each in cells]
+    return [Symbol(*row[:3]) for row in cells]
 
 
 def page() -> str:

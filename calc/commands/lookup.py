@@ -26,6 +26,7 @@ from calc.core.names import spellings, squeezed
 from calc.core.provenance import Provenance
 from calc.core.records import source
 from calc.core.report import Report, Table, fact_rows
+from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity, quantity
 from calc.laws import attention, training
 from calc.networks import transformer
@@ -82,32 +83,6 @@ WEIGHTS = {  # of a word that is found there
 BEGINNING, TYPO = 0.7, 0.5  # what is left of it where only the beginning or the look is the word's
 SHORTEST_TYPO, ALIKE = 5, 0.78  # letters, and a ratio: shorter words look like too many others
 SMALL_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "per", "the", "to", "with"))
-IN_OTHER_WORDS = {  # the field's short names, where names, titles and texts write them out
-    "allgather": "all gather",
-    "allreduce": "all reduce",
-    "alltoall": "all to all",
-    "daly": "checkpoint interval",
-    "dit": "diffusion transformer",
-    "eagle": "draft",
-    "flashattention": "fused attention",
-    "gguf": "llama cpp",
-    "gqa": "kv heads",
-    "grpo": "rollouts",
-    "itl": "tpot",
-    "medusa": "draft tree",
-    "mla": "latent attention",
-    "moe": "experts",
-    "mtbf": "time between failures",
-    "ppl": "perplexity",
-    "ppo": "rollouts",
-    "quality": "perplexity",
-    "rlhf": "rollouts",
-    "sdc": "silent corruption",
-    "speculative": "draft",
-    "ssm": "state space",
-    "swa": "window",
-    "young": "checkpoint interval",
-}
 MOST_FOUND = 20  # lines; JSON and CSV have all
 
 
@@ -210,9 +185,15 @@ def search(text: str) -> list[dict[str, Any]]:
         words.append({part: set(_words(told.get(part, ""))) for part in WEIGHTS})
         phrases.append(squeezed(" ".join(told.get(part, "") for part in ("name", "title", "also"))))
     vocabulary = {word for parts in words for each in parts.values() for word in each}
-    given = " ".join(IN_OTHER_WORDS.get(word, word) for word in _words(text)).split()
+    given = list(dict.fromkeys(_words(text)))
     telling = [word for word in given if word not in SMALL_WORDS] or given
-    asked = [_alike(word, vocabulary) for word in dict.fromkeys(telling)]
+    asked = [
+        [
+            [_alike(part, vocabulary) for part in _words(phrase)]
+            for phrase in (word, *SYNONYMS.get(word, ()))
+        ]
+        for word in telling
+    ]
 
     def score(place: int, alike: Mapping[str, float]) -> float:
         return max(
@@ -220,7 +201,10 @@ def search(text: str) -> list[dict[str, Any]]:
             for part, each in words[place].items()
         )
 
-    scores = [[score(place, alike) for alike in asked] for place in range(len(rows))]
+    scores = [
+        [max(min(score(place, part) for part in phrase) for phrase in word) for word in asked]
+        for place in range(len(rows))
+    ]
     ranks = [
         (
             each.count(0.0),

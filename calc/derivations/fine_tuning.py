@@ -146,7 +146,7 @@ class DoesItFit:
                     )
                     for loss in ("whole", "fused")
                 ]
-                cells.append(" / ".join(_thousands(each) for each in longest))
+                cells.append(" / ".join(_thousands(length) for length in longest))
             rows.append((name, *cells))
         return rows
 
@@ -259,7 +259,7 @@ class Rollouts:
         )
         shares = [(bar + 0.5) / bars for bar in range(bars - 1)]
         drawn = [-cls.lengths.scale * math.log(1 - share) for share in shares]
-        return [float(each) for each in numpy.interp([*drawn, tokens[-1]], tokens, seconds)]
+        return [float(time) for time in numpy.interp([*drawn, tokens[-1]], tokens, seconds)]
 
 
 class MeasuredSteps:
@@ -268,23 +268,23 @@ class MeasuredSteps:
     mfu = quantity(30, "%")
     steps = measured_rollouts.steps()
 
-    nearest = max(each.error for each in steps).to("%")
-    farthest = min(each.error for each in steps).to("%")
+    nearest = max(step.error for step in steps).to("%")
+    farthest = min(step.error for step in steps).to("%")
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
         """A step: generation and all of it as expected, and as measured."""
         rows = []
-        for each in cls.steps:
-            table, found = each.table, each.expected
+        for step in cls.steps:
+            table, found = step.table, step.expected
             rows.append(
                 (
                     models.get(table["model"]).name,
                     f"{table['devices']} {NAMES[table['machine']]}",
                     found.generation.m_as("s"),
                     found.total.m_as("s"),
-                    each.time.m_as("s"),
-                    quantity(round(each.error.m_as("%")), "%"),
+                    step.time.m_as("s"),
+                    quantity(round(step.error.m_as("%")), "%"),
                 )
             )
         return rows
@@ -297,8 +297,8 @@ class NewWeights:
     port = quantity("50 GB/s")
     slices = 16
 
-    slowest = min(each.rate for each in updates).to("GB/s")
-    fastest = max(each.rate for each in updates).to("GB/s")
+    slowest = min(update.rate for update in updates).to("GB/s")
+    fastest = max(update.rate for update in updates).to("GB/s")
     kimi = updates[-1].weights
     kimi_time = updates[-1].time
     point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s")
@@ -307,8 +307,8 @@ class NewWeights:
     def rows(cls) -> list[tuple[Any, ...]]:
         """An update: its bytes, its time and its rate."""
         return [
-            (NAMES[each.id], each.devices, each.weights, each.time, each.rate)
-            for each in cls.updates
+            (NAMES[update.id], update.devices, update.weights, update.time, update.rate)
+            for update in cls.updates
         ]
 
 

@@ -36,7 +36,7 @@ def tenth_worst(found: Sequence[float]) -> float:
 def measured(machine: str, n: int = SIDE, k: int = SIDE) -> dict[int, Product]:
     """The measured products of a machine with these columns and sums, by rows."""
     found = products.measured(machine)
-    return {int(each.m): each for each in found if (each.n, each.k) == (n, k)}
+    return {int(product.m): product for product in found if (product.n, product.k) == (n, k)}
 
 
 class RowMore:
@@ -109,7 +109,9 @@ class Sawtooth:
     @staticmethod
     def steps(machine: str) -> list[tuple[float, float, float]]:
         """Of each pair of products a row apart: the growth by one tile, the best, and measured."""
-        shapes = {(each.m, each.n, each.k): each for each in products.measured(machine)}
+        shapes = {
+            (product.m, product.n, product.k): product for product in products.measured(machine)
+        }
         found = []
         for (m, n, k), product in shapes.items():
             if m >= TILE[0] and (m + 1, n, k) in shapes:
@@ -128,9 +130,9 @@ class Sawtooth:
     def rows(cls) -> Iterator[tuple[Any, ...]]:
         for machine in products.names():
             found = cls.steps(machine)
-            steps = [each for each in found if each[0] > STEP]
-            one, best, real = (median(each) - 1 for each in zip(*steps, strict=True))
-            alike = correlation([each[0] for each in found], [each[2] for each in found])
+            steps = [step for step in found if step[0] > STEP]
+            one, best, real = (median(ratios) - 1 for ratios in zip(*steps, strict=True))
+            alike = correlation([step[0] for step in found], [step[2] for step in found])
             yield (
                 products.chip(machine),
                 len(steps),
@@ -205,8 +207,11 @@ class GemmsHeld:
     def rows(cls) -> Iterator[tuple[Any, ...]]:
         for name, found in products.sets().items():
             errors = [products.errors(name, way) for way in cls.ways]
-            cells = (f"{percent(median(each))}~·~{percent(tenth_worst(each))}" for each in errors)
-            cells = (each.replace("~", "\N{NO-BREAK SPACE}") for each in cells)
+            cells = (
+                f"{percent(median(errors_of_one))}~·~{percent(tenth_worst(errors_of_one))}"
+                for errors_of_one in errors
+            )
+            cells = (cell.replace("~", "\N{NO-BREAK SPACE}") for cell in cells)
             yield (name, len(found), *cells)
 
 
@@ -327,8 +332,8 @@ class GemmCurve:
     def found(cls, machine: str) -> list[tuple[float, float]]:
         """Rows and the measured rate, up to the last of `rows`."""
         return [
-            (m, each.rate.m_as("TFLOP/s"))
-            for m, each in sorted(measured(machine).items())
+            (m, product.rate.m_as("TFLOP/s"))
+            for m, product in sorted(measured(machine).items())
             if cls.rows[0] <= m <= cls.rows[-1] + 1
         ]
 

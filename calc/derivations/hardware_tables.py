@@ -32,7 +32,7 @@ def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
         r"Instinct|Jetson|GeForce| T5000|Grace Hopper|Blackwell Server Edition|SXM\d?|Platinum|"
         r"Neural Engine|Hexagon NPU"
     )
-    names = {each.key: " ".join(re.sub(left_out, "", each.name).split()) for each in devices}
+    names = {device.key: " ".join(re.sub(left_out, "", device.name).split()) for device in devices}
     bare = {key: re.sub(r" \d+ GB$", "", name) for key, name in names.items()}
     count = Counter(bare.values())
     return {key: bare[key] if count[bare[key]] == 1 else names[key] for key in names}
@@ -48,7 +48,7 @@ def _number(value: Quantity, unit: str, digits: int, *inputs: Quantity) -> float
     """A cell under a caption that states the unit; what follows from an estimate is one, to so
     many digits."""
     magnitude: float = value.m_as(unit)
-    kinds = {each.provenance.kind for each in inputs if each.provenance}
+    kinds = {datum.provenance.kind for datum in inputs if datum.provenance}
     return approximately(quantity(magnitude, ""), digits) if "estimate" in kinds else magnitude
 
 
@@ -79,7 +79,7 @@ class _Group:
     """Devices of one kind, by year: what each holds, moves and draws, its peaks, its ridges."""
 
     def __init__(self, devices: Sequence[Accelerator]) -> None:
-        self.devices = sorted(devices, key=lambda each: (each.year, each.memory_bandwidth))
+        self.devices = sorted(devices, key=lambda device: (device.year, device.memory_bandwidth))
         columns = self._columns()
         self.names = short_names(self.devices)
         self.header = ["Device", *columns]
@@ -116,12 +116,12 @@ class _Group:
 
     def _columns(self) -> dict[str, tuple[str, ...]]:
         """Data types that any device has; two share a column where no device tells them apart."""
-        found = [d for d in hardware.DTYPES if any(d in each.dtypes for each in self.devices)]
+        found = [d for d in hardware.DTYPES if any(d in device.dtypes for device in self.devices)]
         columns: dict[str, tuple[str, tuple[str, ...]]]
         columns = {dtype: (dtype.upper(), (dtype,)) for dtype in found}
         for title, pair in (("16 bits", ("fp16", "bf16")), ("FP8, FP6", ("fp8", "fp6"))):
-            both = [each for each in self.devices if set(pair) <= set(each.dtypes)]
-            if both and all(each.peak(pair[0]) == each.peak(pair[1]) for each in both):
+            both = [device for device in self.devices if set(pair) <= set(device.dtypes)]
+            if both and all(device.peak(pair[0]) == device.peak(pair[1]) for device in both):
                 columns |= dict.fromkeys(pair, (title, pair))
         return dict(columns.values())
 

@@ -57,23 +57,23 @@ class FormatTable:
     widths = (
         *(
             (
-                each.name,
-                each.exponent_bits,
-                each.mantissa_bits,
-                each.epsilon,
-                show(each.decimal_digits, digits=2),
-                each.size,
+                form.name,
+                form.exponent_bits,
+                form.mantissa_bits,
+                form.epsilon,
+                show(form.decimal_digits, digits=2),
+                form.size,
             )
-            for each in floats
+            for form in floats
         ),
-        *((each.name, None, None, each.step, None, each.size) for each in integers),
+        *((form.name, None, None, form.step, None, form.size) for form in integers),
     )
     ranges = (
         *(
-            (each.name, each.max, each.smallest_normal, each.smallest_subnormal, each.binades)
-            for each in floats
+            (form.name, form.max, form.smallest_normal, form.smallest_subnormal, form.binades)
+            for form in floats
         ),
-        *((each.name, each.max, None, each.step, None) for each in integers),
+        *((form.name, form.max, None, form.step, None) for form in integers),
     )
 
 
@@ -407,7 +407,7 @@ class Rotation:
     block[3] = example_times
     signs = numpy.random.default_rng(seed=7).choice([-1.0, 1.0], block_size)
     turned = formats.hadamard_transform(block, block_size, signs)
-    next_before, largest_before = (float(each) for each in sorted(abs(block))[-2:])
+    next_before, largest_before = (float(value) for value in sorted(abs(block))[-2:])
     largest_after = float(abs(turned).max())
     mx_plain = rotated_error(mx, example_times, rotated=False)
     mx_turned = rotated_error(mx, example_times, rotated=True)
@@ -421,25 +421,25 @@ class LossGaps:
     published = formats.training_formats()
 
     deepseek, nvfp4_8b, mxfp4_8b = (
-        next(each.gap for each in formats.training_formats() if each.key == key)
+        next(comparison.gap for comparison in formats.training_formats() if comparison.key == key)
         for key in ("deepseek-v3-fp8", "nvfp4-8b", "mxfp4-8b")
     )
     more_tokens = quantity(36, "%")
     kept_layers = quantity(16, "%")
     rows = tuple(
         (
-            f"{each.name} [@{each.source}]",
-            each.format,
-            each.scales,
-            each.kept,
+            f"{comparison.name} [@{comparison.source}]",
+            comparison.format,
+            comparison.scales,
+            comparison.kept,
             (
-                f"{each.sense} {show(each.gap)} of {each.baseline}"
-                if each.records["gap"].published is not None
-                else f"no number, against {each.baseline}"
+                f"{comparison.sense} {show(comparison.gap)} of {comparison.baseline}"
+                if comparison.records["gap"].published is not None
+                else f"no number, against {comparison.baseline}"
             ),
-            each.read,
+            comparison.read,
         )
-        for each in published
+        for comparison in published
     )
 
 

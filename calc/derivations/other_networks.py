@@ -37,8 +37,10 @@ def share(measured: Quantity, bound: Quantity) -> Quantity:
 
 def intensity(answer: Throughput) -> Quantity:
     """Operations of a pass over the bytes that all its kernels must move."""
-    work = sum((each.operations * each.launches for each in answer.kernels), quantity("0 FLOP"))
-    moved = sum((each.traffic * each.launches for each in answer.kernels), quantity("0 byte"))
+    work = sum(
+        (kernel.operations * kernel.launches for kernel in answer.kernels), quantity("0 FLOP")
+    )
+    moved = sum((kernel.traffic * kernel.launches for kernel in answer.kernels), quantity("0 byte"))
     return roofline.arithmetic_intensity(work, moved)
 
 
@@ -55,7 +57,8 @@ class OneImage:
     tokens = model.context
     parameters = model.parameters
     work = sum(
-        (each.operations for each in transformer.prefill_matmuls(model, tokens)), quantity("0 FLOP")
+        (product.operations for product in transformer.prefill_matmuls(model, tokens)),
+        quantity("0 FLOP"),
     )
     rule = quantity((2 * parameters * tokens).m_as("param"), "FLOP").to("GFLOP")
     answer = throughput.of(model, device, batch)
@@ -100,7 +103,7 @@ class MeasuredImages:
 
 
 def _traffic(answer: Throughput) -> Quantity:
-    return sum((each.traffic for each in answer.kernels), quantity("0 byte"))
+    return sum((kernel.traffic for kernel in answer.kernels), quantity("0 byte"))
 
 
 class Depthwise:
@@ -120,9 +123,9 @@ class Depthwise:
     work = convolution.forward_flops(model)
     large_work = convolution.forward_flops(large)
     fewer = large_work / work
-    layers = tuple(each for each in model.convolutions if each.kind == "depthwise")
+    layers = tuple(layer for layer in model.convolutions if layer.kind == "depthwise")
     depthwise_work = sum(
-        (convolution.workload(each).operations for each in layers), quantity("0 FLOP")
+        (convolution.workload(layer).operations for layer in layers), quantity("0 FLOP")
     )
     work_share = share(depthwise_work, work)
     answer = throughput.of(model, device, 1024)
@@ -302,7 +305,7 @@ class SmallerPatches:
     more = tokens / OneImage.tokens.m_as("")
     longer = model.with_context(tokens)
     work = sum(
-        (each.operations for each in transformer.prefill_matmuls(longer, tokens)),
+        (product.operations for product in transformer.prefill_matmuls(longer, tokens)),
         quantity("0 FLOP"),
     )
     more_work = work / OneImage.work

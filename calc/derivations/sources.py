@@ -118,17 +118,25 @@ def _run_rows(run: Run) -> list[tuple[str, str]]:
     return _rows(f"[**{run.name}** ({run.year}), on {run.device}.]{{#{run.key}}} ", told)
 
 
-def _comparison_rows(each: TrainingFormat | QuantizedModel) -> list[tuple[str, str]]:
+def _comparison_rows(comparison: TrainingFormat | QuantizedModel) -> list[tuple[str, str]]:
     """One row for all that has one kind and one source."""
-    if isinstance(each, QuantizedModel):
-        lead = f"**{each.model}**, {each.method}, {each.bits}."
-        told = {f"{each.measure} {moment}": record for moment, record in each.records.items()}
+    if isinstance(comparison, QuantizedModel):
+        lead = f"**{comparison.model}**, {comparison.method}, {comparison.bits}."
+        told = {
+            f"{comparison.measure} {moment}": record
+            for moment, record in comparison.records.items()
+        }
     else:
-        lead = f"**{each.name}** ({each.year}), {each.format} instead of {each.baseline}."
-        published = each.records["gap"].published is not None
-        rise = "rise of the loss" + (f", {SENSES[each.sense]}" if published else "")
-        told = {rise if name == "gap" else name: record for name, record in each.records.items()}
-    return _rows(f"[{lead}]{{#{each.key}}} ", told)
+        lead = (
+            f"**{comparison.name}** ({comparison.year}),"
+            f" {comparison.format} instead of {comparison.baseline}."
+        )
+        published = comparison.records["gap"].published is not None
+        rise = "rise of the loss" + (f", {SENSES[comparison.sense]}" if published else "")
+        told = {
+            rise if name == "gap" else name: record for name, record in comparison.records.items()
+        }
+    return _rows(f"[{lead}]{{#{comparison.key}}} ", told)
 
 
 def _rows(lead: str, records: Mapping[str, Record]) -> list[tuple[str, str]]:
@@ -187,7 +195,7 @@ def _constant_rows(groups: Groups) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def _kind_rows(*records: Iterable[Record]) -> tuple[tuple[Any, ...], ...]:
-    counts = [Counter(record.provenance.kind for record in each) for each in records]
+    counts = [Counter(record.provenance.kind for record in group) for group in records]
     return tuple((kind, MEANINGS[kind], *(count[kind] for count in counts)) for kind in KINDS)
 
 
@@ -239,8 +247,8 @@ class ComparisonSources:
         *formats.training_formats(),
         *formats.quantized_models(),
     )
-    records = tuple(chain.from_iterable(each.records.values() for each in comparisons))
-    rows = tuple(chain.from_iterable(_comparison_rows(each) for each in comparisons))
+    records = tuple(chain.from_iterable(comparison.records.values() for comparison in comparisons))
+    rows = tuple(chain.from_iterable(_comparison_rows(comparison) for comparison in comparisons))
     unpublished = _told_why("unpublished", records)
 
 

@@ -43,7 +43,7 @@ class ModelParts:
         tables = parts["embedding"] + parts.get("output", 0)
         inside = parts["attention"], parts["feed-forward"] + parts.get("router", 0)
         counts = model.parameters, model.active_parameters
-        return model.name, tables, *inside, *(each.m_as("param") / 1e9 for each in counts)
+        return model.name, tables, *inside, *(count.m_as("param") / 1e9 for count in counts)
 
 
 class LlamaToken:
@@ -123,13 +123,19 @@ class Products:
     together = transformer.decode_matmuls(llama, context, sequences)
     names = ("query", "key", "scores", "weighted values", "attention output", "gate", "down")
     group = (llama.heads / llama.kv_heads).to("")
-    prefill_scores = next(each for each in prefill if each.name == "scores").intensity(element)
-    up = next(each for each in together if each.name == "up")
+    prefill_scores = next(product for product in prefill if product.name == "scores").intensity(
+        element
+    )
+    up = next(product for product in together if product.name == "up")
     up_together = up.intensity(element)
     critical_batch = roofline.critical_batch(ridge, up.k, up.n, element)
     # Fused, the scores stay on the chip: queries, keys, values and results pass once.
     fused_operations = sum(
-        (each.operations for each in prefill if each.name in ("scores", "weighted values")),
+        (
+            product.operations
+            for product in prefill
+            if product.name in ("scores", "weighted values")
+        ),
         quantity("0 FLOP"),
     )
     fused_traffic = (
@@ -144,7 +150,7 @@ class Products:
             (
                 read.name,
                 *(int(side) for side in (read.m, many.m, read.n, read.k)),
-                *(each.intensity(cls.element).magnitude for each in (read, one, many)),
+                *(product.intensity(cls.element).magnitude for product in (read, one, many)),
             )
             for read, one, many in zip(cls.prefill, cls.alone, cls.together, strict=True)
             if read.name in cls.names
@@ -162,7 +168,7 @@ class BatchOfDecodes:
     active_experts = mixture.active_experts
 
     products = transformer.decode_matmuls(mixture, context, few)
-    expert = next(each for each in products if each.name == "expert up")
+    expert = next(product for product in products if product.name == "expert up")
     used = quantity(expert.count, "1")
     expert_intensity = expert.intensity(Products.element)
 
@@ -170,14 +176,16 @@ class BatchOfDecodes:
     def intensity(cls, key: str, name: str, sequences: Any) -> Quantity:
         """Of one product of a model, by how many sequences are written at a time."""
         products = transformer.decode_matmuls(models.get(key), cls.context, sequences)
-        found = next(each for each in products if each.name == name)
+        found = next(product for product in products if product.name == name)
         return found.intensity(Products.element)
 
     @classmethod
     def attention_intensity(cls, key: str) -> Quantity:
         """Of attention as one fused kernel: queries, results and what is stored pass once."""
         model = models.get(key)
-        products = {each.name: each for each in transformer.decode_matmuls(model, cls.context)}
+        products = {
+            product.name: product for product in transformer.decode_matmuls(model, cls.context)
+        }
         scores, values = products["scores"], products["weighted values"]
         # A latent serves scores and values alike, and is read once.
         stored = scores.n * (scores.k + (0 if model.kv_latent is not None else values.n))

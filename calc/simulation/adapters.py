@@ -42,7 +42,23 @@ class TrainableModel(Protocol):
         """A copy that computes in another precision."""
 
 
-class SklearnNetwork:
+class _Sized:
+    """The sizes of a network that another library made."""
+
+    _sizes: LayerSizes
+
+    @property
+    def layer_widths(self) -> tuple[int, ...]:
+        """Numbers of one sample: the input, then the output of each layer."""
+        return self._sizes.layer_widths
+
+    @property
+    def parameter_counts(self) -> tuple[int, ...]:
+        """Weights and biases of each layer."""
+        return self._sizes.parameter_counts
+
+
+class SklearnNetwork(_Sized):
     """A classifier of scikit-learn, MLPClassifier, with the methods of NeuralNetwork.
 
     scikit-learn trains in its own arithmetic, with the solver, sgd or adam, that the classifier was
@@ -62,16 +78,6 @@ class SklearnNetwork:
         self._sizes = LayerSizes.dense(whole_number("inputs", inputs), *hidden, outputs)
         self.precision = arithmetic(precision).name
         self._trained: NeuralNetwork | None = None
-
-    @property
-    def layer_widths(self) -> tuple[int, ...]:
-        """Numbers of one sample: the input, then the output of each layer."""
-        return self._sizes.layer_widths
-
-    @property
-    def parameter_counts(self) -> tuple[int, ...]:
-        """Weights and biases of each layer."""
-        return self._sizes.parameter_counts
 
     def fit(
         self,
@@ -123,7 +129,7 @@ class SklearnNetwork:
         return changed
 
 
-class TorchNetwork:
+class TorchNetwork(_Sized):
     """A torch module that ends in one number for each class, with the methods of NeuralNetwork.
 
     It is trained in FP32 by stochastic gradient descent on the cross entropy; in FP16 and
@@ -138,16 +144,6 @@ class TorchNetwork:
         self._sizes = torch_sizes(module, sample_shape)
         self.sample_shape = tuple(sample_shape or self._sizes.layer_widths[:1])
         self.precision = _torch_precision(precision)
-
-    @property
-    def layer_widths(self) -> tuple[int, ...]:
-        """Numbers of one sample: the input, then the output of each layer."""
-        return self._sizes.layer_widths
-
-    @property
-    def parameter_counts(self) -> tuple[int, ...]:
-        """Weights and biases of each layer."""
-        return self._sizes.parameter_counts
 
     def fit(
         self,

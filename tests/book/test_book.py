@@ -109,8 +109,8 @@ def test_figures_keep_their_text_and_take_the_page_s_ink(drawings: Drawings) -> 
     """Text stays text, in the page's own typeface: what press leaves of others it would name."""
     wrong = []
     for name, (wide, narrow) in drawings.items():
-        if len(re.findall(r"<text\b", wide)) < 10:
-            wrong.append(f"{name} has fewer than ten texts")
+        if "<text" not in wide:
+            wrong.append(f"{name} has no text, or draws its letters")
         if "font-family" in wide + narrow:
             wrong.append(f"{name} has texts in another typeface than Inter")
         if "currentColor" not in wide or "#000000" in wide + narrow:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from calc.derivations import lines
 from tests.book.rendered import REPOSITORY, chapters
 
 DERIVATIONS = [
     path
     for path in sorted((REPOSITORY / "calc" / "derivations").glob("[a-z]*.py"))
-    if path.stem not in ("origins", "quoting")
+    if path.stem not in lines.READERS
 ]
 READERS = [
     *DERIVATIONS,

@@ -98,6 +98,24 @@ def test_cells_of_a_table_know_their_expression_or_their_datum() -> None:
     assert origins.cell_origins("FusedMatmulRelu.rows", rows)["energy_ssd_word_estimate"]["note"]
 
 
+def test_cards_show_nothing_of_what_reads_derivations() -> None:
+    from calc.derivations.sheet import OnePage
+
+    found = card(table([""] * 7, OnePage.device_rows()))
+    assert "OnePage.devices" in found
+    assert [key for key in found if key.startswith("calc.derivations.")] == []
+
+
+def test_a_name_means_what_its_class_has_said_so_far() -> None:
+    """Of one that is given another value later, and of a module that an attribute is called as."""
+    from calc.derivations.quantization import Clipping
+    from calc.derivations.training_time import EnergyOfRun
+
+    found = card(show(Clipping.decibels_per_bit))
+    assert found["Clipping.decibels_per_bit"]["call"].endswith('print(-quantity("-6.02059991"))\n')
+    assert "energy.energy_of_run(" in card(show(EnergyOfRun.energy))["EnergyOfRun.energy"]["call"]
+
+
 def test_copied_calls_give_the_printed_value() -> None:
     """A sample, over all chapters, of those that compute from the numbers alone."""
     derived()

@@ -7,6 +7,8 @@ reports, caches what a program is told. Datasheets round, hence the tolerance.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from calc import hardware
@@ -36,433 +38,542 @@ def rates(cores: int, clock: float, operations: dict[str, int]) -> dict[str, flo
     return {dtype: cores * clock * each * GPU for dtype, each in operations.items()}
 
 
-# Matrix units in cores at a clock; of a device without them, its vector units.
-PEAKS = {
-    "h100": rates(132, 1.83, HOPPER) | rates(132, 1.98, {"fp64": 256}),
-    "h100-pcie": rates(114, 1.62, HOPPER) | rates(114, 1.755, {"fp64": 256}),
-    "h200": rates(132, 1.83, HOPPER) | rates(132, 1.98, {"fp64": 256}),
-    "a100": rates(108, 1.41, AMPERE),
-    "a100-40gb": rates(108, 1.41, AMPERE),
-    "v100": rates(80, 1.53, {"fp16": 1024}),
-    "t4": rates(40, 1.59, {"fp16": 1024, "int8": 2048, "int4": 4096}),
-    "l4": rates(58, 2.04, ADA),
-    "l40s": rates(142, 2.52, ADA),
-    "jetson-agx-orin": rates(16, 1.3, {"fp16": 2048, "int8": 4096}),
-    "jetson-orin-nano": rates(8, 1.02, {"fp16": 2048, "int8": 4096}),
-    "b200": rates(148, 1.85, BLACKWELL | {"fp4": 32768}) | rates(148, 1.965, {"fp64": 128}),
+def bus(pins: float, transfers: float) -> float:
+    """GB/s of pins that do so many 10⁹ transfers a second each; 8 pins where no more is known."""
+    return pins * transfers / 8
+
+
+def links(count: int, each: float) -> float:
+    """GB/s one way."""
+    return count * each
+
+
+TABLES = ("peak", "vector_peak")
+MEASURED_IN = {
+    "memory_bandwidth": "GB/s",
+    "memory_capacity": "GiB",
+    "on_chip_memory": "byte",
+    "link_bandwidth": "GB/s",
+    "units": "",
+    "clock": "GHz",
+    "special_functions": "TFLOP/s",
+    "host_link": "GB/s",
+    "tdp": "W",
+}
+# A row for each device, with the fields of accelerators.toml that it publishes. `peak` is that of
+# the matrix units, cores at a clock; of a device without them, of its vector units. Capacities are
+# stacks or chips of so many GiB, or what a driver reports; caches are bytes as a program is told,
+# or by the parts; units are cores over those of a unit, units over the dies, or what a program is
+# told; a clock is what a rate makes of cores and operations; special functions are lanes of these
+# units times a clock; a host link is lanes times 10⁹ transfers a second, after coding. What no part
+# gives, a power limit above all, is typed a second time.
+PARTS: dict[str, dict[str, Any]] = {
+    "h100": {
+        "peak": rates(132, 1.83, HOPPER) | rates(132, 1.98, {"fp64": 256}),
+        "vector_peak": rates(132, 1.98, {"fp64": 128, "fp32": 256, "fp16": 512, "bf16": 512}),
+        "memory_bandwidth": bus(5 * 1024, 2 * 2.619),
+        "memory_capacity": 5 * 16,
+        "on_chip_memory": 52428800,
+        "link_bandwidth": links(18, 25),
+        "units": 16896 / 128,
+        "clock": 989.4e3 / 132 / 4096,
+        "special_functions": 132 * 16 * 1.83e-3,
+        "tdp": 700,
+    },
+    "a100": {
+        "peak": rates(108, 1.41, AMPERE),
+        "vector_peak": rates(108, 1.41, AMPERE_VECTOR),
+        "memory_bandwidth": bus(5 * 1024, 2 * 1.593),
+        "memory_capacity": 81920 / 1024,
+        "on_chip_memory": 41943040,
+        "link_bandwidth": links(12, 25),
+        "units": 6912 / 64,
+        "clock": 312e3 / 108 / 2048,
+        "special_functions": 108 * 16 * 1.41e-3,
+        "tdp": 400,
+    },
+    "v100": {
+        "peak": rates(80, 1.53, {"fp16": 1024}),
+        "vector_peak": rates(80, 1.53, {"fp64": 64, "fp32": 128, "fp16": 256}),
+        "memory_bandwidth": bus(4 * 1024, 2 * 0.877),
+        "memory_capacity": 34089926656 / 2**30,
+        "on_chip_memory": 6144 * 1024,
+        "link_bandwidth": links(6, 25),
+        "units": 5120 / 64,
+        "clock": 125e3 / 80 / 1024,
+        "tdp": 300,
+    },
+    "t4": {
+        "peak": rates(40, 1.59, {"fp16": 1024, "int8": 2048, "int4": 4096}),
+        "vector_peak": rates(40, 1.59, {"fp32": 128}),
+        "memory_bandwidth": bus(256, 2 * 5.001),
+        "memory_capacity": 8 * 2,
+        "on_chip_memory": 4096 * 1024,
+        "units": 2560 / 64,
+        "clock": 65e3 / 40 / 1024,
+        "tdp": 70,
+    },
+    "a100-40gb": {
+        "peak": rates(108, 1.41, AMPERE),
+        "vector_peak": rates(108, 1.41, AMPERE_VECTOR),
+        "memory_bandwidth": bus(5 * 1024, 2 * 1.215),
+        "memory_capacity": 5 * 8,
+        "on_chip_memory": 41943040,
+        "link_bandwidth": links(12, 25),
+        "units": 6912 / 64,
+        "clock": 312e3 / 108 / 2048,
+        "tdp": 400,
+    },
+    "h100-pcie": {
+        "peak": rates(114, 1.62, HOPPER) | rates(114, 1.755, {"fp64": 256}),
+        "vector_peak": rates(114, 1.755, {"fp64": 128, "fp32": 256}),
+        "memory_bandwidth": bus(5 * 1024, 2 * 1.593),
+        "memory_capacity": 5 * 16,
+        "on_chip_memory": 52428800,
+        "link_bandwidth": links(12, 25),
+        "units": 14592 / 128,
+        "clock": 756.5e3 / 114 / 4096,
+        "tdp": 350,
+    },
+    "jetson-agx-orin": {
+        "peak": rates(16, 1.3, {"fp16": 2048, "int8": 4096}),
+        "vector_peak": rates(16, 1.3, {"fp32": 256, "fp16": 512}),
+        "memory_bandwidth": bus(256, 6.4),
+        "memory_capacity": 4 * 16,
+        "on_chip_memory": 4194304,
+        "units": 2048 / 128,
+        "tdp": 60,
+    },
+    "l4": {
+        "peak": rates(58, 2.04, ADA),
+        "vector_peak": rates(58, 2.04, {"fp32": 256}),
+        "memory_bandwidth": bus(192, 2 * 6.251),
+        "memory_capacity": 12 * 2,
+        "on_chip_memory": 50331648,
+        "units": 7424 / 128,
+        "host_link": 16 * 16 / 8 * 128 / 130,
+        "tdp": 72,
+    },
+    "l40s": {
+        "peak": rates(142, 2.52, ADA),
+        "vector_peak": rates(142, 2.52, {"fp32": 256}),
+        "memory_bandwidth": bus(384, 2 * 9.001),
+        "memory_capacity": 24 * 2,
+        "on_chip_memory": 100663296,
+        "units": 18176 / 128,
+        "clock": 733e3 / 2 / 142 / 1024,
+        "tdp": 350,
+    },
+    "h200": {
+        "peak": rates(132, 1.83, HOPPER) | rates(132, 1.98, {"fp64": 256}),
+        "vector_peak": rates(132, 1.98, {"fp64": 128, "fp32": 256}),
+        "memory_bandwidth": bus(6 * 1024, 6.25),
+        "memory_capacity": 143771 / 1024,
+        "on_chip_memory": 62914560,
+        "link_bandwidth": links(18, 25),
+        "units": 16896 / 128,
+        "clock": 989.4e3 / 132 / 4096,
+        "special_functions": 132 * 16 * 1.83e-3,
+        "tdp": 700,
+    },
+    "b200": {
+        "peak": rates(148, 1.85, BLACKWELL | {"fp4": 32768}) | rates(148, 1.965, {"fp64": 128}),
+        "vector_peak": rates(148, 1.965, {"fp64": 128, "fp32": 256}),
+        "memory_bandwidth": bus(7680, 2 * 3.996),
+        "memory_capacity": 183359 / 1024,
+        "on_chip_memory": 132644864,
+        "link_bandwidth": links(18, 50),
+        "units": 148,
+        "clock": 75e3 / 148 / 256,
+        "special_functions": 5.0,
+        "tdp": 1000,
+    },
     # The rack's totals, most of them sparse, over its 72 GPUs.
-    "gb200": {"fp64": 2880 / 72, "tf32": 180e3 / 2 / 72, "fp4": 1440e3 / 2 / 72}
-    | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
-    | dict.fromkeys(("fp8", "fp6", "int8"), 720e3 / 2 / 72),
-    "b300": rates(148, 1.85, dict.fromkeys(("fp16", "bf16"), 8192))
-    | rates(148, 1.85, dict.fromkeys(("fp8", "fp6"), 16384))
-    | {"tf32": 2200 / 2, "fp4": 14e3, "int8": 307 / 2},
-    "gb300": {"tf32": 180e3 / 2 / 72, "fp4": 1080e3 / 72, "int8": 24e3 / 2 / 72}
-    | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
-    | dict.fromkeys(("fp8", "fp6"), 720e3 / 2 / 72),
-    "gh200": rates(132, 1.83, HOPPER),
-    "rtx-4090": rates(128, 2.52, GEFORCE | {"int4": 4096}),
-    "rtx-5090": rates(170, 2.407, GEFORCE | {"fp4": 4096}),
-    "rtx-pro-6000": rates(188, 2.43, dict.fromkeys(("fp16", "bf16"), 1024))
-    | rates(188, 2.43, {"fp8": 2048, "int8": 2048, "fp4": 4096}),
-    "gb10": rates(48, 2.54, {"fp16": 512, "bf16": 512, "fp8": 2048, "fp4": 4096}),
+    "gb200": {
+        "peak": {"fp64": 2880 / 72, "tf32": 180e3 / 2 / 72, "fp4": 1440e3 / 2 / 72}
+        | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
+        | dict.fromkeys(("fp8", "fp6", "int8"), 720e3 / 2 / 72),
+        "vector_peak": {"fp64": 2880 / 72, "fp32": 5760 / 72},
+        "memory_bandwidth": bus(7936, 2 * 3.996),
+        "memory_capacity": 197897748480 / 2**30,
+        "on_chip_memory": 135528448,
+        "link_bandwidth": links(18, 50),
+        "units": 152,
+        "clock": 80e3 / 152 / 256,
+        "special_functions": 5.0,
+        "tdp": 1200,
+    },
+    "b300": {
+        "peak": rates(148, 1.85, dict.fromkeys(("fp16", "bf16"), 8192))
+        | rates(148, 1.85, dict.fromkeys(("fp8", "fp6"), 16384))
+        | {"tf32": 2200 / 2, "fp4": 14e3, "int8": 307 / 2},
+        "vector_peak": rates(148, 1.965, {"fp32": 256}),
+        "memory_bandwidth": bus(62e3 / 8 * 8, 1),  # the board's 62 TB/s
+        "memory_capacity": 275040 / 1024,
+        "on_chip_memory": 135528448,
+        "link_bandwidth": links(18, 50),
+        "units": 158,
+        "clock": 75e3 / 148 / 256,
+        "special_functions": 10.7,
+        "tdp": 1100,
+    },
+    "gb300": {
+        "peak": {"tf32": 180e3 / 2 / 72, "fp4": 1080e3 / 72, "int8": 24e3 / 2 / 72}
+        | dict.fromkeys(("fp16", "bf16"), 360e3 / 2 / 72)
+        | dict.fromkeys(("fp8", "fp6"), 720e3 / 2 / 72),
+        "vector_peak": {"fp32": 5760 / 72},
+        "memory_bandwidth": bus(7936, 2 * 3.996),
+        "memory_capacity": 284208 / 1024,
+        "on_chip_memory": 135528448,
+        "link_bandwidth": links(18, 50),
+        "units": 152,
+        "clock": 80e3 / 152 / 256,
+        "special_functions": 10.7,
+        "tdp": 1400,
+    },
+    "gh200": {
+        "peak": rates(132, 1.83, HOPPER),
+        "vector_peak": rates(132, 1.98, {"fp32": 256}),
+        "memory_bandwidth": bus(6 * 1024, 6.25),
+        "memory_capacity": 143771 / 1024,
+        "on_chip_memory": 62914560,
+        "link_bandwidth": links(18, 25),
+    },
+    "rtx-4090": {
+        "peak": rates(128, 2.52, GEFORCE | {"int4": 4096}),
+        "vector_peak": rates(128, 2.52, {"fp64": 4, "fp32": 256}),
+        "memory_bandwidth": bus(384, 21),
+        "memory_capacity": 12 * 2,
+        "on_chip_memory": 73728 * 1024,
+        "units": 16384 / 128,
+        "clock": 82.58e3 / 128 / 256,
+        "host_link": 16 * 16 / 8 * 128 / 130,
+        "tdp": 450,
+    },
+    "rtx-5090": {
+        "peak": rates(170, 2.407, GEFORCE | {"fp4": 4096}),
+        "vector_peak": rates(170, 2.407, {"fp32": 256}),
+        "memory_bandwidth": bus(512, 28),
+        "memory_capacity": 16 * 2,
+        "on_chip_memory": 98304 * 1024,
+        "units": 21760 / 128,
+        "clock": 104.8e3 / 170 / 256,
+        "host_link": 16 * 32 / 8 * 128 / 130,
+        "tdp": 575,
+    },
+    "rtx-pro-6000": {
+        "peak": rates(188, 2.43, dict.fromkeys(("fp16", "bf16"), 1024))
+        | rates(188, 2.43, {"fp8": 2048, "int8": 2048, "fp4": 4096}),
+        "vector_peak": rates(188, 2.43, {"fp32": 256}),
+        "memory_bandwidth": bus(512, 28),
+        "memory_capacity": 97887 / 1024,
+        "on_chip_memory": 134217728,
+        "units": 24064 / 128,
+        "clock": 467.8e3 / 188 / 1024,
+        "host_link": 16 * 32 / 8 * 128 / 130,
+        "tdp": 600,
+    },
+    "gb10": {
+        "peak": rates(48, 2.54, {"fp16": 512, "bf16": 512, "fp8": 2048, "fp4": 4096}),
+        "vector_peak": rates(48, 2.54, {"fp32": 256}),
+        "memory_bandwidth": bus(256, 8.533),
+        "memory_capacity": 8 * 16,
+        "on_chip_memory": 25165824,
+        "units": 6144 / 128,
+        "tdp": 140,
+    },
+    "a10g": {"memory_bandwidth": bus(384, 12.5), "memory_capacity": 12 * 2},
+    "jetson-thor": {
+        "peak": rates(20, 1.57, BLACKWELL_FULL),
+        "memory_bandwidth": bus(256, 8.533),
+        "memory_capacity": 128,
+        "on_chip_memory": 32 * 2**20,
+        "units": 2560 / 128,
+        "clock": 1.570,
+        "tdp": 130,
+    },
+    "jetson-orin-nano": {
+        "peak": rates(8, 1.02, {"fp16": 2048, "int8": 4096}),
+        "memory_bandwidth": bus(128, 6.4),
+        "memory_capacity": 4 * 2,
+        "on_chip_memory": 2097152,
+        "tdp": 25,
+    },
     # Arrays of 128 × 128, of 256 × 256 from the v6e on; two operations in each cell.
-    "tpu-v4": rates(2 * 4, 1.05, dict.fromkeys(("bf16", "int8"), 2 * 128**2)),
-    "tpu-v5e": rates(4, 1.5, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
-    "tpu-v5p": rates(2 * 4, 1.75, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
-    "tpu-v6e": rates(4, 1.75, {"bf16": 2 * 256**2, "fp8": 2 * 256**2, "int8": 4 * 256**2}),
-    "tpu-v7": {"bf16": 42.5e6 / 2 / 9216, "fp8": 42.5e6 / 9216},  # a pod's 42.5 EFLOP/s in FP8
-    "mi300x": rates(304, 2.1, CDNA),
-    "mi325x": rates(304, 2.1, CDNA),
-    "mi355x": rates(256, 2.4, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192})
-    | rates(256, 2.4, {"fp6": 16384, "fp4": 16384}),
-    "mi250x": rates(220, 1.7, {"fp16": 1024, "bf16": 1024, "int8": 1024}),
-    # An instance of 16 chips: 20.8 PFLOP/s in FP8, 10.7 in BF16, 2.9 in FP32.
-    "trainium2": {"fp8": 20.8e3 / 16, "fp32": 2.9e3 / 16}
-    | dict.fromkeys(("bf16", "fp16", "tf32"), 10.7e3 / 16),
-    "gaudi3": rates(8, 1.75, dict.fromkeys(("bf16", "fp8"), 2 * 256**2))
-    | rates(8, 1.75, {"fp16": 256**2 // 2, "tf32": 256**2 // 2, "fp32": 256**2 // 4}),
-    "phone-npu": {"int8": 2 * 17},  # twice the chip before it
-    "xeon-8480": rates(56, 2, {"bf16": 1024, "int8": 2048}),
-    "ryzen-7840u": rates(8, 3.3, {"fp64": 16, "fp32": 32}),
-    "jetson-thor": rates(20, 1.57, BLACKWELL_FULL),
-    "mi350x": rates(256, 2.2, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192})
-    | rates(256, 2.2, {"fp6": 16384, "fp4": 16384}),
-    "arc-b580": rates(20, 2.67, {"fp16": 2048, "bf16": 2048, "int8": 4096, "int4": 8192}),
-    "arc-pro-b60": rates(20, 2.4, {"bf16": 2048, "int8": 4096}),
-    "inferentia2": {"int8": 2 * 190, "fp32": 190 / 4}
-    | dict.fromkeys(("fp16", "bf16", "tf32", "fp8"), 4 * 47.5),
-    # Typed a second time, as what no part is published of.
-    "trainium3": {"fp32": 183, "fp8": 2517, "fp4": 2517}
-    | dict.fromkeys(("bf16", "fp16", "tf32"), 671),
-    "tpu-8t": {"bf16": 996.1, "int8": 996.1, "fp8": 6 * 996.1, "int4": 12 * 996.1, "fp4": 12.6e3},
-    "tpu-8i": {"bf16": 1101, "fp8": 8 * 1101, "fp4": 10.1e3},
-    "gaudi2": rates(2, 1.65, {"bf16": 2 * 256**2, "fp8": 4 * 256**2}),
-    "groq-lpu": {"int8": 4 * 188, "fp16": 750 / 4},
-    "apple-m1": rates(8, 1.278, {"fp32": 256}),
-    "apple-m1-max": rates(32, 1.296, {"fp32": 256}),
-    "apple-m2": {"fp32": 3.579},
-    "apple-m4-max": rates(40, 1.38, {"fp32": 256}),
-    "xeon-6980p": rates(128, 2, {"fp16": 1024, "bf16": 1024, "int8": 2048}),
-    "epyc-9755": rates(128, 2.7, {"fp64": 32, "fp32": 64}),
-    "rubin": {"tf32": 2e3, "fp16": 4e3, "bf16": 4e3, "int8": 2.5e3, "fp4": 2 * 17.5e3}
-    | dict.fromkeys(("fp8", "fp6"), 17.5e3),
-    "mi455x": {"fp16": 5e3, "bf16": 5e3, "int8": 5e3, "fp4": 40.3e3 / 2}
-    | dict.fromkeys(("fp8", "fp6"), 20.1e3 / 2),
-}
-VECTOR_PEAKS = {
-    "h100": rates(132, 1.98, {"fp64": 128, "fp32": 256, "fp16": 512, "bf16": 512}),
-    "h100-pcie": rates(114, 1.755, {"fp64": 128, "fp32": 256}),
-    "h200": rates(132, 1.98, {"fp64": 128, "fp32": 256}),
-    "a100": rates(108, 1.41, AMPERE_VECTOR),
-    "a100-40gb": rates(108, 1.41, AMPERE_VECTOR),
-    "v100": rates(80, 1.53, {"fp64": 64, "fp32": 128, "fp16": 256}),
-    "t4": rates(40, 1.59, {"fp32": 128}),
-    "l4": rates(58, 2.04, {"fp32": 256}),
-    "l40s": rates(142, 2.52, {"fp32": 256}),
-    "jetson-agx-orin": rates(16, 1.3, {"fp32": 256, "fp16": 512}),
-    "b200": rates(148, 1.965, {"fp64": 128, "fp32": 256}),
-    "gb200": {"fp64": 2880 / 72, "fp32": 5760 / 72},
-    "b300": rates(148, 1.965, {"fp32": 256}),
-    "gb300": {"fp32": 5760 / 72},
-    "gh200": rates(132, 1.98, {"fp32": 256}),
-    "rtx-4090": rates(128, 2.52, {"fp64": 4, "fp32": 256}),
-    "rtx-5090": rates(170, 2.407, {"fp32": 256}),
-    "gb10": rates(48, 2.54, {"fp32": 256}),
-    "mi355x": rates(256, 2.4, {"fp32": 256}),
-    "mi250x": rates(220, 1.7, {"fp32": 128}),
-    "mi300x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
-    "mi325x": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
-    "gaudi3": rates(64, 1.75, {"bf16": 256}),
-    "xeon-8480": rates(56, 2, {"fp64": 32, "fp32": 64}),
-    "rtx-pro-6000": rates(188, 2.43, {"fp32": 256}),
-    "mi350x": rates(256, 2.2, {"fp32": 256}),
-    "arc-b580": rates(20, 2.67, {"fp32": 256}),
-    "arc-pro-b60": rates(20, 2.4, {"fp32": 256}),
-    "inferentia2": {"fp32": 2 * 2.3},
-    "trainium3": {"fp32": 8 * 1.2},
-    "rubin": {"fp32": 130},
-    "mi455x": {"fp32": 315},
-}
-# Pins, and 10⁹ transfers a second on each.
-BUSES = {
-    "h100": (5 * 1024, 2 * 2.619),
-    "h100-pcie": (5 * 1024, 2 * 1.593),
-    "h200": (6 * 1024, 6.25),
-    "a100": (5 * 1024, 2 * 1.593),
-    "a100-40gb": (5 * 1024, 2 * 1.215),
-    "v100": (4 * 1024, 2 * 0.877),
-    "t4": (256, 2 * 5.001),
-    "l4": (192, 2 * 6.251),
-    "l40s": (384, 2 * 9.001),
-    "jetson-agx-orin": (256, 6.4),
-    "jetson-orin-nano": (128, 6.4),
-    "b200": (7680, 2 * 3.996),
-    "gb200": (7936, 2 * 3.996),
-    "b300": (62e3 / 8 * 8, 1),  # the board's 62 TB/s
-    "gb300": (7936, 2 * 3.996),
-    "gh200": (6 * 1024, 6.25),
-    "rtx-4090": (384, 21),
-    "rtx-5090": (512, 28),
-    "rtx-pro-6000": (512, 28),
-    "gb10": (256, 8.533),
-    "mi355x": (8 * 1024, 8),
-    "mi250x": (8 * 1024, 3.2),
-    "apple-m4-max": (512, 8.533),
-    "tpu-v4": (4 * 1024, 2.4),
-    "tpu-v5e": (2 * 1024, 3.2),
-    "tpu-v5p": (6 * 1024, 3.6),
-    "tpu-v6e": (4 * 1024, 3.2),
-    "tpu-v7": (8 * 1024, 7.2),
-    "mi300x": (8 * 1024, 5.2),
-    "mi325x": (8 * 1024, 6),
-    "trainium2": (4 * 1024, 46 / 16 / 4 / 0.128),  # an instance of 16 chips has 46 TB/s
-    "gaudi3": (8 * 1024, 3.6),
-    "phone-npu": (64, 6.4),
-    "snapdragon-8-gen-3": (64, 2 * 4.8),
-    "xeon-8480": (8 * 64, 4.8),
-    "ryzen-7840u": (2 * 64, 7.5),
-    "a10g": (384, 12.5),
-    "jetson-thor": (256, 8.533),
-    "mi350x": (8 * 1024, 8),
-    "arc-b580": (192, 19),
-    "arc-pro-b60": (192, 19),
-    "inferentia2": (8, 820 * 2**30 / 1e9),  # printed in GiB/s
-    "trainium3": (8, 1.7 * 2900),  # 1.7 times a Trainium2's
-    "tpu-8t": (8, 6500),
-    "tpu-8i": (8, 8600),
-    "gaudi2": (6 * 1024, 3.2),
-    "cerebras-wse-3": (8, 21e6),
-    "groq-lpu": (8, 80e3),
-    "snapdragon-8-elite": (64, 2 * 5.3),
-    "apple-m1": (128, 4.266),
-    "apple-m1-max": (8, 6 * 66.67),  # six times an M1's
-    "apple-m2": (128, 6.4),
-    "apple-m3-ultra": (8, 819),
-    "apple-m5": (8, 153),
-    "apple-m5-max": (8, 614),
-    "xeon-6980p": (12 * 64, 8.8),
-    "epyc-9755": (12 * 64, 6),
-    "rubin": (8, 22e3),
-    "rubin-cpx": (8, 2e3),
-    "mi455x": (8, 23.3e3),
-}
-# Stacks or chips of so many GiB, or what a driver reports.
-CAPACITIES = {
-    "h100": 5 * 16,
-    "h100-pcie": 5 * 16,
-    "h200": 143771 / 1024,
-    "a100": 81920 / 1024,
-    "a100-40gb": 5 * 8,
-    "v100": 34089926656 / 2**30,
-    "t4": 8 * 2,
-    "l4": 12 * 2,
-    "l40s": 24 * 2,
-    "jetson-agx-orin": 4 * 16,
-    "jetson-orin-nano": 4 * 2,
-    "b200": 183359 / 1024,
-    "gb200": 197897748480 / 2**30,
-    "b300": 275040 / 1024,
-    "gb300": 284208 / 1024,
-    "gh200": 143771 / 1024,
-    "rtx-4090": 12 * 2,
-    "rtx-5090": 16 * 2,
-    "rtx-pro-6000": 97887 / 1024,
-    "gb10": 8 * 16,
-    "mi355x": 8 * 36,
-    "mi250x": 8 * 16,
-    "apple-m4-max": 4 * 32,
-    "tpu-v4": 4 * 8,
-    "tpu-v5e": 17.2e9 / 2**30,
-    "tpu-v5p": 6 * 16,
-    "tpu-v6e": 34.4e9 / 2**30,
-    "tpu-v7": 206e9 / 2**30,
-    "mi300x": 8 * 24,
-    "mi325x": 8 * 32,
-    "trainium2": 4 * 24,
-    "gaudi3": 8 * 16e9 / 2**30,
-    "phone-npu": 8,
-    "snapdragon-8-gen-3": 24,
-    "xeon-8480": 16 * 256,
-    "ryzen-7840u": 4 * 64,
-    "a10g": 12 * 2,
-    "jetson-thor": 128,
-    "mi350x": 8 * 36,
-    "arc-b580": 6 * 2,
-    "arc-pro-b60": 25769803776 / 2**30,
-    "inferentia2": 32,
-    "trainium3": 96 * 1.5,  # of a Trainium2
-    "tpu-8t": 231e9 / 2**30,
-    "tpu-8i": 309e9 / 2**30,
-    "gaudi2": 6 * 16e9 / 2**30,
-    "cerebras-wse-3": 44e9 / 2**30,
-    "groq-lpu": 230e6 / 2**30,
-    "snapdragon-8-elite": 24,
-    "apple-m1": 16,
-    "apple-m1-max": 64,
-    "apple-m2": 24,
-    "apple-m3-ultra": 512,
-    "apple-m5": 32,
-    "apple-m5-max": 128,
-    "rubin": 288e9 / 2**30,
-    "rubin-cpx": 128e9 / 2**30,
-    "mi455x": 432e9 / 2**30,
-}
-# Bytes, as a program is told, or by the parts.
-CACHES = {
-    "h100": 52428800,
-    "h100-pcie": 52428800,
-    "h200": 62914560,
-    "a100": 41943040,
-    "a100-40gb": 41943040,
-    "v100": 6144 * 1024,
-    "t4": 4096 * 1024,
-    "l4": 50331648,
-    "l40s": 100663296,
-    "jetson-agx-orin": 4194304,
-    "jetson-orin-nano": 2097152,
-    "b200": 132644864,
-    "gb200": 135528448,
-    "b300": 135528448,
-    "gb300": 135528448,
-    "gh200": 62914560,
-    "rtx-4090": 73728 * 1024,
-    "rtx-5090": 98304 * 1024,
-    "rtx-pro-6000": 134217728,
-    "gb10": 25165824,
-    "mi355x": 128 * 2 * 2**20,
-    "mi250x": 2 * 8 * 2**20,
-    "tpu-v4": 128 * 2**20,
-    "tpu-v5e": 128 * 2**20,
-    "tpu-v5p": 2 * 64 * 2**20,
-    "tpu-v6e": 128 * 2**20,
-    "tpu-v7": 2 * 64 * 2**20,
-    "mi300x": 128 * 2 * 2**20,
-    "mi325x": 128 * 2 * 2**20,
-    "trainium2": 8 * 28 * 2**20,
-    "gaudi3": 4 * 24 * 2**20,
-    "xeon-8480": 107520 * 1024,
-    "ryzen-7840u": 8 * 2 * 2**20,
-    "jetson-thor": 32 * 2**20,
-    "mi350x": 128 * 2 * 2**20,
-    "arc-b580": 18874368,
-    "arc-pro-b60": 18874368,
-    "trainium3": 8 * 32 * 2**20,
-    "tpu-8t": 128 * 2**20,
-    "tpu-8i": 2 * 192 * 2**20,
-    "gaudi2": 48 * 2**20,
-    "cerebras-wse-3": 44e9,
-    "groq-lpu": 230e6,
-    "xeon-6980p": 3 * 168 * 2**20,
-    "epyc-9755": 16 * 32 * 2**20,
-    "mi455x": 192e6,
-}
-# Links, and what each carries one way in GB/s.
-LINKS = {
-    "h100": (18, 25),
-    "h100-pcie": (12, 25),
-    "h200": (18, 25),
-    "a100": (12, 25),
-    "a100-40gb": (12, 25),
-    "v100": (6, 25),
-    "b200": (18, 50),
-    "gb200": (18, 50),
-    "b300": (18, 50),
-    "gb300": (18, 50),
-    "gh200": (18, 25),
-    "mi355x": (7, 76.5),
-    "mi250x": (7, 50),
-    "tpu-v4": (6, 50),
-    "tpu-v5e": (4, 50),
-    "tpu-v5p": (6, 100),
-    "tpu-v6e": (4, 100),
-    "tpu-v7": (6, 100),
-    "mi300x": (7, 64),
-    "mi325x": (7, 64),
-    "trainium2": (4, 160),
-    "gaudi3": (24, 200 / 8),
-    "mi350x": (7, 76.5),
-    "inferentia2": (2, 48 * 2**30 / 1e9),
-    "trainium3": (2, 640),
-    "tpu-8t": (1, 19.2e3 / 8 / 2),
-    "gaudi2": (24, 100 / 8),
-    "rubin": (36, 50),
-    "mi455x": (1, 3600 / 2),
-}
-# Cores over those of a unit, units over the dies, or what a program is told.
-UNITS = {
-    **dict.fromkeys(("h100", "h200"), 16896 / 128),
-    **dict.fromkeys(("a100", "a100-40gb"), 6912 / 64),
-    "h100-pcie": 14592 / 128,
-    "v100": 5120 / 64,
-    "t4": 2560 / 64,
-    "l4": 7424 / 128,
-    "l40s": 18176 / 128,
-    "jetson-agx-orin": 2048 / 128,
-    "b200": 148,
-    "gb200": 152,
-    "b300": 158,
-    "gb300": 152,
-    "rtx-4090": 16384 / 128,
-    "rtx-5090": 21760 / 128,
-    "rtx-pro-6000": 24064 / 128,
-    "gb10": 6144 / 128,
-    **dict.fromkeys(("mi300x", "mi325x"), 8 * 38),
-    "mi355x": 8 * 32,
-    "mi250x": 2 * 110,
-    "apple-m4-max": 40,
-    "xeon-8480": 56,
-    "ryzen-7840u": 8,
-    "jetson-thor": 2560 / 128,
-    "mi350x": 8 * 32,
-    **dict.fromkeys(("arc-b580", "arc-pro-b60"), 2560 / 128),
-    "apple-m1": 8,
-    "apple-m1-max": 32,
-    "apple-m3-ultra": 2 * 40,
-    "apple-m5": 10,
-    "apple-m5-max": 40,
-    "xeon-6980p": 128,
-    "epyc-9755": 16 * 8,
-}
-# GHz, typed a second time, or what a rate of the datasheet makes of cores and operations.
-CLOCKS = {
-    **dict.fromkeys(("h100", "h200"), 989.4e3 / 132 / 4096),
-    "h100-pcie": 756.5e3 / 114 / 4096,
-    **dict.fromkeys(("a100", "a100-40gb"), 312e3 / 108 / 2048),
-    "v100": 125e3 / 80 / 1024,
-    "t4": 65e3 / 40 / 1024,
-    "l40s": 733e3 / 2 / 142 / 1024,
-    "jetson-thor": 1.570,
-    "b200": 75e3 / 148 / 256,
-    "gb200": 80e3 / 152 / 256,
-    "b300": 75e3 / 148 / 256,
-    "gb300": 80e3 / 152 / 256,
-    "rtx-4090": 82.58e3 / 128 / 256,
-    "rtx-5090": 104.8e3 / 170 / 256,
-    "rtx-pro-6000": 467.8e3 / 188 / 1024,
-    **dict.fromkeys(("mi300x", "mi325x"), 1307.4e3 / 304 / 2048),
-    "mi355x": 157.3e3 / 256 / 256,
-    "mi350x": 144.2e3 / 256 / 256,
-    "mi250x": 383e3 / 220 / 1024,
-    "mi455x": 2.400,
-    "arc-b580": 13.67e3 / 20 / 256,
-    "tpu-v4": 275e3 / 8 / 32768,
-    "tpu-v5p": 459e3 / 8 / 32768,
-    "gaudi2": 432e3 / 2 / 131072,
-    "gaudi3": 1677e3 / 8 / 131072,
-    "xeon-8480": 2.0,
-    "xeon-6980p": 2.0,
-    "epyc-9755": 2.7,
-    "ryzen-7840u": 3.3,
-}
-# TFLOP/s: lanes of the special units times a clock, or typed a second time.
-SPECIAL = {
-    **dict.fromkeys(("h100", "h200"), 132 * 16 * 1.83e-3),
-    "a100": 108 * 16 * 1.41e-3,
-    **dict.fromkeys(("b200", "gb200"), 5.0),
-    **dict.fromkeys(("b300", "gb300"), 10.7),
-}
-# Lanes to the host times 10⁹ transfers a second of each, in GB/s after coding.
-HOST_LINKS = {
-    **dict.fromkeys(("l4", "rtx-4090"), 16 * 16 / 8 * 128 / 130),
-    **dict.fromkeys(("rtx-5090", "rtx-pro-6000"), 16 * 32 / 8 * 128 / 130),
-    "arc-b580": 8 * 16 / 8 * 128 / 130,
-    "arc-pro-b60": 8 * 32 / 8 * 128 / 130,
-    "rubin": 1800 / 2,
-}
-# Typed a second time; no part gives a power limit.
-WATTS = {
-    "v100": 300,
-    "t4": 70,
-    "l4": 72,
-    "gb200": 1200,
-    "b300": 1100,
-    "rtx-4090": 450,
-    "rtx-5090": 575,
-    "rtx-pro-6000": 600,
-    "gb10": 140,
-    "mi250x": 560,
-    "tpu-v4": 192,
-    "mi300x": 750,
-    "jetson-agx-orin": 60,
-    "jetson-orin-nano": 25,
-    "gaudi3": 900,
-    "ryzen-7840u": 28,
-    **dict.fromkeys(("h100", "h200"), 700),
-    **dict.fromkeys(("gb300", "mi355x"), 1400),
-    **dict.fromkeys(("a100", "a100-40gb"), 400),
-    **dict.fromkeys(("h100-pcie", "l40s", "xeon-8480"), 350),
-    **dict.fromkeys(("phone-npu", "snapdragon-8-gen-3"), 4),
-    **dict.fromkeys(("b200", "mi325x"), 1000),
-    "jetson-thor": 130,
-    "mi350x": 1000,
-    "arc-b580": 190,
-    "arc-pro-b60": 200,
-    "gaudi2": 600,
-    "cerebras-wse-3": 23e3,
-    "groq-lpu": 300,
-    "snapdragon-8-elite": 4,
-    **dict.fromkeys(("xeon-6980p", "epyc-9755"), 500),
+    "tpu-v4": {
+        "peak": rates(2 * 4, 1.05, dict.fromkeys(("bf16", "int8"), 2 * 128**2)),
+        "memory_bandwidth": bus(4 * 1024, 2.4),
+        "memory_capacity": 4 * 8,
+        "on_chip_memory": 128 * 2**20,
+        "link_bandwidth": links(6, 50),
+        "clock": 275e3 / 8 / 32768,
+        "tdp": 192,
+    },
+    "tpu-v5e": {
+        "peak": rates(4, 1.5, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
+        "memory_bandwidth": bus(2 * 1024, 3.2),
+        "memory_capacity": 17.2e9 / 2**30,
+        "on_chip_memory": 128 * 2**20,
+        "link_bandwidth": links(4, 50),
+    },
+    "tpu-v5p": {
+        "peak": rates(2 * 4, 1.75, {"bf16": 2 * 128**2, "int8": 4 * 128**2}),
+        "memory_bandwidth": bus(6 * 1024, 3.6),
+        "memory_capacity": 6 * 16,
+        "on_chip_memory": 2 * 64 * 2**20,
+        "link_bandwidth": links(6, 100),
+        "clock": 459e3 / 8 / 32768,
+    },
+    "tpu-v6e": {
+        "peak": rates(4, 1.75, {"bf16": 2 * 256**2, "fp8": 2 * 256**2, "int8": 4 * 256**2}),
+        "memory_bandwidth": bus(4 * 1024, 3.2),
+        "memory_capacity": 34.4e9 / 2**30,
+        "on_chip_memory": 128 * 2**20,
+        "link_bandwidth": links(4, 100),
+    },
+    "tpu-v7": {
+        "peak": {"bf16": 42.5e6 / 2 / 9216, "fp8": 42.5e6 / 9216},  # a pod's 42.5 EFLOP/s in FP8
+        "memory_bandwidth": bus(8 * 1024, 7.2),
+        "memory_capacity": 206e9 / 2**30,
+        "on_chip_memory": 2 * 64 * 2**20,
+        "link_bandwidth": links(6, 100),
+    },
+    "mi300x": {
+        "peak": rates(304, 2.1, CDNA),
+        "vector_peak": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
+        "memory_bandwidth": bus(8 * 1024, 5.2),
+        "memory_capacity": 8 * 24,
+        "on_chip_memory": 128 * 2 * 2**20,
+        "link_bandwidth": links(7, 64),
+        "units": 8 * 38,
+        "clock": 1307.4e3 / 304 / 2048,
+        "tdp": 750,
+    },
+    "mi325x": {
+        "peak": rates(304, 2.1, CDNA),
+        "vector_peak": rates(304, 2.1, {"fp64": 128, "fp32": 256}),
+        "memory_bandwidth": bus(8 * 1024, 6),
+        "memory_capacity": 8 * 32,
+        "on_chip_memory": 128 * 2 * 2**20,
+        "link_bandwidth": links(7, 64),
+        "units": 8 * 38,
+        "clock": 1307.4e3 / 304 / 2048,
+        "tdp": 1000,
+    },
+    "mi355x": {
+        "peak": rates(256, 2.4, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192})
+        | rates(256, 2.4, {"fp6": 16384, "fp4": 16384}),
+        "vector_peak": rates(256, 2.4, {"fp32": 256}),
+        "memory_bandwidth": bus(8 * 1024, 8),
+        "memory_capacity": 8 * 36,
+        "on_chip_memory": 128 * 2 * 2**20,
+        "link_bandwidth": links(7, 76.5),
+        "units": 8 * 32,
+        "clock": 157.3e3 / 256 / 256,
+        "tdp": 1400,
+    },
+    "mi250x": {
+        "peak": rates(220, 1.7, {"fp16": 1024, "bf16": 1024, "int8": 1024}),
+        "vector_peak": rates(220, 1.7, {"fp32": 128}),
+        "memory_bandwidth": bus(8 * 1024, 3.2),
+        "memory_capacity": 8 * 16,
+        "on_chip_memory": 2 * 8 * 2**20,
+        "link_bandwidth": links(7, 50),
+        "units": 2 * 110,
+        "clock": 383e3 / 220 / 1024,
+        "tdp": 560,
+    },
+    "mi350x": {
+        "peak": rates(256, 2.2, {"fp16": 4096, "bf16": 4096, "fp8": 8192, "int8": 8192})
+        | rates(256, 2.2, {"fp6": 16384, "fp4": 16384}),
+        "vector_peak": rates(256, 2.2, {"fp32": 256}),
+        "memory_bandwidth": bus(8 * 1024, 8),
+        "memory_capacity": 8 * 36,
+        "on_chip_memory": 128 * 2 * 2**20,
+        "link_bandwidth": links(7, 76.5),
+        "units": 8 * 32,
+        "clock": 144.2e3 / 256 / 256,
+        "tdp": 1000,
+    },
+    "arc-b580": {
+        "peak": rates(20, 2.67, {"fp16": 2048, "bf16": 2048, "int8": 4096, "int4": 8192}),
+        "vector_peak": rates(20, 2.67, {"fp32": 256}),
+        "memory_bandwidth": bus(192, 19),
+        "memory_capacity": 6 * 2,
+        "on_chip_memory": 18874368,
+        "units": 2560 / 128,
+        "clock": 13.67e3 / 20 / 256,
+        "host_link": 8 * 16 / 8 * 128 / 130,
+        "tdp": 190,
+    },
+    "arc-pro-b60": {
+        "peak": rates(20, 2.4, {"bf16": 2048, "int8": 4096}),
+        "vector_peak": rates(20, 2.4, {"fp32": 256}),
+        "memory_bandwidth": bus(192, 19),
+        "memory_capacity": 25769803776 / 2**30,
+        "on_chip_memory": 18874368,
+        "units": 2560 / 128,
+        "host_link": 8 * 32 / 8 * 128 / 130,
+        "tdp": 200,
+    },
+    # An instance of 16 chips: 20.8 PFLOP/s in FP8, 10.7 in BF16, 2.9 in FP32, 46 TB/s.
+    "trainium2": {
+        "peak": {"fp8": 20.8e3 / 16, "fp32": 2.9e3 / 16}
+        | dict.fromkeys(("bf16", "fp16", "tf32"), 10.7e3 / 16),
+        "memory_bandwidth": bus(4 * 1024, 46 / 16 / 4 / 0.128),
+        "memory_capacity": 4 * 24,
+        "on_chip_memory": 8 * 28 * 2**20,
+        "link_bandwidth": links(4, 160),
+    },
+    "inferentia2": {
+        "peak": {"int8": 2 * 190, "fp32": 190 / 4}
+        | dict.fromkeys(("fp16", "bf16", "tf32", "fp8"), 4 * 47.5),
+        "vector_peak": {"fp32": 2 * 2.3},
+        "memory_bandwidth": bus(8, 820 * 2**30 / 1e9),  # printed in GiB/s
+        "memory_capacity": 32,
+        "link_bandwidth": links(2, 48 * 2**30 / 1e9),
+    },
+    # Bandwidth and capacity are so many times a Trainium2's.
+    "trainium3": {
+        "peak": {"fp32": 183, "fp8": 2517, "fp4": 2517}
+        | dict.fromkeys(("bf16", "fp16", "tf32"), 671),
+        "vector_peak": {"fp32": 8 * 1.2},
+        "memory_bandwidth": bus(8, 1.7 * 2900),
+        "memory_capacity": 96 * 1.5,
+        "on_chip_memory": 8 * 32 * 2**20,
+        "link_bandwidth": links(2, 640),
+    },
+    "tpu-8t": {
+        "peak": {"bf16": 996.1, "int8": 996.1, "fp8": 6 * 996.1, "int4": 12 * 996.1, "fp4": 12.6e3},
+        "memory_bandwidth": bus(8, 6500),
+        "memory_capacity": 231e9 / 2**30,
+        "on_chip_memory": 128 * 2**20,
+        "link_bandwidth": links(1, 19.2e3 / 8 / 2),
+    },
+    "tpu-8i": {
+        "peak": {"bf16": 1101, "fp8": 8 * 1101, "fp4": 10.1e3},
+        "memory_bandwidth": bus(8, 8600),
+        "memory_capacity": 309e9 / 2**30,
+        "on_chip_memory": 2 * 192 * 2**20,
+    },
+    "gaudi2": {
+        "peak": rates(2, 1.65, {"bf16": 2 * 256**2, "fp8": 4 * 256**2}),
+        "memory_bandwidth": bus(6 * 1024, 3.2),
+        "memory_capacity": 6 * 16e9 / 2**30,
+        "on_chip_memory": 48 * 2**20,
+        "link_bandwidth": links(24, 100 / 8),
+        "clock": 432e3 / 2 / 131072,
+        "tdp": 600,
+    },
+    "cerebras-wse-3": {
+        "memory_bandwidth": bus(8, 21e6),
+        "memory_capacity": 44e9 / 2**30,
+        "on_chip_memory": 44e9,
+        "tdp": 23e3,
+    },
+    "groq-lpu": {
+        "peak": {"int8": 4 * 188, "fp16": 750 / 4},
+        "memory_bandwidth": bus(8, 80e3),
+        "memory_capacity": 230e6 / 2**30,
+        "on_chip_memory": 230e6,
+        "tdp": 300,
+    },
+    "gaudi3": {
+        "peak": rates(8, 1.75, dict.fromkeys(("bf16", "fp8"), 2 * 256**2))
+        | rates(8, 1.75, {"fp16": 256**2 // 2, "tf32": 256**2 // 2, "fp32": 256**2 // 4}),
+        "vector_peak": rates(64, 1.75, {"bf16": 256}),
+        "memory_bandwidth": bus(8 * 1024, 3.6),
+        "memory_capacity": 8 * 16e9 / 2**30,
+        "on_chip_memory": 4 * 24 * 2**20,
+        "link_bandwidth": links(24, 200 / 8),
+        "clock": 1677e3 / 8 / 131072,
+        "tdp": 900,
+    },
+    "phone-npu": {
+        "peak": {"int8": 2 * 17},  # twice the chip before it
+        "memory_bandwidth": bus(64, 6.4),
+        "memory_capacity": 8,
+        "tdp": 4,
+    },
+    "snapdragon-8-gen-3": {"memory_bandwidth": bus(64, 2 * 4.8), "memory_capacity": 24, "tdp": 4},
+    "snapdragon-8-elite": {"memory_bandwidth": bus(64, 2 * 5.3), "memory_capacity": 24, "tdp": 4},
+    "apple-m1": {
+        "peak": rates(8, 1.278, {"fp32": 256}),
+        "memory_bandwidth": bus(128, 4.266),
+        "memory_capacity": 16,
+        "units": 8,
+    },
+    "apple-m1-max": {
+        "peak": rates(32, 1.296, {"fp32": 256}),
+        "memory_bandwidth": bus(8, 6 * 66.67),  # six times an M1's
+        "memory_capacity": 64,
+        "units": 32,
+    },
+    "apple-m2": {"peak": {"fp32": 3.579}, "memory_bandwidth": bus(128, 6.4), "memory_capacity": 24},
+    "apple-m3-ultra": {"memory_bandwidth": bus(8, 819), "memory_capacity": 512, "units": 2 * 40},
+    "apple-m5": {"memory_bandwidth": bus(8, 153), "memory_capacity": 32, "units": 10},
+    "apple-m5-max": {"memory_bandwidth": bus(8, 614), "memory_capacity": 128, "units": 40},
+    "apple-m4-max": {
+        "peak": rates(40, 1.38, {"fp32": 256}),
+        "memory_bandwidth": bus(512, 8.533),
+        "memory_capacity": 4 * 32,
+        "units": 40,
+    },
+    "xeon-8480": {
+        "peak": rates(56, 2, {"bf16": 1024, "int8": 2048}),
+        "vector_peak": rates(56, 2, {"fp64": 32, "fp32": 64}),
+        "memory_bandwidth": bus(8 * 64, 4.8),
+        "memory_capacity": 16 * 256,
+        "on_chip_memory": 107520 * 1024,
+        "units": 56,
+        "clock": 2.0,
+        "tdp": 350,
+    },
+    "ryzen-7840u": {
+        "peak": rates(8, 3.3, {"fp64": 16, "fp32": 32}),
+        "memory_bandwidth": bus(2 * 64, 7.5),
+        "memory_capacity": 4 * 64,
+        "on_chip_memory": 8 * 2 * 2**20,
+        "units": 8,
+        "clock": 3.3,
+        "tdp": 28,
+    },
+    "xeon-6980p": {
+        "peak": rates(128, 2, {"fp16": 1024, "bf16": 1024, "int8": 2048}),
+        "memory_bandwidth": bus(12 * 64, 8.8),
+        "on_chip_memory": 3 * 168 * 2**20,
+        "units": 128,
+        "clock": 2.0,
+        "tdp": 500,
+    },
+    "epyc-9755": {
+        "peak": rates(128, 2.7, {"fp64": 32, "fp32": 64}),
+        "memory_bandwidth": bus(12 * 64, 6),
+        "on_chip_memory": 16 * 32 * 2**20,
+        "units": 16 * 8,
+        "clock": 2.7,
+        "tdp": 500,
+    },
+    "rubin": {
+        "peak": {"tf32": 2e3, "fp16": 4e3, "bf16": 4e3, "int8": 2.5e3, "fp4": 2 * 17.5e3}
+        | dict.fromkeys(("fp8", "fp6"), 17.5e3),
+        "vector_peak": {"fp32": 130},
+        "memory_bandwidth": bus(8, 22e3),
+        "memory_capacity": 288e9 / 2**30,
+        "link_bandwidth": links(36, 50),
+        "host_link": 1800 / 2,
+    },
+    "rubin-cpx": {"memory_bandwidth": bus(8, 2e3), "memory_capacity": 128e9 / 2**30},
+    "mi455x": {
+        "peak": {"fp16": 5e3, "bf16": 5e3, "int8": 5e3, "fp4": 40.3e3 / 2}
+        | dict.fromkeys(("fp8", "fp6"), 20.1e3 / 2),
+        "vector_peak": {"fp32": 315},
+        "memory_bandwidth": bus(8, 23.3e3),
+        "memory_capacity": 432e9 / 2**30,
+        "on_chip_memory": 192e6,
+        "link_bandwidth": links(1, 3600 / 2),
+        "clock": 2.400,
+    },
 }
 
 
@@ -474,7 +585,7 @@ def fields() -> dict[tuple[str, str], Quantity]:
         for name, record in device.records.items():
             if record.provenance.kind != "unpublished":
                 found[key, name] = record.quantity
-        for table in ("peak", "vector_peak"):
+        for table in TABLES:
             for dtype, record in device.peaks[table].items():
                 if record.provenance.kind != "unpublished":
                     found[key, f"{table} {dtype}"] = record.quantity
@@ -483,32 +594,21 @@ def fields() -> dict[tuple[str, str], Quantity]:
 
 def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
     """The same fields, computed here, each with its unit."""
-    gigabytes = {key: bits * rate / 8 for key, (bits, rate) in BUSES.items()}
-    links = {key: count * each for key, (count, each) in LINKS.items()}
-    whole = [
-        ("memory_bandwidth", gigabytes, "GB/s"),
-        ("memory_capacity", CAPACITIES, "GiB"),
-        ("on_chip_memory", CACHES, "byte"),
-        ("link_bandwidth", links, "GB/s"),
-        ("units", UNITS, ""),
-        ("clock", CLOCKS, "GHz"),
-        ("special_functions", SPECIAL, "TFLOP/s"),
-        ("host_link", HOST_LINKS, "GB/s"),
-        ("tdp", WATTS, "W"),
-    ]
-    found = {(key, name): (value, unit) for name, of, unit in whole for key, value in of.items()}
-    for table, peaks in (("peak", PEAKS), ("vector_peak", VECTOR_PEAKS)):
-        for key, by_dtype in peaks.items():
-            for dtype, value in by_dtype.items():
+    found = {}
+    for key, parts in PARTS.items():
+        for name, value in parts.items():
+            for dtype, peak in value.items() if name in TABLES else ():
                 unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
-                found[key, f"{table} {dtype}"] = (value, unit)
+                found[key, f"{name} {dtype}"] = (peak, unit)
+            if name not in TABLES:
+                found[key, name] = (value, MEASURED_IN[name])
     return found
 
 
 def test_every_field_has_its_parts() -> None:
     missing = {" ".join(name) for name in fields().keys() ^ by_parts().keys()}
     assert not missing, (
-        "write in tests/calc/test_device_parts.py what each of these fields is made of"
+        "write in PARTS of tests/calc/test_device_parts.py what each of these fields is made of"
     )
 
 
@@ -517,8 +617,8 @@ def test_the_parts_make_the_device(key: str) -> None:
     parts = by_parts()
     missing = [name for device, name in fields() if device == key and (key, name) not in parts]
     assert not missing, (
-        f"write in tests/calc/test_device_parts.py what makes these of {key}, each in the table of"
-        f" its name: {', '.join(missing)}"
+        f"write in PARTS of tests/calc/test_device_parts.py what makes these of {key}:"
+        f" {', '.join(missing)}"
     )
     wrong = {
         name: (str(value), parts[key, name])
