@@ -238,9 +238,8 @@ def test_the_book_is_light(book: Path) -> None:
         if size > limit
     ]
     if (size := sum(sizes.values())) > SITE_BY_PAGE * len(pages):
-        heavy.append(
-            f"the site has {size:.0f} kB, and may have {SITE_BY_PAGE} for each of {len(pages)} pages"
-        )
+        limit = f"{SITE_BY_PAGE} for each of {len(pages)} pages"
+        heavy.append(f"the site has {size:.0f} kB, and may have {limit}")
     if sum(runtime) > RUNTIME:
         heavy.append(f"the runtime has {sum(runtime):.0f} kB, and may have {RUNTIME}")
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:8]
