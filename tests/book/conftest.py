@@ -6,13 +6,16 @@ from tests.book.rendered import rendered_book
 
 
 @pytest.fixture(scope="session")
-def book() -> Path:
-    """The `_book` of today's sources, whose PDF may be of yesterday's, or not be there."""
-    return rendered_book("--to", "html")
+def book(request: pytest.FixtureRequest) -> Path:
+    """The `_book` of today's sources; its PDF is of today's only where a test of this run reads it.
+
+    All workers ask for the same, so that none replaces the folder that another reads.
+    """
+    printed = any("pdf" in getattr(item, "fixturenames", ()) for item in request.session.items)
+    return rendered_book(*([] if printed else ["--to", "html"]))
 
 
 @pytest.fixture(scope="session")
-def pdf() -> Path:
-    """The PDF of today's sources, beside the pages of the whole `_book`."""
-    (path,) = rendered_book().glob("*.pdf")
+def pdf(book: Path) -> Path:
+    (path,) = book.glob("*.pdf")
     return path
