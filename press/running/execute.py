@@ -97,6 +97,7 @@ def end_kernels() -> None:
     """Ends all that this process has started; without it they end when this process does."""
     for started in list(_STARTED.values()):
         started.end()
+        started.errors.close()
 
 
 def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
