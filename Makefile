@@ -17,7 +17,6 @@ help:
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  lint, type-check and run the tests, but for the slow ones'
 	@echo 'make test-slow             the slow tests, and the property tests on many more examples'
-	@echo 'make              both in one run'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make set-up-test           bring what tests, lint and python -m pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'

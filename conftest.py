@@ -1,12 +1,33 @@
-"""Which files pytest looks at for examples: `--doctest-modules` would import every one."""
+"""Which files pytest looks at for examples, who runs what, and that no process outlives a run."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from tests.workers import STARTED_BY, FilesTogether, left_behind
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """A module without an example has no test, and those of `calc.derivations` compute for long."""
+    """`--doctest-modules` would import every module: one without an example has no test, and those
+    of `calc.derivations` compute for long."""
     if collection_path.suffix != ".py" or collection_path.name.startswith("test_"):
         return None
     return ">>> " not in collection_path.read_text(encoding="utf-8") or None
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesTogether | None:
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False  # what takes longest begins, and not what has most tests
+    return FilesTogether(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_outlives_the_tests() -> Iterator[None]:
+    os.environ[STARTED_BY] = str(os.getpid())
+    yield
+    assert not [*left_behind()], "these processes outlive the tests that started them"

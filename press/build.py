@@ -55,15 +55,15 @@ def render(root: Path, only: str | None = None, runtime: bool = True) -> str:
                 Output(root, root / last.output).restore()
             installed, edition = installation(), read_edition(root)
             looks = [files_below(THEME), files_below(FONTS)]
-            setting: list[Any] = [installed, looks, only, runtime, asdict(edition)]
-            if last and _still_holds(last, root, setting):
+            setting: list[Any] = [installed, looks, runtime, asdict(edition)]
+            if last and _still_holds(last, root, setting, only):
                 return f"Nothing has changed: {last.output} is up to date."
             check_parts()
             if sys.stderr.isatty():  # somebody waits
                 print("Rendering the book (can take a minute) ...", file=sys.stderr)
             book, files, read = _build(root, only, runtime, edition, installed)
             outputs = digest(files_below(book.output))
-            inputs = digest(files, setting)
+            inputs = digest(files, setting, only)
             name = book.output.relative_to(root).as_posix()
             keep(root / STAMP, Stamp(name, inputs, outputs, read))
             return f"Rendered {len(book.chapters)} chapters into {book.output}."
@@ -145,10 +145,11 @@ def last_build(root: Path) -> Stamp | None:
     return next((Stamp(*stamp) for stamp in recall(root / STAMP)), None)
 
 
-def _still_holds(last: Stamp, root: Path, setting: list[Any]) -> bool:
-    """Whether doing the last build again would give the same."""
+def _still_holds(last: Stamp, root: Path, setting: list[Any], only: str | None) -> bool:
+    """Whether the last build, of all formats or of this one, would give the same again."""
     files = files_below(root, root / last.output)
-    same = last.inputs == digest(files, setting) and still_same(last.read)
+    enough = {digest(files, setting, formats) for formats in (only, None)}
+    same = last.inputs in enough and still_same(last.read)
     return same and last.outputs == digest(files_below(root / last.output))
 
 

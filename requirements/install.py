@@ -68,8 +68,9 @@ def check_disk() -> None:
 
 
 def wait_for_others() -> None:
-    """Two `make` at once take turns: the lock on this folder goes when the process ends."""
-    fcntl.flock(os.open(ROOT / "requirements", os.O_RDONLY), fcntl.LOCK_EX)
+    """Two `make` at once take turns at an environment: the lock goes when the process ends."""
+    own = Path(__file__) if VENV.name == ".venv-torch" else ROOT / "requirements"
+    fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)
 
 
 def environment_works() -> bool:

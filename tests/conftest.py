@@ -25,5 +25,15 @@ settings.load_profile("short")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """No worker is left with the longest test when the others are done."""
-    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    """What takes longest begins, so that no worker is left with it when the others are done."""
+    items.sort(key=turn)
+
+
+def turn(item: pytest.Item) -> int:
+    """The readers of pages are first, since one worker renders them while another computes the
+    derivations, whose tests that read a page too come when it is there."""
+    group = next((mark.args[0] for mark in item.iter_markers("xdist_group")), "")
+    if group in ("pages", "derivations"):
+        reads = "book" in getattr(item, "fixturenames", ())
+        return ["pages", "derivations"].index(group) + (reads and group == "derivations")
+    return 3 if item.get_closest_marker("first") else 4

@@ -1,7 +1,8 @@
-"""`requirements/install.py` installs what is missing, and nothing that is there."""
+"""`requirements/install.py` installs what is missing, and `make help` lists what there is."""
 
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 from pathlib import Path
@@ -58,3 +59,23 @@ def test_setting_up_ends_with_what_to_run_next() -> None:
     command[-1] = "test"
     done = subprocess.run(command, cwd=REQUIREMENTS.parent, capture_output=True, text=True)
     assert "Next:" not in done.stdout
+
+
+def test_help_lists_every_target_and_no_other() -> None:
+    """But for itself, and for steps of other targets, of which `make test` has style and set-up."""
+    makefile = (REQUIREMENTS.parent / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.M)[0].split())
+    told = subprocess.run(
+        ["make", "--no-print-directory", "help"],
+        cwd=REQUIREMENTS.parent,
+        capture_output=True,
+        text=True,
+    )
+    lines = told.stdout.splitlines()
+    listed = [re.match(r"make ([a-z-]+)(?: ENGINE=\w+)?  +\S", line) for line in lines[:-1]]
+    assert all(listed), told.stdout
+    assert lines[-1].startswith("Another Python: ")
+    steps = {"help", "style", "set-up-book", "set-up-torch"}
+    assert {found[1] for found in listed if found} == targets - steps
+    rules = re.findall(r"^([a-z][a-z -]*):(?!=)", makefile, re.M)
+    assert {name for rule in rules for name in rule.split()} == targets

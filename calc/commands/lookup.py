@@ -178,13 +178,7 @@ def search(text: str) -> list[dict[str, Any]]:
 
     A word that nothing has stands for those that look like it.
     """
-    rows, words, phrases = [], [], []
-    for row, parts in _searched():
-        rows.append(row)
-        told = row | parts
-        words.append({part: set(_words(told.get(part, ""))) for part in WEIGHTS})
-        phrases.append(squeezed(" ".join(told.get(part, "") for part in ("name", "title", "also"))))
-    vocabulary = {word for parts in words for each in parts.values() for word in each}
+    rows, words, phrases, vocabulary = _index()
     given = list(dict.fromkeys(_words(text)))
     telling = [word for word in given if word not in SMALL_WORDS] or given
     asked = [
@@ -217,6 +211,21 @@ def search(text: str) -> list[dict[str, Any]]:
         if any(each)
     ]
     return [rows[place] for *_, place in sorted(ranks)]
+
+
+@cache
+def _index() -> tuple[list[dict[str, Any]], list[dict[str, set[str]]], list[str], set[str]]:
+    """The rows of all that can be found; of each its words by their part, and its names squeezed
+    into one word; and the words of all."""
+    rows, words, phrases = [], [], []
+    for row, parts in _searched():
+        rows.append(row)
+        texts = row | parts
+        words.append({part: set(_words(texts.get(part, ""))) for part in WEIGHTS})
+        names = (texts.get(part, "") for part in ("name", "title", "also"))
+        phrases.append(squeezed(" ".join(names)))
+    vocabulary = {word for parts in words for in_part in parts.values() for word in in_part}
+    return rows, words, phrases, vocabulary
 
 
 def _searched() -> Iterator[tuple[dict[str, Any], dict[str, str]]]:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -70,7 +69,8 @@ class Kernels:
 
     def end(self) -> None:
         """Ends every chapter."""
-        _kernels.cache_clear()
+        for own in [own for own, started in _STARTED.items() if started is self]:
+            del _STARTED[own]
         self.control.close()
         try:
             self.process.wait(10)
@@ -84,14 +84,20 @@ class Kernels:
         return said[-1] if said else "?"
 
 
-@cache
-def _kernels(environment: tuple[tuple[str, str], ...]) -> Kernels:
-    return Kernels(dict(environment))
+_STARTED: dict[tuple[tuple[str, str], ...], Kernels] = {}  # by the environment of each
 
 
 def kernels() -> Kernels:
     """Those of this process, for the environment as it is now."""
-    return _kernels(tuple(environment().items()))
+    own = environment()
+    return _STARTED.get(key := tuple(own.items())) or _STARTED.setdefault(key, Kernels(own))
+
+
+def end_kernels() -> None:
+    """Ends all that this process has started; without it they end when this process does."""
+    for started in list(_STARTED.values()):
+        started.end()
+        started.errors.close()
 
 
 def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:

@@ -13,13 +13,13 @@ REPOSITORY = Path(__file__).parents[2]
 INLINE = re.compile(r"`\{python\} ([^`]*)`")
 
 
-def rendered_book() -> Path:
-    """The checkout's own `_book`, as `make book` leaves it.
+def rendered_book(*options: str) -> Path:
+    """The checkout's own `_book`, as `make book` leaves it, or as `press render` does with options.
 
     Who asks while it is rendered waits; where nothing has changed since, press says so at once.
     """
     run = subprocess.run(
-        [sys.executable, "-m", "press", "render"],
+        [sys.executable, "-m", "press", "render", *options],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def names() -> list[str]:
     return [name for chapter in chapters() for name, _ in cells(chapter) if name]
 
 
+@cache
 def rows() -> dict[str, list[str]]:
     """The rows of each table in Markdown; no figure is imported for them."""
     found: dict[str, list[str]] = {}

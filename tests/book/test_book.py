@@ -17,7 +17,7 @@ from press.audit import allowed_words, typed_numbers
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
 
-pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
+pytestmark = pytest.mark.xdist_group("pages")
 
 FIGURES = sorted(
     path.stem for path in Path(figures.__path__[0]).glob("[a-z]*.py") if path.stem != "style"
@@ -178,21 +178,34 @@ def test_an_alt_text_follows_its_values(monkeypatch: pytest.MonkeyPatch) -> None
     assert "at a batch of 123." in " ".join(batch_size.alt().split())
 
 
-def test_the_pdf_has_bookmarks(book: Path) -> None:
+@pytest.mark.slow
+def test_the_pdf_has_bookmarks(pdf: Path) -> None:
     """That it has text on every page, `.ci/check_book.py` sees, as a program that is not ours."""
-    (path,) = book.glob("*.pdf")
-    assert PdfReader(path).outline
+    assert PdfReader(pdf).outline
 
 
-def test_the_sheet_takes_one_page(book: Path) -> None:
+@pytest.mark.slow
+def test_the_sheet_takes_one_page(pdf: Path) -> None:
     """A page that both A4 and Letter hold in its own PDF, and one of A4 in that of the book."""
-    assert len(PdfReader(book / "chapters" / "sheet.pdf").pages) == 1
-    (path,) = book.glob("*.pdf")
-    reader = PdfReader(path)
-    titles = [page.extract_text() for page in reader.pages]
-    first = next(n for n, text in enumerate(titles) if text.startswith("Numbers on one page"))
-    assert "Number formats" in titles[first]
-    assert "Part I" in titles[first + 1]
+    assert len(PdfReader(pdf.parent / "chapters" / "sheet.pdf").pages) == 1
+    reader = PdfReader(pdf)
+    (mark,) = (entry for entry in reader.outline if getattr(entry, "title", "") == SHEET)
+    first = reader.get_destination_page_number(mark)
+    here, after = (reader.pages[first + place].extract_text() for place in (0, 1))
+    assert here.startswith(SHEET)
+    assert "Number formats" in here
+    assert "Part I" in after
+
+
+SHEET = "Numbers on one page"
+
+
+@pytest.mark.slow
+def test_the_pdf_is_light(pdf: Path) -> None:
+    pages = len([*pdf.parent.rglob("*.html")])
+    size = sum(path.stat().st_size for path in pdf.parent.rglob("*.pdf")) / 1e3
+    heavy = f"the PDF has {size:.0f} kB, and may have {PDF_BY_PAGE} for each of {pages} pages"
+    assert size <= PDF_BY_PAGE * pages, heavy
 
 
 # Limits in kB, which CONTRIBUTING.md states too. The book may grow, by pages that stay light.
@@ -209,8 +222,8 @@ def kilobytes_drawn(page: Path) -> float:
 
 
 def test_the_book_is_light(book: Path) -> None:
-    (pdf,) = book.glob("*.pdf")
-    files = [path for path in book.rglob("*") if path.is_file() and path.suffix != ".zip"]
+    apart = {".zip", ".pdf"}  # the notebooks, and what is not there where pages alone are rendered
+    files = [path for path in book.rglob("*") if path.is_file() and path.suffix not in apart]
     sizes = {path.relative_to(book).as_posix(): path.stat().st_size / 1e3 for path in files}
     runtime = [sizes.pop(name) for name in list(sizes) if name.startswith("runtime/")]
     pages = {name: size for name, size in sizes.items() if name.endswith(".html")}
@@ -224,14 +237,9 @@ def test_the_book_is_light(book: Path) -> None:
         )
         if size > limit
     ]
-    for what, size, limit in (
-        ("the PDF", sizes.pop(pdf.name), PDF_BY_PAGE),
-        ("the site", sum(sizes.values()), SITE_BY_PAGE),
-    ):
-        if size > limit * len(pages):
-            heavy.append(
-                f"{what} has {size:.0f} kB, and may have {limit} for each of {len(pages)} pages"
-            )
+    if (size := sum(sizes.values())) > SITE_BY_PAGE * len(pages):
+        limit = f"{SITE_BY_PAGE} for each of {len(pages)} pages"
+        heavy.append(f"the site has {size:.0f} kB, and may have {limit}")
     if sum(runtime) > RUNTIME:
         heavy.append(f"the runtime has {sum(runtime):.0f} kB, and may have {RUNTIME}")
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:8]

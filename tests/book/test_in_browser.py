@@ -12,7 +12,7 @@ from pypdf import PdfReader
 
 from tests.in_browser import axe_violations, background, expect_background, open_file, pages_of
 
-pytestmark = pytest.mark.xdist_group("book in a browser")  # one browser
+pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
 
 OF_COLOUR = ("color-contrast", "link-in-text-block")  # among the rules that axe has by default
 WINDOW, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 800}

@@ -39,8 +39,10 @@ def command(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[
     return subprocess.run(words, capture_output=True, text=True, check=False, **more)
 
 
-def filled_environment(folder: Path) -> Path:
+@pytest.fixture(scope="session")
+def reader_s_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python in an environment that holds the wheel with [book] and nothing else of ours."""
+    folder = tmp_path_factory.mktemp("reader")
     venv.create(folder / "environment", with_pip=True)
     python = folder / "environment" / "bin" / "python"
     lock = REPOSITORY / "requirements" / "book.txt"
@@ -74,15 +76,14 @@ def with_cells() -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.first
-def test_each_notebook_runs_in_a_fresh_environment(book: Path, tmp_path: Path) -> None:
+def test_each_notebook_runs_in_a_fresh_environment(
+    reader_s_python: Path, book: Path, tmp_path: Path
+) -> None:
     zips = sorted((book / "notebooks").glob("*.zip"))
     assert {path.stem for path in zips} == with_cells()
     for path in zips:
         ZipFile(path).extractall(tmp_path / "downloads")
-    kernel = [
-        str(filled_environment(tmp_path)),
-        *("-m", "ipykernel_launcher", "-f", "{connection_file}"),
-    ]
+    kernel = [str(reader_s_python), *("-m", "ipykernel_launcher", "-f", "{connection_file}")]
     described = tmp_path / "jupyter" / "kernels" / "fresh" / "kernel.json"
     described.parent.mkdir(parents=True)
     described.write_text(

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext
 
 from tests.in_browser import open_file
 
-pytestmark = pytest.mark.xdist_group("book in a browser")  # one browser
+pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
 
 GOLDEN = {  # what is typed, the beginning of the first hit's address, and words of it
     # a value of the data

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from press.running.execute import end_kernels
 from tests.press.tiny_book import SETTINGS, Write, copy_of_everything
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernels_end() -> Iterator[None]:
+    """Books that are rendered in this process share what runs their cells."""
+    yield
+    end_kernels()
 
 
 @pytest.fixture

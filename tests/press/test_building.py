@@ -640,6 +640,17 @@ def test_a_folded_note_is_open_on_paper(write_book: Write) -> None:
     assert "Marmots" not in printed
 
 
+def test_a_build_of_all_formats_stands_for_one(write_book: Write) -> None:
+    root = write_book("# A\n\nOne.\n")
+    render(root, "html")
+    assert render(root).startswith("Rendered")
+    assert render(root, "html").startswith("Nothing has changed")
+    assert render(root, "typst").startswith("Nothing has changed")
+    (root / "index.qmd").write_text("# A\n\nTwo.\n")
+    assert render(root, "html").startswith("Rendered")
+    assert render(root).startswith("Rendered"), "the PDF is of yesterday"
+
+
 def test_one_format_alone(write_book: Write) -> None:
     root = write_book("# A\n")
     assert press("render", "--to", "pdf", root).returncode == 0
