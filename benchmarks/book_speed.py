@@ -24,7 +24,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCES = ["_quarto.yml", "index.qmd", "references.qmd", "references.bib"]
-FOLDERS = ["chapters", "backmatter", "library", "figures", "calc", "fonts"]
+FOLDERS = ["chapters", "backmatter", "library", "figures", "calc"]
 CHANGED = Path("chapters/roofline.qmd")
 SITE = ["--to", "html"]
 LINE = "\nChanged {}.\n"

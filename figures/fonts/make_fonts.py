@@ -4,7 +4,7 @@ Run once, when a family is updated (press/theme/vendor/README.md says with which
 
     npm install inter-ui jetbrains-mono
     pip install --no-deps --target site ziamath
-    python fonts/make_fonts.py node_modules site   # needs fonttools and brotli
+    python figures/fonts/make_fonts.py node_modules site   # needs fonttools and brotli
 
 One source for every medium, so that a figure measured by matplotlib fits on the page and in the
 PDF to the last unit: woff2 for the page (variable, two weights and the optical size), static TTF
@@ -20,7 +20,7 @@ from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
 
 HERE = Path(__file__).parent
-VENDOR = HERE.parent / "press" / "theme" / "vendor"
+VENDOR = HERE.parents[1] / "press" / "theme" / "vendor"
 
 # Latin, Greek, and the marks, numerals, arrows and operators that technical prose writes.
 TEXT = (
