@@ -29,7 +29,7 @@ def measured(lever: str, measure: str) -> dict[str, float]:
 
 def test_the_file_says_how_it_was_measured() -> None:
     told = tomllib.loads((FOLDER / "training_levers.toml").read_text(encoding="utf-8"))
-    source = (ROOT / "benchmarks" / "record_training_levers.py").read_text(encoding="utf-8")
+    source = (ROOT / "experiments" / "record_training_levers.py").read_text(encoding="utf-8")
     assert f'COMMAND = "{told["command"]}"' in source
     for name in ("measured", "processor", "cores", "python", "torch", "threads", "load_before"):
         assert told[name] not in ("", None)

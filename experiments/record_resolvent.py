@@ -1,7 +1,7 @@
 """Measure what the chapter on co-design says of the resolvent kernel, and store it.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 \\
-        python -m benchmarks.record_resolvent
+        python -m experiments.record_resolvent
 
 Writes calc/data/measured/resolvent_*.csv: where the recursion ends, how far each method is off, how
 wrong a gradient without off-diagonals is, and how fast everything runs; beside them, in
@@ -21,7 +21,6 @@ import numpy
 import torch
 from scipy.linalg import solve_banded
 
-from benchmarks.machine import description
 from calc.codesign import (
     INPUT_KINDS,
     benchmark_mixed_precision,
@@ -35,10 +34,11 @@ from calc.codesign.resolvent_numpy import minors
 from calc.codesign.resolvent_problem import Problem
 from calc.core.records import DATA
 from calc.measure import bandwidth, gemm
+from experiments.machine import description
 
 FOLDER = DATA / "measured"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-COMMAND = " ".join(f"{name}=1" for name in THREADS) + " python -m benchmarks.record_resolvent"
+COMMAND = " ".join(f"{name}=1" for name in THREADS) + " python -m experiments.record_resolvent"
 SEED, ONSETS, ONSET_LENGTH, SAMPLES = 0, 200, 1200, 100
 LENGTHS = [16, 32, 64, 96, 104, 112, 128, 256, 512, 1024, 2048, 4096]
 SIZES = [(1, 4096), (8, 128), (16, 4096), (256, 1024), (4096, 256)]

@@ -1,6 +1,6 @@
 """Take the record of a GPU into the project's data, and hold it to what `calc` predicts of it.
 
-    python -m benchmarks.record_gpu FOLDER [--device h200]
+    python -m experiments.record_gpu FOLDER [--device h200]
 
 FOLDER is what `calc measure --gpu --all FOLDER` wrote. Its tables go to calc/data/measured/gpu/KEY,
 and the rates that kernels reached to calc/data/machines.toml, as a machine of that one GPU whose
@@ -21,7 +21,6 @@ from typing import Any
 
 import tomli_w
 
-from benchmarks.tables import write_rows
 from calc import Quantity, hardware, inference, machines, models, quantity, roofline
 from calc.catalog.hardware import DTYPES, Accelerator
 from calc.core.errors import InputError
@@ -30,6 +29,7 @@ from calc.core.formatting import columns
 from calc.core.records import DATA
 from calc.measure import error, median_error
 from calc.measure.gpu.parts import CONDITIONS, NAMES
+from experiments.tables import write_rows
 
 TABLES = DATA / "measured" / "gpu"
 SOURCE = "calc-measure"
@@ -37,7 +37,7 @@ Rows = list[dict[str, str]]
 
 
 def main(given: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.record_gpu")
+    parser = argparse.ArgumentParser(prog="python -m experiments.record_gpu")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", help="its key in the data, where its name does not tell")
     options = parser.parse_args(given)

@@ -1,6 +1,6 @@
 """Try the reasons that the chapter "Hardware-aware optimisation" gives for its outliers.
 
-    OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_reasons
+    OPENBLAS_NUM_THREADS=1 python -m experiments.record_reasons
 
 Each kernel is timed against the same work without what is suspected. Writes
 calc/data/measured/cpu_reasons.csv and, beside it, how that was measured. The forms of a kernel take
@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy
 
-from benchmarks.machine import description
-from benchmarks.tables import write_rows
 from calc.core.records import DATA
 from calc.measure import this_machine
 from calc.measure.arrays import filled
 from calc.measure.bandwidth import one_triad
 from calc.measure.kernels import SEED, convolution
+from experiments.machine import description
+from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
-COMMAND = "OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_reasons"
+COMMAND = "OPENBLAS_NUM_THREADS=1 python -m experiments.record_reasons"
 ROUNDS = 25
 TILE, PADDING = 64, 16  # elements of FP32: four lines, and one
 IN_CACHE = 4096  # elements of FP64: two such arrays stay in the second cache

@@ -1,6 +1,6 @@
 """Measure what fine-tuning gives back after pruning, for the chapter "Small machines".
 
-    OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_fine_tuning
+    OPENBLAS_NUM_THREADS=1 python -m experiments.record_fine_tuning
 
 Writes calc/data/measured/digits_fine_tuned.csv, and beside it how it was measured. It is the sweep
 of `record_sweep` with 2:4 and with some epochs after pruning, for every variant alike, so that what
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 
-from benchmarks.machine import description
-from benchmarks.record_sweep import (
+from calc.simulation import NeuralNetwork, digits, run_sweep, write_table
+from experiments.machine import description
+from experiments.record_sweep import (
     ACTIVATIONS,
     FOLDER,
     KINDS,
@@ -24,9 +25,8 @@ from benchmarks.record_sweep import (
     rounded,
     told,
 )
-from calc.simulation import NeuralNetwork, digits, run_sweep, write_table
 
-COMMAND = "OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_fine_tuning"
+COMMAND = "OPENBLAS_NUM_THREADS=1 python -m experiments.record_fine_tuning"
 FINE_TUNING = 20
 PRECISIONS = ["fp32", "int8"]
 

@@ -1,6 +1,6 @@
 """Measure what the chapter "Small machines" draws from, and store it with how it was measured.
 
-    OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_sweep
+    OPENBLAS_NUM_THREADS=1 python -m experiments.record_sweep
 
 Writes calc/data/measured/digits_*: tables of rows, and beside them a description of the machine.
 Nothing else should run meanwhile. With several threads the times of small products vary by half.
@@ -13,12 +13,12 @@ from typing import Any
 
 import polars
 
-from benchmarks.machine import description
 from calc.core.records import DATA
 from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
+from experiments.machine import description
 
 FOLDER = DATA / "measured"
-COMMAND = "OPENBLAS_NUM_THREADS=1 python -m benchmarks.record_sweep"
+COMMAND = "OPENBLAS_NUM_THREADS=1 python -m experiments.record_sweep"
 LAYER_SIZES, ACTIVATIONS = (64, 256, 256, 10), ("relu", "relu", "softmax")
 SPLIT_SEED, SEEDS = 0, range(10)
 TRAINING: dict[str, Any] = {"epochs": 40, "alpha": 0.2, "batch_size": 32}

@@ -1,6 +1,6 @@
 """Measure what the chapter "Small machines" says that a precision costs, and store it.
 
-    python -m benchmarks.record_precision
+    python -m experiments.record_precision
 
 Writes calc/data/measured/digits_precision.csv, and beside it how it was measured. For each seed and
 precision: `accuracy`, in the test, of a network that was trained in the precision; and `changed`,
@@ -14,11 +14,11 @@ from __future__ import annotations
 import csv
 from typing import Any
 
-from benchmarks.machine import description
 from calc.core.records import DATA
 from calc.simulation import PRECISIONS, NeuralNetwork, Split, digits
+from experiments.machine import description
 
-COMMAND = "python -m benchmarks.record_precision"
+COMMAND = "python -m experiments.record_precision"
 LAYER_SIZES, ACTIVATIONS = (64, 32, 10), ("relu", "softmax")
 SPLIT_SEED, SEEDS = 0, range(20)
 TRAINING: dict[str, Any] = {"epochs": 40, "alpha": 0.1, "batch_size": 32}

@@ -1,6 +1,6 @@
 """Measure what each lever of the training loop does on this machine, and store it.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.record_training_levers
+    OMP_NUM_THREADS=1 python -m experiments.record_training_levers
 
 Writes calc/data/measured/training_levers.csv, a row for each number, how it was measured beside it
 in a .toml, and training_run.jsonl, the log of a real run. It needs the extra `torch`; nothing else
@@ -26,15 +26,15 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from benchmarks.machine import description
-from benchmarks.tables import write_rows
 from calc import codesign, formats, scaling
 from calc.core.records import DATA
 from calc.measure import this_machine
 from calc.simulation import digits
+from experiments.machine import description
+from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
-COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.record_training_levers"
+COMMAND = "OMP_NUM_THREADS=1 python -m experiments.record_training_levers"
 WIDTHS, BATCH, CLASSES, REPEATS = (64, 256, 1024, 2048), 128, 10, 9
 # Widths, number of layers and batch, from almost all weights to almost all activations.
 SHAPES = [(1024, 2, 1), (512, 3, 32), (256, 4, 512), (64, 8, 4096), (16, 16, 16384)]
@@ -198,7 +198,7 @@ def offloading() -> Iterator[Row]:
 def processes() -> Iterator[Row]:
     """The step of one process, that of two with half of the batch each, and what was predicted."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "benchmarks.record_training_levers"]
+        command = [sys.executable, "-m", "experiments.record_training_levers"]
         running = [subprocess.Popen([*command, str(rank), folder]) for rank in range(2)]
         ends = [each.wait() for each in running]
         if any(ends):

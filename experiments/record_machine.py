@@ -1,6 +1,6 @@
 """Measure what the chapter "Data movement" draws from, and store it with how it was measured.
 
-    python -m benchmarks.record_machine
+    python -m experiments.record_machine
 
 Writes calc/data/measured/cpu.toml, a device as `calc measure` makes it, on one thread, and beside
 it cpu_kernels.csv, the kernels that `calc validate` times, and cpu_pairs.csv, the pairs that do the
@@ -14,13 +14,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from benchmarks.tables import write_rows
 from calc import measure
 from calc.core.records import DATA
 from calc.measure import Comparison
+from experiments.tables import write_rows
 
 FOLDER = DATA / "measured"
-COMMAND = "python -m benchmarks.record_machine"
+COMMAND = "python -m experiments.record_machine"
 COLUMNS = (
     *("name", "family", "dtype", "operations", "traffic_bytes"),
     *("predicted_seconds", "measured_seconds", "spread", "repeats"),

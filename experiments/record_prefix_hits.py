@@ -1,6 +1,6 @@
 """Replay a trace of Mooncake's prompts through a prefix cache of several sizes, and store the hits.
 
-    python -m benchmarks.record_prefix_hits conversation_trace.jsonl
+    python -m experiments.record_prefix_hits conversation_trace.jsonl
 
 Writes calc/data/measured/prefix_hits.csv. The trace stands in github.com/kvcache-ai/Mooncake, in
 FAST25-release/traces; each of its blocks is 512 tokens of a prompt with all before them.

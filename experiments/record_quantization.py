@@ -1,6 +1,6 @@
 """Measure what quantisation costs a small language model on held-out text, and store it.
 
-    python -m benchmarks.record_quantization
+    python -m experiments.record_quantization
 
 Writes calc/data/measured/quantization.csv, and beside it how it was measured. For each seed a model
 is trained and then quantised after each of RECIPES; a row holds its `loss` on held-out text in nats
@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy
 
-from benchmarks.machine import description
-from benchmarks.tables import write_rows
 from calc import calibration, formats, quantization
 from calc.core.records import DATA
 from calc.simulation import language
 from calc.simulation.language import MATRICES, LanguageModel
+from experiments.machine import description
+from experiments.tables import write_rows
 
-COMMAND = "python -m benchmarks.record_quantization"
+COMMAND = "python -m experiments.record_quantization"
 NAME = "quantization"
 SEEDS = range(6)
 TRAINING: dict[str, Any] = {"steps": 400, "rate": 1e-2}
