@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from calc import scaling
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Count, Drawing, Model, geometric
+from figures.live.model import Amount, Answer, Axis, Count, Drawing, Model, geometric
 
 PROCESSORS = Axis("Processors", log=True)
 SPEEDUP = Axis("Speedup", log=True)

@@ -6,7 +6,7 @@ from calc import machines, models, training
 from calc.core.units import QuantityLike
 from calc.planning.capacity import linked_counts, on_fewest_devices, with_devices
 from calc.planning.estimate import Estimate
-from live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
+from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SERVING = "serving"
 FORMATS = ("released", "bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import collectives, curves, machines, quantity
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
 
 SIZE = Axis("Size", "byte", log=True)
 TIME = Axis("Time", "us", log=True)

@@ -17,7 +17,7 @@ from typing import Any
 import calc
 from calc.core.errors import InputError
 from calc.core.units import Quantity
-from live.model import Axis, Drawing
+from figures.live.model import Axis, Drawing
 
 _plots: list[dict[str, Any]] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import formats, hardware, quantity, roofline
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
 
 INTENSITY = Axis("Arithmetic intensity", "FLOP/byte", log=True)
 RATE = Axis("Attainable rate", "TFLOP/s", log=True)

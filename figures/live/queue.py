@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from calc import queueing
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Count, Drawing, Model
+from figures.live.model import Amount, Answer, Axis, Count, Drawing, Model
 
 BUSY = Axis("Utilisation")
 WAIT = Axis("Wait", "ms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calc import formats
 from calc.core.units import Quantity
 from calc.formats import Float
-from live.model import Amount, Answer, Axis, Drawing, Model
+from figures.live.model import Amount, Answer, Axis, Drawing, Model
 
 FORM = Axis("Format")
 BITS = Axis("Bits")

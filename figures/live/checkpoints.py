@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import quantity, training
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Count, Drawing, Model, geometric
+from figures.live.model import Amount, Answer, Axis, Count, Drawing, Model, geometric
 
 INTERVAL = Axis("Time between checkpoints", "min", log=True)
 LASTS = Axis("Share of the time that lasts", "%")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calc import inference, machines, models
-from live.memory import FORMATS
-from live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
+from figures.live.memory import FORMATS
+from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 STEP = Axis("Time per output token", "ms", log=True)
 RATE = Axis("All sequences together", "token/s", log=True)

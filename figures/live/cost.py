@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import cost
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Drawing, Model
+from figures.live.model import Amount, Answer, Axis, Drawing, Model
 
 SHARE = Axis("Share of hours with work")
 PAID = Axis("Price of an hour of work", "USD/hour")

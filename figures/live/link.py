@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import links, quantity
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Drawing, Model, geometric
+from figures.live.model import Amount, Answer, Axis, Drawing, Model, geometric
 
 SIZE = Axis("Message", "byte", log=True)
 RATE = Axis("Effective bandwidth", "GB/s", log=True)

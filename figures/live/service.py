@@ -5,7 +5,7 @@ from __future__ import annotations
 import calc
 from calc import machines, models
 from calc.core.units import Quantity
-from live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model
 
 LATENCY = Axis("Time per output token", "ms", log=True)
 PAID = Axis("Cost of a written token", "USD/Mtoken", log=True)

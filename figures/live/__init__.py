@@ -15,7 +15,7 @@ from pint import DimensionalityError
 
 from calc.core.errors import InputError, did_you_mean
 from calc.core.units import quantity
-from live.model import Model
+from figures.live.model import Model
 
 MODELS = (
     "roofline",
@@ -44,7 +44,7 @@ def get(name: str) -> Model:
     if name not in MODELS:
         hint = did_you_mean(name, MODELS)
         raise InputError(f"no live figure is called {name!r}; {hint}there are {', '.join(MODELS)}")
-    model: Model = import_module(f"live.{name.replace('-', '_')}").MODEL
+    model: Model = import_module(f"figures.live.{name.replace('-', '_')}").MODEL
     return model
 
 

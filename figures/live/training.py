@@ -9,7 +9,7 @@ from calc.core.errors import InputError
 from calc.core.units import Quantity
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.step import step as step_of
-from live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, doubling
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SLICES = Axis("Tensor parallel slices (TP), all else as chosen")
 TIME = Axis("Parts of a step, one after the other", "s")
