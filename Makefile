@@ -19,7 +19,7 @@ help:
 	@echo 'make test-slow             the slow tests, and the property tests on many more examples'
 	@echo 'make              both in one run'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
-	@echo 'make set-up-test           bring what tests, lint and python -m pages need into .venv, and run nothing'
+	@echo 'make set-up-test           bring what tests, lint and python -m tools.pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'
 	@echo 'make bench                 the benchmarks'
 	@echo 'make lock                  bring requirements/*.txt in line with pyproject.toml'

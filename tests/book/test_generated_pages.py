@@ -1,4 +1,4 @@
-"""The pages made by `python -m pages`: in step with their sources, complete, and in the book."""
+"""What `python -m tools.pages` makes: in step with its sources, complete, and in the book."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import yaml
 
 import calc
 from calc import hardware, models
-from pages import alt_texts, answers, stubs
-from pages.__main__ import wanted_pages
-from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
+from tools.pages import alt_texts, answers, stubs
+from tools.pages.__main__ import wanted_pages
+from tools.pages.equations import tex
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
@@ -93,23 +93,26 @@ def test_the_pages_in_git_are_those_of_today(wanted: dict[str, str]) -> None:
         ]
     }
     stale = sorted(name for name in wanted.keys() | kept if wanted.get(name) != kept.get(name))
-    assert not stale, "run `python -m pages`"
+    assert not stale, "run `python -m tools.pages`"
 
 
 def test_the_stubs_in_git_are_those_of_today() -> None:
     for name, text in stubs.stubs().items():
-        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, "run `python -m pages`"
+        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, (
+            "run `python -m tools.pages`"
+        )
 
 
 def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() -> None:
     code = (
-        "import runpy, sys; sys.modules['griffe'] = None; runpy.run_module('pages', alter_sys=True)"
+        "import runpy, sys; sys.modules['griffe'] = None;"
+        "runpy.run_module('tools.pages', alter_sys=True)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr == "`python -m pages` needs griffe; `make set-up-test` brings it\n"
+    assert done.stderr == "`python -m tools.pages` needs griffe; `make set-up-test` brings it\n"
 
 
 def test_each_page_is_in_the_book(wanted: dict[str, str]) -> None:
@@ -211,7 +214,7 @@ def test_equations_become_tex(equation: str, wanted: str) -> None:
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda path: path.stem)
 def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
     text = chapter.read_text(encoding="utf-8")
-    assert alt_texts.with_alt_texts(text) == text, "run `python -m pages`"
+    assert alt_texts.with_alt_texts(text) == text, "run `python -m tools.pages`"
     cells = [options + code for options, code in alt_texts.CELL.findall(text)]
     told = [cell for cell in cells if "#| fig-alt:" in cell]
     assert all(map(alt_texts.DRAWN.search, told)), "draw it in figures/, and tell it there in alt()"

@@ -36,7 +36,7 @@ PARTS = {
     "calc": set(),
     "figures": {"calc"},
     "figures.live": {"calc"},
-    "pages": {"calc", "figures"},
+    "tools.pages": {"calc", "figures"},
     "press": set(),
 }
 Fresh = Callable[[str], str]  # the fixture that runs a snippet in a fresh interpreter

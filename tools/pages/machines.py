@@ -8,7 +8,7 @@ from calc import machines
 from calc.catalog.machines import Machine
 from calc.core.records import Record
 from calc.derivations.quoting import show
-from pages import bullets
+from tools.pages import bullets
 
 OPENING = """Devices behind a fabric, with ports and a host, and the rates that were measured on
 them; estimates say ≈. `calc show KEY` prints each with its source, the day on which it was checked

@@ -20,8 +20,8 @@ from calc.core.records import Record
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
 from calc.derivations.sources import anchor
-from pages import ROOT
-from pages.machines import reached, reached_title, value as value_of
+from tools.pages import ROOT
+from tools.pages.machines import reached, reached_title, value as value_of
 
 GLOSSARY = "backmatter/glossary.qmd"
 SOURCES = "backmatter/sources.qmd"

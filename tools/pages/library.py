@@ -17,8 +17,8 @@ import calc
 from calc.core import law
 from calc.core.law import ARGUMENTS, POSITIVE, Range
 from calc.core.meanings import meaning
-from pages import ROOT, devices, generated, machines, models
-from pages.equations import tex
+from tools.pages import ROOT, devices, generated, machines, models
+from tools.pages.equations import tex
 
 RANGES = {name: each for name, each in vars(law).items() if isinstance(each, Range)}
 # What the chapters quote is documented by the chapters.

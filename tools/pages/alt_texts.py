@@ -6,7 +6,7 @@ import importlib
 import json
 import re
 
-from pages import ROOT
+from tools.pages import ROOT
 
 CELL = re.compile(r"^```\{python\}\n((?:#\|.*\n)*)((?:(?!```).*\n)*)", re.MULTILINE)
 DRAWN = re.compile(r"^figures\.(\w+)\.draw\(\)$", re.MULTILINE)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from calc import hardware, machines
 from calc.catalog.hardware import Accelerator
 from calc.core.records import Record
-from pages import bullets
-from pages.machines import value
+from tools.pages import bullets
+from tools.pages.machines import value
 
 OPENING = """Every device of the data, by vendor: what its vendor says of it, which of its fields
 are not published, and which data types its matrix units do not support. Links and the way to the

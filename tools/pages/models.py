@@ -9,7 +9,7 @@ from calc import models, transformer
 from calc.catalog.models import Network, Transformer
 from calc.core.units import Quantity
 from calc.derivations.quoting import show
-from pages import bullets
+from tools.pages import bullets
 
 FAMILIES: dict[str, type[Transformer] | type[Network]] = {
     "Transformers": Transformer,

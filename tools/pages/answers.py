@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from pages import ROOT, generated
+from tools.pages import ROOT, generated
 
 FIRST_CELL = re.compile(r"^```\{python\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# (.*?)\s*\{#([\w-]+)[^}]*\}", re.MULTILINE)

@@ -1,13 +1,13 @@
-"""`python -m pages`: writes every generated page that has changed, and alt text into chapters."""
+"""`python -m tools.pages` writes each generated page that changed, and alt text into chapters."""
 
 from __future__ import annotations
 
 import sys
 
 try:
-    from pages import ROOT, alt_texts, answers, changes, library, search, stubs, symbols
+    from tools.pages import ROOT, alt_texts, answers, changes, library, search, stubs, symbols
 except ModuleNotFoundError as missing:
-    sys.exit(f"`python -m pages` needs {missing.name}; `make set-up-test` brings it")
+    sys.exit(f"`python -m tools.pages` needs {missing.name}; `make set-up-test` brings it")
 
 
 def wanted_pages() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pages import ROOT, generated
+from tools.pages import ROOT, generated
 
 INTRODUCTION = """What a reader of the book or a user of `calc` notices, the newest first.
 The foot of each page of the site says which edition it is of."""

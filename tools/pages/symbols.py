@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pages import generated
-from pages.answers import TITLE, chapters
+from tools.pages import generated
+from tools.pages.answers import TITLE, chapters
 
 TABLE = re.compile(r"((?:^\|.*\n)+)\n: Symbols of this chapter\. \{#(tbl-[\w-]+)\}", re.MULTILINE)
 CELL = re.compile(r"(?<!\\)\|")
