@@ -70,10 +70,12 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     ),
     "networks": ("transformer", "convolution", "encoder_decoder", "diffusion", "recommenders"),
     "steps": (
+        "job",
         "kernels",
         "curves",
         "collectives",
         "expectation",
+        "timing",
         "inference",
         "serving",
         "experts",
@@ -110,7 +112,7 @@ _HOMES = {
     "plan_training": "planning",
     "quantity": "core.units",
     "source": "core.records",
-    "step": "steps.step",
+    "step": "steps.timing",
     "Tokens": "steps.job",
 }
 

@@ -74,6 +74,20 @@ def add_options(
         )
 
 
+def add_planning(
+    parser: argparse.ArgumentParser, called: Callable[..., Any], model: str, machine: str
+) -> None:
+    """The model, the machine and the options of what plans, with examples of their names."""
+    parser.add_argument(
+        "model", help=f"a name that `calc list` prints, such as {model}, or a config.json"
+    )
+    parser.add_argument(
+        "device", help=f"a machine or a device that `calc list` prints, such as {machine}"
+    )
+    add_options(parser, called)
+    add_config(parser, called)
+
+
 def chosen(options: argparse.Namespace, called: Callable[..., Any]) -> dict[str, Any]:
     """What was chosen of the arguments of a function."""
     parameters = inspect.signature(called).parameters

@@ -6,14 +6,7 @@ import argparse
 from typing import Any
 
 from calc.catalog import machines
-from calc.commands.options import (
-    add_config,
-    add_options,
-    chosen,
-    model_of,
-    numbers,
-    split_at_commas,
-)
+from calc.commands.options import add_planning, chosen, model_of, numbers, split_at_commas
 from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.planning import Plan, plan
@@ -22,16 +15,8 @@ from calc.planning.serving import Plans
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model", help="a name that `calc list` prints, such as llama-3-70b, or a config.json"
-    )
-    parser.add_argument(
-        "device",
-        help="a machine or a device that `calc list` prints, such as dgx-b200, or h100 for the"
-        " machine in which it usually stands; or a .toml; several by commas",
-    )
-    add_options(parser, plan)
-    add_config(parser, plan)
+    usually = "dgx-b200, or h100 for the machine in which it usually stands; or a .toml"
+    add_planning(parser, plan, "llama-3-70b", f"{usually}; several by commas")
     parser.add_argument(
         "--parts",
         action="store_true",

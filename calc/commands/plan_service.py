@@ -6,21 +6,14 @@ import argparse
 from typing import Any
 
 from calc.catalog import machines
-from calc.commands.options import add_config, add_options, chosen, model_of
+from calc.commands.options import add_planning, chosen, model_of
 from calc.commands.output import answers
 from calc.core.progress import ProgressBar
 from calc.planning import ServicePlan, plan_service
 
 
 def add_plan_service(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model", help="a name that `calc list` prints, such as llama-3-70b, or a config.json"
-    )
-    parser.add_argument(
-        "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
-    )
-    add_options(parser, plan_service)
-    add_config(parser, plan_service)
+    add_planning(parser, plan_service, "llama-3-70b", "dgx-h100; or a .toml")
     answers(parser, _plan_service, table=True, drawn="the times against the rate")
 
 

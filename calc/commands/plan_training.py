@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from calc.catalog import machines
-from calc.commands.options import add_config, add_options, chosen, model_of, split_at_commas
+from calc.commands.options import add_planning, chosen, model_of, split_at_commas
 from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.core.progress import ProgressBar
@@ -14,14 +14,7 @@ from calc.planning import TrainingPlan, plan_training
 
 
 def add_plan_training(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model", help="a name that `calc list` prints, such as llama-3-405b, or a config.json"
-    )
-    parser.add_argument(
-        "device", help="a machine or a device that `calc list` prints, such as dgx-h100; or a .toml"
-    )
-    add_options(parser, plan_training)
-    add_config(parser, plan_training)
+    add_planning(parser, plan_training, "llama-3-405b", "dgx-h100; or a .toml")
     figure = "the time of a step by its parts, for the ten best layouts,"
     answers(parser, _plan_training, table=True, drawn=figure)
 

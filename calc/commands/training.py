@@ -8,7 +8,7 @@ from pathlib import Path
 from calc.codesign import dashboard_text, read_run, write_dashboard
 from calc.commands.output import answers
 from calc.core.errors import InputError
-from calc.core.report import Report
+from calc.core.report import Report, values
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
@@ -24,16 +24,5 @@ def _training(options: argparse.Namespace) -> Report:
         if page.exists() and page.samefile(options.log):
             raise InputError(f"--html would overwrite the log itself, {options.log}")
         write_dashboard(run, page)
-    names = (
-        "title",
-        "device",
-        "peak",
-        "bandwidth",
-        "seconds",
-        "rate",
-        "mfu",
-        "traffic_rate",
-        "intensity",
-        "steps",
-    )
-    return Report(dashboard_text(run), facts={name: getattr(run, name) for name in names})
+    names = "title device peak bandwidth seconds rate mfu traffic_rate intensity steps"
+    return Report(dashboard_text(run), facts=values(run, names))

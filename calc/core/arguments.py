@@ -62,6 +62,12 @@ def truth(name: str, given: Any) -> bool:
     return given
 
 
+def check_is(kind: type, name: str, given: Any, example: str) -> None:
+    """Refuse what is not of the kind that is needed."""
+    if not isinstance(given, kind):
+        raise InputError(f"{name} must be {example}; got {abbreviated(given)}")
+
+
 def one_of(name: str, given: Any, known: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
     if not isinstance(given, str) or given not in known:

@@ -123,6 +123,17 @@ def expm1(value: Any) -> Any:
     return math.expm1(value)
 
 
+def sum_of_powers(base: Any, last: Any) -> Any:
+    """1 + b + b² + … + b^last, of a base b between 0 and 1, however near it is to either.
+
+    >>> sum_of_powers(0.5, 2), sum_of_powers(1, 2), sum_of_powers(0, 2)
+    (1.75, 3, 1.0)
+    """
+    below = where(base < 1, maximum(base, 1e-300), 0.5)
+    powers = -expm1((last + 1) * log(below)) / (1 - below)
+    return where(base < 1, powers, last + 1)
+
+
 def erfc(value: Any) -> Any:
     """The complementary error function: twice the normal distribution's tail beyond √2 · value."""
     if hasattr(value, "units"):

@@ -46,7 +46,7 @@ class Reported:
     The parts are `title`, `tables`, `sentences` and `facts`, each made when something prints it.
     """
 
-    SENTENCES: ClassVar[Sequence[tuple[str, str]]] = ()
+    _SENTENCES: ClassVar[Sequence[tuple[str, str]]] = ()
     """Properties that are sentences, in the order in which they are printed, and their titles."""
 
     @cached_property
@@ -62,16 +62,20 @@ class Reported:
     @cached_property
     def sentences(self) -> Mapping[str, Sequence[str]]:
         """What is said below the tables, under titles; what has the title "" stands alone."""
-        return {title: getattr(self, name) for name, title in self.SENTENCES}
+        return {title: getattr(self, name) for name, title in self._SENTENCES}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers stand on, a sentence each."""
+        return tuple(self._assumptions())
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """The answer for programs, by names that stay; a table is the list `rows`."""
         return {}
 
-    def named(self, names: str) -> dict[str, Any]:
-        """The values of fields that are facts under their own names."""
-        return {name: getattr(self, name) for name in names.split()}
+    def _assumptions(self) -> Iterator[str]:
+        yield from ()
 
     def table(self) -> str:
         """The title and the tables as lines of text."""
@@ -139,6 +143,15 @@ def common_first(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     common = [line for line in first if all(line in lines for _, lines in named)]
     alone = [(name, line) for name, lines in named for line in lines if line not in common]
     return [*common, *(f"{name}: {line}" for name, line in alone)]
+
+
+def values(thing: object, names: str) -> dict[str, Any]:
+    """Fields of a thing that are facts under their own names.
+
+    >>> values(1 + 2j, "real imag")
+    {'real': 1.0, 'imag': 2.0}
+    """
+    return {name: getattr(thing, name) for name in names.split()}
 
 
 def plain(value: Any) -> Any:

@@ -247,6 +247,8 @@ def absorbed_flops(
 
     Source: deepseek2024v2
 
+    See also: attention.expanded_flops, attention.latent_crossover
+
     >>> print(absorbed_flops(1, 8192, 128, 512, 64, 128, 128))
     2.315 GFLOP
     """
@@ -274,6 +276,8 @@ def expanded_flops(
 
     Source: deepseek2024v2
 
+    See also: attention.absorbed_flops, attention.latent_crossover
+
     >>> print(expanded_flops(1, 8192, 128, 512, 64, 128, 128))
     275.5 GFLOP
     """
@@ -291,7 +295,7 @@ def latent_crossover(
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Queries from which on it takes fewer operations to expand latents than to absorb matrices.
 
-    Equation: n = c · r · (d_k + d_v) / (c · (2 · r − d_k − d_v) + r · (d_k + d_v))
+    Equation: n = c · r · (d_k + d_v) / max(0, c · (2 · r − d_k − d_v) + r · (d_k + d_v))
 
     For a long context it is r · (d_k + d_v) / (2 · r − d_k − d_v), whatever the number of heads.
     Latents that are narrower than a head's mean key and value stay as they are: infinite.

@@ -52,6 +52,8 @@ def cost_per_token(
 
     Source: pope2023efficiently
 
+    See also: cost.energy_per_token
+
     >>> print(cost_per_token(8, "2 USD/h", "10000 token/s", 0.5).to("USD/Mtoken"))
     0.8889 USD/Mtoken
     """

@@ -56,6 +56,8 @@ def energy_of_run(
 
     Source: hennessy2025architecture
 
+    See also: cost.facility_energy
+
     >>> print(energy_of_run("700 W", "1 h").to("kWh"))
     0.7 kWh
     """

@@ -36,6 +36,8 @@ def time_between_interruptions(
 
     Source: daly2006higher
 
+    See also: training.checkpoint_interval
+
     >>> print(time_between_interruptions("6 year", 16384, "30 year", 64).to("h"))
     3.200 h
     """

@@ -246,6 +246,8 @@ def tile_traffic(
 
     Source: nvidia-cutlass
 
+    See also: roofline.gemm_traffic
+
     >>> print(tile_traffic(4096, 4096, 4096, "2 byte").to("GB"))
     1.611 GB
     """
@@ -262,9 +264,9 @@ def split_k_traffic(
 ) -> Annotated[Quantity, "byte"]:
     """Bytes of partial sums that a product split along k writes, and reads again to add them up.
 
-    Equation: D = 2 · p · m · n · s_sum
+    Equation: D = 2 · p · m · n · s_sum where p > 1, else 0
 
-    Nothing moves where p = 1: the sums are then the result.
+    Without a split nothing moves: the sums are the result.
 
     Source: nvidia-cutlass
 
@@ -340,6 +342,8 @@ def fastest_time(
     parts of k that have 256 elements or more. A library's own rules may miss it.
 
     Source: nvidia2023matmul
+
+    See also: kernels.gemm_time
 
     >>> print(fastest_time(64, 1024, 16384, "794.5 TFLOP/s", "3.18 TB/s", 132))
     11.58 µs

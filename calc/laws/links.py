@@ -24,6 +24,8 @@ def transfer_time(
 
     Source: hockney1994communication
 
+    See also: links.effective_bandwidth
+
     >>> print(transfer_time("1 GB", "10 Gbit/s", "10 ms"))
     810 ms
     """
@@ -59,6 +61,8 @@ def half_performance_size(
 
     Source: hockney1994communication
 
+    See also: links.bandwidth_delay_product, queueing.bytes_in_flight
+
     >>> print(half_performance_size("10 Gbit/s", "10 ms"))
     12.5 MB
     """
@@ -75,6 +79,8 @@ def bandwidth_delay_product(
     Equation: W = BW · RTT
 
     Source: rfc7323
+
+    See also: links.half_performance_size, links.windowed_bandwidth
 
     >>> print(bandwidth_delay_product("10 Gbit/s", "20 ms"))
     25 MB

@@ -118,6 +118,8 @@ def tile_intensity(
 
     Source: hong1981complexity
 
+    See also: memory.result_tile_intensity
+
     >>> print(tile_intensity(197, "2 byte"))
     98.5 FLOP/byte
     """
@@ -139,6 +141,8 @@ def result_tile_intensity(
     move once, at the end, and are left out.
 
     Source: nvidia2023matmul
+
+    See also: memory.tile_intensity
 
     >>> print(result_tile_intensity(128, 256, "2 byte"))
     85.33 FLOP/byte

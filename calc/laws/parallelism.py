@@ -57,12 +57,12 @@ def activations_in_flight(
 ) -> Annotated[Quantity, "byte"]:
     """Activations that the first stage of a pipeline holds, of those of a microbatch in all layers.
 
-    Equation: M = A / t · min(m, p + i · (p − 1) / v) / p
+    Equation: M = A / t · min(m, p + i · (p − 1) / v) / p, i = 1 where v > 1, else 0
 
     Assumes a schedule of one forward and one backward pass in turn, where the first of p stages has
     p microbatches under way, and norms that are split along the sequence by the t devices that
-    split the matrices. Interleaved in v > 1 thin slices to a device, i is 1 and it holds
-    1 + (p − 1) / (p · v) times as much; otherwise i is 0.
+    split the matrices. Interleaved in v > 1 thin slices to a device, the first stage holds
+    1 + (p − 1) / (p · v) times as much.
 
     Source: korthikanti2023reducing
 
@@ -130,16 +130,16 @@ def tensor_parallel_limit(
     peak: Annotated[QuantityLike, "FLOP/s", "R_peak"],
     bandwidth: Annotated[QuantityLike, "byte/s", "BW"],
     element_size: Annotated[QuantityLike, "byte", "s", ELEMENT_SIZE] = "2 byte",
-    work: Annotated[QuantityLike, "FLOP/(param·token)", "2"] = constants.get("work_inference"),
+    work: Annotated[QuantityLike, "FLOP/(param·token)", "w"] = constants.get("work_inference"),
     _per_token: Annotated[QuantityLike, "1/token"] = 1,
 ) -> Annotated[Quantity, ""]:
     """Devices up to which tensor parallelism hides an all-reduce behind its matrix products.
 
-    Equation: t = 1 + 2 · P / R_peak · BW / (2 · d · s)
+    Equation: t = 1 + w · P / R_peak · BW / (2 · d · s)
 
     P counts the parameters of one block, the attention or the feed-forward network of a layer: each
-    is followed by an all-reduce of vectors that are d wide. More tokens do not help: they lengthen
-    both times.
+    does w operations with each for a token, and is followed by an all-reduce of vectors that are d
+    wide. More tokens do not help: they lengthen both times.
 
     Source: austin2025scaling
 
@@ -167,6 +167,8 @@ def sharded_traffic(
     as much again as the all-reduce of stages 0 and 1.
 
     Source: zhao2023pytorch
+
+    See also: parallelism.hybrid_traffic
 
     >>> print(sharded_traffic("14 GB", 8), sharded_traffic("14 GB", 8, 4, reductions=4))
     36.75 GB 147 GB
@@ -214,6 +216,8 @@ def fsdp_and_tensor_split(
 
     Source: austin2025scaling
 
+    See also: parallelism.fsdp_and_tensor_tokens
+
     >>> print(fsdp_and_tensor_split(1e6, 28672, 2048))
     267.3
     """
@@ -241,6 +245,8 @@ def fsdp_and_tensor_tokens(
 
     Source: austin2025scaling
 
+    See also: parallelism.fsdp_and_tensor_split
+
     >>> print(fsdp_and_tensor_tokens("459 TFLOP/s", "90 GB/s", 28672, 2, 1))
     453.6 token
     """
@@ -262,6 +268,8 @@ def weight_stationary_traffic(
     Assumes many devices: (n − 1) / n is left out.
 
     Source: pope2023efficiently
+
+    See also: parallelism.weight_stationary_2d_traffic
 
     >>> print(weight_stationary_traffic(512, 8192))
     16.78 MB

@@ -45,12 +45,14 @@ def symmetric_step(
 ) -> Annotated[Quantity, ""]:
     """Distance of neighbouring codes that are spread evenly on both sides of zero.
 
-    Equation: s = α / (2^(b−1) − 1), α = max |x|
+    Equation: s = α / (2^(b−1) − 1)
 
-    x are the values. The most negative code of b bits, −2^(b−1), is left out, so that both sides
-    are alike.
+    α is max |x|, where x are the values. The most negative code of b bits, −2^(b−1), is left out,
+    so that both sides are alike.
 
     Source: krishnamoorthi2018quantizing
+
+    See also: quantization.asymmetric_step
 
     >>> print(symmetric_step(1.27, 8))
     0.01
@@ -65,11 +67,13 @@ def asymmetric_step(
 ) -> Annotated[Quantity, ""]:
     """Distance of neighbouring codes that are spread from the smallest to the largest value.
 
-    Equation: s = α / (2^b − 1), α = x_max − x_min
+    Equation: s = α / (2^b − 1)
 
-    x_min and x_max are the smallest and the largest value.
+    α is x_max − x_min, the largest value less the smallest.
 
     Source: jacob2018quantization
+
+    See also: quantization.symmetric_step
 
     >>> print(asymmetric_step(2.55, 8))
     0.01
@@ -102,7 +106,7 @@ def expected_sqnr(
 ) -> Annotated[Quantity, ""]:
     """Decibels by which a signal exceeds its rounding error; the crest factor is max |x| over rms.
 
-    Equation: SQNR = 10 · log₁₀(3 · 4^b / c²) = 6.02 · b + 4.77 − 20 · log₁₀ c
+    Equation: SQNR = 10 · log₁₀(3 · 4^b / c²) ≈ 6.02 · b + 4.77 − 20 · log₁₀ c
 
     Assumes errors that are uniform within a step, whose mean square is s²/12, and 2^b steps in the
     range, which is one or two more than a machine has. A sine has c = √2.

@@ -138,6 +138,8 @@ def bytes_in_flight(
 
     Source: little1961proof
 
+    See also: links.bandwidth_delay_product, recommenders.rows_in_flight
+
     >>> print(bytes_in_flight("3.35 TB/s", "272.8 ns"))
     913.9 kB
     """
@@ -158,6 +160,8 @@ def server_utilization(
 
     Source: kleinrock1975queueing
 
+    See also: queueing.waiting_time
+
     >>> print(server_utilization("8 request/s", "100 ms"))
     0.8
     """
@@ -176,6 +180,8 @@ def single_server_time(
     Assumes arrivals at random (Poisson) and service times that are distributed exponentially.
 
     Source: kleinrock1975queueing
+
+    See also: queueing.single_server_wait, queueing.waiting_time
 
     >>> print(single_server_time("100 ms", 0.8))
     500 ms
@@ -241,6 +247,8 @@ def single_server_wait(
 
     Source: kleinrock1975queueing
 
+    See also: queueing.single_server_time, queueing.bursty_wait
+
     >>> print(single_server_wait("100 ms", 0.8, 0))
     200 ms
     """
@@ -284,8 +292,8 @@ def waiting_probability(
 
     Equation: C = B / (1 − ρ + ρ · B)
 
-    B is the loss that the same load would see without a queue (Erlang's B formula), from
-    1 / B_c = 1 + c / (a · B_{c−1}) with a = ρ · c and B_0 = 1. A fraction of a server counts for
+    B = B_{⌊c⌋} is the loss that the same load would see without a queue (Erlang's B formula), from
+    1 / B_n = 1 + n / (a · B_{n−1}) with a = ρ · ⌊c⌋ and B_0 = 1. A fraction of a server counts for
     nothing. Assumes arrivals at random, service times distributed exponentially, and one queue.
 
     Source: kleinrock1975queueing
@@ -304,11 +312,13 @@ def waiting_time(
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Mean time in the one queue of several servers, M/M/c; service comes on top.
 
-    Equation: W = C · S / (c · (1 − ρ))
+    Equation: W = C · S / (⌊c⌋ · (1 − ρ))
 
     C is the waiting_probability, whose assumptions hold here too.
 
     Source: kleinrock1975queueing
+
+    See also: queueing.waiting_tail, queueing.single_server_wait
 
     >>> print(waiting_time("100 ms", 0.8, 10))
     20.46 ms
@@ -326,7 +336,7 @@ def waiting_tail(
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Time in the one queue of several servers that this share of the requests exceeds: M/M/c.
 
-    Equation: W_q = S / (c · (1 − ρ)) · max(0, ln(C / q))
+    Equation: W_q = S / (⌊c⌋ · (1 − ρ)) · max(0, ln(C / q))
 
     Zero where fewer than that share wait at all. First come, first served; C is the
     waiting_probability, whose assumptions hold here too.
@@ -352,9 +362,9 @@ def batch_waiting_probability(
     Equation: C = B / (1 − ρ + ρ · B)
 
     A request takes T_0 + n · T_1 while n are in the batch, so that they leave at n times its
-    inverse: a birth-death chain. Beyond k requests wait in one queue. B is what would be lost
-    without a queue, from 1 / B_n = 1 + n / (λ · (T_0 + n · T_1) · B_{n−1}) with B_0 = 1 and the
-    rate of arrivals λ = ρ · k / (T_0 + k · T_1). Without T_1 this is Erlang's C formula.
+    inverse: a birth-death chain. Beyond ⌊k⌋ requests wait in one queue. B = B_{⌊k⌋} is what would
+    be lost without a queue, from 1 / B_n = 1 + n / (λ · (T_0 + n · T_1) · B_{n−1}) with B_0 = 1 and
+    the rate of arrivals λ = ρ · ⌊k⌋ / (T_0 + ⌊k⌋ · T_1). Without T_1 this is Erlang's C formula.
 
     Assumes arrivals at random. Up to k, requests share a processor, and of their lengths the mean
     alone counts (insensitivity); lengths of those that wait are assumed to be exponential.
@@ -378,9 +388,10 @@ def batch_time(
 
     Equation: T = (T_0 + (1 − C) · T_1) / (1 − λ · T_1)
 
-    C is the batch_waiting_probability, whose assumptions hold here too, and λ the rate of arrivals,
-    ρ · k / (T_0 + k · T_1). Where none wait, it is the time of a request alone over the share of
-    the server that the requests' own work leaves; without T_0 that is M/G/1 processor sharing.
+    C is the batch_waiting_probability, whose assumptions hold here too, and the rate of arrivals is
+    λ = ρ · ⌊k⌋ / (T_0 + ⌊k⌋ · T_1). Where none wait, it is the time of a request alone over the
+    share of the server that the requests' own work leaves; without T_0 that is M/G/1 processor
+    sharing.
 
     Source: kelly1979reversibility
 
@@ -401,7 +412,7 @@ def batch_waiting_time(
 ) -> Annotated[Quantity, "s", MAY_BE_INFINITE]:
     """Mean time in the queue for a place in a batch; the batch_time comes on top.
 
-    Equation: W = C · (T_0 + k · T_1) / (k · (1 − ρ))
+    Equation: W = C · (T_0 + ⌊k⌋ · T_1) / (⌊k⌋ · (1 − ρ))
 
     C is the batch_waiting_probability, whose assumptions hold here too.
 

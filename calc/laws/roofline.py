@@ -110,6 +110,8 @@ def utilization(
 
     Source: williams2009roofline
 
+    See also: roofline.efficiency, training.mfu
+
     >>> print(utilization("312 TFLOP/s", "2.039 TB/s", "0.25 FLOP/byte").to("%"))
     0.1634%
     """
@@ -150,6 +152,8 @@ def efficiency(
     stopped before they were.
 
     Source: williams2009roofline
+
+    See also: roofline.utilization, training.mfu_of_operations
 
     >>> print(efficiency("137.4 GFLOP", "200 us", "989 TFLOP/s").to("%"))
     69.46%
@@ -285,6 +289,8 @@ def gemm_traffic(
 
     Source: williams2009roofline
 
+    See also: gemms.tile_traffic
+
     >>> print(gemm_traffic(4096, 4096, 4096, "2 byte"))
     100.7 MB
     """
@@ -324,6 +330,8 @@ def critical_batch_by_weights(
 
     Source: williams2009roofline
 
+    See also: roofline.critical_batch, experts.critical_tokens
+
     >>> print(critical_batch_by_weights("153 FLOP/byte", "2 byte"))
     153
     """
@@ -340,12 +348,14 @@ def critical_batch(
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """Batch at which a layer reaches the ridge point, its inputs and outputs counted too.
 
-    Equation: B* = I* · size · i · o / (2 · i · o − I* · size · (i + o))
+    Equation: B* = I* · size · i · o / max(0, 2 · i · o − I* · size · (i + o))
 
-    Infinite where that is not positive: a layer too narrow for the machine never reaches the ridge
-    point, whatever the batch.
+    Infinite where the denominator is zero: a layer too narrow for the machine never reaches the
+    ridge point, whatever the batch.
 
     Source: williams2009roofline
+
+    See also: roofline.critical_batch_by_weights
 
     >>> print(critical_batch("153 FLOP/byte", 4096, 4096, "2 byte"))
     165.4

@@ -43,6 +43,8 @@ def amdahl(
 
     Source: amdahl1967validity
 
+    See also: scaling.gustafson, scaling.universal_scalability
+
     >>> print(amdahl(0.05, 8))
     5.926
     """
@@ -95,6 +97,8 @@ def gustafson(
 
     Source: gustafson1988reevaluating
 
+    See also: scaling.amdahl, scaling.serial_fraction_of_serial_run
+
     >>> print(gustafson(0.05, 1000))
     950.0
     """
@@ -111,6 +115,8 @@ def serial_fraction_of_serial_run(
     Equation: s_A = s_G / (s_G + (1 − s_G) · n)
 
     Source: gustafson1988reevaluating
+
+    See also: scaling.serial_fraction_of_parallel_run
 
     >>> print(serial_fraction_of_serial_run(0.05, 8))
     0.006536
@@ -129,6 +135,8 @@ def serial_fraction_of_parallel_run(
     Equation: s_G = s_A / (s_A + (1 − s_A) / n)
 
     Source: gustafson1988reevaluating
+
+    See also: scaling.serial_fraction_of_serial_run
 
     >>> print(serial_fraction_of_parallel_run(0.05, 8))
     0.2963
@@ -151,6 +159,8 @@ def serial_fraction(
 
     Source: karp1990measuring
 
+    See also: scaling.scaled_serial_fraction
+
     >>> print(serial_fraction(5.926, 8).to("%"))
     5.000%
     """
@@ -169,6 +179,8 @@ def scaled_serial_fraction(
     Negative where the speedup is above n.
 
     Source: gustafson1988reevaluating
+
+    See also: scaling.serial_fraction
 
     >>> print(scaled_serial_fraction(950, 1000).to("%"))
     5.005%
@@ -224,11 +236,13 @@ def part_speedup(
 ) -> Annotated[Quantity, "", MAY_BE_INFINITE]:
     """How many times as fast a fraction of the time must become, for the whole to gain this much.
 
-    Equation: s = f / (1 / S − (1 − f))
+    Equation: s = f / max(0, 1 / S − (1 − f))
 
-    Infinite where that is not positive: no speedup of the part is enough.
+    Infinite where the denominator is zero: no speedup of the part is enough.
 
     Source: amdahl1967validity
+
+    See also: scaling.time_saved
 
     >>> print(part_speedup(0.6, 5 / 3))
     3
@@ -248,6 +262,8 @@ def time_saved(
     Negative where the part becomes slower.
 
     Source: amdahl1967validity
+
+    See also: scaling.part_speedup
 
     >>> print(time_saved(0.6, 3))
     0.4

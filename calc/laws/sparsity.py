@@ -80,6 +80,8 @@ def csr_crossover(
 
     Source: hoefler2021sparsity
 
+    See also: sparsity.bitmask_crossover
+
     >>> print(csr_crossover("4 byte").to("%"))
     33.33%
     """
@@ -96,6 +98,8 @@ def bitmask_crossover(
     Equation: s = m_b / m
 
     Source: hoefler2021sparsity
+
+    See also: sparsity.csr_crossover
 
     >>> print(bitmask_crossover("2 byte").to("%"))
     6.25%

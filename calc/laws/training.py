@@ -31,6 +31,8 @@ def training_flops(
 
     Source: kaplan2020scaling
 
+    See also: training.inference_flops, training.training_time
+
     >>> print(training_flops("7B param", "1T token"))
     4.2e22 FLOP
     """
@@ -50,6 +52,8 @@ def inference_flops(
     Assumes a dense model whose attention work is small beside its matrix products.
 
     Source: kaplan2020scaling
+
+    See also: training.training_flops, transformer.projection_flops
 
     >>> print(inference_flops("7B param"))
     14 GFLOP
@@ -75,6 +79,8 @@ def training_time(
 
     Source: kaplan2020scaling
 
+    See also: training.devices_needed, training.time_at_throughput
+
     >>> print(training_time("1B param", "20B token", 1, "312 TFLOP/s", 0.4))
     11.13 day
     """
@@ -98,6 +104,8 @@ def mfu(
     restarts.
 
     Source: chowdhery2023palm
+
+    See also: training.mfu_of_operations, parallelism.hfu
 
     >>> print(mfu("1B param", "20B token", 1, "312 TFLOP/s", "11.13 day").to("%"))
     40.00%
@@ -230,6 +238,8 @@ def compute_optimal_tokens(
 
     Source: hoffmann2022training
 
+    See also: training.least_work_tokens
+
     >>> print(compute_optimal_tokens("1B param"))
     20B token
     """
@@ -249,6 +259,8 @@ def compute_optimal_parameters(
     Equation: P = √(C / (6 · r))
 
     Source: hoffmann2022training
+
+    See also: training.least_work_parameters
 
     >>> print(compute_optimal_parameters("1.2e20 FLOP"))
     1B param
@@ -360,6 +372,8 @@ def checkpoint_interval_first_order(
 
     Source: young1974first
 
+    See also: training.checkpoint_interval
+
     >>> print(checkpoint_interval_first_order("5 min", "24 h").to("min"))
     120 min
     """
@@ -373,12 +387,14 @@ def checkpoint_interval(
 ) -> Annotated[Quantity, "s"]:
     """Work between checkpoints that loses least, where failures are not so rare.
 
-    Equation: τ = √(2 · δ · M) · (1 + √(δ / (2 · M)) / 3 + δ / (18 · M)) − δ
+    Equation: τ = √(2 · δ · M) · (1 + √(δ / (2 · M)) / 3 + δ / (18 · M)) − δ where δ < 2 · M, else M
 
-    M where a checkpoint takes twice that or longer. Assumes failures at random, during checkpoints
+    Assumes failures at random, during checkpoints
     too; the time of a restart does not matter.
 
     Source: daly2006higher
+
+    See also: training.goodput
 
     >>> print(checkpoint_interval("5 min", "24 h").to("min"))
     116.7 min
@@ -401,6 +417,8 @@ def time_between_failures(
     Assumes that devices fail at random and on their own.
 
     Source: daly2006higher
+
+    See also: failures.time_between_interruptions
 
     >>> print(time_between_failures("5 year", 16384))
     2.675 h
@@ -445,6 +463,8 @@ def model_memory(
     Equation: M = P · b
 
     Source: rajbhandari2020zero
+
+    See also: parallelism.state_memory
 
     >>> print(model_memory("7B param", "16 byte/param"))
     112 GB

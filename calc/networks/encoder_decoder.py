@@ -50,6 +50,8 @@ def cross_cache(
 
     Source: vaswani2017attention
 
+    See also: encoder_decoder.self_cache
+
     >>> print(cross_cache(1500, 32, 20, 64))
     245.8 MB
     """
@@ -69,6 +71,8 @@ def self_cache(
     Equation: M = 2 · m · l · h · d_h · s
 
     Source: vaswani2017attention
+
+    See also: encoder_decoder.cross_cache
 
     >>> print(self_cache(448, 32, 20, 64))
     73.40 MB

@@ -195,6 +195,8 @@ def kv_bytes_per_token(
 
     Source: ainslie2023gqa
 
+    See also: transformer.latent_bytes_per_token, inference.kv_cache_memory
+
     >>> print(kv_bytes_per_token(32, 8, 128, 128, "2 byte").to("KiB/token"))
     128 KiB/token
     """
@@ -214,6 +216,8 @@ def latent_bytes_per_token(
     Equation: m = l · (r + d_r) · s
 
     Source: deepseek2024v2
+
+    See also: transformer.kv_bytes_per_token
 
     >>> print(latent_bytes_per_token(61, 512, 64, "2 byte").to("KiB/token"))
     68.62 KiB/token
@@ -239,6 +243,8 @@ def layer_activations(
     of its nonlinearity, together f; two masks of dropout, where there is any.
 
     Source: korthikanti2023reducing
+
+    See also: transformer.score_activations, parallelism.activations_in_flight
 
     >>> print(layer_activations(1024, 4 * 1024, 8 * 1024, mask_size="1 byte") / 1024)
     34 byte

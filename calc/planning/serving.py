@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
-from calc.core.report import Reported, Table, common_first
+from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.planning import advice, files, report
 from calc.planning.capacity import check_devices, on_fewest_devices
@@ -46,10 +46,8 @@ class Plan(Estimate, Reported):
     energy             856.8 mJ/token       880.6 mJ/token  1.061 J/token
     """
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        return tuple(report.assumptions(self))
+    def _assumptions(self) -> Iterator[str]:
+        return report.assumptions(self)
 
     @property
     def what_would_change(self) -> tuple[str, ...]:
@@ -95,7 +93,7 @@ class Plan(Estimate, Reported):
 class Plans(Reported):
     """Plans of one model, one for each kind of device, side by side."""
 
-    SENTENCES = (
+    _SENTENCES = (
         ("assumptions", "Assumed"),
         ("what_would_change", "What would change it"),
         ("left_out", "Left out"),
@@ -117,11 +115,8 @@ class Plans(Reported):
         """Whether this is one plan of one point."""
         return len(self.points) == len(self.plans) + len(self.refused) == 1
 
-    @property
-    def assumptions(self) -> list[str]:
-        """What all plans stand on, and then what each stands on alone."""
-        of_each = [(plan.device.name, plan.assumptions) for plan in self.plans]
-        return common_first(of_each)
+    def _assumptions(self) -> Iterator[str]:
+        yield from common_first([(plan.device.name, plan.assumptions) for plan in self.plans])
 
     @property
     def what_would_change(self) -> list[str]:
@@ -153,8 +148,7 @@ class Plans(Reported):
         unfit = {"model": self.plans[0].model.key, "fits": False}
         return {
             "rows": [*self.points, *({**unfit, "device": key} for key in self.refused)],
-            "assumptions": self.assumptions,
-            "what_would_change": self.what_would_change,
+            **values(self, "assumptions what_would_change"),
             "parts": report.parts(self.plans[0]) if self.of_one_point else [],
             "left_out": self.left_out,
         }

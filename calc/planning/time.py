@@ -11,7 +11,7 @@ from calc.planning.setup import Setup
 from calc.steps import collectives
 from calc.steps.expectation import Parts, serving_pass
 from calc.steps.job import TWO_BYTES, Tokens
-from calc.steps.step import serving_step
+from calc.steps.timing import serving_step
 
 
 def prefill(setup: Setup) -> StepTime:

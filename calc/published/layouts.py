@@ -18,7 +18,7 @@ from calc.published.reading import Row, rows
 from calc.steps import layouts
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
-from calc.steps.step import step
+from calc.steps.timing import step
 
 
 @dataclass(frozen=True)

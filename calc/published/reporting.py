@@ -9,7 +9,7 @@ from math import ceil
 from statistics import median
 from typing import Any
 
-from calc.core.report import Reported, Table
+from calc.core.report import Reported, Table, values
 from calc.core.units import quantity
 from calc.published.prediction import Comparison
 
@@ -139,12 +139,10 @@ def _fact(row: Comparison) -> dict[str, Any]:
     return {
         "group": row.row.group,
         "id": row.row.id,
-        "machine": row.machine,
-        "software": row.software,
+        **values(row, "machine software"),
         "measured": quantity(row.measured, "s") if made else None,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
-        "share_of_bound": row.share_of_bound,
-        "error": row.error,
+        **values(row, "share_of_bound error"),
         "reason": row.reason or getattr(made, "missing", ""),
         "source": row.row.source,
     }

@@ -23,7 +23,7 @@ from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
 from calc.steps.expectation import serving_pass, weight_memory
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
-from calc.steps.step import step
+from calc.steps.timing import step
 
 UNSTATED_PROMPT = 400  # tokens where a data set is named and no length; never above the answer
 UNSTATED_CONTEXT = 512  # where one user's lengths are not stated

@@ -20,7 +20,7 @@ from calc.published.prediction import Comparison, UnusableRowError, prediction_o
 from calc.published.reading import Row
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, reaching
-from calc.steps.step import step
+from calc.steps.timing import step
 
 FULLY_RECOMPUTED = ("True", "full")  # selective recomputes attention only
 

@@ -42,6 +42,8 @@ def all_gather_traffic(
 
     Source: thakur2005optimization
 
+    See also: collectives.all_reduce_traffic
+
     >>> print(all_gather_traffic("14 GB", 8))
     12.25 GB
     """
@@ -60,6 +62,8 @@ def all_reduce_traffic(
     A reduce-scatter and an all-gather. Less is possible only where switches do the sums.
 
     Source: patarasuk2009bandwidth
+
+    See also: collectives.all_gather_traffic
 
     >>> print(all_reduce_traffic("14 GB", 8))
     24.5 GB
@@ -126,6 +130,8 @@ def ring_all_reduce(
 
     Source: patarasuk2009bandwidth
 
+    See also: collectives.double_tree_all_reduce, collectives.ring_crossover
+
     >>> print(ring_all_reduce("14 GB", 8, "450 GB/s", "500 ns"))
     54.45 ms
     """
@@ -148,6 +154,8 @@ def tree_all_reduce(
 
     Source: thakur2005optimization
 
+    See also: collectives.double_tree_all_reduce
+
     >>> print(tree_all_reduce("10 kB", 8, "450 GB/s", "500 ns"))
     3.133 µs
     """
@@ -163,9 +171,9 @@ def double_tree_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time until every device holds the sum, on two binary trees, each for one half of the array.
 
-    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · V / BW
+    Equation: T = 2 · ⌈log₂ n⌉ · L + 2 · V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. Every device is a leaf in one tree and has
+    One device alone sends nothing. Every device is a leaf in one tree and has
     up to two children in the other, so it sends the array twice. Assumes a pipeline of pieces so
     small that it fills at once, and yet no latency for each piece: a floor, which real trees
     approach for arrays that are long.
@@ -187,7 +195,7 @@ def ring_crossover(
 ) -> Annotated[Quantity, "byte"]:
     """Size of the array from which an all-reduce on a ring is faster than one on two trees.
 
-    Equation: V* = n · (n − 1 − ⌈log₂ n⌉) · L · BW
+    Equation: V* = n · max(0, n − 1 − ⌈log₂ n⌉) · L · BW
 
     Where ring_all_reduce and double_tree_all_reduce meet; zero for two devices, whose ring is as
     short as their tree. It grows with n²: large rings pay for long arrays alone.
@@ -285,9 +293,9 @@ def direct_all_gather(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-gather in which each device sends its part to all others in one round.
 
-    Equation: T = L + (n − 1) · V / (n · BW)
+    Equation: T = L + (n − 1) · V / (n · BW) where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. Assumes a switch or a mesh, through which a
+    One device alone sends nothing. Assumes a switch or a mesh, through which a
     device reaches all others at once; BW is the sum of its links. A reduce-scatter takes as long,
     and an all-reduce of the two, which libraries call two-shot, twice that.
 
@@ -308,9 +316,9 @@ def one_shot_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce in which each device sends its whole array to all others, who add up.
 
-    Equation: T = L + (n − 1) · V / BW
+    Equation: T = L + (n − 1) · V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. One round in place of two, and n / 2 times
+    One device alone sends nothing. One round in place of two, and n / 2 times
     the traffic of the least: for arrays that are short. Assumes a switch or a mesh, and BW is the
     sum of a device's links.
 
@@ -331,9 +339,9 @@ def in_switch_all_reduce(
 ) -> Annotated[Quantity, "s"]:
     """Time of an all-reduce whose sums a switch makes: each device sends its array once.
 
-    Equation: T = 2 · L + V / BW
+    Equation: T = 2 · L + V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. The array goes up to the switch while the
+    One device alone sends nothing. The array goes up to the switch while the
     sum comes down. By its bus bandwidth such an all-reduce is up to 2 · (n − 1) / n times as fast
     as the link, which no ring is.
 
@@ -481,9 +489,9 @@ def chain_broadcast(
 ) -> Annotated[Quantity, "s"]:
     """Time of a broadcast along a chain, in which each device passes on what it has so far.
 
-    Equation: T = (n − 1) · L + V / BW
+    Equation: T = (n − 1) · L + V / BW where n > 1, else 0
 
-    So for two devices or more; one alone sends nothing. Assumes pieces so small that the chain
+    One device alone sends nothing. Assumes pieces so small that the chain
     fills at once, and yet no latency for each: a floor, which is that of any broadcast too, since
     the last device receives the whole array through one link.
 
@@ -506,6 +514,8 @@ def algorithm_bandwidth(
     Of a broadcast and of a reduction to one device it is the bus bandwidth too.
 
     Source: nvidia-nccl-tests
+
+    See also: collectives.bus_bandwidth
 
     >>> print(algorithm_bandwidth("14 GB", "54.45 ms"))
     257.1 GB/s
@@ -570,6 +580,8 @@ def bubble_fraction(
 
     Source: huang2019gpipe
 
+    See also: collectives.bubble_overhead, collectives.bubble_time
+
     >>> print(bubble_fraction(8, 32).to("%"))
     17.95%
     """
@@ -586,8 +598,8 @@ def bubble_overhead(
 
     Equation: o = (p − 1) / (v · m) = f / (1 − f)
 
-    Assumes what bubble_fraction assumes, whose f is at times meant by this name and the other way
-    round.
+    f is the bubble_fraction, whose assumptions hold here too; at times that is meant by this name,
+    and the other way round.
 
     Source: narayanan2021efficient
 

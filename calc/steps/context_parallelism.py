@@ -74,6 +74,8 @@ def ring_traffic(
 
     Source: liu2023ring
 
+    See also: context_parallelism.ulysses_traffic
+
     >>> print(ring_traffic(131072, 8, 128, 128, 16))
     503.3 MB
     """
@@ -99,6 +101,8 @@ def ulysses_traffic(
     and values; beyond them these are copied.
 
     Source: deepspeed-ulysses
+
+    See also: context_parallelism.ring_traffic
 
     >>> print(ulysses_traffic(131072, 32, 8, 128, 128, 8))
     293.6 MB

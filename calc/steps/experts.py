@@ -21,7 +21,7 @@ from calc.catalog import models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_shapes, whole_number
-from calc.core.elementwise import erfc, expm1, log
+from calc.core.elementwise import erfc, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -30,7 +30,7 @@ from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import collectives
 from calc.steps.job import Formats, Job, Layout, Tokens
-from calc.steps.step import serving_step
+from calc.steps.timing import serving_step
 
 EIGHT_BITS = Formats("fp8", "fp8")
 
@@ -161,7 +161,7 @@ def dropped_share(
     4.987% 0.1061%
     """
     beyond = (capacity_factor - 1) * mean**0.5
-    density = (expm1(-(beyond**2) / 2) + 1) / (2 * math.pi) ** 0.5
+    density = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
     return (density - beyond * erfc(beyond / 2**0.5) / 2) / mean**0.5
 
 

@@ -112,7 +112,7 @@ def context_that_fits(
 ) -> Annotated[Quantity, ""]:
     """Tokens of a batch whose activations fit beside what is held; none where that is too much.
 
-    Equation: T = ⌊(C − M) / m⌋
+    Equation: T = ⌊max(0, C − M) / m⌋
 
     Source: korthikanti2023reducing
 

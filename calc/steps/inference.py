@@ -22,13 +22,13 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.device import Device
-from calc.core.elementwise import floor, maximum, smallest, where
+from calc.core.elementwise import floor, maximum, smallest, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
-from calc.steps import step
+from calc.steps import timing
 from calc.steps.job import Formats, Job, Layout, Tokens
 
 A_TOKEN = quantity(1, "token")
@@ -50,6 +50,8 @@ def decode_traffic(
 
     Source: pope2023efficiently
 
+    See also: inference.kv_cache_memory
+
     >>> print(decode_traffic("16 GB", 32, 4096, "128 KiB/token"))
     33.18 GB
     """
@@ -68,6 +70,8 @@ def kv_cache_memory(
 
     Source: pope2023efficiently
 
+    See also: inference.decode_traffic, inference.sequences_that_fit
+
     >>> print(kv_cache_memory(32, 4096, "128 KiB/token").to("GiB"))
     16 GiB
     """
@@ -84,7 +88,7 @@ def sequences_that_fit(
 ) -> Annotated[Quantity, ""]:
     """Whole sequences whose keys and values, and states, fit into memory beside the weights.
 
-    Equation: B = ⌊(M − W) / (c · m + S)⌋
+    Equation: B = ⌊max(0, M − W) / (c · m + S)⌋
 
     None where the weights alone are too large. Assumes a cache without gaps, as pages make it. The
     states S of linear attention and state spaces do not grow with the context.
@@ -143,17 +147,19 @@ def speculative_tokens(
 ) -> Annotated[Quantity, ""]:
     """Tokens that one pass of the large model yields when a small one drafts, on average.
 
-    Equation: n = (1 − α^(γ + 1)) / (1 − α)
+    Equation: n = (1 − α^(γ + 1)) / (1 − α) where α < 1, else γ + 1
 
     Assumes that each of γ drafted tokens is accepted with probability α, on its own; the large
     model adds one of its own after the last.
 
     Source: leviathan2023fast
 
+    See also: serving.tree_tokens
+
     >>> print(speculative_tokens(0.8, 5))
     3.689
     """
-    return _accepted(acceptance, drafted)
+    return sum_of_powers(acceptance, drafted)
 
 
 @law
@@ -164,18 +170,18 @@ def speculative_speedup(
 ) -> Annotated[Quantity, ""]:
     """How many times faster a model writes with a draft than by itself; below 1, slower.
 
-    Equation: S = (1 − α^(γ + 1)) / ((1 − α) · (γ · c + 1))
+    Equation: S = n / (γ · c + 1)
 
-    c is the time of a draft model's pass over one of the large model. Assumes that checking γ + 1
-    tokens takes as long as one, which holds while decode is far below the compute roof; for a batch
-    `serving.drafting_gain` takes the time of checking.
+    n are the speculative_tokens, and c is the time of a draft model's pass over one of the large
+    model. Assumes that checking γ + 1 tokens takes as long as one, which holds while decode is far
+    below the compute roof; for a batch `serving.drafting_gain` takes the time of checking.
 
     Source: leviathan2023fast
 
     >>> print(speculative_speedup(0.8, 5, 0.05))
     2.951
     """
-    return _accepted(acceptance, drafted) / (drafted * draft_cost + 1)
+    return sum_of_powers(acceptance, drafted) / (drafted * draft_cost + 1)
 
 
 @law
@@ -186,23 +192,17 @@ def speculative_operations(
 ) -> Annotated[Quantity, ""]:
     """Operations with a draft, for each one without: what the speed is paid with.
 
-    Equation: F = (1 − α) · (γ · c + γ + 1) / (1 − α^(γ + 1))
+    Equation: F = (γ · c + γ + 1) / n
 
-    c is the operations of a draft model's token over those of the large model.
+    n are the speculative_tokens, and c is the operations of a draft model's token over those of the
+    large model.
 
     Source: leviathan2023fast
 
     >>> print(speculative_operations(0.8, 5))
     1.626
     """
-    return (drafted * draft_operations + drafted + 1) / _accepted(acceptance, drafted)
-
-
-def _accepted(acceptance: Any, drafted: Any) -> Any:
-    """The sum of the powers of the acceptance from 0 to what is drafted."""
-    certain = acceptance >= 1
-    doubtful = where(certain, 0 * acceptance, acceptance)
-    return where(certain, drafted + 1, (1 - doubtful ** (drafted + 1)) / (1 - doubtful))
+    return (drafted * draft_operations + drafted + 1) / sum_of_powers(acceptance, drafted)
 
 
 def weight_memory(
@@ -242,7 +242,7 @@ def weights_read(
     """
     model = models.transformer(model)
     weights = Weights.of(model, element_size, "weight_size")
-    return step.weights_read(weights, transformer.batch_tokens(tokens).m_as(""), Layout())
+    return Layout().weights_read(weights, transformer.batch_tokens(tokens).m_as(""))
 
 
 def decode(
@@ -280,7 +280,7 @@ def decode(
     counts = _counts(devices, context=context, sequences=sequences)
     load = Tokens(writing=counts["sequences"], context=counts["context"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
-    return step.serving_step(job, load)
+    return timing.serving_step(job, load)
 
 
 def prefill(
@@ -313,7 +313,7 @@ def prefill(
     tokens = counts["length"] * counts["sequences"]
     load = Tokens(reading=tokens, prompt=counts["length"])
     job = _job(model, device, counts["devices"], Formats(dtype, weight_size, kv_size))
-    return step.serving_step(job, load)
+    return timing.serving_step(job, load)
 
 
 def largest_batch(

@@ -23,7 +23,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
-from calc.core.arguments import number, one_of, whole_number
+from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, maximum, where
 from calc.core.errors import InputError, abbreviated
@@ -242,6 +242,29 @@ class Layout:
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
 
+    def weights_read(self, weights: Weights, tokens: Any) -> Quantity:
+        """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
+
+        Each device reads its slices once. The embedding is looked up; of a mixture's experts those
+        count that some token is sent to, of all copies that share them out.
+        """
+        sharers = maximum(self.experts, self.tensor)  # devices that have all experts among them
+        seen = maximum(tokens * maximum(1.0, self.experts / self.tensor), 1.0)
+        read = quantity(0, "byte") * seen
+        elements: dict[tuple[int, int, str], int] = {}
+        for matrix in weights.model.matrices:
+            group = matrix.group if matrix.group in weights.sizes else "others"
+            kind = matrix.copies, matrix.used, group
+            size = matrix.inputs * matrix.outputs * matrix.layers
+            elements[kind] = elements.get(kind, 0) + size
+        for (copies, used, group), number in elements.items():
+            times: Any = copies * self.data
+            if used < copies:
+                woken = transformer.experts_used(copies, used / copies, seen).m_as("")
+                times = woken * self.devices / sharers
+            read = read + times * number * weights.sizes[group]
+        return read
+
 
 def _counts(given: Any, least: int = 1, most: float = 2**62) -> bool:
     """Whether it is an array of whole numbers in that range."""
@@ -355,8 +378,7 @@ class Job:
             ("software", Software, "of calc.software"),
             ("trained", Training, "calc.finetuning.Adapters, or left out"),
         ):
-            if not isinstance(getattr(self, name), kind):
-                raise InputError(f"{name} must be {home}; got {abbreviated(getattr(self, name))}")
+            check_is(kind, name, getattr(self, name), home)
 
     @property
     def device(self) -> Device:
@@ -402,18 +424,19 @@ class Job:
         return self if longest is self.model else replace(self, model=longest)
 
 
-def check_job(given: Any) -> None:
+def check_job(job: Any) -> None:
     """Refuse what is no job."""
-    if not isinstance(given, Job):
-        raise InputError(
-            f'a job is needed here, Job.of("llama-3-8b", "dgx-h100"); got {abbreviated(given)}'
-        )
+    check_is(Job, "job", job, 'a calc.Job, as in Job.of("llama-3-8b", "dgx-h100")')
 
 
-def check_load(kind: type, given: Any) -> None:
-    """Refuse what is no load of this kind."""
-    if not isinstance(given, kind):
-        raise InputError(f"the load must be calc.{kind.__name__}(...); got {abbreviated(given)}")
+def check_tokens(tokens: Any) -> None:
+    """Refuse what is no load of serving."""
+    check_is(Tokens, "load", tokens, "calc.Tokens(…)")
+
+
+def check_batch(batch: Any) -> None:
+    """Refuse what is no load of training."""
+    check_is(Batch, "load", batch, "calc.Batch(…)")
 
 
 LONGEST = 1e9  # tokens of a sequence

@@ -39,8 +39,9 @@ from calc.steps.job import (
     Batch,
     Job,
     Tokens,
+    check_batch,
     check_job,
-    check_load,
+    check_tokens,
     input_size,
     reaching,
 )
@@ -375,7 +376,7 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
 
 def _checked_tokens(tokens: Tokens) -> Tokens:
     """Numbers in their ranges, with something to do."""
-    check_load(Tokens, tokens)
+    check_tokens(tokens)
     writing, reading = _amount("writing", tokens.writing), _amount("reading", tokens.reading)
     check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
     if smallest(writing + reading) <= 0:
@@ -414,7 +415,7 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     641.3 ms
     """
     check_job(job)
-    check_load(Batch, batch)
+    check_batch(batch)
     length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
     number("sequences", smallest(sequences), above=0)
     part = Slice(job, Weights.of(job.model, input_size(job.formats.dtype), "dtype"))

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from calc.catalog import machines, models
 from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
-from calc.core.arguments import one_of
+from calc.core.arguments import check_is, one_of
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, largest, maximum, where
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -41,8 +41,8 @@ from calc.steps.job import (
     Batch,
     Job,
     Layout as Layout,
+    check_batch,
     check_job,
-    check_load,
 )
 
 Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
@@ -129,11 +129,6 @@ def _where(condition: Any, yes: Quantity, no: Quantity) -> Quantity:
     return quantity(where(condition, yes.m_as("byte"), no.m_as("byte")), "byte")
 
 
-def _check_is(kind: type, name: str, given: Any) -> None:
-    if not isinstance(given, kind):
-        raise InputError(f"{name} must be a calc.layouts.{kind.__name__}; got {abbreviated(given)}")
-
-
 def memory_per_device(
     model: Transformer | str,
     layout: Layout,
@@ -173,7 +168,7 @@ def memory_per_device(
     peak         16.93 GB
     """
     model = models.transformer(model)
-    _check_is(Layout, "layout", layout)
+    check_is(Layout, "layout", layout, "calc.Layout(…)")
     one_of("memory_per_device(): loss", loss, LOSSES)
     one_of("memory_per_device(): lifetime", lifetime, GRADIENTS)
     layout.check(model)
@@ -296,7 +291,7 @@ def training_step(
     5.953 s 7.543 s compute
     """
     check_job(job)
-    check_load(Batch, batch)
+    check_batch(batch)
     model, layout, device = job.model, job.layout, job.device
     length, sequences, recomputation = batch.length, batch.sequences, batch.recomputation
     talk = _messages_of(job, inner, outer)
@@ -382,7 +377,7 @@ def _messages_of(job: Job, inner: Link | None, outer: Link | None) -> Messages:
 
 
 def _link(name: str, given: Link | None) -> Link:
-    _check_is(Link, name, given)
+    check_is(Link, name, given, "a calc.layouts.Link")
     assert given is not None
     return given
 

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from calc.core.arguments import as_list, number, whole_number
-from calc.core.elementwise import floor, maximum, where
+from calc.core.elementwise import floor, maximum, sum_of_powers
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
 from calc.steps.job import Job, Tokens, check_job
-from calc.steps.step import serving_step
+from calc.steps.timing import serving_step
 
 LONGEST_CHUNK = 65536  # tokens: beyond what any engine reads in a step
 
@@ -159,7 +159,7 @@ def tree_tokens(
 ) -> Annotated[Quantity, ""]:
     """Tokens that a pass yields with a draft that branches: one of b is accepted at each depth.
 
-    Equation: n = (1 − a^(γ + 1)) / (1 − a), a = 1 − (1 − α)^b
+    Equation: n = (1 − a^(γ + 1)) / (1 − a) where a < 1, else γ + 1, a = 1 − (1 − α)^b
 
     A chain of depth γ has b = 1. Assumes that each branch is accepted on its own with probability
     α, as the second-best token of a draft is not: an upper bound for trees.
@@ -169,10 +169,7 @@ def tree_tokens(
     >>> print(tree_tokens(0.7, 1, 4), tree_tokens(0.7, 2, 4))
     2.773 4.177
     """
-    accepted = 1 - (1 - acceptance) ** branches
-    certain = accepted >= 1
-    doubtful = where(certain, 0 * accepted, accepted)
-    return where(certain, depth + 1, (1 - doubtful ** (depth + 1)) / (1 - doubtful))
+    return sum_of_powers(1 - (1 - acceptance) ** branches, depth)
 
 
 @law

@@ -46,7 +46,7 @@ HEADERS = ("", "time", "bound by", "operations", "bytes")
 class Throughput(Reported):
     """What devices make of a network: items a second at the most, and what is expected."""
 
-    SENTENCES = (("assumptions", "Assumed"),)
+    _SENTENCES = (("assumptions", "Assumed"),)
 
     model: Transformer | Network
     machine: Machine
@@ -177,11 +177,6 @@ class Throughput(Reported):
             **expected,
             "assumptions": self.assumptions,
         }
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        return tuple(self._assumptions())
 
     def _assumptions(self) -> Iterator[str]:
         device = self.machine.device

@@ -8,7 +8,7 @@ from calc import layouts, machines, models, training, transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity
 from calc.steps.job import Batch, Job, Layout
-from calc.steps.step import step as step_of
+from calc.steps.timing import step as step_of
 from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SLICES = Axis("Tensor parallel slices (TP), all else as chosen")

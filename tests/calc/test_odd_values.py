@@ -86,7 +86,7 @@ def test_the_battery_covers_the_library() -> None:
         ("scaling.combined_speedup", {"levers": "none"}),
         ("layouts.training_step", {"inner": "none"}),
         ("layouts.training_step", {"efficiency": "zero"}),
-        ("layouts.Layout", {"sharding": "array"}),
+        ("job.Layout", {"sharding": "array"}),
         ("inference.decode", {"sequences": "empty list"}),
         ("inference.largest_batch", {"context": "empty list"}),
         ("inference.frontier", {"context": "list"}),

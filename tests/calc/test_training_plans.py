@@ -28,7 +28,7 @@ from calc.planning import TrainingPlan
 from calc.planning.training import Cuts, Run, precedents
 from calc.published.layouts import published_layouts
 from calc.steps.job import Batch, Job, Layout
-from calc.steps.step import step
+from calc.steps.timing import step
 
 GPT = models.from_shape(
     12, 1024, 16, context=2048, vocabulary=50304, feed_forward_width=4096, name="a small GPT"

@@ -39,6 +39,7 @@ SIGNS = {
     "Δ": r"\Delta",
 }
 FUNCTIONS = {"min", "max", "log", "ln", "exp"}
+CASES = {"where", "else"}
 TOKEN = re.compile(
     r"(?P<hat>\w)\u0302|(?P<log>log₂|log₁₀)"
     r"|(?P<words>[A-Za-zα-ωΔ][a-z\d]+(?: [a-z]{2,}(?![\w(]))*|[A-Z]{2,}|[A-Za-zα-ωΔ])"
@@ -82,6 +83,8 @@ def _token(match: re.Match[str]) -> str:
 
 
 def _name(words: str) -> str:
+    if words in CASES:
+        return rf"\text{{ {words} }}"
     if words in FUNCTIONS:
         return f"\\{words}"
     if words in SIGNS:

@@ -325,12 +325,19 @@ def _block(block: str, documented: griffe.Object | griffe.Alias) -> str:
         return f"$$\n{tex(rest)}\n$$"
     if label == "Source":
         return f"Source: {'; '.join(f'@{key.strip()}' for key in rest.split(','))}."
+    if label == "See also":
+        return f"See also: {', '.join(map(_link, rest.split(', ')))}."
     if _is_example(block):
         lines = re.sub(r" *# doctest:.*", "", textwrap.dedent(block))
         return "\n".join(["```python", *_imports(lines, documented), lines, "```"])
     if block.startswith("    "):
         return f"```python\n{textwrap.dedent(block)}\n```"
     return SPAN.sub(_span, block)
+
+
+def _link(name: str) -> str:
+    module, _, member = name.partition(".")
+    return f"[`{name}`]({module}.qmd#calc-{module}-{member})"
 
 
 def _span(match: re.Match[str]) -> str:

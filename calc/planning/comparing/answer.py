@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.core.report import Reported, Table, common_first
+from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing
 from calc.planning.capacity import linked_counts, with_devices
@@ -64,7 +64,7 @@ class Comparison(Reported):
     `basis` says whether what is expected of all is compared, or the upper bounds of all.
     """
 
-    SENTENCES = (("assumptions", "Assumed"), ("what_would_change", "What would change it"))
+    _SENTENCES = (("assumptions", "Assumed"), ("what_would_change", "What would change it"))
 
     entries: tuple[Entry, ...]
     by: str
@@ -199,16 +199,10 @@ class Comparison(Reported):
         return {
             "rows": self.rows(),
             "ranked_by": self.by,
-            **self.named("basis assumptions what_would_change"),
+            **values(self, "basis assumptions what_would_change"),
         }
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        of_each = [(self.label(entry), self.plan_of(entry).assumptions) for entry in self.planned]
-        return (*self._compared(), *common_first(of_each))
-
-    def _compared(self) -> Iterator[str]:
+    def _assumptions(self) -> Iterator[str]:
         plans = {entry: self.plan_of(entry) for entry in self.planned}
         yield (
             "Each is on the fewest devices on which it fits and keeps the limits, at the batch that"
@@ -239,6 +233,7 @@ class Comparison(Reported):
                 f"Energies are not of one kind: hosts and fans are left out of that of"
                 f" {', '.join(alone)}, and in that of the others they are counted."
             )
+        yield from common_first([(self.label(of), plan.assumptions) for of, plan in plans.items()])
 
     @property
     def what_would_change(self) -> tuple[str, ...]:

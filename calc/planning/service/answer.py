@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.catalog.hardware import dtype_of
 from calc.core.errors import InputError, abbreviated
-from calc.core.report import Reported, Table
+from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import cost
 from calc.planning import drawing, files
@@ -38,7 +38,7 @@ class ServicePlan(Reported):
     parts of a step at once and with none.
     """
 
-    SENTENCES = (
+    _SENTENCES = (
         ("why_not_others", "Why not another design"),
         ("what_would_change", "What would change it"),
         ("assumptions", "Assumed"),
@@ -170,31 +170,7 @@ class ServicePlan(Reported):
 
     def rows(self) -> list[dict[str, Any]]:
         """The designs, a row each, with plain keys."""
-        rows = []
-        for design in self.designs:
-            times: list[Quantity | None] = [None, None]
-            if design.simulated is not None:
-                times = [quantity(time, "s") for time in design.simulated]
-            rows.append(
-                {
-                    "design": str(design),
-                    "devices": design.devices,
-                    "pools": len(design.pools),
-                    "replicas": [pool.count for pool in design.pools],
-                    "tensor": [pool.group.devices for pool in design.pools],
-                    "experts": [pool.group.experts for pool in design.pools],
-                    "chunk": design.pools[-1].replica.chunk,
-                    "ttft": quantity(design.load.ttft, "s"),
-                    "tpot": quantity(design.load.tpot, "s"),
-                    "simulated_ttft": times[0],
-                    "simulated_tpot": times[1],
-                    "batch": design.load.batch,
-                    "busy": design.load.busy,
-                    "rate_within_limits": quantity(design.most, "request/s"),
-                    "preempted": None if design.run is None else design.run.preempted,
-                }
-            )
-        return rows
+        return list(map(_row, self.designs))
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -202,10 +178,10 @@ class ServicePlan(Reported):
         return {
             "rows": self.rows(),
             "design": str(self.design),
-            **self.named("devices least_devices ttft tpot"),
+            **values(self, "devices least_devices ttft tpot"),
             "closed_form": self.load,
-            **self.named("most_requests throughput cost_per_token energy_per_token"),
-            **self.named("why_not_others what_would_change assumptions"),
+            **values(self, "most_requests throughput cost_per_token energy_per_token"),
+            **values(self, "why_not_others what_would_change assumptions"),
         }
 
     @property
@@ -249,11 +225,6 @@ class ServicePlan(Reported):
                 takes = "cannot be kept" if needed is None else f"takes {devices_text(needed)}"
                 limited = f"A {title} of {seconds(limit)}, {word} the limit"
                 yield f"{limited}, {takes} in the same groups."
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        return tuple(self._assumptions())
 
     def _assumptions(self) -> Iterator[str]:
         service, setup, design = self.service, self.service.setup, self.design
@@ -335,6 +306,28 @@ class ServicePlan(Reported):
     def __repr__(self) -> str:
         setup = self.service.setup
         return f"<{setup.model.name} served by {self.devices} {setup.device.name}: {self.design}>"
+
+
+def _row(design: Design) -> dict[str, Any]:
+    pools, load, simulated = design.pools, design.load, design.simulated or (None, None)
+    times: dict[str, float | None] = {
+        **values(load, "ttft tpot"),
+        "simulated_ttft": simulated[0],
+        "simulated_tpot": simulated[1],
+    }
+    return {
+        "design": str(design),
+        "devices": design.devices,
+        "pools": len(pools),
+        "replicas": [pool.count for pool in pools],
+        "tensor": [pool.group.devices for pool in pools],
+        "experts": [pool.group.experts for pool in pools],
+        "chunk": pools[-1].replica.chunk,
+        **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
+        **values(load, "batch busy"),
+        "rate_within_limits": quantity(design.most, "request/s"),
+        "preempted": None if design.run is None else design.run.preempted,
+    }
 
 
 def _tokens(count: float) -> str:

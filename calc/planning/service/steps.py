@@ -18,7 +18,7 @@ from calc.catalog.machines import NotMeasured
 from calc.planning.setup import Setup
 from calc.steps.expectation import serving_pass
 from calc.steps.job import Job, Layout, Tokens
-from calc.steps.step import serving_step
+from calc.steps.timing import serving_step
 
 PER_DOUBLING = 2
 """Points of a table for each doubling of the tokens, between which a line is drawn."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from calc.catalog.hardware import dtype_of
-from calc.core.report import Reported, Table
+from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, quantity
 from calc.laws import cost, energy, training
 from calc.laws.roofline import StepTime
@@ -31,15 +31,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan(Reported):
-    """A run, its best layout, and what it takes; `print` shows it.
+    r"""A run, its best layout, and what it takes; `print` shows it.
 
     `step` has the three answers for a step: `lower`, with all parts at once at published rates,
     `upper`, with none, and `expected`, at measured rates. `candidates` are the best layouts, one
     for each way to cut, the one that is taken first; whether others have published a layout like
     it is what `best.beyond_published` says.
+
+    >>> from calc import plan_training
+    >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
+    ...                       length=8192, devices=64, layout={"context": 1, "pipeline": 1})
+    >>> print("\n".join(found.table().splitlines()[:4]))
+    Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
+    256 sequences of 8192 tokens a step, 100B token in all
+    layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
+                           perfect overlap  no overlap  expected        what binds
     """
 
-    SENTENCES = (("why_not_others", "Why not another layout"), ("assumptions", "Assumed"))
+    _SENTENCES = (("why_not_others", "Why not another layout"), ("assumptions", "Assumed"))
 
     job: Run
     tokens: Quantity
@@ -245,20 +254,14 @@ class TrainingPlan(Reported):
         return [
             {
                 "layout": str(best),
-                **{name: getattr(best.layout, name) for name in DEGREES},
-                "sharding": best.layout.sharding,
+                **values(best.layout, " ".join((*DEGREES, "sharding"))),
                 "sharing": best.layout.sharers,
                 "microbatches": best.layout.microbatches,
-                "sequences": best.sequences,
-                "recomputation": best.recomputation,
+                **values(best, "sequences recomputation"),
                 "schedule": best.layout.schedule,
                 "memory": best.memory.total.to("GB"),
-                "lower": best.step.lower,
-                "upper": best.step.upper,
-                "expected": best.step.expected,
-                "mfu": best.mfu,
-                "hfu": best.hfu,
-                "throughput": best.throughput,
+                **values(best.step, "lower upper expected"),
+                **values(best, "mfu hfu throughput"),
                 "bound": best.step.bound,
                 "like_published": not best.beyond_published,
             }
@@ -268,18 +271,16 @@ class TrainingPlan(Reported):
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What the run takes, its best layouts, and what is said of them, by names that stay."""
-        step, names = self.step, ("lower", "upper", "expected", "parts")
         return {
             "rows": self.rows(),
-            **self.named("devices steps memory"),
-            "step": {name: getattr(step, name) for name in names},
-            **self.named("mfu expected_mfu"),
-            "hfu": self.best.hfu,
-            "throughput": self.best.throughput,
-            **self.named("goodput duration device_time cost energy carbon"),
-            **self.named("checkpoint checkpoint_interval"),
+            **values(self, "devices steps memory"),
+            "step": values(self.step, "lower upper expected parts"),
+            **values(self, "mfu expected_mfu"),
+            **values(self.best, "hfu throughput"),
+            **values(self, "goodput duration device_time cost energy carbon checkpoint"),
+            **values(self, "checkpoint_interval"),
             "beyond_published": self.best.beyond_published,
-            **self.named("searched fitting assumptions why_not_others"),
+            **values(self, "searched fitting assumptions why_not_others"),
         }
 
     @property
@@ -298,11 +299,6 @@ class TrainingPlan(Reported):
             f" {self.job.room.to('GB')} on their fullest device.",
             *sentences,
         )
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers stand on, a sentence each."""
-        return tuple(self._assumptions())
 
     def _assumptions(self) -> Iterator[str]:
         job = self.job

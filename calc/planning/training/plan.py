@@ -228,34 +228,35 @@ def _counts(job: Run, on_progress: Progress | None) -> Iterator[int]:
         yield each
 
 
-def _tried(job: Run, given: dict[str, Any], count: int) -> TrainingPlan | None:
-    try:
-        return _planned(replace(job, devices=count), given)
-    except InputError:
-        return None
+def _shorter(
+    job: Run, given: dict[str, Any], counts: Iterator[int], least: float = 0.0
+) -> Iterator[TrainingPlan]:
+    """Plans on more and more devices, at least so many or one, while the run becomes shorter."""
+    last = quantity(math.inf, "s")
+    for count in counts:
+        if 1 < count < least:
+            continue
+        try:
+            plan = _planned(replace(job, devices=count), given)
+        except InputError:
+            continue
+        if plan.duration >= last:
+            return  # more devices would wait for one another
+        last = plan.duration
+        yield plan
 
 
 def _fewest(
     job: Run, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The fewest devices that are done in time."""
-    shortest: TrainingPlan | None = None
     steps = given["tokens"] / search.tokens_of(job)
     work = steps * search.operations_of(job) / job.machine.device.peak(job.dtype)
-    for count in _counts(job, on_progress):
-        plan = _tried(job, given, count) if work / count <= deadline or count == 1 else None
-        if plan is None:
-            continue
+    told = "no number of devices fits it"
+    for plan in _shorter(job, given, _counts(job, on_progress), (work / deadline).m_as("")):
         if plan.duration <= deadline:
             return plan
-        if shortest is not None and plan.duration >= shortest.duration:
-            break  # more devices would wait for one another
-        shortest = plan
-    told = (
-        "no number of devices fits it"
-        if shortest is None
-        else f"the shortest is {shortest.duration} on {devices_text(shortest.devices)}"
-    )
+        told = f"the shortest is {plan.duration} on {devices_text(plan.devices)}"
     raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
 
 
@@ -263,28 +264,16 @@ def _most(
     job: Run, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
-    paid: TrainingPlan | None = None
-    cheapest: TrainingPlan | None = None
-    last = quantity(math.inf, "s")
-    for count in _counts(job, on_progress):
-        plan = _tried(job, given, count)
-        if plan is None or plan.cost is None:
-            continue
-        if plan.duration >= last:
-            break  # more devices would wait for one another
-        last = plan.duration
-        if cheapest is None or cheapest.cost is None or plan.cost < cheapest.cost:
-            cheapest = plan
-        if plan.cost <= budget:
-            paid = plan
-    if paid is None:
-        told = (
-            "no number of devices fits it"
-            if cheapest is None
-            else f"the cheapest costs {cheapest.cost} on {devices_text(cheapest.devices)}"
-        )
-        raise InputError(f"no run of {job.model.name} keeps the budget of {budget}: {told}")
-    return paid
+    tried = _shorter(job, given, _counts(job, on_progress))
+    plans = [(cost, plan) for plan in tried if (cost := plan.cost) is not None]
+    paid = [plan for cost, plan in plans if cost <= budget]
+    if paid:
+        return paid[-1]
+    told = "no number of devices fits it"
+    if plans:
+        cost, plan = min(plans, key=lambda priced: priced[0])
+        told = f"the cheapest costs {cost} on {devices_text(plan.devices)}"
+    raise InputError(f"no run of {job.model.name} keeps the budget of {budget}: {told}")
 
 
 def _whole(name: str, given: QuantityLike) -> int:

@@ -22,7 +22,7 @@ from calc.steps import layouts
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
 from calc.steps.layouts import DeviceMemory
-from calc.steps.step import step
+from calc.steps.timing import step
 
 MOST_LAYOUTS = 2_000_000
 """Beyond these a search would take a minute, and is asked to be told more."""

@@ -13,13 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from calc.catalog.machines import Machine
-from calc.catalog.models.weights import Weights
 from calc.core.elementwise import largest, maximum, where
 from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import collectives, expectation, layouts
-from calc.steps.job import TWO_BYTES, Batch, Job, Layout, Tokens, check_job, check_load
+from calc.steps.job import TWO_BYTES, Batch, Job, Tokens, check_job, check_tokens
 
 NO_WORK, NO_BYTES = quantity(0, "FLOP"), quantity(0, "byte")
 A_TOKEN = quantity(1, "token")
@@ -49,7 +48,7 @@ def step(job: Job, load: Tokens | Batch) -> StepTime:
 def serving_step(job: Job, tokens: Tokens) -> StepTime:
     """A pass that writes a token for each of its sequences and reads prompts beside them."""
     check_job(job)
-    check_load(Tokens, tokens)
+    check_tokens(tokens)
     load, count = tokens.of_one(job.layout.data), quantity(job.layout.devices, "")
     device, copies = job.device, job.layout.data
     work, moved = NO_WORK, NO_BYTES
@@ -61,7 +60,7 @@ def serving_step(job: Job, tokens: Tokens) -> StepTime:
         work = work + _operations_of_reading(job, load)
         end = load.before + load.prompt
         moved = moved + transformer.kv_cache(job.model, end, job.formats.kv) * load.prompts
-    traffic = weights_read(job.weights, load.computed, job.layout) + moved * copies
+    traffic = job.layout.weights_read(job.weights, load.computed) + moved * copies
     roofs = Workload(work * copies, traffic).between(
         device.peak(job.formats.dtype) * count, device.memory_bandwidth * count
     )
@@ -76,30 +75,6 @@ def serving_step(job: Job, tokens: Tokens) -> StepTime:
         lambda: expectation.serving_pass(job, tokens), *vars(tokens).values(), job.layout.tensor
     )
     return replace(counted, parts=parts, expectation=makes)
-
-
-def weights_read(weights: Weights, tokens: Any, layout: Layout) -> Quantity:
-    """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
-
-    Each device reads its slices once. The embedding is looked up; of a mixture's experts those
-    count that some token is sent to, of all copies that share them out.
-    """
-    sharers = maximum(layout.experts, layout.tensor)  # devices that have all experts among them
-    seen = maximum(tokens * maximum(1.0, layout.experts / layout.tensor), 1.0)
-    read = NO_BYTES * seen
-    elements: dict[tuple[int, int, str], int] = {}
-    for matrix in weights.model.matrices:
-        group = matrix.group if matrix.group in weights.sizes else "others"
-        kind = matrix.copies, matrix.used, group
-        size = matrix.inputs * matrix.outputs * matrix.layers
-        elements[kind] = elements.get(kind, 0) + size
-    for (copies, used, group), number in elements.items():
-        times: Any = copies * layout.data
-        if used < copies:
-            woken = transformer.experts_used(copies, used / copies, seen).m_as("")
-            times = woken * layout.devices / sharers
-        read = read + times * number * weights.sizes[group]
-    return read
 
 
 def _operations_of_writing(job: Job, load: Tokens) -> Quantity:

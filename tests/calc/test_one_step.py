@@ -1,0 +1,227 @@
+"""One step has one time: whoever is asked for it gives the same, at least and as expected.
+
+A decode step is asked of `calc.step`, `inference`, `serving`, `calc.plan`, the tables of a service,
+`experts`, a published row and a live figure; a training step of `layouts`, `finetuning`,
+`calc.plan_training`, published rows and a live figure. Their formulas are nobody's but `step`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import calc
+from calc import (
+    InputError,
+    Job,
+    Layout,
+    Tokens,
+    experts,
+    finetuning,
+    inference,
+    layouts,
+    machines,
+    models,
+    plan,
+    plan_training,
+    published,
+    serving,
+)
+from calc.catalog.models import Transformer
+from calc.laws.roofline import StepTime
+from calc.planning.capacity import device_counts
+from calc.planning.service.steps import Answers, Group
+from calc.published.layouts import published_layouts
+from calc.published.reading import Row
+from calc.steps.job import Batch, Formats
+from figures.live import decode as live_decode, training as live_training
+from tests.rows import each_row
+
+MACHINES = ("dgx-h100", "dgx-a100", "dgx-b200", "mi300x-8", "gb200-nvl72")
+SEQUENCES, PROMPT, GENERATED = 16, 1000, 48
+CONTEXT = PROMPT + GENERATED // 2
+
+Answer = tuple[float, float | None]
+"""Seconds at least, and as expected."""
+
+
+def writers() -> list[Transformer]:
+    """The models that write tokens, after a prompt of this length."""
+    all_of_them = [models.get(name) for name in models.names()]
+    return [
+        model
+        for model in all_of_them
+        if isinstance(model, Transformer)
+        and model.output in ("own", "tied")
+        and model.context.m_as("") >= PROMPT + GENERATED
+    ]
+
+
+PAIRS = [(model.key, machine) for model in writers() for machine in MACHINES]
+FEW = PAIRS[:: len(PAIRS) // 15]
+
+
+def answer(step: StepTime) -> Answer:
+    return step.lower.m_as("s"), None if step.expected is None else step.expected.m_as("s")
+
+
+def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
+    """What everybody says of one decode step, on as many devices as a machine joins."""
+    model, place = models.transformer(name), machines.get(machine)
+    devices = max(count for count in device_counts(model) if count <= place.domain)
+    job = Job(model, place, Layout(tensor=devices))
+    load = Tokens(writing=SEQUENCES, context=CONTEXT)
+    of_step = answer(calc.step(job, load))
+    yield "step", of_step
+    yield "inference", answer(inference.decode(model, place, CONTEXT, SEQUENCES, devices))
+    yield "mixed step", answer(serving.mixed_step(job, SEQUENCES, CONTEXT, 0))
+    lengths: dict[str, Any] = {"prompt": PROMPT, "generated": GENERATED, "batch": SEQUENCES}
+    planned = plan(model, place, **lengths, devices=devices, weights="bf16", dtype="bf16")
+    if planned.fits and model.reach is None:  # windows that fill on the way bend the mean
+        expected = planned.expected and planned.expected.get("time_per_token")
+        yield "plan", (planned.writing.lower.m_as("s"), expected and expected.m_as("s"))
+    yield "published row", _published(model, machine, devices, of_step)
+    tables = Answers(planned, Group(devices), 64, SEQUENCES)
+    if not isinstance(tables.expected, str) and of_step[1] is not None:
+        # A table is made at the length of a prompt, from which it grows in proportion.
+        at_prompt = answer(calc.step(job, Tokens(writing=SEQUENCES, context=PROMPT)))
+        own = tables.expected.time(SEQUENCES, SEQUENCES * PROMPT)
+        assert own == pytest.approx(at_prompt[1], rel=1e-9), "tables of a service"
+
+
+def _published(model: Transformer, machine: str, devices: int, of_step: Answer) -> Answer:
+    """The prediction of a row that measured this step."""
+    conditions: dict[str, object] = {
+        "device": machines.get(machine).device.name,
+        "software": "an engine of ours",  # which takes no time of its own
+        "model": model.name,
+        "num_devices": devices,
+        "dtype_weights": "bf16",
+        "batch": SEQUENCES,
+        "input_len": PROMPT,
+        "output_len": GENERATED,
+        "parallelism": f"TP{devices}",
+    }
+    row = Row("serving", "mine", conditions, {"decode_tokens_per_s_per_user": 1.0})
+    comparison = published.predict(row)
+    if comparison.prediction is None or comparison.machine != machine:
+        return of_step  # a device or a model whose name no published row writes so
+    return comparison.prediction.lower, comparison.prediction.expected
+
+
+def check(answers: Iterator[tuple[str, Answer]]) -> None:
+    """All say what the first says."""
+    (_, first), *others = answers
+    assert {name: own for name, own in others if own != pytest.approx(first, rel=1e-9)} == {}
+
+
+@pytest.mark.parametrize("pairs", [FEW, pytest.param(PAIRS, marks=pytest.mark.slow)])
+def test_a_decode_step_has_one_author(pairs: list[tuple[str, str]]) -> None:
+    with each_row() as row:
+        for pair in pairs:
+            with row(pair):
+                check(decodes(*pair))
+
+
+def test_there_are_as_many_pairs_as_asked_for() -> None:
+    assert len(PAIRS) >= 270
+
+
+@pytest.mark.parametrize("devices", [8, 72])
+def test_experts_on_all_devices_are_a_layout(devices: int) -> None:
+    """`experts.decode` is the step of as many copies as devices, as one of them sees it."""
+    place, sizes = machines.get("dgx-h100"), Formats("fp8", "fp8")
+    job = Job.of("deepseek-v3", place, Layout(data=devices, experts=devices), sizes)
+    step = calc.step(job, Tokens(writing=64 * devices, context=2000))
+    own = experts.decode("deepseek-v3", place, 2000, 64, devices)
+    assert answer(own) == answer(step)
+    assert (own.tokens * devices).m_as("token") == step.tokens.m_as("token")
+
+
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_published_training_step_is_that_of_its_layout(every: int) -> None:
+    """The prediction of each row, for a token and a device, is the step that a planner takes."""
+    with each_row() as row:
+        for published_layout in published_layouts()[::every]:
+            with row(published_layout.row.id):
+                prediction = published.predict(published_layout.row).prediction
+                job = published_layout.job
+                if prediction is None or job.layout.devices > job.measured_on.most_joined:
+                    continue  # no rate was measured, or links are not published
+                step = published_layout.step
+                tokens = step.tokens.m_as("token") / job.layout.devices
+                own = answer(step)
+                assert prediction.lower * tokens == pytest.approx(own[0], rel=1e-9)
+                if own[1] is None:
+                    assert prediction.expected is None
+                else:
+                    assert prediction.expected == pytest.approx(own[1] / tokens, rel=1e-9)
+
+
+def test_a_training_step_has_one_author() -> None:
+    """On one device: fine-tuning, the planner, the layout and the step; time and memory."""
+    for method in ("full", "lora", "qlora"):
+        with each_row() as row:
+            for name in ("llama-3-8b", "gemma-2-2b", "qwen-3-4b"):
+                model = models.transformer(name)
+                trained = calc.steps.job.ALL if method == "full" else finetuning.Adapters(method)
+                job = Job.of(model, "dgx-b200", trained=trained)
+                batch = Batch(2048, 1, "full")
+                own = answer(finetuning.step(model, "dgx-b200", method, context=2048))
+                held = finetuning.memory(model, method, context=2048, loss="in place")
+                planned = plan_training(
+                    model,
+                    "dgx-b200",
+                    tokens="1B",
+                    sequences=1,
+                    length=2048,
+                    devices=1,
+                    recomputation="full",
+                    fine_tune=None if method == "full" else method,
+                    recipe="adam-mixed" if method == "full" else None,
+                )
+                with row((name, method)):
+                    assert answer(calc.step(job, batch)) == pytest.approx(own, rel=1e-9)
+                    assert answer(planned.step) == pytest.approx(own, rel=1e-9)
+                    ours, theirs = (each.total.m_as("byte") for each in (held, planned.memory))
+                    assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+def test_live_figures_print_what_the_step_says() -> None:
+    decode = live_decode.answer("llama-3-8b", "dgx-h100", 1, 4096, "bf16", "bf16")
+    job = Job.of("llama-3-8b", "dgx-h100")
+    most = float(decode.facts["Largest batch"])
+    step = calc.step(job, Tokens(writing=most, context=4096))
+    assert decode.facts["Expected then"] == str(step.expected)
+    inputs: dict[str, Any] = {each.name: each.default for each in live_training.INPUTS}
+    assert inputs["model"] == "llama-3-70b"
+    layout = Layout(data=32, tensor=8, pipeline=4, microbatches=32, sharding=1)
+    of_layout = calc.step(Job.of("llama-3-70b", "dgx-h100", layout), Batch(8192))
+    answered = live_training.answer(
+        "llama-3-70b",
+        "dgx-h100",
+        1024,
+        calc.quantity("15T token"),
+        1024,
+        8192,
+        8,
+        4,
+        "1",
+        1,
+        "selective",
+    )
+    assert answered.facts["Expected of a step"] == str(of_layout.expected)
+    held = layouts.memory_per_device("llama-3-70b", layout, 8192)
+    assert answered.facts["Memory of a device"].startswith(str(held.total))
+
+
+def test_what_is_no_job_or_load_is_refused() -> None:
+    job = Job.of("llama-3-8b", "dgx-h100")
+    with pytest.raises(InputError, match=r"job must be a calc\.Job"):
+        calc.step("llama-3-8b", Tokens(writing=1))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"load must be calc\.Tokens"):
+        calc.step(job, 8)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"layout must be calc\.Layout"):
+        Job(job.model, job.machine, 8)  # type: ignore[arg-type]
