@@ -36,10 +36,12 @@ from calc.networks import (
     recommenders as recommenders,
 )
 from calc.steps import (
+    job as job,
     kernels as kernels,
     curves as curves,
     collectives as collectives,
     expectation as expectation,
+    timing as timing,
     inference as inference,
     serving as serving,
     experts as experts,
@@ -58,6 +60,13 @@ from calc import (
     measure as measure,
     derivations as derivations,
 )
+from calc.steps.job import (
+    Batch as Batch,
+    Formats as Formats,
+    Job as Job,
+    Layout as Layout,
+    Tokens as Tokens,
+)
 from calc.core.errors import InputError as InputError
 from calc.core.units import Quantity as Quantity, quantity as quantity
 from calc.planning.comparing.compare import compare as compare
@@ -65,6 +74,7 @@ from calc.planning.serving import plan as plan
 from calc.planning.service.plan import plan_service as plan_service
 from calc.planning.training.plan import plan_training as plan_training
 from calc.core.records import source as source
+from calc.steps.timing import step as step
 
 __all__: list[str]
 FOLDERS: dict[str, tuple[str, ...]]

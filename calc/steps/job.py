@@ -257,12 +257,12 @@ class Layout:
             kind = matrix.copies, matrix.used, group
             size = matrix.inputs * matrix.outputs * matrix.layers
             elements[kind] = elements.get(kind, 0) + size
-        for (copies, used, group), number in elements.items():
+        for (copies, used, group), count in elements.items():
             times: Any = copies * self.data
             if used < copies:
                 woken = transformer.experts_used(copies, used / copies, seen).m_as("")
                 times = woken * self.devices / sharers
-            read = read + times * number * weights.sizes[group]
+            read = read + times * count * weights.sizes[group]
         return read
 
 

@@ -33,6 +33,7 @@ def step(job: Job, load: Tokens | Batch) -> StepTime:
     and caches, messages. `expected` has kernels and messages at measured rates, one after the
     other, and the software's own time. Loads of serving may be arrays, which have bounds alone.
 
+    >>> from calc import Layout
     >>> job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8))
     >>> found = step(job, Tokens(writing=32, context=4096))
     >>> print(found.lower, found.expected, found.bound)
