@@ -43,7 +43,7 @@ def filled_environment(folder: Path) -> Path:
     """A Python in an environment that holds the wheel with [book] and nothing else of ours."""
     venv.create(folder / "environment", with_pip=True)
     python = folder / "environment" / "bin" / "python"
-    lock = REPOSITORY / "requirements" / "book.txt"
+    lock = REPOSITORY / "tools" / "requirements" / "book.txt"
     pip = (python, "-m", "pip", "install", "--quiet", "--no-input", "--no-compile")
     filled = command(*pip, "--require-hashes", "-r", lock)
     if filled.returncode:
@@ -56,7 +56,7 @@ def filled_environment(folder: Path) -> Path:
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.glob("*.whl")
     done = command(*pip, "--no-index", f"machine-foundations[book] @ {wheel.as_uri()}")
-    assert done.returncode == 0, f"requirements/book.txt lacks what [book] needs: {done.stderr}"
+    assert done.returncode == 0, f"the lock book.txt lacks what [book] needs: {done.stderr}"
     return python
 
 

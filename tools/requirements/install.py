@@ -1,4 +1,4 @@
-"""Bring an environment in line with a list here: `python requirements/install.py book|test|torch`.
+"""Bring an environment in line with a list here: `python install.py book|test|torch`.
 
 `book` and `test` are locks, for `.venv`. `torch` are pins, for `.venv-torch`: its wheels differ by
 where they come from, for processors or for GPUs, so they have no hashes here.
@@ -15,7 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 VENV = ROOT / (".venv-torch" if sys.argv[1:] == ["torch"] else ".venv")
 VENV_PYTHON = VENV / "bin" / "python"
 WIDER = {"book": "test"}  # a lock that holds all of another, in the same versions
@@ -32,9 +33,7 @@ def main(lock_name: str) -> None:
     lock = lock_file(lock_name)
     if lock_name == "torch":
         check_disk()
-    print(
-        f"Installing requirements/{lock.name} into {VENV.name} (can take a minute) ...", flush=True
-    )
+    print(f"Installing what {lock.name} lists into {VENV.name} (can take a minute) ...", flush=True)
     pip_install(*([] if lock_name == "torch" else ["--require-hashes"]), "-r", str(lock))
     # Then the checkout itself: its build tool came with the lock, so nothing more is fetched.
     pip_install("--no-deps", "--no-build-isolation", "-e", str(ROOT))
@@ -69,7 +68,7 @@ def check_disk() -> None:
 
 def wait_for_others() -> None:
     """Two `make` at once take turns: the lock on this folder goes when the process ends."""
-    fcntl.flock(os.open(ROOT / "requirements", os.O_RDONLY), fcntl.LOCK_EX)
+    fcntl.flock(os.open(HERE, os.O_RDONLY), fcntl.LOCK_EX)
 
 
 def environment_works() -> bool:
@@ -95,7 +94,7 @@ def make_environment() -> None:
 
 
 def lock_file(lock_name: str) -> Path:
-    return ROOT / "requirements" / f"{lock_name}.txt"
+    return HERE / f"{lock_name}.txt"
 
 
 def stamp(lock_name: str) -> Path:
