@@ -1,8 +1,8 @@
 """Pages made from what is written elsewhere, and kept in git so that any engine renders them.
 
-`python -m tools.pages` writes them again: `library/` from the docstrings of `calc`, in
-`backmatter/` the answers from the chapters and the changes from CHANGELOG.md, and in the chapters
-the alt text of each figure. A test names each that is out of step.
+`python -m tools.pages` writes them again: all of `reference/`, from the docstrings of `calc`, the
+chapters and CHANGELOG.md, and in the chapters the alt text of each figure. A test names each that
+is out of step.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ def wanted_pages() -> dict[str, str]:
     """The text of each generated page, by its path in the repository."""
     return {
         **library.pages(),
-        "backmatter/answers.qmd": answers.page(),
-        "backmatter/changes.qmd": changes.page(),
-        "backmatter/symbols.qmd": symbols.page(),
+        "reference/answers.qmd": answers.page(),
+        "reference/changes.qmd": changes.page(),
+        "reference/symbols.qmd": symbols.page(),
         **search.data(),
     }
 
@@ -24,7 +24,7 @@ def wanted_pages() -> dict[str, str]:
 def main() -> None:
     write(stubs.stubs())  # first, since the library's pages are read from them too
     wanted = wanted_pages() | alt_texts.pages()
-    for stale in {*(ROOT / "library").glob("*.qmd")} - {ROOT / name for name in wanted}:
+    for stale in {*(ROOT / "reference").rglob("*.qmd")} - {ROOT / name for name in wanted}:
         stale.unlink()
         print(f"removed {stale.relative_to(ROOT)}")
     write(wanted)

@@ -70,7 +70,7 @@ def pages() -> dict[str, str]:
             parts += models.parts()
         texts[name] = _page(f"calc.{name} {{#calc-{name} .unnumbered}}", parts)
     texts["index"] = _page("The library {.unnumbered}", [OVERVIEW + "\n".join(rows)])
-    return {f"library/{name}.qmd": text for name, text in texts.items()}
+    return {f"reference/calc/{name}.qmd": text for name, text in texts.items()}
 
 
 def _loaded(submodules: bool) -> griffe.Module:

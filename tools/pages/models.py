@@ -17,7 +17,7 @@ FAMILIES: dict[str, type[Transformer] | type[Network]] = {
 }
 OPENING = """Every model of the data: its shape, its parameters as they are counted from it, and
 what a sequence keeps of what was read, in two bytes a number. Whence each number comes,
-[Where models and runs come from](../backmatter/sources-models.qmd#sources-models) says;
+[Where models and runs come from](../../backmatter/sources-models.qmd#sources-models) says;
 `calc show KEY` prints it with all notes."""
 WITHOUT_BRACKETS = str.maketrans("", "", "[]")  # of FLUX.1 [dev], which would begin a link
 SHAPE = ("layers", "width", "heads", "kv_heads", "head_width", "feed_forward_width", "vocabulary")

@@ -30,7 +30,7 @@ MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|\$([^$]*)\$|[*`]")
 GROUPS = {
     "Glossary": [GLOSSARY],
     "Devices and models": [],
-    "Library": ["library/", "backmatter/sources", "backmatter/changes", "references"],
+    "Library": ["reference/calc/", "backmatter/sources", "reference/changes", "references"],
 }
 SYNONYMS = {
     "allgather": ["all-gather"],
@@ -108,7 +108,7 @@ def data() -> dict[str, str]:
         "synonyms": SYNONYMS,
     }
     parts = (f"{json.dumps(name)}: {_lines(each)}" for name, each in told.items())
-    return {"search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
+    return {"reference/search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
 
 
 def _lines(rows: Any) -> str:
@@ -178,7 +178,7 @@ def _model(key: str) -> str:
 
 
 def _place(module: str, key: str) -> str:
-    return f"library/{module}.qmd#{module}-{key}"
+    return f"reference/calc/{module}.qmd#{module}-{key}"
 
 
 def _answers() -> Iterator[dict[str, Any]]:
