@@ -18,10 +18,10 @@ help:
 	@echo 'make test                  lint, type-check and run the tests, but for the slow ones'
 	@echo 'make test-slow             the slow tests, and the property tests on many more examples'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
-	@echo 'make set-up-test           bring what tests, lint and python -m pages need into .venv, and run nothing'
+	@echo 'make set-up-test           bring what tests, lint and python -m tools.pages need into .venv, and run nothing'
 	@echo 'make lint                  ruff and mypy alone'
 	@echo 'make bench                 the benchmarks'
-	@echo 'make lock                  bring requirements/*.txt in line with pyproject.toml'
+	@echo 'make lock                  bring tools/requirements/*.txt in line with pyproject.toml'
 	@echo 'make clean                 remove what was rendered and cached; the environment .venv stays'
 	@echo 'Another Python: make book PYTHON=python3.13'
 
@@ -59,12 +59,12 @@ bench: set-up-test
 
 set-up-book set-up-test set-up-torch: set-up-%:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" on PATH; Python 3.11 or newer is needed.' >&2; exit 1; }
-	@"$(PYTHON)" requirements/install.py $*
+	@"$(PYTHON)" tools/requirements/install.py $*
 ifeq ($(MAKECMDGOALS),set-up-test)
 	@echo 'Ready. Next: make test, or the part that you change, as "Check your change" in CONTRIBUTING.md says.'
 endif
 
-# Versions already locked stay as they are; delete requirements/*.txt first to take today's newest.
+# Versions already locked stay as they are; delete tools/requirements/*.txt first to take today's newest.
 # The test lock is made first and the book's from within it, so that both hold the same versions.
 COMPILE = "$$scratch/bin/uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --annotation-style line \
@@ -73,8 +73,8 @@ lock:
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \
 	"$(PYTHON)" -m venv "$$scratch" && \
 	"$$scratch/bin/python" -m pip install --quiet --quiet uv && \
-	$(COMPILE) --extra book --extra test -o requirements/test.txt && \
-	$(COMPILE) --extra book --constraint requirements/test.txt -o requirements/book.txt
+	$(COMPILE) --extra book --extra test -o tools/requirements/test.txt && \
+	$(COMPILE) --extra book --constraint tools/requirements/test.txt -o tools/requirements/book.txt
 
 clean:
 	rm -rf _book .press-cache _freeze .quarto build dist

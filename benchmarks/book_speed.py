@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-SOURCES = ["_quarto.yml", "index.qmd", "references.qmd", "references.bib"]
-FOLDERS = ["chapters", "backmatter", "library", "figures", "calc", "fonts"]
+SOURCES = ["_quarto.yml", "index.qmd", "references.qmd", "references.bib", "workbench.qmd"]
+FOLDERS = ["chapters", "backmatter", "reference", "figures", "calc"]
 CHANGED = Path("chapters/roofline.qmd")
 SITE = ["--to", "html"]
 LINE = "\nChanged {}.\n"

@@ -6,9 +6,9 @@
 Numbers are taken by turns from constants, devices, models, training runs, measured data and
 derivations, made a third larger in a copy of the checkout, and looked for by what is fastest: the
 tests of that kind of data, the published values, the hand-checked rows of tables, the alt texts
-that `python -m pages` writes, and only then all tests of `calc`, until one tells. What survives
-stands in the list at the end, with file and line. A seed always chooses the same numbers in the
-same order, so `--after 20` goes on where a run ended that had tried 20 of them.
+that `python -m tools.pages` writes, and only then all tests of `calc`, until one tells. What
+survives stands in the list at the end, with file and line. A seed always chooses the same numbers
+in the same order, so `--after 20` goes on where a run ended that had tried 20 of them.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def published() -> dict[str, list[str]]:
 
 
 def alt_texts_change() -> bool:
-    """Whether `python -m pages` would write other words under a figure."""
-    written = importlib.import_module("pages.alt_texts").pages()
+    """Whether `python -m tools.pages` would write other words under a figure."""
+    written = importlib.import_module("tools.pages.alt_texts").pages()
     return any(Path(name).read_text(encoding="utf-8") != text for name, text in written.items())
 
 

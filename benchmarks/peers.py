@@ -22,13 +22,13 @@ import subprocess
 import sys
 from typing import Any
 
-from benchmarks.tables import write_rows
 from calc import published
 from calc.catalog.models import Transformer
 from calc.core.formatting import columns
 from calc.core.records import DATA
 from calc.published import conditions
 from calc.published.reading import Row
+from experiments.tables import write_rows
 
 FILE = DATA / "measured" / "peers.csv"
 SERVING = ("gpt-fast-6", "trtllm-0.6.1-6")

@@ -27,7 +27,7 @@ from calc.core.public import Package
 sys.modules[__name__].__class__ = Package
 
 # The one list of what `import calc` offers: type checkers read it in `__init__.pyi`, which
-# `python -m pages` writes from it.
+# `python -m tools.pages` writes from it.
 __all__ = [
     "Batch",
     "Formats",

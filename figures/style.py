@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-FONTS = Path(__file__).parent.parent / "fonts"
+FONTS = Path(__file__).parent / "fonts"
 STYLE = Path(__file__).with_name("book.mplstyle")
 WIDTH = 7.0  # inches: the column of a page
 NARROW = 5.0  # a page of less is a phone's

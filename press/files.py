@@ -10,7 +10,8 @@ from pathlib import Path
 FOLDER = ".press-cache"  # what press remembers of a book, in the book's folder
 PRESS = Path(__file__).parent
 THEME = PRESS / "theme"
-FONTS = PRESS.parent / "fonts"  # of the PDF, and of figures that want to look like its text
+# Of the PDF, and of figures that want to look like its text.
+FONTS = PRESS.parent / "figures" / "fonts"
 
 
 def file_digest(path: str | Path) -> str:

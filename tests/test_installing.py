@@ -1,4 +1,4 @@
-"""`requirements/install.py` installs what is missing, and `make help` lists what there is."""
+"""`tools/requirements/install.py` installs what is missing, and `make help` lists what there is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-REQUIREMENTS = Path(__file__).parents[1] / "requirements"
+ROOT = Path(__file__).parents[1]
+REQUIREMENTS = ROOT / "tools" / "requirements"
 
 
 def pins(lock: str) -> set[str]:
@@ -54,10 +55,10 @@ def test_the_book_s_lock_does_not_stand_for_that_of_the_tests(installer: dict[st
 
 def test_setting_up_ends_with_what_to_run_next() -> None:
     command = ["make", "--no-print-directory", "--dry-run", "set-up-test"]
-    done = subprocess.run(command, cwd=REQUIREMENTS.parent, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert "make test" in done.stdout.splitlines()[-1]
     command[-1] = "test"
-    done = subprocess.run(command, cwd=REQUIREMENTS.parent, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert "Next:" not in done.stdout
 
 

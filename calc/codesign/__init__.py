@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 # Each public name, by the module that defines it. Type checkers read this in `__init__.pyi`, which
-# `python -m pages` writes from it.
+# `python -m tools.pages` writes from it.
 NAMES = {
     "accuracy": (
         "INPUT_KINDS",

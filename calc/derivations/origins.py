@@ -314,7 +314,7 @@ def _law(code: ast.AST) -> Origin:
         if law := LAWS.get(name):
             equation = re.search(r"^Equation: (.*)", inspect.getdoc(law) or "", re.MULTILINE)
             module, _, function = name.partition(".")
-            row = f"library/{module}.html#calc-{module}-{function}"
+            row = f"reference/calc/{module}.html#calc-{module}-{function}"
             return {"equation": equation[1] if equation else "", "row": row}
         code = code.func.value
     return {}

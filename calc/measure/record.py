@@ -130,7 +130,7 @@ def read(path: Path | str) -> Accelerator:
 
     >>> from calc.core.records import DATA
     >>> read(DATA / "measured" / "cpu.toml").measurement["command"]
-    'python -m benchmarks.record_machine'
+    'python -m experiments.record_machine'
     """
     # Unlike Path's, this answers for every text; what is no path load() refuses.
     if isinstance(path, str | Path) and not os.path.exists(path):

@@ -76,11 +76,19 @@ class Book:
     left_out: list[str]  # the chapters that the PDF leaves to the site
     imprint: list[str]  # what the PDF says behind its title page, a paragraph each
     footer: list[tuple[str, str]]  # at the foot of each page: words, and where they lead
-    live: str  # the package of models that live figures ask, "" for none
+    live: str  # the package of models that live figures ask, such as models.live, "" for none
     search_data: str  # the file of what the search finds beside sections, "" for none
     site: str  # the address of the site, which ends in "/", "" as long as it has none
     report_at: str  # where errors are reported, "" as long as no address is known
     lines: dict[Key, int] = field(repr=False)  # where `_quarto.yml` gives each of its values
+
+    @property
+    def live_folder(self) -> Path:
+        return package_folder(self.root, self.live)
+
+
+def package_folder(root: Path, package: str) -> Path:
+    return root.joinpath(*package.split("."))
 
 
 def read_book(root: Path) -> Book:
@@ -156,7 +164,7 @@ class _Reader:
             if name and not (self.root / name).is_file():
                 self.refuse((key,), f"the file {name}, given as {key}, does not exist.")
         live = str(settings.get("live") or "")
-        if live and not (self.root / live / "__init__.py").is_file():
+        if live and not (package_folder(self.root, live) / "__init__.py").is_file():
             self.refuse(("live",), f"`live` names a Python package of the project, not {live!r}.")
         self.add_chapters(book.get("chapters"), ("book", "chapters"), False)
         if "appendices" in book:

@@ -52,9 +52,10 @@ def write_runtime(book: Book, edition: Edition, folder: Path) -> bool:
 
 def _made_from(book: Book, edition: Edition) -> Iterator[object]:
     """All that the runtime depends on, so that it is packed again when that changes."""
-    for package in [*edition.packages, book.live]:
-        yield files_below(book.root / package)
-    yield [file_digest(file) for file in (book.root / "pyproject.toml", *book.bibliography)]
+    for folder in [*(book.root / package for package in edition.packages), book.live_folder]:
+        yield files_below(folder)
+    files = (*_around(book), book.root / "pyproject.toml", *book.bibliography)
+    yield [file_digest(file) for file in files]
     yield files_below(OWN), file_digest(__file__)
     yield sorted((each.name, each.version) for each in metadata.distributions())
 
@@ -77,7 +78,7 @@ def _packed(book: Book, edition: Edition, scratch: Path) -> bool:
     packed.mkdir()
     if edition.distribution:
         _add_project(book.root, site)
-    shutil.copytree(book.root / book.live, site / book.live, ignore=shutil.ignore_patterns(*UNREAD))
+    _add_models(book, site)
     shutil.copyfile(OWN / "pack.cjs", modules.parent / "pack.cjs")
     done = _run("node", modules.parent / "pack.cjs", scratch)
     if done.returncode:
@@ -135,6 +136,23 @@ def _add_project(root: Path, site: Path) -> None:
             needed += _add_installed(requirement.name, site)
     for unread in [each for each in site.rglob("*") if each.name in UNREAD]:
         shutil.rmtree(unread) if unread.is_dir() else unread.unlink()
+
+
+def _add_models(book: Book, site: Path) -> None:
+    """The package of models, within the packages that it lies in, of which it takes no more."""
+    place = site / book.live_folder.relative_to(book.root)
+    shutil.copytree(book.live_folder, place, ignore=shutil.ignore_patterns(*UNREAD))
+    for file in _around(book):
+        shutil.copyfile(file, site / file.relative_to(book.root))
+
+
+def _around(book: Book) -> list[Path]:
+    """The files that make packages of the folders around that of the models."""
+    names = book.live.split(".")[:-1]
+    files = (
+        book.root.joinpath(*names[:depth], "__init__.py") for depth in range(1, len(names) + 1)
+    )
+    return [file for file in files if file.is_file()]
 
 
 def _add_installed(name: str, site: Path) -> list[str]:

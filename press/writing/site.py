@@ -194,7 +194,7 @@ def _live(book: Book, page: Page, body: str) -> bool:
     """Whether a page has live figures, each of a model that there is."""
     models = re.findall(r'<div class="live" data-model="([^"]*)">', body)
     for model in models:
-        if not (book.root / book.live / f"{model.replace('-', '_')}.py").is_file():
+        if not (book.live_folder / f"{model.replace('-', '_')}.py").is_file():
             line = page.woven.line_of(rf'model="{re.escape(model)}"')
             stop(f"`{book.live}` has no model {model}.", page.chapter.file, line)
     return bool(models) or WORKBENCH in body

@@ -42,11 +42,12 @@ def copy_tracked(source: Path, folder: Path) -> list[Path]:
 
 
 def chapters() -> list[Path]:
-    """Every page that prose is written for; the generated ones are not quoted from."""
+    """Every page but those of the library; what is generated is not quoted from."""
     return [
         REPOSITORY / "index.qmd",
         *sorted((REPOSITORY / "chapters").glob("*.qmd")),
         *sorted((REPOSITORY / "backmatter").glob("*.qmd")),
+        *sorted((REPOSITORY / "reference").glob("*.qmd")),
     ]
 
 

@@ -61,7 +61,7 @@ def test_a_label_names_one_thing_in_the_whole_book() -> None:
     """A heading without a label gets one from its words, and Quarto's PDF is one document."""
     labels: dict[str, str] = {}
     words: dict[str, str] = {}
-    for path in [*chapters(), *sorted((REPOSITORY / "library").glob("*.qmd"))]:
+    for path in [*chapters(), *sorted((REPOSITORY / "reference" / "calc").glob("*.qmd"))]:
         prose = FENCED.sub("", path.read_text(encoding="utf-8"))
         labels |= dict.fromkeys(re.findall(r"\{#([\w-]+)", prose), path.name)
         for heading in re.findall(r"^#+ ((?!.*\{#)[^{\n]*)", prose, re.MULTILINE):

@@ -17,7 +17,8 @@ DERIVATIONS = [
 ]
 READERS = [
     *DERIVATIONS,
-    *(path for name in ("figures", "pages") for path in (REPOSITORY / name).glob("[a-z]*.py")),
+    *REPOSITORY.glob("figures/[a-z]*.py"),
+    *REPOSITORY.glob("tools/pages/[a-z]*.py"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The pages made by `python -m pages`: in step with their sources, complete, and in the book."""
+"""What `python -m tools.pages` makes: in step with its sources, complete, and in the book."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import yaml
 
 import calc
 from calc import hardware, models
-from pages import alt_texts, answers, stubs
-from pages.__main__ import wanted_pages
-from pages.equations import tex
 from tests.book.rendered import REPOSITORY, chapters
 from tests.rows import each_row
+from tools.pages import alt_texts, answers, stubs
+from tools.pages.__main__ import wanted_pages
+from tools.pages.equations import tex
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
@@ -44,7 +44,7 @@ NUMBERED_IN_CHAPTERS = [
     "transformer.forward_flops",
     "transformer.kv_cache_per_token",
 ]
-LIBRARY = sorted(path.stem for path in (REPOSITORY / "library").glob("*.qmd"))
+LIBRARY = sorted(path.stem for path in (REPOSITORY / "reference" / "calc").glob("*.qmd"))
 PROBLEM = re.compile(r"^\*\*Problem (\d+), (warm-up|practice|design decision)\.\*\*", re.MULTILINE)
 
 
@@ -58,7 +58,7 @@ def test_every_device_and_model_has_a_heading_by_which_a_search_finds_it(
     wanted: dict[str, str],
 ) -> None:
     """And its row says what is true of it: Gemma's cache, by hand, and the count of gpt-oss."""
-    devices, rows = wanted["library/hardware.qmd"], wanted["library/models.qmd"]
+    devices, rows = wanted["reference/calc/hardware.qmd"], wanted["reference/calc/models.qmd"]
     for key in (*hardware.names(), *hardware.announced()):
         assert f"#### {hardware.get(key).name} {{#hardware-{key} " in devices
     told = {
@@ -79,7 +79,7 @@ def entries(wanted: dict[str, str]) -> dict[str, str]:
     return {
         entry.partition(" ")[0]: entry
         for path, page in wanted.items()
-        if path.startswith("library/")
+        if path.startswith("reference/calc/")
         for entry in page.split("\n## ")[1:]
     }
 
@@ -87,29 +87,30 @@ def entries(wanted: dict[str, str]) -> dict[str, str]:
 def test_the_pages_in_git_are_those_of_today(wanted: dict[str, str]) -> None:
     kept = {
         path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
-        for path in [
-            *(REPOSITORY / "library").glob("*.qmd"),
-            *(REPOSITORY / name for name in wanted if not name.startswith("library/")),
-        ]
+        for path in (REPOSITORY / "reference").rglob("*.*")
+        if path.name != "README.md"
     }
     stale = sorted(name for name in wanted.keys() | kept if wanted.get(name) != kept.get(name))
-    assert not stale, "run `python -m pages`"
+    assert not stale, "run `python -m tools.pages`"
 
 
 def test_the_stubs_in_git_are_those_of_today() -> None:
     for name, text in stubs.stubs().items():
-        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, "run `python -m pages`"
+        assert (REPOSITORY / name).read_text(encoding="utf-8") == text, (
+            "run `python -m tools.pages`"
+        )
 
 
 def test_without_what_reads_the_docstrings_one_sentence_says_what_brings_it() -> None:
     code = (
-        "import runpy, sys; sys.modules['griffe'] = None; runpy.run_module('pages', alter_sys=True)"
+        "import runpy, sys; sys.modules['griffe'] = None;"
+        "runpy.run_module('tools.pages', alter_sys=True)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr == "`python -m pages` needs griffe; `make set-up-test` brings it\n"
+    assert done.stderr == "`python -m tools.pages` needs griffe; `make set-up-test` brings it\n"
 
 
 def test_each_page_is_in_the_book(wanted: dict[str, str]) -> None:
@@ -122,7 +123,7 @@ def test_each_page_is_in_the_book(wanted: dict[str, str]) -> None:
 @pytest.mark.parametrize("name", [name for name in calc.SUBMODULES if name != "derivations"])
 def test_every_public_function_has_its_entry(name: str, wanted: dict[str, str]) -> None:
     module = getattr(calc, name)
-    page = wanted[f"library/{name}.qmd"]
+    page = wanted[f"reference/calc/{name}.qmd"]
     for member, value in vars(module).items():
         callable_here = inspect.isfunction(value) or inspect.isclass(value)
         own = callable_here and f"{value.__module__}.".startswith(f"{module.__name__}.")
@@ -133,7 +134,7 @@ def test_every_public_function_has_its_entry(name: str, wanted: dict[str, str]) 
 def test_every_law_has_its_equation_units_and_example(wanted: dict[str, str]) -> None:
     for law in calc.laws():
         name, function = law.split(".")
-        page = wanted[f"library/{name}.qmd"]
+        page = wanted[f"reference/calc/{name}.qmd"]
         entry = page.split(f"{{#calc-{name}-{function} .unnumbered}}")[1].split("\n## ")[0]
         assert "$$\n" in entry
         assert "| returns |" in entry
@@ -166,7 +167,9 @@ def test_an_example_runs_by_itself(
 ) -> None:
     missing = set()
     with each_row() as row:
-        for place, example in enumerate(EXAMPLE.findall(wanted[f"library/{page}.qmd"]), start=1):
+        for place, example in enumerate(
+            EXAMPLE.findall(wanted[f"reference/calc/{page}.qmd"]), start=1
+        ):
             (folder := tmp_path / str(place)).mkdir()
             with row(f"example {place}"), monkeypatch.context() as alone:
                 alone.chdir(folder)
@@ -211,7 +214,7 @@ def test_equations_become_tex(equation: str, wanted: str) -> None:
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda path: path.stem)
 def test_each_figure_is_told_as_it_is_today(chapter: Path) -> None:
     text = chapter.read_text(encoding="utf-8")
-    assert alt_texts.with_alt_texts(text) == text, "run `python -m pages`"
+    assert alt_texts.with_alt_texts(text) == text, "run `python -m tools.pages`"
     cells = [options + code for options, code in alt_texts.CELL.findall(text)]
     told = [cell for cell in cells if "#| fig-alt:" in cell]
     assert all(map(alt_texts.DRAWN.search, told)), "draw it in figures/, and tell it there in alt()"

@@ -13,22 +13,22 @@ pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while o
 
 GOLDEN = {  # what is typed, the beginning of the first hit's address, and words of it
     # a value of the data
-    "h100 memory bandwidth": ("library/hardware.html#hardware-h100", "3.35 TB/s"),
+    "h100 memory bandwidth": ("reference/calc/hardware.html#hardware-h100", "3.35 TB/s"),
     "HBM latency of an H100": ("backmatter/sources.html#latency-", "ns"),
-    "fp32 vector peak of an A100": ("library/hardware.html#hardware-a100", "19.5 TFLOP/s"),
-    "nvlink b200": ("library/hardware.html#hardware-b200", "900 GB/s"),
-    "llama 3 70b kv": ("library/models.html#models-llama-3-70b", "328 kB"),
+    "fp32 vector peak of an A100": ("reference/calc/hardware.html#hardware-a100", "19.5 TFLOP/s"),
+    "nvlink b200": ("reference/calc/hardware.html#hardware-b200", "900 GB/s"),
+    "llama 3 70b kv": ("reference/calc/models.html#models-llama-3-70b", "328 kB"),
     "pcie 6": ("backmatter/sources.html#bandwidth-pcie6-x16", "GB/s"),
-    "h200 capacity": ("library/hardware.html#hardware-h200", "141 GB"),
-    "b200 fp4 tflops": ("library/hardware.html#hardware-b200", "PFLOP/s"),
-    "mi300x tdp": ("library/hardware.html#hardware-mi300x", "750 W"),
-    "tpu v5p bandwidth": ("library/hardware.html#hardware-tpu-v5p", "TB/s"),
-    "deepseek-v3 active parameters": ("library/models.html#models-deepseek-v3", "37"),
-    "mixtral 8x7b params": ("library/models.html#models-mixtral-8x7b", "46.7"),
-    "dgx h100 power": ("library/machines.html#machines-dgx-h100", "10.2 kW"),
-    "h100 ridge point": ("library/hardware.html#hardware-h100", "FLOP/byte"),
-    "L2 of an MI300X": ("library/hardware.html#hardware-mi300x", "4 MiB of L2 cache each"),
-    "rtx 4090 vram": ("library/hardware.html#hardware-rtx-4090", "24 GiB"),
+    "h200 capacity": ("reference/calc/hardware.html#hardware-h200", "141 GB"),
+    "b200 fp4 tflops": ("reference/calc/hardware.html#hardware-b200", "PFLOP/s"),
+    "mi300x tdp": ("reference/calc/hardware.html#hardware-mi300x", "750 W"),
+    "tpu v5p bandwidth": ("reference/calc/hardware.html#hardware-tpu-v5p", "TB/s"),
+    "deepseek-v3 active parameters": ("reference/calc/models.html#models-deepseek-v3", "37"),
+    "mixtral 8x7b params": ("reference/calc/models.html#models-mixtral-8x7b", "46.7"),
+    "dgx h100 power": ("reference/calc/machines.html#machines-dgx-h100", "10.2 kW"),
+    "h100 ridge point": ("reference/calc/hardware.html#hardware-h100", "FLOP/byte"),
+    "L2 of an MI300X": ("reference/calc/hardware.html#hardware-mi300x", "4 MiB of L2 cache each"),
+    "rtx 4090 vram": ("reference/calc/hardware.html#hardware-rtx-4090", "24 GiB"),
     # a term
     "ttft": ("chapters/serving.html", "time to first token"),
     "TPOT": ("chapters/serving.html", "time per output token"),
@@ -55,10 +55,10 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "fine-tuning on one gpu": ("chapters/fine-tuning.html", ""),
     "carbon": ("chapters/cost-and-carbon.html", "carbon"),
     # a name, misspelt words, a law
-    "roofline.attainable": ("library/roofline.html#calc-roofline-attainable", "attainable"),
-    "kv_cache_per_token": ("library/transformer.html", "kv_cache_per_token"),
+    "roofline.attainable": ("reference/calc/roofline.html#calc-roofline-attainable", "attainable"),
+    "kv_cache_per_token": ("reference/calc/transformer.html", "kv_cache_per_token"),
     "rooflin modle": ("chapters/roofline.html", ""),
-    "ring_all_reduce": ("library/collectives.html", "ring_all_reduce"),
+    "ring_all_reduce": ("reference/calc/collectives.html", "ring_all_reduce"),
 }
 
 

@@ -36,7 +36,7 @@ from calc.planning.service.steps import Answers, Group
 from calc.published.layouts import published_layouts
 from calc.published.reading import Row
 from calc.steps.job import Batch, Formats
-from live import decode as live_decode, training as live_training
+from figures.live import decode as live_decode, training as live_training
 from tests.rows import each_row
 
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-b200", "mi300x-8", "gb200-nvl72")

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-import live
-from live.model import Choice, Count
+from figures import live
+from figures.live.model import Choice, Count
 from tests.in_browser import (
     PHONE,
     axe_violations,
@@ -33,6 +33,7 @@ pytestmark = [
 ]
 
 REPOSITORY = Path(__file__).parents[2]
+PROJECT = ("pyproject.toml", "references.bib", "LICENSE", "README.md")
 STARTS = 120_000  # ms, on a machine that does much else
 SETTINGS = """\
 project:
@@ -42,7 +43,7 @@ book:
   author: A. Tester
   chapters:
     - index.qmd
-live: live
+live: figures.live
 format:
   html: default
 """
@@ -53,9 +54,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A book of live figures alone, with the library and the models of the repository."""
     book = tmp_path_factory.mktemp("live") / "book"
     hidden = shutil.ignore_patterns("__pycache__")
-    for folder in ("calc", "live"):
+    for folder in ("calc", "figures/live"):
         shutil.copytree(REPOSITORY / folder, book / folder, ignore=hidden)
-    for file in ("pyproject.toml", "references.bib", "LICENSE", "README.md"):
+    for file in (*PROJECT, "figures/__init__.py"):
         shutil.copyfile(REPOSITORY / file, book / file)
     (book / "_quarto.yml").write_text(SETTINGS, encoding="utf-8")
     figures = "".join(

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as some
 
-import live
 from calc import collectives, cost, hardware, links, queueing, roofline, scaling, training
 from calc.commands import main
 from calc.core.errors import InputError
-from live import prompt
-from live.model import Amount, Choice, Count, Input
+from figures import live
+from figures.live import prompt
+from figures.live.model import Amount, Choice, Count, Input
 
 ODD = ["", "x", "2 GB GB", "nan", "inf", "-1", "0", "1e999", "3 furlong", "10**10**10", "é"]
 
@@ -161,7 +161,7 @@ def test_a_name_that_is_no_model_is_refused() -> None:
 def test_live_figures_need_no_numpy() -> None:
     """A browser has none of it: no package registry carries numpy for it."""
     program = (
-        "import sys; sys.modules['numpy'] = None; import json, live;"
+        "import sys; sys.modules['numpy'] = None; import json; from figures import live;"
         "print([name for name in live.MODELS if 'rows' not in json.loads(live.answer(name, '{}'))])"
     )
     run = subprocess.run(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from press.build import render
+from press.reading.project import read_book
 from press.writing import runtime
 from tests.press.tiny_book import SETTINGS, Write, refusal
 
@@ -89,6 +90,18 @@ def test_a_model_that_there_is_not_is_refused(
 def test_a_package_that_there_is_not_is_refused(write_book: Write) -> None:
     (line,) = refusal(write_book(PAGE, {}, LIVE_SETTINGS))
     assert line.endswith("`live` names a Python package of the project, not 'models'.")
+
+
+def test_a_package_within_another_is_packed_without_its_siblings(
+    write_book: Write, tmp_path: Path
+) -> None:
+    files = {"shown/__init__.py": "", "shown/drawn.py": "", "shown/models/__init__.py": ""}
+    settings = LIVE_SETTINGS.replace("live: models", "live: shown.models")
+    book = read_book(write_book(PAGE, {**files, "shown/models/double.py": ""}, settings))
+    site = tmp_path / "site"
+    runtime._add_models(book, site)
+    packed = {path.relative_to(site).as_posix() for path in site.rglob("*.py")}
+    assert packed == {"shown/__init__.py", "shown/models/__init__.py", "shown/models/double.py"}
 
 
 def test_a_live_figure_needs_its_model(write_book: Write) -> None:

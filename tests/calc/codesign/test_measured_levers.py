@@ -29,7 +29,7 @@ def measured(lever: str, measure: str) -> dict[str, float]:
 
 def test_the_file_says_how_it_was_measured() -> None:
     told = tomllib.loads((FOLDER / "training_levers.toml").read_text(encoding="utf-8"))
-    source = (ROOT / "benchmarks" / "record_training_levers.py").read_text(encoding="utf-8")
+    source = (ROOT / "experiments" / "record_training_levers.py").read_text(encoding="utf-8")
     assert f'COMMAND = "{told["command"]}"' in source
     for name in ("measured", "processor", "cores", "python", "torch", "threads", "load_before"):
         assert told[name] not in ("", None)
@@ -80,7 +80,8 @@ def test_the_stored_run_learnt_and_met_both_kinds_of_trouble() -> None:
 
 
 def test_too_little_disk_for_torch_is_told_in_a_sentence(monkeypatch) -> None:
-    spec = importlib.util.spec_from_file_location("install", ROOT / "requirements" / "install.py")
+    file = ROOT / "tools" / "requirements" / "install.py"
+    spec = importlib.util.spec_from_file_location("install", file)
     install = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(install)
     usage = SimpleNamespace(free=1.5 * 2**30)

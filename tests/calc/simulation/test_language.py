@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import record_quantization as record
 from calc import InputError, formats
 from calc.core.records import DATA
 from calc.simulation import language
+from experiments import record_quantization as record
 
 
 @pytest.fixture(scope="module")

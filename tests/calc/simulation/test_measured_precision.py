@@ -6,8 +6,8 @@ import statistics
 
 import pytest
 
-from benchmarks import record_precision
 from calc.simulation import PRECISIONS, digits
+from experiments import record_precision
 
 
 def test_the_stored_file_says_how_it_was_measured() -> None:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.record_gpu`: a made-up record becomes data, or is refused."""
+"""`python -m experiments.record_gpu`: a made-up record becomes data, or is refused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import record_gpu
 from calc import hardware, machines
 from calc.core.errors import InputError
 from calc.measure.gpu.parts import CONDITIONS, NAMES
+from experiments import record_gpu
 
 TIMES = {"seconds": "1e-3", "spread": "0.01", "repeats": "9", "why": ""}
 CASES: dict[str, dict[str, str]] = {

@@ -1,0 +1,45 @@
+"""The time of a collective by its size, on so many devices of a machine."""
+
+from __future__ import annotations
+
+from calc import collectives, curves, machines, quantity
+from calc.core.units import Quantity
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, geometric
+
+SIZE = Axis("Size", "byte", log=True)
+TIME = Axis("Time", "us", log=True)
+INPUTS = (
+    Choice("machine", "Machine", "dgx-h100", machines.names()),
+    Count("devices", "Devices", "8", 2, 2**20),
+    Choice("operation", "Operation", "all_reduce", curves.OPERATIONS),
+    Amount("size", "Size", "64 MB", "byte", 1, 1e13),
+)
+
+
+def answer(machine: str, devices: int, operation: str, size: Quantity) -> Answer:
+    """The lower bound, and where curves were measured what is expected, at every size."""
+    place = machines.get(machine)
+    at = SIZE.of(size)
+    sizes = sorted({*geometric(min(at, 1e3), max(at, 1e10), 22), at})
+    times = [collectives.time(operation, quantity(x, "byte"), devices, place) for x in sizes]
+    rows = [("lower bound", x, TIME.of(time.lower)) for x, time in zip(sizes, times, strict=True)]
+    rows += [
+        ("expected", x, TIME.of(time.expected))
+        for x, time in zip(sizes, times, strict=True)
+        if time.expected is not None
+    ]
+    here = collectives.time(operation, size, devices, place)
+    drawn = here.lower if here.expected is None else here.expected
+    facts = {
+        "At least": f"{here.lower}, by {here.algorithm}",
+        "Expected": here.missing or str(here.expected),
+        "Algorithm bandwidth": str(collectives.algorithm_bandwidth(size, drawn)),
+    }
+    if here.measured:
+        facts["Measured"] = ", ".join(curve.name for curve in here.measured)
+    call = f"{operation!r}, {str(size)!r}, {devices}, {machine!r}"
+    python = f"from calc import collectives\n\nprint(collectives.time({call}))"
+    return Answer(rows, facts, python, dots=[(str(size), at, TIME.of(drawn))])
+
+
+MODEL = Model("All-reduce", INPUTS, Drawing(SIZE, TIME), answer)

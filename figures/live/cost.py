@@ -1,0 +1,54 @@
+"""Rent or buy: what an hour of work costs, by the share of hours in which there is work."""
+
+from __future__ import annotations
+
+from calc import cost
+from calc.core.units import Quantity
+from figures.live.model import Amount, Answer, Axis, Drawing, Model
+
+SHARE = Axis("Share of hours with work")
+PAID = Axis("Price of an hour of work", "USD/hour")
+INPUTS = (
+    Amount("purchase", "Purchase of a device", "30000 USD", "USD", 0, 1e9),
+    Amount("lifetime", "Lifetime", "4 year", "year", 0.01, 100),
+    Amount("power", "Power", "1 kW", "W", 0, 1e7),
+    Amount("electricity", "Electricity", "0.1 USD/kWh", "USD/kWh", 0, 100),
+    Amount("pue", "PUE", "1.3", "", 1, 5),
+    Amount("rent", "Rent of an hour", "3 USD/hour", "USD/hour", 1e-6, 1e6),
+)
+
+
+def answer(
+    purchase: Quantity,
+    lifetime: Quantity,
+    power: Quantity,
+    electricity: Quantity,
+    pue: Quantity,
+    rent: Quantity,
+) -> Answer:
+    """Whoever owns pays for every hour, whoever rents for those with work."""
+    owned = cost.price_of_ownership(purchase, lifetime, power, electricity, pue).to("USD/hour")
+    share = cost.break_even_utilization(owned, rent)
+    places = [step / 40 for step in range(2, 41)]
+    rows = [("bought", place, PAID.of(owned) / place) for place in places]
+    rows += [("rented", place, PAID.of(rent)) for place in places]
+    facts = {
+        "An hour of what is owned": str(owned),
+        "Buying is cheaper": f"above {share.to('%')} of all hours"
+        if share.m_as("") < 1
+        else "never",
+    }
+    told = [str(value) for value in (purchase, lifetime, power, electricity)]
+    arguments = f"{', '.join(map(repr, told))}, {pue.m_as('')!r}"
+    python = (
+        "from calc import cost\n\n"
+        f"owned = cost.price_of_ownership({arguments})\n"
+        "print(owned.to('USD/hour'))\n"
+        f"print(cost.break_even_utilization(owned, {str(rent)!r}))"
+    )
+    even = share.m_as("")
+    dots = [("break-even", even, PAID.of(rent))] if places[0] <= even <= 1 else []
+    return Answer(rows, facts, python, dots=dots)
+
+
+MODEL = Model("Rent or buy", INPUTS, Drawing(SHARE, PAID), answer)

@@ -1,0 +1,55 @@
+"""The frontier of decode: what each batch buys in throughput, and what it costs in latency."""
+
+from __future__ import annotations
+
+from calc import inference, machines, models
+from figures.live.memory import FORMATS
+from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
+
+STEP = Axis("Time per output token", "ms", log=True)
+RATE = Axis("All sequences together", "token/s", log=True)
+INPUTS = (
+    Choice("model", "Model", "llama-3-8b", models.names()),
+    Choice("machine", "Machine", "dgx-h100", machines.names()),
+    Count("devices", "Devices", "1", 1, 64),
+    Count("context", "Context", "4096", 2, 10**7, unit="token"),
+    Choice("weights", "Weights", "bf16", FORMATS[1:]),
+    Choice("kv", "Keys and values", "bf16", FORMATS[1:]),
+)
+
+
+def answer(model: str, machine: str, devices: int, context: int, weights: str, kv: str) -> Answer:
+    """A line for each bound, and one for what is expected where its rates were measured."""
+    network, place = models.transformer(model), machines.get(machine)
+    dtype = place.device.usual_dtype
+    most = int(inference.largest_batch(network, place, context, devices, weights, kv).magnitude)
+    batches = doubling(most, 4)
+    rows, dots = [], []
+    for batch in batches:
+        step = inference.decode(network, place, context, batch, devices, dtype, weights, kv)
+        times = {"perfect overlap": step.lower, "no overlap": step.upper, "expected": step.expected}
+        for name, time in times.items():
+            if time is not None:
+                rows.append((name, STEP.of(time), RATE.of(step.tokens / time)))
+        dots.append((f"batch {batch}", STEP.of(step.lower), RATE.of(step.throughput)))
+    rows.sort(key=lambda row: list(times).index(row[0]))
+    facts = {
+        "Largest batch": str(most),
+        "Time per token then": str(step.lower.to("ms")),
+        "Throughput then": str(step.throughput),
+        "Bound then": str(step.bound),
+        "Expected then": step.not_expected or str(step.expected),
+    }
+    call = f"{model!r}, machines.get({machine!r}), {context}"
+    python = (
+        "from calc import inference, machines\n\n"
+        f"print(inference.decode({call}, {most}, {devices}, {dtype!r}, {weights!r}, {kv!r}))"
+    )
+    command = (
+        f"calc plan {model} {machine} --prompt {context - 1} --generated 1 --batch {most}"
+        f" --devices {devices} --weights {weights} --kv {kv}"
+    )
+    return Answer(rows, facts, python, command, dots)
+
+
+MODEL = Model("Decode frontier", INPUTS, Drawing(STEP, RATE), answer)

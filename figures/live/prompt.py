@@ -1,0 +1,93 @@
+"""A prompt of Python with calc at hand: runs what is typed, completes names, and keeps plots.
+
+A page asks `run` and `complete`, which speak JSON, and draws what `plot` was given.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import traceback
+from collections.abc import Iterable
+from rlcompleter import Completer
+from typing import Any
+
+import calc
+from calc.core.errors import InputError
+from calc.core.units import Quantity
+from figures.live.model import Axis, Drawing
+
+_plots: list[dict[str, Any]] = []
+
+
+def plot(
+    x: Iterable[Any], y: Iterable[Any], across: str = "x", upward: str = "y", log: bool = False
+) -> None:
+    """Draws a line through pairs of numbers or quantities, on logarithmic axes where asked.
+
+    >>> plot([quantity("1 kB"), quantity("2 kB")], [1, 4], across="Size")
+    """
+    places, horizontal = _numbers(x)
+    heights, vertical = _numbers(y)
+    drawing = Drawing(Axis(across, horizontal, log), Axis(upward, vertical, log))
+    rows = [(upward, *pair) for pair in zip(places, heights, strict=True)]
+    about = {"mark": drawing.mark, "x": vars(drawing.x), "y": vars(drawing.y)}
+    _plots.append({"drawing": about, "rows": rows, "dots": [], "levels": []})
+
+
+def _numbers(values: Iterable[Any]) -> tuple[list[float], str]:
+    """Plain numbers, and the unit of the first, which all are given in."""
+    found = list(values)
+    unit = str(found[0].units) if found and isinstance(found[0], Quantity) else ""
+    return [
+        float(value.m_as(unit)) if isinstance(value, Quantity) else float(value) for value in found
+    ], unit
+
+
+quantity = calc.quantity
+_names: dict[str, Any] = {"calc": calc, "plot": plot, "quantity": quantity}
+
+
+def run(source: str) -> str:
+    """What a piece of Python prints, the value of its last line, its plots, and what went wrong.
+
+    >>> json.loads(run("quantity('1 GB') / quantity('2 GB/s')"))["text"]
+    '500 ms\\n'
+    >>> json.loads(run("calc.hardware.get('h1000')"))["error"][:12]
+    'there is no '
+    """
+    _plots.clear()
+    printed, error = io.StringIO(), ""
+    with contextlib.redirect_stdout(printed):
+        try:
+            _execute(source)
+        except InputError as refusal:
+            error = str(refusal)
+        except (Exception, SystemExit) as fault:
+            error = "".join(traceback.format_exception_only(fault)).strip()
+    return json.dumps({"text": printed.getvalue(), "error": error, "plots": _plots})
+
+
+def _execute(source: str) -> None:
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<prompt>", "exec"), _names)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), "<prompt>", "eval"), _names)
+        if value is not None:
+            print(repr(value) if isinstance(value, str) else value)
+
+
+def complete(text: str) -> str:
+    """The names that a beginning may become.
+
+    >>> json.loads(complete("calc.roofl"))
+    ['calc.roofline']
+    """
+    completer = Completer(_names)
+    found: list[str] = []
+    while (name := completer.complete(text, len(found))) is not None:
+        found.append(name.removesuffix("("))
+    return json.dumps(found[:40])

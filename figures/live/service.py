@@ -1,0 +1,73 @@
+"""A service within limits on its times: what a token costs against how fast it is written."""
+
+from __future__ import annotations
+
+import calc
+from calc import machines, models
+from calc.core.units import Quantity
+from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model
+
+LATENCY = Axis("Time per output token", "ms", log=True)
+PAID = Axis("Cost of a written token", "USD/Mtoken", log=True)
+INPUTS = (
+    Choice("model", "Model", "llama-3-8b", models.names()),
+    Choice("machine", "Machine", "dgx-h100", machines.names()),
+    Choice("other", "Beside", "dgx-b200", machines.names()),
+    Count("prompt", "Prompt", "1000", 1, 10**7, unit="token"),
+    Count("generated", "Answer", "200", 1, 10**7, unit="token"),
+    Amount("ttft", "Time to first token, at most", "1 s", "s", 1e-6, 1e6),
+    Amount("tpot", "Time per token, at most", "50 ms", "s", 1e-6, 1e6),
+    Amount("price", "Price of a device", "3 USD/hour", "USD/hour", 1e-6, 1e6),
+    Amount("beside", "Price of one beside", "6 USD/hour", "USD/hour", 1e-6, 1e6),
+)
+
+
+def answer(
+    model: str,
+    machine: str,
+    other: str,
+    prompt: int,
+    generated: int,
+    ttft: Quantity,
+    tpot: Quantity,
+    price: Quantity,
+    beside: Quantity,
+) -> Answer:
+    """A line for each machine, through the batches that keep the limits."""
+    names = list(dict.fromkeys([machine, other]))
+    prices = {machine: price} | ({other: beside} if other != machine else {})
+    found = calc.compare(
+        model,
+        names,
+        prompt=prompt,
+        generated=generated,
+        ttft=ttft,
+        tpot=tpot,
+        price=prices,
+        by="cost",
+    )
+    rows, dots, facts = [], [], {}
+    for entry in found.entries:
+        rows += [
+            (entry.machine.name, found.latency(plan), found.price(plan)) for plan in entry.curve
+        ]
+        if entry.curve:
+            best = found.plan_of(entry)
+            facts[entry.machine.name] = (
+                f"{PAID.unit.replace('USD/', f'{found.price(best):.4g} USD/')} on"
+                f" {best.devices} devices at batch {best.batch}"
+            )
+            dots.append((f"batch {best.batch}", found.latency(best), found.price(best)))
+        else:
+            facts[entry.machine.name] = entry.reason
+    facts["By"] = found.basis
+    told = {name: str(value) for name, value in prices.items()}
+    python = (
+        f"import calc\n\nprint(calc.compare({model!r}, {names}, prompt={prompt},"
+        f" generated={generated}, ttft={str(ttft)!r}, tpot={str(tpot)!r}, price={told},"
+        " by='cost'))"
+    )
+    return Answer(rows, facts, python, dots=dots)
+
+
+MODEL = Model("Serving within limits", INPUTS, Drawing(LATENCY, PAID), answer)

@@ -1,0 +1,71 @@
+"""The page of answers: on paper all of them, on the site the way to each chapter's problems."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import yaml
+
+from tools.pages import ROOT, generated
+
+FIRST_CELL = re.compile(r"^```\{python\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r"^# (.*?)\s*\{#([\w-]+)[^}]*\}", re.MULTILINE)
+PROBLEMS = re.compile(r"^## (Problems)\s*\{#([\w-]+)[^}]*\}", re.MULTILINE)
+ANSWER = re.compile(
+    r'^::: \{\.callout-tip collapse="true" title="Answer to problem (\d+)"\}\n(.*?)^:::$',
+    re.MULTILINE | re.DOTALL,
+)
+ON_THE_SITE = """Each answer is folded under its problem; the PDF prints all of them here.
+The problems stand at the ends of:"""
+ON_PAPER = "The answers to the problems, chapter by chapter."
+SEARCHED_ELSEWHERE = "---\nsearch: false\n---\n\n"  # the chapters hold the same words
+
+
+def page() -> str:
+    """The text of the page: on paper a section for each chapter that sets problems."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in chapters()}
+    asking = {name: text for name, text in texts.items() if ANSWER.search(text)}
+    links = "\n".join(f"- {_link(name, text, PROBLEMS)}" for name, text in asking.items())
+    sections = "\n\n".join(_section(name, text) for name, text in asking.items())
+    body = [_only("html", f"{ON_THE_SITE}\n\n{links}"), _only("typst", f"{ON_PAPER}\n\n{sections}")]
+    title = "Answers {.unnumbered}"
+    return generated(title, "the chapters", "\n\n".join(body), SEARCHED_ELSEWHERE)
+
+
+def _only(form: str, body: str) -> str:
+    return f'::::: {{.content-visible when-format="{form}"}}\n{body}\n:::::'
+
+
+def chapters() -> list[Path]:
+    """The book's chapters, in its order."""
+    book = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["book"]
+    parts = [part for part in book["chapters"] if isinstance(part, dict)]
+    names = [name for part in parts for name in part["chapters"]]
+    return [ROOT / name for name in names if name.startswith("chapters/")]
+
+
+def _section(name: str, text: str) -> str:
+    parts = [f"## {_link(name, text, TITLE)} {{.unnumbered}}", _imports(text)]
+    parts += [f"**Problem {number}.** {answer.strip()}" for number, answer in ANSWER.findall(text)]
+    return "\n\n".join(parts)
+
+
+def _link(name: str, text: str, heading: re.Pattern[str]) -> str:
+    title, place = TITLE.search(text), heading.search(text)
+    assert title, f"{name} has answers, and a title without a label"
+    assert place, f"{name} has answers, and problems without a label"
+    return f"[{title[1]}](../chapters/{name}#{place[2]})"
+
+
+def _imports(text: str) -> str:
+    """The chapter's first cell without its figures: what its inline values need."""
+    cell = FIRST_CELL.search(text)
+    assert cell, "a chapter with answers begins with a cell of imports"
+    lines = [
+        ast.unparse(node)
+        for node in ast.parse(cell[1]).body
+        if isinstance(node, ast.ImportFrom) and node.module != "figures"
+    ]
+    return "```{python}\n" + "\n".join(lines) + "\n```"

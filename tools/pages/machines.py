@@ -1,0 +1,62 @@
+"""What the reference prints of each machine: what joins its devices, what was measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calc import machines
+from calc.catalog.machines import Machine
+from calc.core.records import Record
+from calc.derivations.quoting import show
+from tools.pages import bullets
+
+OPENING = """Devices behind a fabric, with ports and a host, and the rates that were measured on
+them; estimates say ≈. `calc show KEY` prints each with its source, the day on which it was checked
+and its note."""
+
+
+def parts() -> Iterator[str]:
+    """The text, paragraph by paragraph."""
+    yield "## Every machine {#machines-every .unnumbered}"
+    yield OPENING
+    for machine in map(machines.get, machines.names()):
+        yield f"### {machine.name} {{#machines-{machine.key} .unnumbered}}"
+        yield f"`{machine.key}`: {_shape(machine)}"
+        told = {machines.FIELDS[name]: record for name, record in machine.records.items()}
+        rates = {reached_title(*name): record for name, record in reached(machine).items()}
+        lines = [_told(told), *([f"reached: {_told(rates)}"] if rates else [])]
+        sources = {record.provenance.source for record in machine.all_records() if record.published}
+        lines.append(f"Sources: {'; '.join(f'@{key}' for key in sorted(sources))}")
+        yield bullets(filter(None, lines))
+
+
+def reached(machine: Machine) -> dict[tuple[str, str], Record]:
+    """What was measured, by its kind and its name."""
+    return {
+        (kind, name): record
+        for kind, rates in machine.rates.items()
+        for name, record in rates.items()
+    }
+
+
+def reached_title(kind: str, name: str) -> str:
+    title = machines.REACHED[kind][0]
+    return f"{title} {name.upper() if kind == 'gemm' else name}"
+
+
+def _shape(machine: Machine) -> str:
+    if machine.domain == 1:
+        return f"one {machine.device.name}"
+    return f"{machine.domain} × {machine.device.name}, joined by {machines.FABRICS[machine.fabric]}"
+
+
+def _told(records: dict[str, Record]) -> str:
+    return "; ".join(
+        f"{title} {value(record)}" for title, record in records.items() if record.published
+    )
+
+
+def value(record: Record) -> str:
+    """A record's value as tables print it."""
+    mark = "≈\N{NO-BREAK SPACE}" if record.provenance.kind == "estimate" else ""
+    return f"{mark}{show(record.quantity)}"

@@ -1,0 +1,249 @@
+"""What the search of the site finds beside its sections: values of the data, terms and names.
+
+`press/writing/search.py` says what each list is. Subjects and places come from the data; words by
+which a section or a field is asked for are told here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from calc import constants, hardware, inference, machines, models, roofline, runs, transformer
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
+from calc.catalog.models import Network, Transformer
+from calc.core.provenance import Provenance
+from calc.core.records import Record
+from calc.core.synonyms import SYNONYMS
+from calc.core.units import Quantity
+from calc.derivations.quoting import show
+from calc.derivations.sources import anchor
+from tools.pages import ROOT
+from tools.pages.machines import reached, reached_title, value as value_of
+
+GLOSSARY = "backmatter/glossary.qmd"
+SOURCES = "backmatter/sources.qmd"
+TERM = re.compile(r"^\[(.+?)\]\(\.\./(.+?)\)\n:   (.+)$", re.MULTILINE)
+MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|\$([^$]*)\$|[*`]")
+GROUPS = {
+    "Glossary": [GLOSSARY],
+    "Devices and models": [],
+    "Library": ["reference/calc/", "backmatter/sources", "reference/changes", "references"],
+}
+WORDS = {  # by which a section is looked for, too
+    "chapters/training-time.qmd": "6ND 6 N D training FLOPs days",
+    "chapters/roofline.qmd": "memory-bound compute-bound roofline model",
+    "chapters/serving.qmd": "LLM inference serving throughput latency",
+    "chapters/communication.qmd": "NCCL collectives cost of an all-reduce",
+    "chapters/communication.qmd#sec-ring-or-tree": "all-reduce time",
+    "chapters/fine-tuning.qmd": "LoRA QLoRA finetune one GPU card",
+}
+FIELDS = {  # of a device, by words with which they are asked for
+    "memory_bandwidth": "HBM DRAM",
+    "memory_capacity": "size capacity HBM DRAM",
+    "on_chip_memory": "cache L2 SRAM",
+    "link_bandwidth": "interconnect",
+    "host_link": "PCIe",
+    "tdp": "TDP power watts",
+    "clock": "frequency",
+    "units": "SM SMs CU cores",
+    "special_functions": "SFU exp",
+}
+LINKS = {"NVIDIA": "NVLink", "AMD": "Infinity Fabric xGMI", "Google": "ICI", "AWS": "NeuronLink"}
+PEAKS = {"peak": "tensor dense", "sparse_peak": "tensor sparse", "vector_peak": "vector CUDA cores"}
+KINDS = {  # of a constant, by the beginning of its key
+    "bandwidth": "bandwidth",
+    "cycles": "latency",
+    "energy": "energy",
+    "latency": "latency",
+    "power": "power",
+    "price": "price",
+    "size": "size",
+}
+# Terms that everyday words are, too: no card could say which is meant.
+IN_EVERY_SENSE = (
+    *("attention", "bias", "bucket", "budget", "cache", "calibration", "code", "collective"),
+    *("combine", "head", "kernel", "parameter", "promotion", "recipe", "register", "ring"),
+    *("sweep", "tree", "wave", "window"),
+)
+Row = tuple[str, str, str, str]  # property, value, note, words by which it is asked for
+
+
+def data() -> dict[str, str]:
+    """The file that `_quarto.yml` names, one row a line."""
+    told = {
+        "groups": GROUPS,
+        "left-out": [GLOSSARY],
+        "entries": [*_terms(), *_names()],
+        "answers": [*_answers()],
+        "cards": [*_cards()],
+        "words": WORDS,
+        "synonyms": SYNONYMS,
+    }
+    parts = (f"{json.dumps(name)}: {_lines(rows)}" for name, rows in told.items())
+    return {"reference/search.json": "{\n" + ",\n".join(parts) + "\n}\n"}
+
+
+def _lines(rows: Any) -> str:
+    if not isinstance(rows, list):
+        return json.dumps(rows, ensure_ascii=False, indent=1)
+    return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]"
+
+
+def _terms() -> Iterator[dict[str, str]]:
+    for term, place, meaning in TERM.findall((ROOT / GLOSSARY).read_text(encoding="utf-8")):
+        text = MARKUP.sub(lambda found: found[1] or found[2] or "", meaning)
+        yield {"group": "Glossary", "title": term, "text": text, "href": place}
+
+
+def _cards() -> Iterator[dict[str, str]]:
+    """Terms as they stand in a sentence, by their short names too, devices and models."""
+    for term in _terms():
+        told = {"text": term["text"], "href": term["href"]}
+        long, _, short = term["title"].partition(" (")
+        for name in (long, short.removesuffix(")")):
+            if name and name not in IN_EVERY_SENSE and "," not in name:
+                yield {"title": name, **told}
+    for key in hardware.names():
+        device = hardware.get(key)
+        found = re.search(rf"\b{key.replace('-', '[ -]')}\b", device.name, re.IGNORECASE)
+        if found:
+            yield {"title": found[0], "text": _told(device), "href": _place("hardware", key)}
+    for key in models.names():
+        model = models.get(key)
+        rows = (f"{title} {value}" for title, value, *_ in _of_model(model))
+        text = f"{'; '.join(rows)}."
+        yield {"title": model.name, "text": text, "href": _place("models", key)}
+
+
+def _told(device: Accelerator) -> str:
+    """What most sentences about a device are about."""
+    rates = {dtype: record for dtype, record in device.peaks["peak"].items() if record.published}
+    told = {f"{dtype.upper()}, dense": rates[dtype] for dtype in ("bf16", "fp8") if dtype in rates}
+    told |= {hardware.FIELDS[name]: record for name, record in device.records.items()}
+    facts = (f"{title} {value_of(record)}" for title, record in told.items() if record.published)
+    return f"{device.name}: {'; '.join(facts)}."
+
+
+def _names() -> Iterator[dict[str, str]]:
+    """Devices, machines and models, whose headings the reference has."""
+    for module, name in (("hardware", _device), ("machines", _machine), ("models", _model)):
+        for key in _keys(module):
+            yield {"group": "Devices and models", "words": name(key), "href": _place(module, key)}
+
+
+def _keys(module: str) -> tuple[str, ...]:
+    if module == "hardware":
+        return (*hardware.names(), *hardware.announced())
+    return machines.names() if module == "machines" else models.names()
+
+
+def _device(key: str) -> str:
+    return f"{hardware.get(key).name} {key}"
+
+
+def _machine(key: str) -> str:
+    return f"{machines.get(key).name} {key}"
+
+
+def _model(key: str) -> str:
+    return " ".join((models.get(key).name, key, *models.also(key)))
+
+
+def _place(module: str, key: str) -> str:
+    return f"reference/calc/{module}.qmd#{module}-{key}"
+
+
+def _answers() -> Iterator[dict[str, Any]]:
+    for key in _keys("hardware"):
+        device = hardware.get(key)
+        yield _about(device.name, key, _place("hardware", key), _of_device(device))
+    for key in machines.names():
+        machine = machines.get(key)
+        yield _about(machine.name, key, _place("machines", key), _of_machine(machine))
+    for key in models.names():
+        model = models.get(key)
+        names = " ".join((key, *models.also(key)))
+        yield _about(model.name, names, _place("models", key), _of_model(model))
+    for key in runs.names():
+        run = runs.get(key)
+        rows = (_of_record(runs.TITLES[name], record) for name, record in run.records.items())
+        yield _about(run.name, key, f"backmatter/sources-models.qmd#{key}", rows)
+    for key in constants.names():
+        value = constants.get(key)
+        title = value.provenance.title if value.provenance else key
+        place = f"{SOURCES}#{anchor(key)}"
+        yield _about(title, "", place, [_of_constant(key, title, value)])
+
+
+def _about(subject: str, names: str, place: str, rows: Iterable[Row]) -> dict[str, Any]:
+    """A subject with what is known of it."""
+    values = [row for row in rows if row[1]]
+    return {"subject": subject, "names": names, "href": place, "values": values}
+
+
+def _of_record(title: str, record: Record, words: str = "") -> Row:
+    told = value_of(record) if record.published is not None else ""
+    return title, told, _note(record.provenance), words
+
+
+def _note(about: Provenance) -> str:
+    return f"{about.kind}, checked {about.checked}"
+
+
+def _computed(title: str, result: Quantity | float, words: str = "", digits: int = 3) -> Row:
+    return title, str(show(result, digits=digits)), "computed", words
+
+
+def _of_device(device: Accelerator) -> Iterator[Row]:
+    for name, record in device.records.items():
+        words = FIELDS[name]
+        if name == "link_bandwidth":
+            words += " " + LINKS.get(device.name.split()[0], "")
+        title, told, note, words = _of_record(hardware.FIELDS[name], record, words)
+        if name == "on_chip_memory":  # which cache it is, and what there is besides
+            note = f"{note}. {record.provenance.note}"
+        yield title, told, note, words
+    for name, title in hardware.PEAKS.items():
+        for dtype, record in device.peaks[name].items():
+            yield _of_record(f"{dtype.upper()}, {title}", record, f"{PEAKS[name]} peak")
+    rates = device.peaks["peak"]
+    for dtype in ("bf16", "fp16"):
+        published = dtype in rates and rates[dtype].published is not None
+        if published and device.publishes("memory_bandwidth"):
+            ridge = roofline.ridge_point(device.peak(dtype), device.memory_bandwidth)
+            yield _computed(f"ridge point, {dtype.upper()}", ridge, "arithmetic intensity")
+            break
+
+
+def _of_machine(machine: Machine) -> Iterator[Row]:
+    for name, record in machine.records.items():
+        yield _of_record(machines.FIELDS[name], record)
+    for names, record in reached(machine).items():
+        yield _of_record(f"reached {reached_title(*names)}", record, "measured")
+
+
+def _of_model(model: Transformer | Network) -> Iterator[Row]:
+    yield _computed("parameters", model.parameters, "params size", 4)
+    if isinstance(model, Network):
+        return
+    if model.experts:
+        yield _computed("parameters that a token meets", model.active_parameters, "active", 4)
+    if model.caching_layers and model.output in ("own", "tied"):
+        each = transformer.kv_cache_per_token(model)
+        yield _computed("KV cache of a token, two bytes a number", each, "bytes KV kvcache")
+    yield _computed("weights, two bytes a number", inference.weight_memory(model), "memory size GB")
+    yield _computed("longest context", model.context, "tokens length")
+    yield _computed("layers", model.layers)
+    yield _computed("width", model.width, "hidden size d_model")
+
+
+def _of_constant(key: str, title: str, given: Quantity) -> Row:
+    about = given.provenance
+    assert about is not None  # a constant is read from its file
+    kind = KINDS.get(key.split("_")[0], "")
+    mark = "≈\N{NO-BREAK SPACE}" if about.kind == "estimate" else ""
+    return "" if kind in title.lower() else kind, f"{mark}{show(given)}", _note(about), ""
