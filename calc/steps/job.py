@@ -369,6 +369,11 @@ class Job:
             trained,
         )
 
+    @staticmethod
+    def check(job: Any) -> None:
+        """Refuse what is no job."""
+        check_is(Job, "job", job, 'a calc.Job, as in Job.of("llama-3-8b", "dgx-h100")')
+
     def __post_init__(self) -> None:
         check_transformer(self.model)
         device_of(self.machine)
@@ -424,21 +429,6 @@ class Job:
         return self if longest is self.model else replace(self, model=longest)
 
 
-def check_job(job: Any) -> None:
-    """Refuse what is no job."""
-    check_is(Job, "job", job, 'a calc.Job, as in Job.of("llama-3-8b", "dgx-h100")')
-
-
-def check_tokens(tokens: Any) -> None:
-    """Refuse what is no load of serving."""
-    check_is(Tokens, "load", tokens, "calc.Tokens(…)")
-
-
-def check_batch(batch: Any) -> None:
-    """Refuse what is no load of training."""
-    check_is(Batch, "load", batch, "calc.Batch(…)")
-
-
 LONGEST = 1e9  # tokens of a sequence
 
 
@@ -474,6 +464,11 @@ class Tokens:
     drafted: float = 0.0
     """Drafted tokens that are checked beside the one that each sequence writes."""
 
+    @staticmethod
+    def check(load: Any) -> None:
+        """Refuse what is no load of serving."""
+        check_is(Tokens, "load", load, "calc.Tokens(…)")
+
     @property
     def computed(self) -> Any:
         """Tokens that pass through the model."""
@@ -501,3 +496,8 @@ class Batch:
     length: Any
     sequences: Any = 1
     recomputation: str = "selective"
+
+    @staticmethod
+    def check(load: Any) -> None:
+        """Refuse what is no load of training."""
+        check_is(Batch, "load", load, "calc.Batch(…)")

@@ -33,18 +33,7 @@ from calc.laws import attention, gemms
 from calc.laws.gemms import TILES
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
-from calc.steps.job import (
-    BYTE,
-    TWO_BYTES,
-    Batch,
-    Job,
-    Tokens,
-    check_batch,
-    check_job,
-    check_tokens,
-    input_size,
-    reaching,
-)
+from calc.steps.job import BYTE, TWO_BYTES, Batch, Job, Tokens, input_size, reaching
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -362,7 +351,7 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     >>> print(sum(expected(step(job, Tokens(writing=32, context=4096)), job.machine).values()))
     10.95 ms
     """
-    check_job(job)
+    Job.check(job)
     load = _checked_tokens(tokens).of_one(job.layout.data)
     part = Slice(job, job.weights)
     computed, outputs = load.computed, load.writing * (1 + load.drafted) + load.prompts
@@ -376,7 +365,7 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
 
 def _checked_tokens(tokens: Tokens) -> Tokens:
     """Numbers in their ranges, with something to do."""
-    check_tokens(tokens)
+    Tokens.check(tokens)
     writing, reading = _amount("writing", tokens.writing), _amount("reading", tokens.reading)
     check_shapes({"writing": quantity(writing, ""), "reading": quantity(reading, "")})
     if smallest(writing + reading) <= 0:
@@ -414,8 +403,8 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     >>> print(sum(expected(training_step(job, Batch(8192)), job.machine).values()))
     641.3 ms
     """
-    check_job(job)
-    check_batch(batch)
+    Job.check(job)
+    Batch.check(batch)
     length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
     number("sequences", smallest(sequences), above=0)
     part = Slice(job, Weights.of(job.model, input_size(job.formats.dtype), "dtype"))

@@ -34,16 +34,7 @@ from calc.networks import transformer
 from calc.networks.transformer import loss_memory
 from calc.steps import collectives, expectation
 from calc.steps.expectation import Parts
-from calc.steps.job import (
-    PARTS,
-    SCHEDULES,
-    TWO_BYTES,
-    Batch,
-    Job,
-    Layout as Layout,
-    check_batch,
-    check_job,
-)
+from calc.steps.job import PARTS, SCHEDULES, TWO_BYTES, Batch, Job, Layout as Layout
 
 Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
 NO_SIZE = quantity(0, "byte/param")
@@ -290,8 +281,8 @@ def training_step(
     >>> print(step.lower, step.upper, step.bound)
     5.953 s 7.543 s compute
     """
-    check_job(job)
-    check_batch(batch)
+    Job.check(job)
+    Batch.check(batch)
     model, layout, device = job.model, job.layout, job.device
     length, sequences, recomputation = batch.length, batch.sequences, batch.recomputation
     talk = _messages_of(job, inner, outer)

@@ -19,7 +19,7 @@ from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
-from calc.steps.job import Job, Tokens, check_job
+from calc.steps.job import Job, Tokens
 from calc.steps.timing import serving_step
 
 LONGEST_CHUNK = 65536  # tokens: beyond what any engine reads in a step
@@ -247,7 +247,7 @@ def mixed_step(
     >>> print(mixed_step(job, 64, 2048, 0, drafted=3).expected)
     20.88 ms
     """
-    check_job(job)
+    Job.check(job)
     load = Tokens(
         number("sequences", sequences),
         number("context", context, 1),

@@ -18,7 +18,7 @@ from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import collectives, expectation, layouts
-from calc.steps.job import TWO_BYTES, Batch, Job, Tokens, check_job, check_tokens
+from calc.steps.job import TWO_BYTES, Batch, Job, Tokens
 
 NO_WORK, NO_BYTES = quantity(0, "FLOP"), quantity(0, "byte")
 A_TOKEN = quantity(1, "token")
@@ -48,8 +48,8 @@ def step(job: Job, load: Tokens | Batch) -> StepTime:
 
 def serving_step(job: Job, tokens: Tokens) -> StepTime:
     """A pass that writes a token for each of its sequences and reads prompts beside them."""
-    check_job(job)
-    check_tokens(tokens)
+    Job.check(job)
+    Tokens.check(tokens)
     load, count = tokens.of_one(job.layout.data), quantity(job.layout.devices, "")
     device, copies = job.device, job.layout.data
     work, moved = NO_WORK, NO_BYTES

@@ -375,13 +375,15 @@ def _imports(example: str, documented: griffe.Object | griffe.Alias) -> list[str
 
 def _importable_from(name: str, documented: griffe.Object | griffe.Alias) -> str:
     """Where a name is public: in calc itself, in the package of the module, or where it is from."""
-    if name in calc.__all__:
-        return "calc"
     module = documented.module
+    member = module.members.get(name)
+    here = member is not None and not isinstance(member, griffe.Alias)
+    public = name in calc.__all__
+    if public and not (here and getattr(calc, name).__module__ != module.path):  # no other `step`
+        return "calc"
     package = module.parent
     if package and package.path != "calc" and name in package.members:
         return package.path
-    member = module.members.get(name)
     if member is None:
         raise SystemExit(f"{documented.path}: an example uses {name}, which it does not import")
     path = member.target_path if isinstance(member, griffe.Alias) else member.path
