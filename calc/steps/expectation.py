@@ -243,7 +243,11 @@ def _copies_fit(job: Job, tokens: Tokens) -> Any:
 
 
 def weight_memory(job: Job) -> Quantity:
-    """Bytes of all weights that devices hold: each copy has its own of what is not shared out."""
+    """Bytes of all weights that devices hold: each copy has its own of what is not shared out.
+
+    >>> print(weight_memory(Job.of("mixtral-8x7b", "dgx-h100", Layout(data=8, experts=8))))
+    115.9 GB
+    """
     whole = job.weights.memory
     apart = quantity(0, "byte")
     if job.layout.experts > 1:

@@ -547,7 +547,7 @@ class Slice:
         """Causal attention of what is read to its own prompt, windows counted."""
         model = reaching(self.model, load.before + load.prompt)
         layers = model.caching_layers
-        work = load.prompts * attention_of_prompt(model, load.prompt, load.before)
+        work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
         cached: Quantity = quantity(0, "byte")
         if load.before:
             cached = load.prompts * transformer.cache_read(model, load.before, self.kv)
@@ -560,7 +560,7 @@ class Slice:
         )
 
 
-def attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:
+def _attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 
     def whole(length: float) -> float:
