@@ -17,7 +17,7 @@ from tests.workers import ROOT, FilesTogether, group, left_behind
         ("tests/book/test_search.py::test_each_question_has_its_answer_first", "pages"),
         ("tests/book/test_published.py::test_a_name_means_one_derivation", "derivations"),
         ("tests/calc/test_energy.py::test_values_by_hand[a::b]", "tests/calc/test_energy.py"),
-        ("calc/roofline.py::calc.roofline.attainable", "calc/roofline.py"),
+        ("calc/laws/roofline.py::calc.laws.roofline.attainable", "calc/laws/roofline.py"),
     ],
 )
 def test_files_of_a_group_go_together(test: str, scope: str) -> None:
