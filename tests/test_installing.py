@@ -67,10 +67,7 @@ def test_help_lists_every_target_and_no_other() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.M)[0].split())
     told = subprocess.run(
-        ["make", "--no-print-directory", "help"],
-        cwd=REQUIREMENTS.parent,
-        capture_output=True,
-        text=True,
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True
     )
     lines = told.stdout.splitlines()
     listed = [re.match(r"make ([a-z-]+)(?: ENGINE=\w+)?  +\S", line) for line in lines[:-1]]

@@ -149,7 +149,9 @@ def test_every_public_function_has_its_signature_and_an_example(entries: dict[st
         assert f"```\n{name}(" in entries[name], name
         page, _, function = name.partition(".")
         prompt = "" if name in NOT_REPEATABLE else ">>> "
-        imported = rf"^{prompt}(import calc$|from calc(\.\w+)*(\.{page})? import (\w+, )*{function}\b)"
+        imported = (
+            rf"^{prompt}(import calc$|from calc(\.\w+)*(\.{page})? import (\w+, )*{function}\b)"
+        )
         assert re.search(imported, entries[name], re.MULTILINE), name
 
 
