@@ -332,11 +332,13 @@ def memory(
     if model.vocabulary is None:
         raise InputError(f"{model.name} has no vocabulary, and so no loss of a next token")
     if method == "full":
-        sizes = states(model, recipe or "adam-mixed")
+        sizes = states(model, "adam-mixed" if recipe is None else recipe)
         parts = {part: size / model.parameters for part, size in sizes.items()}
         stored = training.Recipe(method, parts)
     else:
-        stored = Adapters(method, rank, targets).recipe(model, recipe or "adam-fp32")
+        stored = Adapters(method, rank, targets).recipe(
+            model, "adam-fp32" if recipe is None else recipe
+        )
     whole = memory_per_device(
         model, Layout(), context, sequences, recomputation, stored, loss, gradients
     )

@@ -281,6 +281,7 @@ def input_size(dtype: str) -> Quantity:
     >>> print(input_size("bf16"), input_size("fp8"), input_size("tf32"))
     2 byte 1 byte 4 byte
     """
+    check_is(str, "dtype", dtype, 'the name of a format, as "bf16" is')
     known = dtype_of(dtype) or dtype
     return formats.element_size("dtype", "fp32" if known == "tf32" else known)
 

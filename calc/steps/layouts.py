@@ -144,7 +144,7 @@ def memory_per_device(
     `sequences` are those of one microbatch; `recipe` is one of `calc.training.RECIPES`, or that of
     `calc.finetuning.Adapters`, which are taken to be spread evenly. The `loss` of logits is
     computed "in place" as by Megatron-LM, in FP32 and with their gradient written over them; or
-    as `finetuning.loss_memory` counts it, "whole" or "chunked"; or "fused", which keeps none.
+    as `transformer.loss_memory` counts it, "whole" or "chunked"; or "fused", which keeps none.
     The `lifetime` of gradients is one of `GRADIENTS`.
 
     Source: rajbhandari2020zero, korthikanti2023reducing, qi2024zero
