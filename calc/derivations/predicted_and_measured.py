@@ -442,7 +442,7 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
     ("DeepSeekV3", "H100"): "messages of experts between nodes, whose routing is not known",
     ("DeepSeekV3", "B200"): "messages of experts between nodes, whose routing is not known",
     ("Qwen3 235B a22B", "H100"): "messages of experts between nodes, as above",
-    ("Llama 3.1 405B", "H100"): "states no microbatches, so that PP is charged its longest bubble",
+    ("Llama 3.1 405B", "H100"): "slower cards than an H100 is taken to be, no microbatches stated",
     ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
     ("LLaMA 3 70B", "A100"): "products with weights of four bits, expected at the rate of BF16",
     (
