@@ -126,15 +126,14 @@ class Parts(dict[str, Quantity]):
         time = quantity(times if getattr(size, "ndim", 0) else times[0], "s")
         self.add(part, count * time, Origin(told, sources))
 
-    def add_exchange(self, layers: float, elements: Any, job: Job) -> None:
-        """Tokens on the way to their experts and back, in so many layers."""
-        sent = elements * job.chosen_experts.m_as("") / job.layout.tensor
+    def add_exchange(self, job: Job, tokens: Any) -> None:
+        """Tokens on the way to their experts and back."""
         start = constants.latency_expert_exchange
         assert start.provenance is not None
         made_of = Origin(f"{start} of start-up", (start.provenance.source,))
-        for size in (job.formats.dispatch, job.formats.combine):
-            _, time = collectives.expert_exchange(self._machine, sent * size, job.layout.experts)
-            self.add("experts", layers * time, made_of)
+        for sent in job.sent_to_experts(tokens):
+            _, time = collectives.expert_exchange(self._machine, sent, job.layout.experts)
+            self.add("experts", job.layers_that_exchange * time, made_of)
 
     def add_host(self, sequences: Any) -> None:
         """The time that the program itself takes for a step of so many sequences."""
@@ -260,13 +259,10 @@ def weight_memory(job: Job) -> Quantity:
 def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
     model, slices, load = job.model, job.layout.tensor, tokens.of_one(job.layout.data)
     parts = Parts(kernels.step(job, tokens, shared_caches), job.measured_on, job.software)
-    elements = load.computed * model.width.m_as("")
-    sums: float = model.blocks
-    if job.exchanging:
-        routed = model.layers_with("experts")
-        parts.add_exchange(routed, elements, job)
-        sums -= routed
-    parts.add_messages("tensor", sums, "all_reduce", 2 * elements, slices)
+    if job.layers_that_exchange:
+        parts.add_exchange(job, load.computed)
+    vectors = load.computed * 2 * model.width.m_as("")
+    parts.add_messages("tensor", job.sums, "all_reduce", vectors, slices)
     if shared_caches and largest(load.writing):
         attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
         among = max(1, slices // model.cache_heads)

@@ -25,7 +25,7 @@ from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, maximum, where
+from calc.core.elementwise import ceiling, largest, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
@@ -409,12 +409,21 @@ class Job:
         return Weights.of(self.model, self.formats.weights, "weight_size")
 
     @property
-    def exchanging(self) -> bool:
-        """Whether tokens are sent to their experts: these are shared out by copies with tokens of
-        their own."""
-        layout = self.layout
-        both = getattr(layout.data, "ndim", 0) or (layout.data > 1 and layout.experts > 1)
-        return bool(both) and self.model.active_experts is not None
+    def layers_that_exchange(self) -> int:
+        """Layers whose tokens are sent to experts, which copies with tokens of their own share."""
+        shared = largest(self.layout.data) > 1 and largest(self.layout.experts) > 1
+        return self.model.layers_with("experts") if shared else 0
+
+    @property
+    def sums(self) -> int:
+        """Sums of slices in a pass: one a block, but where results come back from the experts."""
+        return self.model.blocks - self.layers_that_exchange
+
+    def sent_to_experts(self, tokens: Any) -> tuple[Quantity, Quantity]:
+        """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back."""
+        numbers = tokens * self.model.width.m_as("") * self.chosen_experts.m_as("")
+        each = numbers / self.layout.tensor
+        return each * self.formats.dispatch, each * self.formats.combine
 
     @property
     def copies_of_caches(self) -> Any:

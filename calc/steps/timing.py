@@ -107,16 +107,11 @@ def _operations_of_reading(job: Job, load: Tokens) -> Quantity:
 
 def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending tokens to experts and back."""
-    model, machine = job.model, job.measured_on
-    elements = load.computed * model.width.m_as("")
-    sums, time = model.blocks, quantity(0, "s")
-    if job.exchanging:
-        routed = model.layers_with("experts")
-        sums -= routed
-        sent = elements * job.chosen_experts.m_as("") / job.layout.tensor
-        for size in (job.formats.dispatch, job.formats.combine):
-            least, _ = collectives.expert_exchange(machine, sent * size, job.layout.experts)
-            time = time + routed * least
-    vectors = elements * TWO_BYTES
-    each = collectives.least_time("all_reduce", vectors, quantity(job.layout.tensor, ""), machine)
-    return (time + sums * each).to("s")
+    machine, slices = job.measured_on, quantity(job.layout.tensor, "")
+    vectors = load.computed * job.model.width.m_as("") * TWO_BYTES
+    time = job.sums * collectives.least_time("all_reduce", vectors, slices, machine)
+    if layers := job.layers_that_exchange:
+        for sent in job.sent_to_experts(load.computed):
+            least, _ = collectives.expert_exchange(machine, sent, job.layout.experts)
+            time = time + layers * least
+    return time.to("s")
