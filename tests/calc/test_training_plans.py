@@ -249,7 +249,7 @@ def test_published_layouts_are_like_the_published_ones() -> None:
             None,
             job.formats.dtype,
             1.0,
-            job.software.key or None,
+            job.software,
             "1f1b",
             {},
         )

@@ -321,7 +321,7 @@ class TrainingPlan(Reported):
             " the recomputation says, and norms are cut along the sequence."
         )
         if self.step.expected is not None:
-            program = job.software or "no software"
+            program = job.software.key or "no software"
             yield (
                 "Expected is what kernels and messages were measured to reach on"
                 f" {job.machine.name} or the machine most like it, with the own time of {program},"

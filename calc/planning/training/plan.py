@@ -130,7 +130,7 @@ def plan_training(
         tuned,
         dtype,
         number("usable", usable, above=0.0),
-        program.key or None,
+        program,
         one_of("plan_training(): schedule", schedule, SCHEDULES),
         search.check_fixed(layout),
     )

@@ -10,9 +10,9 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
-from calc.catalog import software as programs
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
+from calc.catalog.software import Software
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime
@@ -49,7 +49,7 @@ class Run:
     dtype: str
     usable: float
     """Share of a device's memory that states and activations may fill."""
-    software: str | None
+    software: Software
     schedule: str
     fixed: Mapping[str, int]
 
@@ -60,9 +60,8 @@ class Run:
 
     def cut(self, layout: Layout) -> Job:
         """The job in one layout, or in arrays of them."""
-        program = programs.UNKNOWN if self.software is None else programs.get(self.software)
         sizes = Formats(self.dtype)
-        return Job(self.model, self.machine, layout, sizes, program, self.trained)
+        return Job(self.model, self.machine, layout, sizes, self.software, self.trained)
 
     @property
     def room(self) -> Quantity:
