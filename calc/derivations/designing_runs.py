@@ -40,7 +40,7 @@ class DesignedRun:
     time = published.time
     mfu = published.mfu.to("%")
     of_expected = (reported / mfu).to("%")
-    usable = (plan.job.usable * capacity).to("GB")
+    usable = (plan.run.usable * capacity).to("GB")
 
     @staticmethod
     def row(each: Candidate) -> tuple[Any, ...]:
@@ -60,7 +60,7 @@ class DesignedRun:
         import numpy
 
         found = {}
-        for cuts in all_cuts(cls.plan.job):
+        for cuts in all_cuts(cls.plan.run):
             times, order = cuts.step.upper.m_as("s"), numpy.argsort(cuts.held, kind="stable")
             least = numpy.minimum.accumulate(times[order])
             steps = numpy.flatnonzero(numpy.diff(least, prepend=numpy.inf))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.catalog import machines, models
+from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.software import Software
@@ -21,13 +22,6 @@ from calc.core.errors import InputError, MissingExtraError, abbreviated, did_you
 from calc.core.files import read_text, writable, write_text
 from calc.core.records import parse_toml
 from calc.core.units import Quantity
-from calc.laws.training import Recipe
-
-CALLED = {  # in a plan, where it has another name than the argument
-    "hardware": "machine",
-    "layout": "fixed",
-    "recomputation": "recomputations",
-}
 
 
 def option_names(called: Callable[..., Any]) -> tuple[str, ...]:
@@ -37,12 +31,12 @@ def option_names(called: Callable[..., Any]) -> tuple[str, ...]:
     >>> option_names(plan)[:4]
     ('model', 'hardware', 'prompt', 'generated')
     """
-    told = inspect.getdoc(called) or ""
-    parameters = inspect.signature(called).parameters.values()
+    meanings = inspect.getdoc(called) or ""
+    arguments = inspect.signature(called).parameters.values()
     return tuple(
-        each.name
-        for each in parameters
-        if each.default is each.empty or f"- `{each.name}`:" in told
+        argument.name
+        for argument in arguments
+        if argument.default is argument.empty or f"- `{argument.name}`:" in meanings
     )
 
 
@@ -80,8 +74,10 @@ def write_options(path: Path | str, text: str) -> None:
     write_text(writable(path), text)
 
 
-def options_text(options: Mapping[str, Any]) -> str:
-    """Options as TOML; those that are None are left out.
+def options_text(options: Mapping[str, object]) -> str:
+    """Options as TOML, of what a planner was given or found; those that are None are left out.
+
+    A model whose context is not the published one is written with the option for that.
 
     >>> print(options_text({"model": "llama-3-8b", "price": None, "layout": {"tensor": 8}}))
     model = "llama-3-8b"
@@ -94,35 +90,16 @@ def options_text(options: Mapping[str, Any]) -> str:
         import tomli_w
     except ImportError:
         raise MissingExtraError("a file of options", "tomli-w", "planning") from None
-    return tomli_w.dumps({name: value for name, value in options.items() if value is not None})
-
-
-def plan_text(planned: Any, called: Callable[..., Any]) -> str:
-    """The options that make a plan again, each from the field of the plan that holds it."""
-    job = getattr(planned, "job", planned)
-    options = {}
-    for name in option_names(called):
-        field = CALLED.get(name, name)
-        value = getattr(planned, field) if hasattr(planned, field) else getattr(job, field, None)
-        options[name] = _context(planned.model) if name == "context" else _plain(value)
-    return options_text(options)
-
-
-def given_text(given: Mapping[str, Any], model: Transformer, machine: Machine) -> str:
-    """The options that make a plan again, of arguments as they were given to what planned.
-
-    The model and the machine are those that were meant, so that a context of its own is kept.
-    """
-    meant = {"model": model, "hardware": machine} | {
-        name: value for name, value in given.items() if name not in ("model", "hardware")
-    }
-    return options_text(
-        {name: _plain(value) for name, value in meant.items()} | {"context": _context(model)}
-    )
+    written = {name: _plain(value) for name, value in options.items()}
+    if written.get("context") is None:
+        written["context"] = _context(options.get("models", options.get("model")))
+    return tomli_w.dumps({name: value for name, value in written.items() if value is not None})
 
 
 def _plain(value: Any) -> Any:
-    """A field as a file holds it: things by their keys, quantities with their units."""
+    """A value as a file holds it: things by their keys, quantities with their units."""
+    if isinstance(value, Accelerator):
+        value = machines.of(value)
     if isinstance(value, Transformer | Machine):
         if not _of_the_data(value):
             raise InputError(
@@ -132,24 +109,22 @@ def _plain(value: Any) -> Any:
         return value.key
     if isinstance(value, Software):
         return value.key or None
-    if isinstance(value, Recipe):
-        return value.name
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Quantity):
         number = _whole(value.magnitude.tolist() if value.ndim else float(value.magnitude))
         return number if value.unitless else f"{number!r} {value.units}"
-    if isinstance(value, tuple):  # what is left to a search
-        return value[0] if len(value) == 1 else None
     if isinstance(value, Mapping):
-        return dict(value) or None
+        return {_plain(name): _plain(part) for name, part in value.items()} or None
+    if isinstance(value, list | tuple | range):
+        return [_plain(part) for part in value]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _whole(number: Any) -> Any:
     """Numbers, or lists of them, without a point where they need none."""
     if isinstance(number, list):
-        return [_whole(each) for each in number]
+        return [_whole(part) for part in number]
     return int(number) if float(number).is_integer() else number
 
 
@@ -161,14 +136,18 @@ def _of_the_data(value: Transformer | Machine) -> bool:
         return False
     if isinstance(value, Machine):
         return known == value or (value.domain == 1 and known.device is value.device)
-    same = [each.name for each in fields(value) if each.name not in ("context", "notes")]
+    same = [part.name for part in fields(value) if part.name not in ("context", "notes")]
     return all(getattr(known, name) == getattr(value, name) for name in same)
 
 
-def _context(model: Transformer) -> Any:
-    """The longest context, where it is another than the model's own."""
-    published = models.get(model.key).context
-    return None if model.context == published else _plain(model.context)
+def _context(named: Any) -> Any:
+    """The longest context of a model, or of all of several, where it is another than their own."""
+    several = named if isinstance(named, list | tuple) else [named]
+    shapes = [model for model in several if isinstance(model, Transformer)]
+    changed = [each.context for each in shapes if each.context != models.get(each.key).context]
+    if changed and len({*changed}) + len(several) - len(changed) > 1:
+        raise InputError("a file of options has one context for all models, and theirs differ")
+    return _plain(changed[0]) if changed else None
 
 
 def _line(text: str, key: str) -> int:

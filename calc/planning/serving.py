@@ -17,7 +17,7 @@ from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.planning import advice, files, report
 from calc.planning.capacity import check_devices, on_fewest_devices
-from calc.planning.estimate import Estimate
+from calc.planning.estimate import COUNTS, Estimate
 from calc.planning.setup import is_array
 
 
@@ -81,7 +81,9 @@ class Plan(Estimate, Reported):
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
-        return files.plan_text(self, plan)
+        names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software")
+        asked = {name: getattr(self, name) for name in names}
+        return files.options_text({"model": self.model, "hardware": self.machine, **asked})
 
     def __repr__(self) -> str:
         if is_array(self.fits):

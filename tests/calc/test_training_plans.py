@@ -223,7 +223,7 @@ def test_a_choice_that_nobody_has_published_is_named() -> None:
         dtype="fp8",
         software="megatron",
     )
-    assert plan.job.recipe.name == "adam-mixed-fp32-gradients"
+    assert plan.run.recipe.name == "adam-mixed-fp32-gradients"
     assert "on 8192 tokens (parts of 4096 at least)" in plan.best.beyond_published
     assert plan.assumptions[0] == plan.best.beyond_published
     assert plan.like_published is not None
@@ -239,17 +239,13 @@ def test_published_layouts_are_like_the_published_ones() -> None:
     for each in published_layouts():
         job, batch = each.job, each.microbatch
         run = Run(
-            each.model,
-            job.machine,
+            job,
             each.layout.devices,
             batch.length,
             each.batch,
             (batch.recomputation,),
             training.recipe(job.software.recipe),
-            None,
-            job.formats.dtype,
             1.0,
-            job.software,
             "1f1b",
             {},
         )

@@ -1,7 +1,5 @@
 """A comparison: its entries in the order of their ranks, and how people and programs read it."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -15,7 +13,7 @@ from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import Quantity
-from calc.planning import drawing
+from calc.planning import drawing, files
 from calc.planning.capacity import linked_counts, with_devices
 from calc.planning.estimate import RANGES
 from calc.planning.report import heading, in_its_unit
@@ -70,11 +68,13 @@ class Comparison(Reported):
     by: str
     basis: str
     limits: Mapping[str, Quantity]
+    given: Mapping[str, object]
+    """What `compare` was asked, by the names of its arguments."""
 
     @property
     def planned(self) -> tuple[Entry, ...]:
         """The entries that have a plan."""
-        return tuple(each for each in self.entries if each.curve)
+        return tuple(entry for entry in self.entries if entry.curve)
 
     @property
     def best(self) -> Plan:
@@ -85,7 +85,7 @@ class Comparison(Reported):
         """The plan of an entry at its best batch, the one that writes most tokens a second."""
         if not entry.curve:
             raise InputError(f"{entry.model.name} on {entry.machine.name} {entry.reason}")
-        return max(entry.curve, key=lambda each: self.value(each, "throughput"))
+        return max(entry.curve, key=lambda plan: self.value(plan, "throughput"))
 
     def value(self, plan: Plan, name: str) -> Any:
         """What is compared of a plan: an expected quantity or a bound; None without a price."""
@@ -93,17 +93,18 @@ class Comparison(Reported):
 
     def has(self, name: str) -> tuple[Entry, ...]:
         """The entries of which a quantity is known: a cost where there is a price."""
-        return tuple(e for e in self.planned if self.value(e.curve[0], name) is not None)
+        return tuple(
+            entry for entry in self.planned if self.value(entry.curve[0], name) is not None
+        )
 
     @property
     def paid(self) -> str:
         """What the front holds against latency: cost, or energy where no price was given."""
-        return next((each for each in ("cost_per_token", "energy_per_token") if self.has(each)), "")
+        return next(filter(self.has, PAID), "")
 
     @cached_property
     def front(self) -> dict[Entry, tuple[Plan, ...]]:
         """The plans of each entry to which no other is both cheaper and faster a token."""
-
         points = [(entry, plan) for entry in self.has(self.paid) for plan in entry.curve]
         front: dict[Entry, tuple[Plan, ...]] = {}
         least = math.inf
@@ -115,11 +116,11 @@ class Comparison(Reported):
 
     def latency(self, plan: Plan) -> float:
         """Time per token in milliseconds."""
-        return self.value(plan, "time_per_token").m_as("ms")
+        return float(self.value(plan, "time_per_token").m_as("ms"))
 
     def price(self, plan: Plan) -> float:
         """What a token costs, or takes of energy, in the unit of the table."""
-        return self.value(plan, self.paid).m_as(RANGES[self.paid][1])
+        return float(self.value(plan, self.paid).m_as(RANGES[self.paid][1]))
 
     def rank(self, entry: Entry) -> tuple[float, ...]:
         """First what was asked for; entries without it go by cost, energy and time per token."""
@@ -136,8 +137,8 @@ class Comparison(Reported):
         """An entry by what tells it from the others.
 
         >>> from calc import compare
-        >>> found = compare(["llama-3-8b", "qwen-3-8b"], "h100", prompt=10, generated=10)
-        >>> [found.label(entry) for entry in found.entries]
+        >>> comparison = compare(["llama-3-8b", "qwen-3-8b"], "h100", prompt=10, generated=10)
+        >>> [comparison.label(entry) for entry in comparison.entries]
         ['Llama 3 8B', 'Qwen3 8B']
         """
         return " on ".join(getattr(entry, kind).name for kind in self._kinds)
@@ -300,18 +301,23 @@ class Comparison(Reported):
         """Where a plan stands in the drawing."""
         return self.latency(plan), self.price(plan)
 
+    def to_toml(self) -> str:
+        """The options that make this comparison again, as the text of a file."""
+        return files.options_text(self.given)
+
     def __repr__(self) -> str:
         return f"<{len(self.entries)} compared, {len(self.planned)} of them planned>"
 
 
-def value_of(plan: Plan, name: str, basis: str) -> Any:
+def value_of(plan: Plan, name: str, basis: str) -> Quantity | None:
     """What is compared of a plan on a basis; None where it is not known."""
     if basis == EXPECTED:
         return None if plan.expected is None else plan.expected.get(name)
     bounds = getattr(plan, name)
     if bounds is None:
         return None
-    return bounds.lower if name == "throughput" else bounds.upper
+    value: Quantity = bounds.lower if name == "throughput" else bounds.upper
+    return value
 
 
 def _batches(plans: tuple[Plan, ...]) -> str:

@@ -4,13 +4,11 @@
 them, or else the upper bounds of all: a bound is never held against an expectation.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,47 +60,37 @@ def compare(
     - `context`: the most tokens that a model reads, where that is not the published number
     - `software`: whose own time the expectation counts: "vllm"; none where it is left out
 
-    >>> found = compare("llama-3-70b", ["dgx-h100", "dgx-h200"], prompt=1000, generated=200,
-    ...                 tpot="40 ms", price={"dgx-h100": "2 USD/hour", "dgx-h200": "3 USD/hour"})
-    >>> print(found.best.machine.key, found.best.devices, found.best.batch)
+    >>> comparison = compare("llama-3-70b", ["dgx-h100", "dgx-h200"], prompt=1000, generated=200,
+    ...                      price={"dgx-h100": "2 USD/hour", "dgx-h200": "3 USD/hour"},
+    ...                      tpot="40 ms")
+    >>> best = comparison.best
+    >>> print(best.machine.key, best.devices, best.batch)
     dgx-h100 2 78
     """
-    asked = [known_models.transformer(each) for each in _several(models)]
-    places = [known_machines.of(each) for each in _several(machines)]
+    given = dict(locals())
+    asked = [known_models.transformer(model) for model in _several(models)]
+    places = [known_machines.of(machine) for machine in _several(machines)]
     prices = _prices(price, places)
     limits = {
-        name: amount("s", name, given, "20 ms")
-        for name, given in (("ttft", ttft), ("tpot", tpot))
-        if given is not None
+        name: amount("s", name, limit, "20 ms")
+        for name, limit in (("ttft", ttft), ("tpot", tpot))
+        if limit is not None
     }
     if by is not None:
         one_of("compare(): by", by, BY)
     for name, length in (("prompt", prompt), ("generated", generated)):
         if quantity(length).ndim:
             raise InputError(f"compare(): {name} is one length; got {abbreviated(length)}")
+    same = ("prompt", "generated", "weights", "kv", "dtype", "context", "software")
+    options = {name: given[name] for name in same}
     groups: list[list[Plan] | Entry] = []
     refused: list[InputError] = []
-    for model in asked:
-        for place, paid in zip(places, prices, strict=True):
-            try:
-                start = plan(
-                    model,
-                    place,
-                    batch=1,
-                    devices=1,
-                    prompt=prompt,
-                    generated=generated,
-                    weights=weights,
-                    kv=kv,
-                    dtype=dtype,
-                    price=paid,
-                    context=context,
-                    software=software,
-                )
-                groups.append(_fitting(start))
-            except InputError as error:
-                refused.append(error)
-                groups.append(Entry(model, place, reason=f"is not planned: {error}"))
+    for model, (place, paid) in product(asked, zip(places, prices, strict=True)):
+        try:
+            groups.append(_fitting(plan(model, place, devices=1, price=paid, **options)))
+        except InputError as error:
+            refused.append(error)
+            groups.append(Entry(model, place, reason=f"is not planned: {error}"))
     if len(refused) == len(groups):
         raise refused[-1]
     basis = EXPECTED
@@ -111,26 +99,28 @@ def compare(
     except NotMeasured:
         basis = UPPER
         entries = _entries(groups, limits, basis)
-    by = by or ("cost" if any(each is not None for each in prices) else "energy")
-    found = Comparison(entries, by, basis, limits)
-    return replace(found, entries=tuple(sorted(found.entries, key=found.rank)))
+    by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
+    unranked = Comparison(entries, by, basis, limits, given | {"models": asked, "machines": places})
+    return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank)))
 
 
 def _several(given: Any) -> list[Any]:
     if isinstance(given, str | Path | Transformer | Machine | Accelerator):
         given = [given]
-    held = as_list("compare(): what is compared", given)
-    if not held:
+    compared = as_list("compare(): what is compared", given)
+    if not compared:
         raise InputError("compare() needs a model and a machine at least; got an empty list")
-    return held
+    return compared
 
 
-def _prices(given: Any, places: list[Machine]) -> list[Any]:
+def _prices(
+    given: QuantityLike | Mapping[str, QuantityLike] | None, places: list[Machine]
+) -> list[QuantityLike | None]:
     """A price for each machine: one for all, or those that are named by their machines."""
     if not isinstance(given, Mapping):
         return [given] * len(places)
     by_key = {known_machines.of(name).key: price for name, price in given.items()}
-    compared = [each.key for each in places]
+    compared = [place.key for place in places]
     for key in by_key:
         if key not in compared:
             raise InputError(
@@ -142,9 +132,9 @@ def _prices(given: Any, places: list[Machine]) -> list[Any]:
 def _fitting(start: Plan) -> list[Plan] | Entry:
     """A sequence on each number of devices that holds it, or by how much none does."""
     sizes = [with_devices(start, count) for count in linked_counts(start)]
-    if fitting := [each for each in sizes if each.fits]:
+    if fitting := [size for size in sizes if size.fits]:
         return fitting
-    ways = [each for each in advice.ways_to_fit(start) if advice.ONCE_LINKED not in each]
+    ways = [way for way in advice.ways_to_fit(start) if advice.ONCE_LINKED not in way]
     return Entry(start.model, start.machine, reason=_lack(sizes[-1]), ways=tuple(ways))
 
 
@@ -171,8 +161,8 @@ def _entry(fitting: list[Plan], limits: Mapping[str, Quantity], basis: str) -> E
     if first is None:
         return replace(entry, reason=_unkept(fitting, limits, basis))
     curve = tuple(_curve(first, keeps))
-    for each in curve:
-        _known(each, "throughput", basis)
+    for point in curve:
+        _known(point, "throughput", basis)
     return replace(entry, curve=curve)
 
 
@@ -190,20 +180,20 @@ def _curve(first: Plan, keeps: Callable[[Plan], bool]) -> Iterator[Plan]:
     batches = sorted({*(2**power for power in range(most.bit_length())), most})
     yield first
     for few, many in pairwise(batches):
-        kept, broken = few, many
-        found = advice.with_batch(first, many)
-        if keeps(found):
-            yield found
+        larger = advice.with_batch(first, many)
+        if keeps(larger):
+            yield larger
             continue
+        kept, broken, best = few, many, first
         while broken - kept > 1:
             middle = (kept + broken) // 2
             tried = advice.with_batch(first, middle)
             if keeps(tried):
-                kept, found = middle, tried
+                kept, best = middle, tried
             else:
                 broken = middle
         if kept > few:
-            yield found
+            yield best
         return
 
 
@@ -219,13 +209,12 @@ def _lack(plan: Plan) -> str:
 
 def _unkept(fitting: list[Plan], limits: Mapping[str, Quantity], basis: str) -> str:
     """Which limit no number of devices keeps, and the best that can be had."""
-    told = []
+    reasons = []
     for name, limit in limits.items():
-        times = [(_known(each, BY[name], basis).m_as("ms"), each) for each in fitting]
-        least, where = min(times, key=lambda each: each[0])
-        if least > limit.m_as("ms"):
-            told.append(
-                f"{name} is {quantity(least, 'ms')} at least, on {devices_text(where.devices)}"
-            )
+        times = {size.devices: _known(size, BY[name], basis).m_as("ms") for size in fitting}
+        devices = min(times, key=times.__getitem__)
+        if times[devices] > limit.m_as("ms"):
+            least = quantity(times[devices], "ms")
+            reasons.append(f"{name} is {least} at least, on {devices_text(devices)}")
     both = " and ".join(f"{name} of {limit}" for name, limit in limits.items())
-    return f"cannot keep {both}: {', and '.join(told) or 'each needs other devices'}"
+    return f"cannot keep {both}: {', and '.join(reasons) or 'each needs other devices'}"

@@ -301,7 +301,7 @@ class ServicePlan(Reported):
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         setup = self.service.setup
-        return files.given_text(self.given, setup.model, setup.machine)
+        return files.options_text({**self.given, "model": setup.model, "hardware": setup.machine})
 
     def __repr__(self) -> str:
         setup = self.service.setup

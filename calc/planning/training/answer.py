@@ -1,14 +1,12 @@
 """A training plan: its layouts, what the run takes, and how people and programs read it."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calc.catalog.hardware import dtype_of
 from calc.core.report import Reported, Table, values
@@ -18,7 +16,7 @@ from calc.laws.roofline import StepTime
 from calc.planning import drawing, files
 from calc.planning.estimate import Bounds
 from calc.planning.setup import device_power, memory_text
-from calc.planning.training import precedents, search
+from calc.planning.training import precedents
 from calc.planning.training.candidate import Candidate, best_of
 from calc.planning.training.precedents import DEGREES
 from calc.planning.training.search import Cuts, Run
@@ -39,9 +37,9 @@ class TrainingPlan(Reported):
     it is what `best.beyond_published` says.
 
     >>> from calc import plan_training
-    >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
-    ...                       length=8192, devices=64, layout={"context": 1, "pipeline": 1})
-    >>> print("\n".join(found.table().splitlines()[:4]))
+    >>> plan = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256,
+    ...                      length=8192, devices=64, layout={"context": 1, "pipeline": 1})
+    >>> print("\n".join(plan.table().splitlines()[:4]))
     Llama 3 8B on 64 NVIDIA H100 SXM5 80 GB (NVIDIA DGX H100)
     256 sequences of 8192 tokens a step, 100B token in all
     layout DP64 ZeRO1, 4 microbatches of 1, recomputation selective
@@ -50,7 +48,7 @@ class TrainingPlan(Reported):
 
     _SENTENCES = (("why_not_others", "Why not another layout"), ("assumptions", "Assumed"))
 
-    job: Run
+    run: Run
     tokens: Quantity
     candidates: tuple[Candidate, ...]
     searched: int
@@ -63,8 +61,8 @@ class TrainingPlan(Reported):
     restart_time: Quantity
     pue: Quantity
     carbon_intensity: Quantity
-    planner: Callable[..., TrainingPlan]
-    """What planned it, whose arguments `to_toml` writes."""
+    given: Mapping[str, object]
+    """What `plan_training` was asked, by the names of its arguments."""
 
     @property
     def best(self) -> Candidate:
@@ -81,8 +79,8 @@ class TrainingPlan(Reported):
         """The best of those that make no choice which no published row has made; None for none."""
         if not self.best.beyond_published:
             return self.best
-        known = (cuts.where(precedents.within(cuts)) for cuts in self.cuts)
-        return next(iter(best_of([cuts for cuts in known if cuts.count])), None)
+        alike = (cuts.where(precedents.within(cuts)) for cuts in self.cuts)
+        return next(iter(best_of([cuts for cuts in alike if cuts.count])), None)
 
     @property
     def layout(self) -> Layout:
@@ -102,12 +100,12 @@ class TrainingPlan(Reported):
     @property
     def devices(self) -> int:
         """How many there are."""
-        return self.job.devices
+        return self.run.devices
 
     @property
     def steps(self) -> float:
         """Steps of the run."""
-        return float(math.ceil((self.tokens / search.tokens_of(self.job)).m_as("")))
+        return float(math.ceil((self.tokens / self.run.tokens).m_as("")))
 
     @property
     def mfu(self) -> Bounds:
@@ -122,10 +120,11 @@ class TrainingPlan(Reported):
     @property
     def checkpoint(self) -> Quantity:
         """Bytes of a checkpoint: weights, and the states of the optimizer, of what is trained."""
-        job = self.job
-        recipe = job.recipe if job.tuned is None else training.recipe("adam-fp32")
+        model, adapters, recipe = self.run.job.model, self.run.adapters, self.run.recipe
+        trained = model.parameters
+        if adapters is not None:
+            recipe, trained = training.recipe("adam-fp32"), adapters.parameters(model)
         kept = [size for part, size in recipe.parts.items() if part != "gradient"]
-        trained = job.model.parameters if job.tuned is None else job.tuned.parameters(job.model)
         return training.model_memory(trained, sum(kept[1:], kept[0]))
 
     @property
@@ -151,12 +150,14 @@ class TrainingPlan(Reported):
     @property
     def duration(self) -> Quantity:
         """Time of the run as it is planned: expected steps, failures and checkpoints included."""
-        return (self.steps * self.best.time / self.goodput).to("day")
+        duration: Quantity = self.steps * self.best.time / self.goodput
+        return duration.to("day")
 
     @property
     def device_time(self) -> Quantity:
         """The same of all devices together."""
-        return (self.duration * self.devices).to("h")
+        together: Quantity = self.duration * self.devices
+        return together.to("h")
 
     @property
     def cost(self) -> Quantity | None:
@@ -168,7 +169,7 @@ class TrainingPlan(Reported):
     @property
     def energy(self) -> Quantity | None:
         """Energy of the run with the cooling of the building; None where no power is published."""
-        power = device_power(self.job.machine)
+        power = device_power(self.run.machine)
         if power is None:
             return None
         run = energy.energy_of_run(power * self.devices, self.duration)
@@ -185,15 +186,16 @@ class TrainingPlan(Reported):
 
     @property
     def _checkpoint_time(self) -> Quantity:
-        return (self.checkpoint / (self.storage_bandwidth * self.devices)).to("s")
+        time: Quantity = self.checkpoint / (self.storage_bandwidth * self.devices)
+        return time.to("s")
 
     @cached_property
     def title(self) -> list[str]:
         """The model, the run and its layout, and the best layout like the published ones."""
-        job, best = self.job, self.best
+        run, job, best = self.run, self.run.job, self.best
         lines = [
-            f"{job.model.name} on {self.devices} {job.machine.device.name} ({job.machine.name})",
-            f"{job.sequences} sequences of {job.length} tokens a step, {self.tokens} in all",
+            f"{job.model.name} on {self.devices} {job.device.name} ({job.machine.name})",
+            f"{run.sequences} sequences of {run.length} tokens a step, {self.tokens} in all",
             f"layout {best}, {self.layout.microbatches} microbatches of {best.sequences},"
             f" recomputation {best.recomputation}"
             + ("" if self.layout.schedule == "1f1b" else f", schedule {self.layout.schedule}"),
@@ -212,7 +214,7 @@ class TrainingPlan(Reported):
 
     def _taken(self) -> Iterator[tuple[str, ...]]:
         step, memory = self.step, self.memory
-        capacity = self.job.machine.device.memory_capacity
+        capacity = self.run.job.device.memory_capacity
         expected = "" if step.expected is None else str(step.expected)
         mfu = "" if self.expected_mfu is None else _percent(self.expected_mfu)
         yield "", "perfect overlap", "no overlap", "expected", "what binds"
@@ -249,7 +251,7 @@ class TrainingPlan(Reported):
                 "–" if step.expected is None else str(step.expected),
             )
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """The best layouts, a row each, with plain keys."""
         return [
             {
@@ -269,7 +271,7 @@ class TrainingPlan(Reported):
         ]
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What the run takes, its best layouts, and what is said of them, by names that stay."""
         return {
             "rows": self.rows(),
@@ -296,23 +298,23 @@ class TrainingPlan(Reported):
             )
         return (
             f"{self.searched - self.fitting:,} of {self.searched:,} legal layouts need more than"
-            f" {self.job.room.to('GB')} on their fullest device.",
+            f" {self.run.room.to('GB')} on their fullest device.",
             *sentences,
         )
 
     def _assumptions(self) -> Iterator[str]:
-        job = self.job
-        device = job.machine.device
+        run, job, adapters = self.run, self.run.job, self.run.adapters
+        device, dtype = job.device, job.formats.dtype
         if self.best.beyond_published:
             yield self.best.beyond_published
         yield (
-            f"Products are computed in {dtype_of(job.dtype).upper()} at {device.peak(job.dtype)};"
-            f" states take {job.recipe.name}, and {job.usable:.0%} of {device.memory_capacity} may"
+            f"Products are computed in {dtype_of(dtype).upper()} at {device.peak(dtype)};"
+            f" states take {run.recipe.name}, and {run.usable:.0%} of {device.memory_capacity} may"
             " be filled, the rest being left to buffers and fragments."
         )
-        if job.tuned is not None:
+        if adapters is not None:
             yield (
-                f"Adapters of rank {job.tuned.rank} are trained beside frozen weights; that QLoRA"
+                f"Adapters of rank {adapters.rank} are trained beside frozen weights; that QLoRA"
                 " unpacks its codes for each product is in no time."
             )
         yield (
@@ -348,10 +350,12 @@ class TrainingPlan(Reported):
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
-        return files.plan_text(self, self.planner)
+        meant = {"model": self.run.job.model, "hardware": self.run.machine}
+        found = {"devices": self.devices, "deadline": None, "budget": None}
+        return files.options_text({**self.given, **meant, **found})
 
     def __repr__(self) -> str:
-        return f"<{self.job.model.name} trained on {self.devices} {self.job.machine.device.name}>"
+        return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"
 
 
 def _percent(share: Quantity) -> str:

@@ -1,12 +1,11 @@
 """Layouts that fit, each with its memory and the time of its step, and the best of them."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
+from calc.core.arrays import numpy
 from calc.core.elementwise import different
 from calc.core.units import Quantity
 from calc.laws import parallelism, training
@@ -60,15 +59,16 @@ class Candidate:
     @property
     def hfu(self) -> Quantity:
         """The same with what is computed again."""
-        job = self.cuts.job
-        again = transformer.recomputed_flops(job.model, job.length, self.recomputation)
-        forward = transformer.causal_flops(job.model, job.length)
+        model, length = self.cuts.run.job.model, self.cuts.run.length
+        again = transformer.recomputed_flops(model, length, self.recomputation)
+        forward = transformer.causal_flops(model, length)
         return parallelism.hfu(self.mfu, again / forward)
 
     @property
     def throughput(self) -> Quantity:
         """Tokens per second of each device."""
-        return (self.step.tokens / self.time / self.layout.devices).to("token/s")
+        rate: Quantity = self.step.tokens / self.time / self.layout.devices
+        return rate.to("token/s")
 
     @cached_property
     def beyond_published(self) -> str:
@@ -99,8 +99,6 @@ def best_of(fitting: list[Cuts]) -> list[Candidate]:
     Where messages hide, layouts are equal: then that is taken whose parts are shortest in sum, and
     of such the one that holds least. What was not measured of a rate comes last, by its bound.
     """
-    import numpy
-
     if not fitting:
         return []
     times = numpy.concatenate([cuts.expected for cuts in fitting])
@@ -113,5 +111,5 @@ def best_of(fitting: list[Cuts]) -> list[Candidate]:
     _, way = different(*degrees)
     _, first = numpy.unique(way[order], return_index=True)
     chosen = order[numpy.sort(first)[:SHOWN]]
-    found = (fitting[owners[place]].one(int(places[place])) for place in chosen)
-    return [Candidate(cuts, cuts.memory, cuts.step) for cuts in found]
+    best = (fitting[owners[place]].one(int(places[place])) for place in chosen)
+    return [Candidate(cuts, cuts.memory, cuts.step) for cuts in best]

@@ -1,13 +1,12 @@
 """`plan_training`: the best layout of a training run, and what the run takes, in one call."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from calc.catalog.models import Transformer
 from calc.core.arguments import number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE
+from calc.core.row_file import Row
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
@@ -27,11 +27,12 @@ from calc.planning.training.answer import TrainingPlan
 from calc.planning.training.candidate import best_of
 from calc.planning.training.search import Run
 from calc.steps.finetuning import Adapters
-from calc.steps.job import SCHEDULES
+from calc.steps.job import ALL, SCHEDULES, Formats, Job
 
 RECOMPUTATIONS = transformer.RECOMPUTATIONS
 MOST_DEVICES = 2**20
 Progress = Callable[[int, int], None]
+Answer = Callable[..., TrainingPlan]
 COUNTED = r"\d[\d.]*[KMBT]"  # 15T
 REFERENCE = "llama-3-1-405b"
 """The run whose failures and storage are taken where none are given."""
@@ -95,13 +96,13 @@ def plan_training(
     Where a deadline or a budget is given, `on_progress` is told how many numbers of devices are
     done, and of how many at most.
 
-    >>> found = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256, length=8192,
-    ...                       devices=64)
-    >>> print(found.layout.tensor, found.layout.pipeline, found.best.recomputation)
+    >>> plan = plan_training("llama-3-8b", "dgx-h100", tokens="100B", sequences=256, length=8192,
+    ...                      devices=64)
+    >>> print(plan.layout.tensor, plan.layout.pipeline, plan.best.recomputation)
     1 1 selective
     """
+    given = {name: value for name, value in locals().items() if name != "on_progress"}
     asked = models.transformer(model)
-    machine = machines.of(hardware)
     if (devices is None) + (deadline is None) + (budget is None) != 2:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
@@ -109,8 +110,8 @@ def plan_training(
             f" budget={abbreviated(budget)}"
         )
     wanted = (recomputation,) if recomputation is not None else RECOMPUTATIONS
-    for each in wanted:
-        one_of("plan_training(): recomputation", each, RECOMPUTATIONS)
+    for word in wanted:
+        one_of("plan_training(): recomputation", word, RECOMPUTATIONS)
     program = programs.UNKNOWN if software is None else programs.get(software)
     stored = training.recipe(program.recipe if recipe is None else recipe)
     tuned = None if fine_tune is None else Adapters(fine_tune, rank)
@@ -119,52 +120,51 @@ def plan_training(
             f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
             " one out"
         )
-    job = Run(
-        asked,
-        machine,
+    job = Job.of(asked, machines.of(hardware), None, Formats(dtype), program, tuned or ALL)
+    run = Run(
+        job,
         1 if devices is None else whole_number("devices", devices),
         _whole("length", length),
         whole_number("sequences", sequences),
         wanted,
         stored if tuned is None else tuned.recipe(asked),
-        tuned,
-        dtype,
         number("usable", usable, above=0.0),
-        program,
         one_of("plan_training(): schedule", schedule, SCHEDULES),
         search.check_fixed(layout),
     )
-    if job.usable > 1:
+    if run.usable > 1:
         raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
-    transformer.forward_flops(asked, job.length)  # refuses what is longer than the model reads
+    transformer.forward_flops(asked, run.length)  # refuses what is longer than the model reads
     paid = None if price is None else amount("USD/s", "price", price, "3 USD/hour")
-    run = runs.get(REFERENCE)
+    published = runs.get(REFERENCE)
     fails, written = device_time_between_failures, storage_bandwidth
     if fails is None:
-        fails = run.observed_time * run.devices / run.interruptions
+        fails = published.observed_time * published.devices / published.interruptions
     if written is None:
-        written = run.storage_bandwidth / run.devices
-    given = {
-        "tokens": amount("token", "tokens", _tokens(tokens), "15e12 token"),
-        "price": paid,
-        "device_time_between_failures": amount(
-            "s", "device_time_between_failures", fails, "5 year"
-        ),
-        "storage_bandwidth": amount("byte/s", "storage_bandwidth", written, "100 MB/s"),
-        "restart_time": amount("s", "restart_time", restart_time, "10 min"),
-        "pue": constants.get("pue_average"),
-        "carbon_intensity": constants.get("carbon_intensity_world"),
-    }
+        written = published.storage_bandwidth / published.devices
+    whole = amount("token", "tokens", _tokens(tokens), "15e12 token")
+    answer = partial(
+        TrainingPlan,
+        given=given,
+        tokens=whole,
+        price=paid,
+        device_time_between_failures=amount("s", "device_time_between_failures", fails, "5 year"),
+        storage_bandwidth=amount("byte/s", "storage_bandwidth", written, "100 MB/s"),
+        restart_time=amount("s", "restart_time", restart_time, "10 min"),
+        pue=constants.get("pue_average"),
+        carbon_intensity=constants.get("carbon_intensity_world"),
+    )
     if devices is not None:
-        return _planned(job, given)
+        return _planned(run, answer)
     if deadline is not None:
-        return _fewest(job, given, amount("s", "deadline", deadline, "30 day"), on_progress)
+        latest = amount("s", "deadline", deadline, "30 day")
+        return _fewest(run, answer, whole, latest, on_progress)
     if paid is None or budget is None:
         raise InputError('a budget needs the price of a device, price ("3 USD/hour")')
-    return _most(job, given, amount("USD", "budget", budget, "2e6 USD"), on_progress)
+    return _most(run, answer, amount("USD", "budget", budget, "2e6 USD"), on_progress)
 
 
-def training_row(**asked: Any) -> dict[str, Any]:
+def training_row(**asked: Any) -> Row:
     """A plan as one row of words and plain numbers, for `run_plans`: its best layout, its costs.
 
     >>> from calc.planning import training_row
@@ -175,7 +175,7 @@ def training_row(**asked: Any) -> dict[str, Any]:
     """
     plan = plan_training(**asked)
     units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
-    found = {name: (getattr(plan, name), unit) for name, unit in units.items()}
+    known = {name: (getattr(plan, name), unit) for name, unit in units.items()}
     return {
         "cut": str(plan.best),
         "recomputation": plan.best.recomputation,
@@ -187,49 +187,47 @@ def training_row(**asked: Any) -> dict[str, Any]:
         "memory_GB": plan.memory.total.m_as("GB"),
         "duration_days": plan.duration.m_as("day"),
         "device_hours": plan.device_time.m_as("h"),
-        **{f"{name}_{unit}": v.m_as(unit) for name, (v, unit) in found.items() if v is not None},
+        **{f"{name}_{unit}": v.m_as(unit) for name, (v, unit) in known.items() if v is not None},
     }
 
 
-def _planned(job: Run, given: dict[str, Any]) -> TrainingPlan:
-    alternatives = search.all_cuts(job)
-    room = job.room.m_as("byte")
+def _planned(run: Run, answer: Answer) -> TrainingPlan:
+    alternatives = search.all_cuts(run)
+    room = run.room.m_as("byte")
     fits = [cuts.where(cuts.held <= room) for cuts in alternatives]
     fitting = [cuts for cuts in fits if cuts.count]
     if not fitting:
-        least = min(cuts.held.min() for cuts in alternatives)
+        least, device = min(cuts.held.min() for cuts in alternatives), run.job.device
         raise InputError(
-            f"no layout of {job.model.name} fits on {job.devices} {job.machine.device.name}: the"
+            f"no layout of {run.job.model.name} fits on {run.devices} {device.name}: the"
             f" fullest device needs {quantity(float(least), 'byte').to('GB')} at least, and"
-            f" {job.room.to('GB')} of its {job.machine.device.memory_capacity.to('GB')} may be"
+            f" {run.room.to('GB')} of its {device.memory_capacity.to('GB')} may be"
             " filled: take more devices, shorter sequences, or another recipe"
         )
-    return TrainingPlan(
-        job,
+    return answer(
+        run,
         candidates=tuple(best_of(fitting)),
         searched=sum(cuts.count for cuts in alternatives),
         cuts=tuple(fitting),
-        planner=plan_training,
-        **given,
     )
 
 
-def _counts(job: Run, on_progress: Progress | None) -> Iterator[int]:
+def _counts(run: Run, on_progress: Progress | None) -> Iterator[int]:
     """Numbers of devices to choose from: parts of a domain, and domains, by doubling."""
-    domain = job.machine.domain
-    counts = [2**each for each in range(domain.bit_length()) if 2**each < domain]
+    domain = run.machine.domain
+    counts = [2**power for power in range(domain.bit_length()) if 2**power < domain]
     count = domain
-    while count <= min(MOST_DEVICES, job.machine.most_joined):
+    while count <= min(MOST_DEVICES, run.machine.most_joined):
         counts.append(count)
         count *= 2
-    for done, each in enumerate(counts):
+    for done, count in enumerate(counts):
         if on_progress is not None:
             on_progress(done, len(counts))
-        yield each
+        yield count
 
 
 def _shorter(
-    job: Run, given: dict[str, Any], counts: Iterator[int], least: float = 0.0
+    run: Run, answer: Answer, counts: Iterator[int], least: float = 0.0
 ) -> Iterator[TrainingPlan]:
     """Plans on more and more devices, at least so many or one, while the run becomes shorter."""
     last = quantity(math.inf, "s")
@@ -237,7 +235,7 @@ def _shorter(
         if 1 < count < least:
             continue
         try:
-            plan = _planned(replace(job, devices=count), given)
+            plan = _planned(replace(run, devices=count), answer)
         except InputError:
             continue
         if plan.duration >= last:
@@ -247,33 +245,31 @@ def _shorter(
 
 
 def _fewest(
-    job: Run, given: dict[str, Any], deadline: Quantity, on_progress: Progress | None
+    run: Run, answer: Answer, tokens: Quantity, deadline: Quantity, on_progress: Progress | None
 ) -> TrainingPlan:
     """The fewest devices that are done in time."""
-    steps = given["tokens"] / search.tokens_of(job)
-    work = steps * search.operations_of(job) / job.machine.device.peak(job.dtype)
-    told = "no number of devices fits it"
-    for plan in _shorter(job, given, _counts(job, on_progress), (work / deadline).m_as("")):
+    job, steps = run.job, tokens / run.tokens
+    work = steps * run.operations / job.device.peak(job.formats.dtype)
+    shortest = "no number of devices fits it"
+    for plan in _shorter(run, answer, _counts(run, on_progress), (work / deadline).m_as("")):
         if plan.duration <= deadline:
             return plan
-        told = f"the shortest is {plan.duration} on {devices_text(plan.devices)}"
-    raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {told}")
+        shortest = f"the shortest is {plan.duration} on {devices_text(plan.devices)}"
+    raise InputError(f"no run of {job.model.name} keeps the deadline of {deadline}: {shortest}")
 
 
-def _most(
-    job: Run, given: dict[str, Any], budget: Quantity, on_progress: Progress | None
-) -> TrainingPlan:
+def _most(run: Run, answer: Answer, budget: Quantity, on_progress: Progress | None) -> TrainingPlan:
     """The devices with which the run is shortest, of those that the budget pays."""
-    tried = _shorter(job, given, _counts(job, on_progress))
+    tried = _shorter(run, answer, _counts(run, on_progress))
     plans = [(cost, plan) for plan in tried if (cost := plan.cost) is not None]
     paid = [plan for cost, plan in plans if cost <= budget]
     if paid:
         return paid[-1]
-    told = "no number of devices fits it"
+    cheapest = "no number of devices fits it"
     if plans:
         cost, plan = min(plans, key=lambda priced: priced[0])
-        told = f"the cheapest costs {cost} on {devices_text(plan.devices)}"
-    raise InputError(f"no run of {job.model.name} keeps the budget of {budget}: {told}")
+        cheapest = f"the cheapest costs {cost} on {devices_text(plan.devices)}"
+    raise InputError(f"no run of {run.job.model.name} keeps the budget of {budget}: {cheapest}")
 
 
 def _whole(name: str, given: QuantityLike) -> int:
@@ -288,5 +284,5 @@ def _tokens(given: QuantityLike) -> Quantity:
     """Tokens with their unit, which people leave out, as in "15T"."""
     if isinstance(given, str) and re.fullmatch(COUNTED, given):
         given = f"{given} token"
-    found = quantity(given)
-    return found * A_TOKEN if found.unitless else found
+    tokens = quantity(given)
+    return tokens * A_TOKEN if tokens.unitless else tokens

@@ -1,7 +1,5 @@
 """All legal layouts of a training run, each with its memory and its bounds: arrays throughout."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,16 +9,16 @@ from itertools import product
 from typing import Any
 
 from calc.catalog.machines import Machine
-from calc.catalog.models import Transformer
-from calc.catalog.software import Software
+from calc.core.arrays import Counts, Floats, Truths, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime
 from calc.laws.training import Recipe
 from calc.networks import transformer
+from calc.planning.setup import A_TOKEN, is_array
 from calc.steps import layouts
 from calc.steps.finetuning import Adapters
-from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
+from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory
 from calc.steps.timing import step
 
@@ -34,200 +32,198 @@ THIN = 8
 
 @dataclass(frozen=True)
 class Run:
-    """What is to be trained, on what: all that layouts are judged by."""
+    """What is to be trained, on how many devices: a job whose layout is the one thing to find."""
 
-    model: Transformer
-    machine: Machine
+    job: Job
+    """In no layout yet."""
     devices: int
     length: int
     sequences: int
     """Of a step, on all devices together."""
     recomputations: tuple[str, ...]
     recipe: Recipe
-    tuned: Adapters | None
-    """What is trained, where that is not all of the model."""
-    dtype: str
     usable: float
     """Share of a device's memory that states and activations may fill."""
-    software: Software
     schedule: str
     fixed: Mapping[str, int]
 
     @property
-    def trained(self) -> Training:
-        """All of the model, or adapters alone."""
-        return ALL if self.tuned is None else self.tuned
+    def adapters(self) -> Adapters | None:
+        """What is trained, where that is not all of the model."""
+        return self.job.trained if isinstance(self.job.trained, Adapters) else None
 
-    def cut(self, layout: Layout) -> Job:
-        """The job in one layout, or in arrays of them."""
-        sizes = Formats(self.dtype)
-        return Job(self.model, self.machine, layout, sizes, self.software, self.trained)
+    @property
+    def machine(self) -> Machine:
+        """The machine whose devices train."""
+        return self.job.measured_on
 
     @property
     def room(self) -> Quantity:
         """Memory of a device for states and activations."""
-        room: Quantity = self.usable * self.machine.device.memory_capacity
+        room: Quantity = self.usable * self.job.device.memory_capacity
         return room
+
+    @property
+    def tokens(self) -> Quantity:
+        """Tokens of a step."""
+        tokens: Quantity = A_TOKEN * transformer.batch_tokens(self.length, self.sequences)
+        return tokens
+
+    @property
+    def operations(self) -> Quantity:
+        """Operations of a step, forward and backward."""
+        work: Quantity = self.job.trained.work(self.job.model, self.length) * self.tokens
+        return work
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Layouts of a job that recompute alike, as arrays: microbatches, memory and bounds of each."""
+    """Layouts of a run that recompute alike, as arrays: microbatches, memory and bounds of each."""
 
-    job: Run
+    run: Run
     layout: Layout
     sequences: Any
-    """Of a microbatch."""
+    """Of a microbatch: an array, or the number of one layout."""
     recomputation: str
 
     @cached_property
     def memory(self) -> DeviceMemory:
         """What the fullest device holds."""
-        job = self.job
-        sizes = job.length, quantity(self.sequences, ""), self.recomputation, job.recipe
-        return layouts.memory_per_device(job.model, self.layout, *sizes)
+        run = self.run
+        sizes = run.length, quantity(self.sequences, ""), self.recomputation, run.recipe
+        return layouts.memory_per_device(run.job.model, self.layout, *sizes)
 
     @cached_property
-    def held(self) -> Any:
+    def held(self) -> Floats:
         """The same, in bytes."""
-        return self.memory.total.m_as("byte")
+        held: Floats = self.memory.total.m_as("byte")
+        return held
 
     @cached_property
     def step(self) -> StepTime:
         """The parts of a step."""
-        batch = Batch(self.job.length, quantity(self.sequences, ""), self.recomputation)
-        return step(self.job.cut(self.layout), batch)
+        batch = Batch(self.run.length, quantity(self.sequences, ""), self.recomputation)
+        return step(replace(self.run.job, layout=self.layout), batch)
 
     @cached_property
-    def expected(self) -> Any:
+    def expected(self) -> Floats:
         """Seconds of a step as it is expected of each; NaN where a rate was not measured."""
-        import numpy
-
-        found = self.step.expected
-        return numpy.full(self.count, numpy.nan) if found is None else found.m_as("s")
+        expected = self.step.expected
+        return numpy.full(self.count, numpy.nan) if expected is None else expected.m_as("s")
 
     @property
     def count(self) -> int:
         """How many layouts there are."""
         return int(self.sequences.size)
 
-    def where(self, wanted: Any) -> Cuts:
+    def where(self, wanted: Truths) -> Cuts:
         """Those of them that are wanted."""
-        layout = _each(self.layout, lambda values: values[wanted])
+        layout = _changed(self.layout, lambda values: values[wanted])
         return replace(self, layout=layout, sequences=self.sequences[wanted])
 
     def one(self, place: int) -> Cuts:
         """One of them, in plain numbers."""
-        layout = _each(self.layout, lambda values: int(values[place]))
+        layout = _changed(self.layout, lambda values: int(values[place]))
         return replace(self, layout=layout, sequences=int(self.sequences[place]))
 
 
-def all_cuts(job: Run) -> list[Cuts]:
-    """Every legal layout of a job, whether or not it fits, by what is recomputed."""
-    import numpy
-
-    columns = numpy.array(list(_layouts(job)), dtype=numpy.int64).reshape(-1, 9)
-    names = ("data", *FREE)
-    *chosen, sequences = columns.T
-    numbers: dict[str, Any] = dict(zip(names, chosen, strict=True))
-    each = job.sequences // numbers["data"]
-    numbers |= {"microbatches": each // sequences, "schedule": job.schedule}
+def all_cuts(run: Run) -> list[Cuts]:
+    """Every legal layout of a run, whether or not it fits, by what is recomputed."""
+    job = run.job
+    columns = numpy.array(list(_layouts(run)), dtype=numpy.int64).reshape(-1, 9)
+    *degrees, sequences = columns.T
+    numbers: dict[str, Any] = dict(zip(("data", *FREE), degrees, strict=True))
+    microbatches = run.sequences // numbers["data"] // sequences
+    numbers |= {"microbatches": microbatches, "schedule": run.schedule}
     layout = Layout(**numbers) if columns.size else None
     if layout is None or not (legal := layout.legal(job.model)).any():
+        fixed = ", ".join(f"{name} {degree}" for name, degree in run.fixed.items())
         raise InputError(
-            f"no layout cuts {job.model.name} and {job.sequences} sequences for {job.devices}"
-            f" devices of {job.machine.name}{_as_fixed(job)}: take another number of devices or"
-            " sequences"
+            f"no layout cuts {job.model.name} and {run.sequences} sequences for {run.devices}"
+            f" devices of {job.machine.name}{f' with {fixed}' if fixed else ''}: take another"
+            " number of devices or sequences"
         )
-    cuts = Cuts(job, layout, sequences, job.recomputations[0]).where(legal)
-    return [replace(cuts, recomputation=each) for each in job.recomputations]
+    cuts = Cuts(run, layout, sequences, run.recomputations[0]).where(legal)
+    return [replace(cuts, recomputation=again) for again in run.recomputations]
 
 
-def _as_fixed(job: Run) -> str:
-    fixed = ", ".join(f"{name} {value}" for name, value in job.fixed.items())
-    return f" with {fixed}" if fixed else ""
-
-
-def _layouts(job: Run) -> Iterator[tuple[int, ...]]:
+def _layouts(run: Run) -> Iterator[tuple[int, ...]]:
     """Layouts that the counts allow; `Layout.legal` has the last word."""
-    model, machine = job.model, job.machine
+    model, machine = run.job.model, run.machine
     heads, layers = int(model.heads.magnitude), int(model.layers.magnitude)
     experts = 1 if model.experts is None else int(model.experts.magnitude)
-    slices = [each for each in _divisors(heads) if each <= max(machine.domain, 1)]
-    found = 0
-    for tensor, pipeline in product(_wanted(job, "tensor", slices), _stages(job, layers)):
-        if job.devices % (tensor * pipeline):
+    slices = [count for count in _divisors(heads) if count <= max(machine.domain, 1)]
+    stages = [count for count in _divisors(run.devices) if count <= layers]
+    cuts = product(_wanted(run, "tensor", slices), _wanted(run, "pipeline", stages))
+    total = 0
+    for tensor, pipeline in cuts if run.devices <= machine.most_joined else ():
+        if run.devices % (tensor * pipeline):
             continue
-        copies = job.devices // (tensor * pipeline)
-        for context in _wanted(job, "context", _powers_of_two(min(copies, job.length))):
+        copies = run.devices // (tensor * pipeline)
+        for context in _wanted(run, "context", _powers_of_two(min(copies, run.length))):
             data = copies // context
-            if copies % context or job.sequences % data:
+            if copies % context or run.sequences % data:
                 continue
-            shared = [each for each in _divisors(experts) if copies * tensor % each == 0]
-            states = _states(job, tensor, copies)
-            each = job.sequences // data
-            for sequences in _divisors(each):
-                thin = _thin(job, layers, pipeline, each // sequences)
+            sharers = [count for count in _divisors(experts) if copies * tensor % count == 0]
+            states = _states(run, tensor, copies)
+            of_a_copy = run.sequences // data
+            for sequences in _divisors(of_a_copy):
+                thin = _thin(run, layers, pipeline, of_a_copy // sequences)
                 for among, few, (stage, sharing) in product(
-                    _wanted(job, "experts", shared), thin, states
+                    _wanted(run, "experts", sharers), thin, states
                 ):
-                    found += 1
-                    if found > MOST_LAYOUTS:
+                    total += 1
+                    if total > MOST_LAYOUTS:
                         raise InputError(
-                            f"more than {MOST_LAYOUTS:,} layouts of {model.name} on {job.devices}"
+                            f"more than {MOST_LAYOUTS:,} layouts of {model.name} on {run.devices}"
                             " devices are legal: fix one of " + ", ".join(FREE)
                         )
                     yield data, tensor, pipeline, context, among, few, stage, sharing, sequences
 
 
-def _wanted(job: Run, name: str, free: list[int]) -> list[int]:
-    return [job.fixed[name]] if name in job.fixed else free
+def _wanted(run: Run, name: str, free: list[int]) -> list[int]:
+    return [run.fixed[name]] if name in run.fixed else free
 
 
-def _stages(job: Run, layers: int) -> list[int]:
-    if job.devices > job.machine.most_joined:
-        return []
-    return _wanted(job, "pipeline", [each for each in _divisors(job.devices) if each <= layers])
-
-
-def _thin(job: Run, layers: int, pipeline: int, microbatches: int) -> list[int]:
+def _thin(run: Run, layers: int, pipeline: int, microbatches: int) -> list[int]:
     """Thin stages of a device: one, or as many as divide its layers; two for zb-v."""
-    if job.schedule != "1f1b":
-        return _wanted(
-            job, "stages_per_device", [2 if job.schedule == "zb-v" and pipeline > 1 else 1]
-        )
-    if pipeline == 1 or microbatches % pipeline:
-        return _wanted(job, "stages_per_device", [1])
-    most = min(THIN, -(-layers // pipeline))
-    return _wanted(job, "stages_per_device", list(range(1, most + 1)))
+    if run.schedule != "1f1b":
+        free = [2 if run.schedule == "zb-v" and pipeline > 1 else 1]
+    elif pipeline == 1 or microbatches % pipeline:
+        free = [1]
+    else:
+        free = list(range(1, min(THIN, -(-layers // pipeline)) + 1))
+    return _wanted(run, "stages_per_device", free)
 
 
-def _states(job: Run, tensor: int, copies: int) -> list[tuple[int, int]]:
+def _states(run: Run, tensor: int, copies: int) -> list[tuple[int, int]]:
     """Stages of ZeRO, with the devices that divide a state: all, or those of a domain."""
-    stages = [job.fixed["sharding"]] if "sharding" in job.fixed else [0, 1, 2, 3]
-    near = max(1, job.machine.domain // tensor)
-    groups = {copies} | ({near} if 1 < near < copies and copies % near == 0 else set())
-    if "sharing" in job.fixed:
-        groups = {job.fixed["sharing"]}
+    near = max(1, run.machine.domain // tensor)
+    groups = sorted({copies} | ({near} if 1 < near < copies and copies % near == 0 else set()))
     return [
-        (stage, group) for stage in stages for group in sorted(groups) if stage or group == copies
+        (stage, group)
+        for stage in _wanted(run, "sharding", [0, 1, 2, 3])
+        for group in _wanted(run, "sharing", groups)
+        if stage or group == copies
     ]
 
 
 @cache
 def _divisors(number: int) -> list[int]:
-    return [each for each in range(1, number + 1) if number % each == 0]
+    return [count for count in range(1, number + 1) if number % count == 0]
 
 
 def _powers_of_two(most: int) -> list[int]:
-    return [2**each for each in range(most.bit_length())]
+    return [2**power for power in range(most.bit_length())]
 
 
-def _each(layout: Layout, change: Callable[[Any], Any]) -> Layout:
+def _changed(layout: Layout, change: Callable[[Counts], Counts | int]) -> Layout:
     """A layout with its arrays changed, and its plain numbers as they are."""
-    held = {each.name: getattr(layout, each.name) for each in fields(Layout)}
-    arrays = {name: value for name, value in held.items() if getattr(value, "ndim", 0)}
-    return replace(layout, **{name: change(value) for name, value in arrays.items()})
+    numbers = {part.name: getattr(layout, part.name) for part in fields(Layout)}
+    changed: dict[str, Any] = {
+        name: change(value) for name, value in numbers.items() if is_array(value)
+    }
+    return replace(layout, **changed)
 
 
 def check_fixed(given: Any) -> dict[str, int]:
@@ -241,13 +237,3 @@ def check_fixed(given: Any) -> dict[str, int]:
         )
     Layout(**given)  # refuses what is no count
     return dict(given)
-
-
-def tokens_of(job: Run) -> Quantity:
-    """Tokens of a step."""
-    return quantity(1, "token") * transformer.batch_tokens(job.length, job.sequences)
-
-
-def operations_of(job: Run) -> Quantity:
-    """Operations of a step, forward and backward."""
-    return job.trained.work(job.model, job.length) * tokens_of(job)
