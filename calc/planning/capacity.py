@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from calc.catalog import machines
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
-from calc.core.elementwise import largest, where
+from calc.core.arrays import numpy
+from calc.core.elementwise import Number, largest, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.networks import transformer
@@ -29,12 +29,9 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
     (1, 2, 4, 8, 16, 32, 64)
     """
     check_transformer(model)
-    counts = []
-    for count in range(1, int(model.heads.magnitude) + 1):
-        with suppress(InputError):
-            Layout(tensor=count).check(model)
-            counts.append(count)
-    return tuple(counts)
+    heads = int(model.heads.magnitude)
+    counts = (count for count in range(1, heads + 1) if heads % count == 0)
+    return tuple(count for count in counts if Layout(tensor=count).legal(model))
 
 
 def linked_counts(setup: Setup) -> tuple[int, ...]:
@@ -46,16 +43,17 @@ def linked_counts(setup: Setup) -> tuple[int, ...]:
     most = math.inf if machine.publishes("ports") else machine.domain
     if not machine.publishes("bandwidth"):  # what joins its devices is not known
         most = 1
-    return tuple(each for each in counts if each <= most)
+    return tuple(count for count in counts if count <= most)
 
 
-def with_devices(setup: S, count: Any) -> S:
+def with_devices(setup: S, count: Number) -> S:
     return replace(setup, devices=quantity(count, ""))
 
 
 def cache_memory(setup: Setup) -> Quantity:
     """The caches of the batch at full length, on all devices together, each once."""
-    memory: Quantity = _cache(setup) * setup.batch
+    cache = transformer.kv_cache(setup.model, setup.context, setup.kv_size)
+    memory: Quantity = cache * setup.batch
     return memory.to("byte")
 
 
@@ -64,7 +62,7 @@ def most_sequences(setup: Setup) -> Quantity:
     most: Quantity = inference.sequences_that_fit(
         setup.device.memory_capacity * setup.devices,
         setup.model_memory,
-        _kept(setup),
+        transformer.kept_context(setup.model, setup.context) * A_TOKEN,
         setup.cache_per_token,
         transformer.state_memory(setup.model),
     )
@@ -74,7 +72,7 @@ def most_sequences(setup: Setup) -> Quantity:
 def on_fewest_devices(setup: S) -> S:
     """The setup on the smallest number of devices that holds its batch, or on the largest."""
     *fewer, most = linked_counts(setup)
-    devices: Any = float(most)
+    devices: Number = float(most)
     for count in reversed(fewer):
         enough = setup.batch.magnitude <= most_sequences(with_devices(setup, count)).magnitude
         devices = where(enough, float(count), devices)
@@ -97,10 +95,9 @@ def check_devices(setup: Setup) -> None:
                 f"{machine.name} has {machine.domain} devices, and the data have no port of it to"
                 f' others: take at most {machine.domain}, or give link (--link "50 GB/s")'
             )
-    counts = device_counts(setup.model)
     for count in _different(setup.devices):
-        if count not in counts:
-            *others, last = counts
+        if not Layout(tensor=int(count)).legal(setup.model):
+            *others, last = device_counts(setup.model)
             heads, groups = setup.model.heads.magnitude, setup.model.kv_heads.magnitude
             raise InputError(
                 f"{count:g} devices cannot share the heads of {setup.model.name} evenly,"
@@ -109,18 +106,5 @@ def check_devices(setup: Setup) -> None:
             )
 
 
-def _cache(setup: Setup) -> Quantity:
-    return transformer.kv_cache(setup.model, setup.context, setup.kv_size)
-
-
-def _kept(setup: Setup) -> Quantity:
-    kept: Quantity = transformer.kept_context(setup.model, setup.context) * A_TOKEN
-    return kept
-
-
 def _different(counts: Quantity) -> list[float]:
-    if not counts.ndim:
-        return [counts.magnitude]
-    import numpy
-
-    return list(numpy.unique(counts.magnitude))
+    return numpy.unique(counts.magnitude).tolist() if counts.ndim else [counts.magnitude]

@@ -302,7 +302,7 @@ class Transformer:
         """Whether the embedding is the matrix of the output too."""
         return self.output == "tied"
 
-    @property
+    @cached_property
     def matrices(self) -> tuple[Matrix, ...]:
         """The matrices that a token is multiplied by on its way, the tied output included."""
         matrices = [*self._attention(), *self._feed_forward()]
