@@ -138,7 +138,7 @@ def _binds(roof: str) -> str:
 def _as_expected(other: Estimate, plan: Estimate, name: str) -> str:
     """In brackets, how many times the same is expected of another plan, where it is of both."""
     ours, theirs = (
-        None if each.expected is None else each.expected.get(name) for each in (plan, other)
+        None if which.expected is None else which.expected.get(name) for which in (plan, other)
     )
     return "" if ours is None or theirs is None else f" ({_ratio(theirs, ours)} expected)"
 

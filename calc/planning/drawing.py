@@ -3,21 +3,23 @@
 Everything neutral is in one ink, which a written drawing takes from the page that it stands on.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
+from calc.core.arrays import Floats
 from calc.core.errors import InputError, MissingExtraError
 from calc.core.files import writable, write_text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Formatter
 
 INK = "#1f2328"
 COLORS = (  # on light paper and on dark
@@ -36,6 +38,7 @@ PAGE = """<style>svg { color: #1f2328; background: #fefdfb }
 @media (prefers-color-scheme: dark) { svg { color: #dcdee1; background: #15171a } }</style>
 """
 APART = 0.11  # of the height of the axes, from one label of two lines to the next
+AXES: tuple[Literal["x", "y"], ...] = ("x", "y")
 Point = tuple[float, float]
 
 
@@ -67,7 +70,9 @@ def bars(
     places = range(len(names))
     left = [0.0] * len(names)
     with matplotlib.rc_context(STYLE):
-        figure = matplotlib.figure.Figure(figsize=(7, 1.3 + 0.3 * len(names)), layout="constrained")
+        figure: Figure = matplotlib.figure.Figure(
+            figsize=(7, 1.3 + 0.3 * len(names)), layout="constrained"
+        )
         axes = figure.subplots()
         for number, name in enumerate(drawn):
             widths = [step.get(name, 0.0) for step in parts]
@@ -87,7 +92,7 @@ def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
     """What is paid against the time per token, curves over batches, and their front as a band."""
     matplotlib = loaded_matplotlib()
     with matplotlib.rc_context(STYLE):
-        figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
+        figure: Figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
         axes.step(*zip(*best, strict=True), where="post", color=INK, alpha=0.2, linewidth=7)
         colors = [COLORS[place % len(COLORS)] for place in range(len(curves))]
@@ -95,7 +100,7 @@ def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
             points = zip(*curve.points, strict=True)
             axes.plot(*points, "o-", color=color, markersize=3.5, linewidth=1.5)
             axes.plot(*curve.marked, "o", color=color, markersize=7)
-        for axis in ("x", "y"):
+        for axis in AXES:
             _logarithmic(axes, axis, matplotlib.ticker.FuncFormatter(_plain))
         axes.set_xlabel("Time per token (ms)")
         axes.set_ylabel(paid)
@@ -103,12 +108,12 @@ def front(curves: Sequence[Curve], best: Sequence[Point], paid: str) -> Figure:
     return figure
 
 
-def panels(title: str, rates: Any, rate: float, shown: Sequence[Panel]) -> Figure:
+def panels(title: str, rates: Floats, rate: float, shown: Sequence[Panel]) -> Figure:
     """Times by the closed form over the rate, one below the other, and at one rate as simulated."""
     matplotlib = loaded_matplotlib()
     curve, point = COLORS[:2]
     with matplotlib.rc_context(STYLE):
-        figure = matplotlib.figure.Figure(figsize=(6.4, 5.2), layout="constrained")
+        figure: Figure = matplotlib.figure.Figure(figsize=(6.4, 5.2), layout="constrained")
         above, *_, below = stacked = figure.subplots(len(shown), sharex=True)
         for axes, panel in zip(stacked, shown, strict=True):
             axes.plot(rates, panel.times, color=curve, label="closed form")
@@ -139,7 +144,7 @@ def checked_svg(file: Path | str) -> Path:
     return path
 
 
-def loaded_matplotlib() -> Any:
+def loaded_matplotlib() -> ModuleType:
     """The package, or one sentence for all drawings where it is not installed."""
     try:
         import matplotlib.figure
@@ -154,7 +159,7 @@ def _seen(name: str, parts: Sequence[Mapping[str, float]]) -> bool:
     return any(step.get(name, 0.0) > sum(step.values()) / 200 for step in parts)
 
 
-def _logarithmic(axes: Any, which: str, formatter: Any) -> None:
+def _logarithmic(axes: Axes, which: Literal["x", "y"], formatter: Formatter) -> None:
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(formatter)
@@ -167,7 +172,7 @@ def _plain(value: float, _: int) -> str:
     return f"{value:g}"
 
 
-def _label(axes: Any, curves: Sequence[Curve], colors: Sequence[str]) -> None:
+def _label(axes: Axes, curves: Sequence[Curve], colors: Sequence[str]) -> None:
     """Each curve's name beside the axes, as high as its mark is, or as near as others allow."""
     to_axes = axes.transData + axes.transAxes.inverted()
     heights = [float(to_axes.transform(curve.marked)[1]) for curve in curves]

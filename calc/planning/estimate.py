@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from calc.core.arrays import numpy
 from calc.core.elementwise import choose, where
 from calc.core.units import Quantity, from_parts, quantity
-from calc.laws import cost
 from calc.laws.roofline import StepTime
 from calc.planning import capacity, expectation, time
 from calc.planning.expectation import Expectation
-from calc.planning.setup import A_TOKEN, Setup, is_array
+from calc.planning.setup import Setup, is_array
 from calc.steps import inference
 
 TOO_SMALL = "memory capacity"
@@ -28,6 +28,8 @@ RANGES = {  # what lies between bounds: its title in a table, and its unit
     "energy_per_token": ("energy", "J/token"),
 }
 RESULTS = ("memory", "weight_memory", "cache_memory", "largest_batch", "fits", *RANGES, "binds")
+Point: TypeAlias = dict[str, Any]
+"""One point of a plan: what was asked and what was found, by the names of a plan."""
 
 
 class Bounds(NamedTuple):
@@ -73,15 +75,15 @@ class Estimate(Setup):
         return time.decode(self)
 
     @cached_property
-    def fits(self) -> Any:
+    def fits(self) -> Any:  # a truth, or an array of them
         """Whether the devices hold the weights and the caches of the batch at full length."""
         return self.batch.magnitude <= self.largest_batch.magnitude
 
     @property
     def memory(self) -> Quantity:
         """What each device holds: its weights and its caches."""
-        held: Quantity = self.weight_memory + self.cache_memory
-        return held
+        memory: Quantity = self.weight_memory + self.cache_memory
+        return memory
 
     @property
     def time_to_first_token(self) -> Bounds:
@@ -106,43 +108,37 @@ class Estimate(Setup):
     @property
     def cost_per_token(self) -> Bounds | None:
         """Cost of a token that is written, devices always busy; None where no price was given."""
-        if self.price is None:
-            return None
-        return self._for_a_token(cost.cost_per_token, self.price, "USD/Mtoken")
+        return self._for_a_token(self.cost_of_token)
 
     @property
     def energy_per_token(self) -> Bounds | None:
         """Energy of a token that is written; None where no power is published."""
-        if self.power is None:
-            return None
-        return self._for_a_token(cost.energy_per_token, self.power, "J/token")
+        return self._for_a_token(self.energy_of_token)
 
     @property
     def expected(self) -> Expectation | None:
         """What measured rates say of one point that fits; None where one was not measured."""
-        found = self._expectation
-        return found if isinstance(found, Expectation) else None
+        expectation = self._expectation
+        return expectation if isinstance(expectation, Expectation) else None
 
     @property
     def not_expected(self) -> str:
         """Why nothing is expected: which rate was not measured, or that there are many points."""
-        found = self._expectation
-        return found if isinstance(found, str) else ""
+        return self._expectation if isinstance(self._expectation, str) else ""
 
     @property
-    def binds(self) -> Any:
+    def binds(self) -> Any:  # a word, or an array of them
         """What limits writing each point: memory bandwidth, compute, links, memory capacity."""
         words = (*self.writing.parts, TOO_SMALL)
         return choose(words, where(self.fits, self.writing.longest, len(words) - 1))
 
     @cached_property
-    def points(self) -> tuple[dict[str, Any], ...]:
+    def points(self) -> tuple[Point, ...]:
         """Each point: what was asked, its bounds, and what is expected, by the names of a plan."""
         values = {name: getattr(self, name) for name in (*COUNTS, *RESULTS)}
         named = {"model": self.model.key, "device": self.device.key}
         if not is_array(self.fits):
             return (named | values | self._expected_values,)
-        import numpy
 
         def at(value: Any, index: tuple[int, ...]) -> Any:
             if value is None:
@@ -161,7 +157,7 @@ class Estimate(Setup):
         return tuple(points)
 
     @property
-    def _expected_values(self) -> dict[str, Any]:
+    def _expected_values(self) -> Point:
         """What is expected of one point, by the names of its bounds, and its passes."""
         if (expected := self.expected) is None:
             return {"expected": None, "not_expected": self.not_expected}
@@ -178,28 +174,27 @@ class Estimate(Setup):
 
     @cached_property
     def _answer(self) -> Bounds:
-        first, each, count = self.reading, self.writing, self.generated
+        first, token, count = self.reading, self.writing, self.generated
         return Bounds(
-            inference.answer_time(first.lower, count, each.lower),
-            inference.answer_time(first.upper, count, each.upper),
+            inference.answer_time(first.lower, count, token.lower),
+            inference.answer_time(first.upper, count, token.upper),
         )
 
     @cached_property
     def _rate(self) -> Bounds:
-        written = self.generated * A_TOKEN
-        return Bounds(
-            inference.tokens_per_second(self.batch, self._answer.upper, written),
-            inference.tokens_per_second(self.batch, self._answer.lower, written),
-        )
+        answer = self._answer
+        return Bounds(self.throughput_of(answer.upper), self.throughput_of(answer.lower))
 
-    def _for_a_token(self, law: Callable[..., Any], rate: Quantity, unit: str) -> Bounds:
+    def _for_a_token(self, of_rate: Callable[[Quantity], Quantity | None]) -> Bounds | None:
         """The price or the power of all devices, spread over what they write."""
-        least = law(self.devices, rate, self._rate.upper).to(unit)
-        most = law(self.devices, rate, self._rate.lower).to(unit)
+        least, most = of_rate(self._rate.upper), of_rate(self._rate.lower)
+        if least is None or most is None:
+            return None
         return self._if_it_fits(Bounds(least, most))
 
     def _if_it_fits(self, bounds: Bounds) -> Bounds:
         lower, upper = (
-            from_parts(where(self.fits, each.magnitude, math.nan), each._units) for each in bounds
+            from_parts(where(self.fits, bound.magnitude, math.nan), bound._units)
+            for bound in bounds
         )
         return Bounds(lower, upper)

@@ -13,9 +13,8 @@ from functools import cached_property
 from calc.catalog.machines import NotMeasured
 from calc.core.formatting import columns
 from calc.core.units import Quantity
-from calc.laws import cost
 from calc.planning import time
-from calc.planning.setup import A_TOKEN, Setup
+from calc.planning.setup import Setup
 from calc.steps import inference
 from calc.steps.expectation import Parts
 
@@ -73,32 +72,23 @@ class Expectation:
     @cached_property
     def answer_time(self) -> Quantity:
         """Time from the start to the last token."""
-        first, each = self.time_to_first_token, self.time_per_token
-        return inference.answer_time(first, self.setup.generated, each)
+        first, token = self.time_to_first_token, self.time_per_token
+        return inference.answer_time(first, self.setup.generated, token)
 
     @property
     def throughput(self) -> Quantity:
         """Tokens that all sequences together write in a second, the reading of prompts included."""
-        setup = self.setup
-        return inference.tokens_per_second(setup.batch, self.answer_time, setup.generated * A_TOKEN)
+        return self.setup.throughput_of(self.answer_time)
 
     @property
     def cost_per_token(self) -> Quantity | None:
         """Cost of a token that is written, devices always busy; None where no price was given."""
-        setup = self.setup
-        if setup.price is None:
-            return None
-        each: Quantity = cost.cost_per_token(setup.devices, setup.price, self.throughput)
-        return each.to("USD/Mtoken")
+        return self.setup.cost_of_token(self.throughput)
 
     @property
     def energy_per_token(self) -> Quantity | None:
         """Energy of a token that is written; None where no power is published."""
-        setup = self.setup
-        if setup.power is None:
-            return None
-        each: Quantity = cost.energy_per_token(setup.devices, setup.power, self.throughput)
-        return each.to("J/token")
+        return self.setup.energy_of_token(self.throughput)
 
 
 def of(setup: Setup) -> Expectation | str:

@@ -24,7 +24,7 @@ from calc.core.records import parse_toml
 from calc.core.units import Quantity
 
 
-def option_names(called: Callable[..., Any]) -> tuple[str, ...]:
+def option_names(called: Callable[..., object]) -> tuple[str, ...]:
     """What a file may hold: the arguments that a function needs, and those that it explains.
 
     >>> from calc import plan
@@ -40,7 +40,7 @@ def option_names(called: Callable[..., Any]) -> tuple[str, ...]:
     )
 
 
-def read_options(path: Path | str, called: Callable[..., Any]) -> dict[str, Any]:
+def read_options(path: Path | str, called: Callable[..., object]) -> dict[str, Any]:
     """What a file asks of `plan`, `plan_training` or another, as arguments of it.
 
     >>> from tempfile import TemporaryDirectory
@@ -144,7 +144,7 @@ def _context(named: Any) -> Any:
     """The longest context of a model, or of all of several, where it is another than their own."""
     several = named if isinstance(named, list | tuple) else [named]
     shapes = [model for model in several if isinstance(model, Transformer)]
-    changed = [each.context for each in shapes if each.context != models.get(each.key).context]
+    changed = [own.context for own in shapes if own.context != models.get(own.key).context]
     if changed and len({*changed}) + len(several) - len(changed) > 1:
         raise InputError("a file of options has one context for all models, and theirs differ")
     return _plain(changed[0]) if changed else None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from calc import formats
 from calc.catalog.hardware import dtype_of
@@ -67,7 +66,7 @@ def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
     return (*map(str, ordered), "" if expected is None else str(expected))
 
 
-def parts(plan: Estimate) -> list[dict[str, Any]]:
+def parts(plan: Estimate) -> list[Mapping[str, object]]:
     """Each part of the expected passes: its time, its share, and what the time is made of."""
     passes = {} if plan.expected is None else plan.expected.passes
     return [
@@ -100,9 +99,9 @@ def points_report(plans: Sequence[Estimate]) -> tuple[list[str], Table]:
     heads = [heading(name) for name in ranges]
     rows = [(*names, f"each holds ({unit})", *[""] * len(kinds[0]), *heads, "what binds")]
     for point in points:
-        asked, memory = [str(point[name]) for name in names], f"{point['memory'].m_as(unit):.3g}"
+        counts, memory = [str(point[name]) for name in names], f"{point['memory'].m_as(unit):.3g}"
         bounds = [in_its_unit(point[name], name) for name in ranges]
-        rows.append((*asked, memory, *kinds[0], *bounds, point["binds"]))
+        rows.append((*counts, memory, *kinds[0], *bounds, point["binds"]))
         if known := point["expected"]:
             expected = [in_its_unit(known.get(name), name) for name in ranges]
             rows.append((*[""] * (len(names) + 1), *kinds[1], *expected, ""))
@@ -142,7 +141,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
     model, device = plan.model, plan.device
     rates = (device.memory_bandwidth, device.peak(plan.dtype))
     origins = [rate.provenance for rate in rates if rate.provenance is not None]
-    measured = any(each.kind == "measured" for each in origins)
+    measured = any(origin.kind == "measured" for origin in origins)
     if device.announced:
         yield (
             f"{device.name} is announced and cannot be had yet: what follows from its rates may"
@@ -191,7 +190,7 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {program}."
         )
-    yield from (f"{_sentence(each)}." for each in missing)
+    yield from (f"{_sentence(rate)}." for rate in missing)
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."
     else:
@@ -204,14 +203,14 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             f"Each device draws {plan.power} all the time, its share of the {machine.power} of"
             f" {machine.name} with hosts and fans; the cooling of the building comes on top."
         )
-        origins += [each for each in [machine.power.provenance] if each is not None]
+        origins += filter(None, [machine.power.provenance])
     else:
         yield f"Each device draws its {device.tdp} all the time; hosts and cooling come on top."
     for origin in origins:
         if origin.kind == "estimate":
             yield f"{origin.title} is an estimate."
     yield from (f"{model.name}: {note}." for note in model.notes)
-    yield from (f"{model.name}: {each}." for each in _not_full(model))
+    yield from (f"{model.name}: {layers}." for layers in _not_full(model))
 
 
 def _expectations(plan: Estimate) -> tuple[bool, list[str]]:
@@ -222,8 +221,8 @@ def _expectations(plan: Estimate) -> tuple[bool, list[str]]:
     if getattr(plan.fits, "size", 1) > MOST_ROWS:
         return False, []
     fitting = [point for point in plan.points if point["fits"]]
-    missing = dict.fromkeys(each["not_expected"] for each in fitting if each["not_expected"])
-    return any(each["expected"] for each in fitting), list(missing)
+    missing = dict.fromkeys(filter(None, (point["not_expected"] for point in fitting)))
+    return any(point["expected"] for point in fitting), list(missing)
 
 
 def _not_full(model: Transformer) -> Iterator[str]:
@@ -243,5 +242,5 @@ def _not_full(model: Transformer) -> Iterator[str]:
             " counted in the format of all products"
         )
     if count := model.layers_with(*RECURRENT):
-        held = transformer.state_memory(model).to("MiB")
-        yield f"{count} {layers} keep a state in place of tokens, {held:.4g} for each sequence"
+        state = transformer.state_memory(model).to("MiB")
+        yield f"{count} {layers} keep a state in place of tokens, {state:.4g} for each sequence"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
@@ -17,8 +17,8 @@ from calc.core.report import Reported, Table, common_first, values
 from calc.core.units import QuantityLike
 from calc.planning import advice, files, report
 from calc.planning.capacity import check_devices, on_fewest_devices
-from calc.planning.estimate import COUNTS, Estimate
-from calc.planning.setup import is_array
+from calc.planning.estimate import COUNTS, Estimate, Point
+from calc.planning.setup import Options, is_array
 
 
 class Plan(Estimate, Reported):
@@ -75,15 +75,15 @@ class Plan(Estimate, Reported):
         return Plans((self,)).sentences
 
     @cached_property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, object]:
         """Its points, and what is said of them, by names that stay."""
         return Plans((self,)).facts
 
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         names = (*COUNTS, "weights", "kv", "dtype", "link", "price", "software")
-        asked = {name: getattr(self, name) for name in names}
-        return files.options_text({"model": self.model, "hardware": self.machine, **asked})
+        options = {name: getattr(self, name) for name in names}
+        return files.options_text({"model": self.model, "hardware": self.machine, **options})
 
     def __repr__(self) -> str:
         if is_array(self.fits):
@@ -108,7 +108,7 @@ class Plans(Reported):
     """Whether the parts of the expected passes are printed too."""
 
     @property
-    def points(self) -> list[dict[str, Any]]:
+    def points(self) -> list[Point]:
         """The points of all plans."""
         return [point for plan in self.plans for point in plan.points]
 
@@ -145,7 +145,7 @@ class Plans(Reported):
         return tables
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The points, and what is said of them, by names that stay."""
         unfit = {"model": self.plans[0].model.key, "fits": False}
         return {
@@ -201,21 +201,20 @@ def plan(
     - `context`: the most tokens that the model reads, where that is not the published number
     - `software`: whose own time the expectation counts: "vllm"; none where it is left out
 
-    >>> found = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
-    >>> print(found.devices, found.memory.to("GB"), found.time_per_token.lower, found.binds)
+    >>> of_two = plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200)
+    >>> print(of_two.devices, of_two.memory.to("GB"), of_two.time_per_token.lower, of_two.binds)
     2 72.13 GB 21.18 ms memory bandwidth
-    >>> print(found.what_would_change[0])
+    >>> print(of_two.what_would_change[0])
     From batch 1157 on, compute would bind each token, but 2 devices hold 78 sequences.
     """
     counts = {"batch": batch, "prompt": prompt, "generated": generated}
     counts |= {} if devices is None else {"devices": devices}
-    options = weights, kv, dtype, link, price, context, software
-    asked = Plan.read(model, hardware, counts, *options)
+    options = Options(weights, kv, dtype, link, price, context, software)
+    answer = Plan.read(model, hardware, counts, options)
     if devices is None:
-        answer = advice.checked_to_fit(on_fewest_devices(asked))
+        answer = advice.checked_to_fit(on_fewest_devices(answer))
     else:
-        check_devices(asked)
-        answer = asked
+        check_devices(answer)
     # A model that writes no tokens and a format that the device lacks are refused now, not later.
     _ = answer.reading, answer.writing
     return answer

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 from calc import formats
 from calc.catalog import machines, models, software
@@ -19,12 +20,26 @@ from calc.core.arguments import check_shapes, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
+from calc.laws import cost
 from calc.networks import transformer
+from calc.steps import inference
 from calc.steps.job import Formats, Job, Layout
 
 UNSTATED = "bf16"  # what weights are taken to be in where the data do not say
 LARGEST_COUNT = 1e15  # so that floats hold it exactly
 A_TOKEN = quantity(1, "token")
+
+
+class Options(NamedTuple):
+    """What a caller may say of a setup beside the model, the devices and the lengths."""
+
+    weights: QuantityLike | None = None
+    kv: QuantityLike = UNSTATED
+    dtype: str | None = None
+    link: QuantityLike | None = None
+    price: QuantityLike | None = None
+    context: QuantityLike | None = None
+    software: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,26 +65,21 @@ class Setup:
         cls,
         model: Transformer | str,
         device: Machine | Accelerator | Path | str,
-        counts: dict[str, QuantityLike],
-        weights: QuantityLike | None,
-        kv: QuantityLike,
-        dtype: str | None,
-        link: QuantityLike | None,
-        price: QuantityLike | None,
-        context: QuantityLike | None,
-        program: str | None,
+        counts: Mapping[str, QuantityLike],
+        options: Options,
     ) -> Self:
         """The setup of what a caller wrote; a number of devices that is left out is 1 for now."""
         if isinstance(device, str) and "," in device:
             raise InputError(
                 f"plan() takes one device; got {abbreviated(device)}: plan for each of them, as in"
-                " [plan(model, each, prompt=10, generated=10) for each in devices]"
+                " [plan(model, device, prompt=10, generated=10) for device in devices]"
             )
         model = models.transformer(model)
-        model = model if context is None else model.with_context(context)
+        model = model if options.context is None else model.with_context(options.context)
         machine = machines.of(device)
         numbers = {name: _whole_number(name, count) for name, count in counts.items()}
         check_shapes(numbers)
+        weights, price, program = options.weights, options.price, options.software
         if weights is None:
             weights = UNSTATED if model.released is None else RELEASED
         setup = cls(
@@ -77,9 +87,9 @@ class Setup:
             machine=machine,
             **({"devices": quantity(1, "")} | numbers),
             weights=weights,
-            kv=kv,
-            dtype=_computed_in(model, machine, weights) if dtype is None else dtype,
-            link=_link(machine, link),
+            kv=options.kv,
+            dtype=options.dtype or _computed_in(model, machine, weights),
+            link=_link(machine, options.link),
             price=None if price is None else amount("USD/s", "price", price, "3 USD/hour"),
             software=software.UNKNOWN if program is None else software.get(program),
         )
@@ -135,6 +145,24 @@ class Setup:
         _check_one("kv", size, self.kv)
         return size
 
+    def throughput_of(self, answer_time: Quantity) -> Quantity:
+        """Tokens that all sequences together write in a second, in answers that take so long."""
+        return inference.tokens_per_second(self.batch, answer_time, self.generated * A_TOKEN)
+
+    def cost_of_token(self, throughput: Quantity) -> Quantity | None:
+        """Cost of a token that is written, devices always busy; None where no price was given."""
+        if self.price is None:
+            return None
+        paid: Quantity = cost.cost_per_token(self.devices, self.price, throughput)
+        return paid.to("USD/Mtoken")
+
+    def energy_of_token(self, throughput: Quantity) -> Quantity | None:
+        """Energy of a token that is written; None where no power is published."""
+        if self.power is None:
+            return None
+        taken: Quantity = cost.energy_per_token(self.devices, self.power, throughput)
+        return taken.to("J/token")
+
     @cached_property
     def model_memory(self) -> Quantity:
         """The weights, once."""
@@ -146,7 +174,7 @@ class Setup:
         return transformer.kv_cache_per_token(self.model, self.kv_size)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     return getattr(value, "ndim", 0) > 0
 
 
@@ -186,21 +214,21 @@ def memory_text(amount: Quantity, capacity: Quantity) -> str:
     return str(amount.to("GiB" if size >= 2**30 else "MiB" if size >= 2**20 else "KiB"))
 
 
-def devices_text(count: Any) -> str:
+def devices_text(count: Quantity | float) -> str:
     """How many devices there are, in words."""
     return "1 device" if count == 1 else f"{count:.0f} devices"
 
 
 def amount(unit: str, name: str, given: QuantityLike, example: str) -> Quantity:
     """One positive quantity that has the dimension of the unit, or a sentence with an example."""
-    found = _read(name, given)
-    if not found.is_compatible_with(unit) or found.ndim or not 0 < found.m_as(unit) < math.inf:
+    size = _read(name, given)
+    if not size.is_compatible_with(unit) or size.ndim or not 0 < size.m_as(unit) < math.inf:
         needed = f"in {unit} " if unit else ""
         raise InputError(
             f'{name} must be one positive quantity {needed}or the like, as in "{example}";'
             f" got {abbreviated(given)}"
         )
-    return found
+    return size
 
 
 def _read(name: str, given: QuantityLike) -> Quantity:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from calc.core.arguments import as_list
 from calc.core.errors import InputError, abbreviated
@@ -18,14 +17,14 @@ PLAIN = (str, int, float, bool, type(None))
 COLUMNS: dict[str, type] = {"point": dict, "row": dict}
 
 
-def grid(**axes: Iterable[Any]) -> list[Row]:
+def grid(**axes: Iterable[object]) -> list[Row]:
     """Every combination of the values of some arguments, the last changing first.
 
     >>> grid(devices=[8, 16], length=[4096])
     [{'devices': 8, 'length': 4096}, {'devices': 16, 'length': 4096}]
     """
-    values = [as_list(f"grid(): {name}", each) for name, each in axes.items()]
-    return [dict(zip(axes, each, strict=True)) for each in product(*values)]
+    values = [as_list(f"grid(): {name}", axis) for name, axis in axes.items()]
+    return [dict(zip(axes, point, strict=True)) for point in product(*values)]
 
 
 def run_plans(
@@ -48,9 +47,9 @@ def run_plans(
     from there. `on_progress` is told how many rows there are and how many there will be.
 
     >>> from calc.planning import training_row
-    >>> asked = {"model": "llama-3-8b", "hardware": "dgx-h100", "tokens": "1T", "length": 8192}
-    >>> fixed = {"sequences": 64, "layout": {"context": 1, "pipeline": 1}}
-    >>> rows = run_plans(training_row, [asked | fixed | each for each in grid(devices=[1, 64])])
+    >>> same = {"model": "llama-3-8b", "hardware": "dgx-h100", "tokens": "1T", "length": 8192}
+    >>> same |= {"sequences": 64, "layout": {"context": 1, "pipeline": 1}}
+    >>> rows = run_plans(training_row, [same | point for point in grid(devices=[1, 64])])
     >>> [(row["devices"], row.get("cut"), row.get("error", "")[:15]) for row in rows]
     [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO2', '')]
     """
@@ -60,20 +59,20 @@ def run_plans(
             "run_plans() needs a function of a module as row_of, such as"
             f" calc.planning.training_row; got {abbreviated(row_of)}"
         )
-    sweep = _Sweep(row_of, [_checked(each) for each in as_list("points", points)], on_progress)
+    sweep = _Sweep(row_of, list(map(_checked, as_list("points", points))), on_progress)
     if resume is not None:
         sweep.continue_in(resume)
     sweep.run(executor)
     return [{**json.loads(key), **sweep.rows[key]} for key in sweep.keys]
 
 
-def _checked(point: Any) -> str:
+def _checked(point: object) -> str:
     """A point as text, which names it in the file of finished rows."""
     if not isinstance(point, Mapping) or not all(isinstance(name, str) for name in point):
         raise InputError(f"a point is arguments by their names; got {abbreviated(point)}")
     for name, value in point.items():
-        held = value.values() if isinstance(value, Mapping) else [value]
-        if not all(isinstance(each, PLAIN) for each in held):
+        parts = value.values() if isinstance(value, Mapping) else [value]
+        if not all(isinstance(part, PLAIN) for part in parts):
             raise InputError(
                 f"{name} of a point must be a word or a plain number, so that it can be kept in a"
                 f" file; got {abbreviated(value)}"
@@ -105,8 +104,8 @@ class _Sweep:
     def continue_in(self, path: Path | str) -> None:
         settings = {"plans": f"{self.row_of.__module__}.{self.row_of.__qualname__}"}
         self.file = RowFile(path, settings, COLUMNS)
-        kept = {json.dumps(each["point"]): each["row"] for each in self.file.open()}
-        self.rows = {key: kept[key] for key in self.keys if key in kept}
+        finished = {json.dumps(line["point"]): line["row"] for line in self.file.open()}
+        self.rows = {key: finished[key] for key in self.keys if key in finished}
 
     def run(self, executor: Executor | None) -> None:
         missing = [key for key in dict.fromkeys(self.keys) if key not in self.rows]

@@ -6,6 +6,7 @@ from calc import machines, models, training
 from calc.core.units import QuantityLike
 from calc.planning.capacity import linked_counts, on_fewest_devices, with_devices
 from calc.planning.estimate import Estimate
+from calc.planning.setup import Options
 from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
 
 SERVING = "serving"
@@ -31,7 +32,7 @@ def answer(
         return _training(model, machine, recipe)
     place = machines.get(machine)
     counts: dict[str, QuantityLike] = {"batch": sequences, "prompt": context - 1, "generated": 1}
-    setup = Estimate.read(model, place, counts, weights, kv, None, None, None, None, None)
+    setup = Estimate.read(model, place, counts, Options(weights, kv))
     rows = []
     for count in linked_counts(setup):
         held = with_devices(setup, count)

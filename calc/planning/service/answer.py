@@ -14,13 +14,13 @@ from calc.catalog.hardware import dtype_of
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws import cost
 from calc.planning import drawing, files
+from calc.planning.capacity import with_devices
 from calc.planning.service import search
 from calc.planning.service.asked import Service, seconds
 from calc.planning.service.design import Design, least_copies, limits_of
 from calc.planning.service.queue import Load
-from calc.planning.setup import devices_text
+from calc.planning.setup import Setup, devices_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,9 +50,13 @@ class ServicePlan(Reported):
     """All that were found, the one that is taken first."""
     refused: dict[str, str] = field(default_factory=dict)
     """Groups of devices that can serve no request within the limits, and why."""
-    price: Quantity | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
     """What `plan_service` was asked, by the names of its arguments."""
+
+    @property
+    def price(self) -> Quantity | None:
+        """Price of a device; None where none was given."""
+        return self.service.setup.price
 
     @property
     def devices(self) -> int:
@@ -97,17 +101,17 @@ class ServicePlan(Reported):
     @property
     def cost_per_token(self) -> Quantity | None:
         """Price of a written token at this rate; None where no price was given."""
-        if self.price is None:
-            return None
-        return cost.cost_per_token(self.devices, self.price, self.throughput).to("USD/Mtoken")
+        return self._whole.cost_of_token(self.throughput)
 
     @property
     def energy_per_token(self) -> Quantity | None:
         """Energy of a written token at this rate; None where no power is published."""
-        power = self.service.setup.power
-        if power is None:
-            return None
-        return cost.energy_per_token(self.devices, power, self.throughput).to("J/token")
+        return self._whole.energy_of_token(self.throughput)
+
+    @property
+    def _whole(self) -> Setup:
+        """All devices, whatever they do."""
+        return with_devices(self.service.setup, self.devices)
 
     def frontier(self, tpot: QuantityLike) -> Quantity:
         """Device time of a written token under other limits on TPOT, by the closed form.

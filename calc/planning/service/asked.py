@@ -19,7 +19,7 @@ from calc.core.units import QuantityLike, quantity
 from calc.networks import transformer
 from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.queue import Demand
-from calc.planning.setup import A_TOKEN, Setup, amount
+from calc.planning.setup import A_TOKEN, Options, Setup, amount
 from calc.steps import inference
 
 POOLS = ("mixed", "disaggregated")
@@ -125,7 +125,7 @@ def draft_of(
     acceptance: QuantityLike | None,
     hardware: Machine | Accelerator | Path | str,
     lengths: dict[str, QuantityLike],
-    options: tuple[Any, ...],
+    options: Options,
 ) -> tuple[float, Setup | None]:
     """What a pass writes on average, and the draft model with its formats."""
     if (draft is None) != (acceptance is None):
@@ -135,7 +135,7 @@ def draft_of(
         return 1.0, None
     count = whole_number("drafted", drafted)
     written = inference.speculative_tokens(acceptance, count).m_as("")
-    return float(written), Setup.read(transformer_of(draft), hardware, lengths, *options)
+    return float(written), Setup.read(transformer_of(draft), hardware, lengths, options)
 
 
 def rate_of(given: Any) -> float:

@@ -28,7 +28,7 @@ from calc.planning.service.asked import (
     within_context,
 )
 from calc.planning.service.search import Progress
-from calc.planning.setup import Setup
+from calc.planning.setup import Options, Setup
 
 
 def plan_service(
@@ -117,8 +117,8 @@ def plan_service(
         "generated": max(2.0, float(round(requested.answers.mean()))),
         "batch": 1,
     }
-    options = weights, kv, dtype, None, price, context, software
-    setup = Setup.read(asked, hardware, lengths, *options)
+    options = Options(weights, kv, dtype, None, price, context, software)
+    setup = Setup.read(asked, hardware, lengths, options)
     requested = within_context(requested, setup.model, trace)
     written, drafting = draft_of(draft, drafted, acceptance, hardware, lengths, options)
     service = Service(
@@ -142,4 +142,4 @@ def plan_service(
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
     found, refused = search.designs(service, tell)
-    return ServicePlan(service, found[0], tuple(found), refused, setup.price, given)
+    return ServicePlan(service, found[0], tuple(found), refused, given)
