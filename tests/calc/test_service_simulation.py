@@ -14,6 +14,7 @@ from calc import InputError, inference, models, quantity, queueing
 from calc.planning.service import Answers, Demand, Group, Replica, Run, Steps, Trace, simulate
 from calc.planning.service.load import poisson
 from calc.planning.serving import Plan
+from calc.planning.setup import Options
 
 T_999 = 3.883  # of Student's distribution with 19 degrees of freedom: 99.9 % of intervals
 SLOTS = 64
@@ -264,8 +265,8 @@ def test_goodput_counts_what_kept_both_limits() -> None:
 
 def answers(per_doubling: int, key: str = "llama-3-8b", devices: int = 1) -> Answers:
     counts = {"batch": 1, "prompt": 1000, "generated": 200, "devices": devices}
-    options = "bf16", "bf16", None, None, None, None, "vllm"
-    setup = Plan.read(models.get(key), "dgx-h100", counts, *options)  # type: ignore[arg-type]
+    options = Options("bf16", software="vllm")
+    setup = Plan.read(models.get(key), "dgx-h100", counts, options)
     return Answers(setup, Group(devices), 4096, 512, per_doubling)
 
 

@@ -1,16 +1,15 @@
 """A plan of a service: its pools, what requests meet and cost, and how it is printed."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calc.catalog.hardware import dtype_of
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Reported, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -89,8 +88,8 @@ class ServicePlan(Reported):
     def least_devices(self) -> int:
         """The fewest devices with which any program could keep the limits, at published rates."""
         return min(
-            sum(least_copies(pool) * pool.group.devices for pool in each.pools)
-            for each in self.designs
+            sum(least_copies(pool) * pool.group.devices for pool in design.pools)
+            for design in self.designs
         )
 
     @property
@@ -119,8 +118,6 @@ class ServicePlan(Reported):
         The least of all designs at full load, in a service of so many copies that parts of one
         count; infinite where no design keeps the limit.
         """
-        import numpy
-
         limits = quantity(tpot)
         if not limits.is_compatible_with("s") or not numpy.all(limits.m_as("s") > 0):
             raise InputError(f'tpot must be positive times, as in "50 ms"; got {abbreviated(tpot)}')
@@ -172,12 +169,12 @@ class ServicePlan(Reported):
             times = (seconds(load.ttft), seconds(load.tpot), *simulated)
             yield (str(design.devices), str(design), chunk, *times, f"{load.busy:.0%}")
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """The designs, a row each, with plain keys."""
         return list(map(_row, self.designs))
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The design, what requests meet and cost, and what is said of it, by names that stay."""
         return {
             "rows": self.rows(),
@@ -283,8 +280,6 @@ class ServicePlan(Reported):
 
     def draw(self) -> Figure:
         """A figure of matplotlib: both times against the rate, by the closed form, with limits."""
-        import numpy
-
         service, design = self.service, self.design
         rates = numpy.linspace(0.02, 1.25, POINTS) * max(design.most, service.rate)
         loads = [design.at_rate(float(rate)).load for rate in rates]
@@ -312,7 +307,7 @@ class ServicePlan(Reported):
         return f"<{setup.model.name} served by {self.devices} {setup.device.name}: {self.design}>"
 
 
-def _row(design: Design) -> dict[str, Any]:
+def _row(design: Design) -> dict[str, object]:
     pools, load, simulated = design.pools, design.load, design.simulated or (None, None)
     times: dict[str, float | None] = {
         **values(load, "ttft tpot"),

@@ -1,19 +1,18 @@
 """What is asked of a service, read and checked once: requests, limits, and who serves."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from calc.catalog import models
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import number, whole_number
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
 from calc.networks import transformer
@@ -60,15 +59,15 @@ class Service:
     @property
     def limits(self) -> str:
         """Both limits, in words."""
-        kept = f"{100 * self.percentile:g} % of requests"
-        return f"TTFT {seconds(self.ttft)} and TPOT {seconds(self.tpot)} for {kept}"
+        share = f"{100 * self.percentile:g} % of requests"
+        return f"TTFT {seconds(self.ttft)} and TPOT {seconds(self.tpot)} for {share}"
 
 
 def transformer_of(model: Transformer | str) -> Transformer:
     """The model that is meant, which must write tokens."""
-    asked = models.transformer(model)
-    transformer.forward_flops(asked, 1)
-    return asked
+    network = models.transformer(model)
+    transformer.forward_flops(network, 1)
+    return network
 
 
 def trace_of(
@@ -89,21 +88,20 @@ def trace_of(
             )
         return read_trace(path)
     needed = {"rate": rate, "prompt": prompt, "generated": generated}
-    if missing := [name for name, given in needed.items() if given is None]:
+    if rate is None or prompt is None or generated is None:
+        missing = [name for name, value in needed.items() if value is None]
         raise InputError(
             "plan_service() needs a trace, or rate, prompt and generated; what is left out:"
             f" {', '.join(missing)}"
         )
-    means = [_length(name, needed[name]) for name in ("prompt", "generated")]
+    means = _length("prompt", prompt), _length("generated", generated)
     count = whole_number("requests", requests, 100)
-    return poisson(rate_of(rate), count, means[0], means[1], prompt_spread, generated_spread, seed)
+    return poisson(rate_of(rate), count, *means, prompt_spread, generated_spread, seed)
 
 
 def within_context(trace: Trace, model: Transformer, path: Path | str | None) -> Trace:
     """Requests that the model can read: drawn ones are cut, and a recorded one that is too long
     is an error."""
-    import numpy
-
     most = int(model.context.magnitude)
     long = trace.prompts + trace.answers > most
     if not long.any():
@@ -124,7 +122,7 @@ def draft_of(
     drafted: int,
     acceptance: QuantityLike | None,
     hardware: Machine | Accelerator | Path | str,
-    lengths: dict[str, QuantityLike],
+    lengths: Mapping[str, QuantityLike],
     options: Options,
 ) -> tuple[float, Setup | None]:
     """What a pass writes on average, and the draft model with its formats."""
@@ -138,21 +136,21 @@ def draft_of(
     return float(written), Setup.read(transformer_of(draft), hardware, lengths, options)
 
 
-def rate_of(given: Any) -> float:
-    asked = quantity(given)
-    if asked.unitless:
-        asked = asked * quantity(1, "request/s")
-    rate = float(amount("request/s", "rate", asked, "10 request/s").m_as("request/s"))
+def rate_of(given: QuantityLike) -> float:
+    often = quantity(given)
+    if often.unitless:
+        often = often * quantity(1, "request/s")
+    rate = float(amount("request/s", "rate", often, "10 request/s").m_as("request/s"))
     if rate < RAREST:
         raise InputError(f"rate must be a request in 30 years at least; got {abbreviated(given)}")
     return rate
 
 
-def time_of(name: str, given: Any, example: str) -> float:
+def time_of(name: str, given: QuantityLike, example: str) -> float:
     return float(amount("s", name, given, example).m_as("s"))
 
 
-def share_of(name: str, given: Any) -> float:
+def share_of(name: str, given: float) -> float:
     value = number(name, given, above=0.0)
     if not 1 <= value < 100:
         raise InputError(
@@ -161,11 +159,11 @@ def share_of(name: str, given: Any) -> float:
     return value / 100
 
 
-def _length(name: str, given: Any) -> float:
-    asked = quantity(given)
-    if asked.is_compatible_with("token"):
-        asked = asked / A_TOKEN
-    return max(1.0, float(amount("", name, asked, "1000").m_as("")))
+def _length(name: str, given: QuantityLike) -> float:
+    tokens = quantity(given)
+    if tokens.is_compatible_with("token"):
+        tokens = tokens / A_TOKEN
+    return max(1.0, float(amount("", name, tokens, "1000").m_as("")))
 
 
 def seconds(time: float) -> str:

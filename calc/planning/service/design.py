@@ -1,13 +1,12 @@
 """A design of a service: pools of replicas, what each does, and what its requests meet."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from calc.core.arrays import numpy
 from calc.planning.service.asked import Service
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Demand, Load, Replica
@@ -105,12 +104,12 @@ class Design:
     def at_rate(self, rate: float) -> Design:
         """The same pools under another load, which nothing has simulated."""
         service = replace(self.pools[0].service, rate=rate)
-        return Design(tuple(replace(each, service=service, run=None) for each in self.pools))
+        return Design(tuple(replace(pool, service=service, run=None) for pool in self.pools))
 
     @property
     def goodput(self) -> float:
         """Requests a second that keep both limits, by the closed form."""
-        return self.pools[0].service.rate * math.prod(each.kept for each in self.pools)
+        return self.pools[0].service.rate * math.prod(pool.kept for pool in self.pools)
 
     @property
     def simulated_goodput(self) -> float | None:
@@ -146,8 +145,6 @@ def requests_of(service: Service, job: str) -> Trace:
     The first token comes of prefill. A pool for decode gets the keys and values of a prompt, and
     makes those of the first token; a request that wants no more never gets there.
     """
-    import numpy
-
     trace = service.trace
     if job == "both":
         return trace

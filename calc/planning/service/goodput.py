@@ -49,7 +49,7 @@ class Goodput:
     @property
     def errors(self) -> tuple[float, ...]:
         """How far each prediction is above what was measured, as a share of that."""
-        return tuple(each / self.measured - 1 for each in self.predicted)
+        return tuple(rate / self.measured - 1 for rate in self.predicted)
 
 
 def compare() -> Iterator[Goodput]:
@@ -63,10 +63,10 @@ def compare() -> Iterator[Goodput]:
         except UnusableRowError:
             continue
         plans = [_plan(machine.key, str(row["dtype_weights"]), spread) for spread in SPREADS]
-        if any(isinstance(each.design.pools[0].answers.expected, str) for each in plans):
+        if any(isinstance(plan.design.pools[0].answers.expected, str) for plan in plans):
             continue  # rates of its kernels were not measured
         limits = LIMITS[str(row["scenario"])]
-        rate = tuple(_most(each, devices, *limits) for each in plans)
+        rate = tuple(_most(plan, devices, *limits) for plan in plans)
         yield Goodput(row, row.measured["output_tokens_per_s"], rate)
 
 
@@ -102,5 +102,6 @@ def _most(plan: ServicePlan, devices: int, ttft: float, tpot: float) -> float:
 
 
 def _rate(replica: Replica, demand: Demand, ttft: float, tpot: float) -> float:
-    chunks = [replace(replica, chunk=each) for each in CHUNKS if each <= replica.steps.most_tokens]
-    return max(each.most(demand, PERCENTILE, ttft, tpot) for each in chunks)
+    chunks = [chunk for chunk in CHUNKS if chunk <= replica.steps.most_tokens]
+    copies = [replace(replica, chunk=chunk) for chunk in chunks]
+    return max(copy.most(demand, PERCENTILE, ttft, tpot) for copy in copies)

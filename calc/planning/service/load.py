@@ -4,19 +4,17 @@ Lengths are drawn from a gamma distribution, which two numbers settle, the mean 
 a spread of 0 all are alike, with 1 they are exponential, as in the closed forms of `queueing`.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from calc.core.arguments import number, whole_number
+from calc.core.arrays import Counts, Floats, numpy
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.files import read_text
 
@@ -34,13 +32,13 @@ LONGEST = 10**7  # tokens, beyond every context: a longer request is a slip of a
 class Trace:
     """Requests in the order of their arrival: numpy arrays of one length."""
 
-    arrivals: Any
+    arrivals: Floats
     """Seconds from the start."""
-    prompts: Any
+    prompts: Counts
     """Tokens that each reads."""
-    answers: Any
+    answers: Counts
     """Tokens that each writes."""
-    cached: Any
+    cached: Counts
     """Tokens of each prompt whose keys and values are there already: found, or sent by a pool."""
 
     def __len__(self) -> int:
@@ -61,10 +59,8 @@ class Trace:
 
         The last token is read in any case: the first of the answer comes of it.
         """
-        import numpy
-
-        found = numpy.minimum(numpy.floor(self.prompts * share), self.prompts - 1)
-        return replace(self, cached=found.astype(numpy.int64))
+        cached = numpy.minimum(numpy.floor(self.prompts * share), self.prompts - 1)
+        return replace(self, cached=cached.astype(numpy.int64))
 
     def first(self, count: int) -> Trace:
         """Its first requests."""
@@ -75,9 +71,8 @@ class Trace:
         return [self._at(slice(place, None, count)) for place in range(count)]
 
     def _at(self, chosen: slice) -> Trace:
-        return Trace(
-            *(each[chosen] for each in (self.arrivals, self.prompts, self.answers, self.cached))
-        )
+        lengths = (tokens[chosen] for tokens in (self.prompts, self.answers, self.cached))
+        return Trace(self.arrivals[chosen], *lengths)
 
 
 def poisson(
@@ -98,8 +93,6 @@ def poisson(
     >>> len(trace), int(trace.prompts[0]), round(trace.rate, 1)
     (1000, 500, 2.0)
     """
-    import numpy
-
     requests = whole_number("count", count, 2)
     random = numpy.random.default_rng(whole_number("seed", seed, 0))
     gaps = random.exponential(1 / number("rate", rate, above=0.0), requests)
@@ -108,10 +101,10 @@ def poisson(
     return Trace(numpy.cumsum(gaps), read, written, numpy.zeros_like(read))
 
 
-def _lengths(random: Any, name: str, mean: float, spread: float, count: int) -> Any:
+def _lengths(
+    random: numpy.random.Generator, name: str, mean: float, spread: float, count: int
+) -> Counts:
     """Whole tokens, at least one."""
-    import numpy
-
     middle, spread = number(name, mean, 1.0), number(f"{name}_spread", spread)
     if middle > LONGEST:
         raise InputError(f"{name} must be {LONGEST:,} tokens at most; got {abbreviated(mean)}")
@@ -131,12 +124,10 @@ def read_trace(path: Path | str) -> Trace:
     CSV needs a line of titles: arrival, prompt, generated, or those of the traces of Azure and of
     BurstGPT; an arrival is seconds, or a date with its time. Parquet needs polars.
     """
-    import numpy
-
     rows = list(_parquet(path) if str(path).endswith(".parquet") else _csv(path))
     if len(rows) < 2:
         raise InputError(f"{path}: a trace needs two requests or more; it has {len(rows)}")
-    arrivals, prompts, answers = (numpy.array(each) for each in zip(*rows, strict=True))
+    arrivals, prompts, answers = map(numpy.array, zip(*rows, strict=True))
     if arrivals[-1] == arrivals[0]:
         raise InputError(f"{path}: all requests of the trace arrive at once, which is no rate")
     return Trace(arrivals - arrivals[0], prompts, answers, numpy.zeros_like(prompts))
@@ -150,10 +141,10 @@ def _csv(path: Path | str) -> Iterator[tuple[float, int, int]]:
         lines = (
             (
                 f"line {reader.line_num}",
-                [each[place] if place < len(each) else "" for place in places],
+                [cells[place] if place < len(cells) else "" for place in places],
             )
-            for each in reader
-            if each
+            for cells in reader
+            if cells
         )
         yield from _checked(path, lines)
     except csv.Error as error:
@@ -177,21 +168,21 @@ def _parquet(path: Path | str) -> Iterator[tuple[float, int, int]]:
 
 def _places(path: Path | str, titles: list[str]) -> list[int]:
     """Where the three columns stand."""
-    plain = [each.strip().lower() for each in titles]
+    plain = [title.strip().lower() for title in titles]
     places = []
     for name, known in COLUMNS.items():
-        found = next((plain.index(each) for each in known if each in plain), None)
-        if found is None:
+        place = next((plain.index(title) for title in known if title in plain), None)
+        if place is None:
             raise InputError(
                 f"{path}: a trace needs a column {name} (or {', '.join(known[1:])}); its first line"
                 f" has {abbreviated(', '.join(titles))}"
             )
-        places.append(found)
+        places.append(place)
     return places
 
 
 def _checked(
-    path: Path | str, lines: Iterator[tuple[str, list[Any]]]
+    path: Path | str, lines: Iterator[tuple[str, Sequence[object]]]
 ) -> Iterator[tuple[float, int, int]]:
     last = None
     for line, (arrival, prompt, generated) in lines:
@@ -206,26 +197,30 @@ def _checked(
         yield at, _tokens(where, "prompt", prompt), _tokens(where, "generated", generated)
 
 
-def _seconds(where: str, given: Any) -> float:
+def _seconds(where: str, given: object) -> float:
     """A time in seconds, whatever it counts from."""
     try:
         if isinstance(given, datetime):
             return given.timestamp()
         if isinstance(given, str) and given.strip()[4:5] == "-":
-            day, _, fraction = given.strip().partition(
-                "."
-            )  # seven digits are more than Python reads
+            # Seven digits of a second, as some have, are more than Python reads.
+            day, _, fraction = given.strip().partition(".")
             return datetime.fromisoformat(day).timestamp() + float(f"0.{fraction or 0}")
-        return number("arrival", float(given), at_least=-float("inf"))
+        return number("arrival", _number(given), at_least=-float("inf"))
     except (TypeError, ValueError):
         raise InputError(
             f"{where}: arrival must be seconds, or a date with its time; got {abbreviated(given)}"
         ) from None
 
 
-def _tokens(where: str, name: str, given: Any) -> int:
+def _number(given: object) -> float:
+    """What a text or a number says; a TypeError or a ValueError for all else."""
+    return float(given)  # type: ignore[arg-type]
+
+
+def _tokens(where: str, name: str, given: object) -> int:
     try:
-        count = float(given)
+        count = _number(given)
     except (TypeError, ValueError):
         count = 0.0
     if not (1 <= count <= LONGEST and count == int(count)):

@@ -1,7 +1,5 @@
 """`plan_service`: the fewest devices that keep a service's limits, in which pools and layouts."""
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -98,13 +96,13 @@ def plan_service(
 
     `on_progress` is told how many designs were simulated, and how many there will be.
 
-    >>> found = plan_service("llama-3-8b", "h100", rate="10 request/s", prompt=1000, generated=200,
-    ...                      ttft="1 s", tpot="50 ms", software="vllm", pools="mixed")
-    >>> print(found.design, found.least_devices)
+    >>> plan = plan_service("llama-3-8b", "h100", rate="10 request/s", prompt=1000, generated=200,
+    ...                     ttft="1 s", tpot="50 ms", software="vllm", pools="mixed")
+    >>> print(plan.design, plan.least_devices)
     1 replica of TP1 1
     """
-    given = {name: each for name, each in locals().items() if name != "on_progress"}
-    asked = transformer_of(model)
+    given = {name: value for name, value in locals().items() if name != "on_progress"}
+    network = transformer_of(model)
     share = share_of("percentile", percentile)
     requested = trace_of(
         trace, rate, prompt, generated, prompt_spread, generated_spread, seed, requests
@@ -118,7 +116,7 @@ def plan_service(
         "batch": 1,
     }
     options = Options(weights, kv, dtype, None, price, context, software)
-    setup = Setup.read(asked, hardware, lengths, options)
+    setup = Setup.read(network, hardware, lengths, options)
     requested = within_context(requested, setup.model, trace)
     written, drafting = draft_of(draft, drafted, acceptance, hardware, lengths, options)
     service = Service(
@@ -141,5 +139,5 @@ def plan_service(
     if not (on_progress is None or callable(on_progress)):
         raise InputError(f"on_progress must be a function; got {abbreviated(on_progress)}")
     tell = (lambda done, total: None) if on_progress is None else on_progress
-    found, refused = search.designs(service, tell)
-    return ServicePlan(service, found[0], tuple(found), refused, given)
+    designs, refused = search.designs(service, tell)
+    return ServicePlan(service, designs[0], tuple(designs), refused, given)

@@ -7,15 +7,13 @@ another as in M/G/1. For exponential answers this is exact but for what prompts 
 several parts are added as those of independent ones. The simulation has the last word.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from calc.core.arrays import Counts, Floats, numpy
 from calc.planning.service.load import Trace
 from calc.planning.service.steps import Steps
 
@@ -40,16 +38,14 @@ class Demand:
     """Positions that the computed tokens look at."""
     prompt_variation: float
     """Standard deviation of the computed tokens over their mean."""
-    prompts: Any
+    prompts: Floats
     """Computed tokens of each request, to take a percentile of."""
-    answers: Any
+    answers: Floats
     """Lengths of answers that stand for as many each."""
 
     @classmethod
     def of(cls, trace: Trace) -> Demand:
         """The averages of a trace."""
-        import numpy
-
         computed = (trace.prompts - trace.cached).astype(float)
         mean = float(computed.mean())
         answers = trace.answers.astype(float)
@@ -63,6 +59,11 @@ class Demand:
             computed,
             numpy.maximum(2.0, numpy.quantile(answers, (numpy.arange(SHARES) + 0.5) / SHARES)),
         )
+
+    @property
+    def length(self) -> float:
+        """Tokens that a sequence holds in the middle of its answer."""
+        return self.prompt + self.answer_length / 2
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class _Stalled:
 
     mean: float
     """What prompts add to the time of a token."""
-    each: float
+    variance: float
     """Variance of it, over a single token."""
     batches: float
     """Variance of the time of a step, over the batches that one meets."""
@@ -166,17 +167,15 @@ class Replica:
 
     def _written(self, rate: float, demand: Demand, percentile: float) -> _Written | None:
         """The batch of those that write, as a birth-death chain; None where it only grows."""
-        import numpy
-
         steps = self.steps
-        held = demand.prompt + demand.answer_length / 2  # in the middle of an answer
-        most = max(1, min(self.slots, steps.most_sequences, int(self.memory / held)))
-        count = numpy.arange(1, most + 1)
+        length = demand.length
+        most = max(1, min(self.slots, steps.most_sequences, int(self.memory / length)))
+        count: Counts = numpy.arange(1, most + 1)
         reading = self._reading(count, demand)
         left = 1 - rate * reading  # of the time, for steps that only write
         if left[-1] <= 0:
             return None
-        alone = steps.time(count, count * held)
+        alone = steps.time(count, numpy.multiply(count, length))
         step = alone / numpy.maximum(left, 1e-9)
         passes = max(1.0, (demand.answer - 1) / steps.written)
         leaving = count / (passes * step)
@@ -193,14 +192,14 @@ class Replica:
         batch = float((inside * count).sum() / total)
         met = inside * count / step  # a batch is met by as many tokens as it writes
         met /= met.sum()
-        each = step / steps.written
-        tpot = float((met * each).sum())
+        token = step / steps.written
+        tpot = float((met * token).sum())
         at = min(most, max(1, round(batch))) - 1
-        stalls = rate * float(each[at]) * float(reading[at])
+        stalls = rate * float(token[at]) * float(reading[at])
         stalled = _Stalled(
             stalls,
             stalls * float(reading[at]) * (1 + demand.prompt_variation**2),
-            float((met * (each - tpot) ** 2).sum()),
+            float((met * (token - tpot) ** 2).sum()),
             _elasticity(count, leaving, at),
         )
         late = _late(demand, percentile, tpot, stalled)
@@ -211,8 +210,6 @@ class Replica:
 
     def _read(self, rate: float, demand: Demand, percentile: float, written: _Written) -> Load:
         """The wait for a place, for the step under way and for the prompts before; then its own."""
-        import numpy
-
         sequences = round(written.batch)
         service = self._service(demand, sequences)
         load = rate * service
@@ -232,41 +229,38 @@ class Replica:
             begun,
         )
         mean = begun + queue + waiting + own
-        late = mean + math.sqrt(sum(max(0.0, each) ** 2 for each in above))
+        late = mean + math.sqrt(sum(max(0.0, part) ** 2 for part in above))
         busy = max(written.busy, load)
         return Load(late, written.late, mean, written.tpot, written.batch, busy)
 
-    def _pieces(self, tokens: Any, sequences: Any) -> tuple[Any, Any]:
+    def _pieces(self, tokens: float, sequences: Counts | int) -> tuple[Floats, Counts]:
         """How many steps a prompt takes beside so many sequences, and what each reads."""
-        import numpy
-
         room = numpy.maximum(1.0, self.chunk - self.steps.checked * sequences)
         pieces = numpy.maximum(1.0, numpy.ceil(tokens / room))
         return pieces, numpy.ceil(tokens / pieces).astype(int)
 
-    def _reading(self, count: Any, demand: Demand) -> Any:
+    def _reading(self, count: Counts, demand: Demand) -> Floats:
         """What a prompt adds to the steps of so many sequences."""
         steps = self.steps
         pieces, read = self._pieces(demand.computed, count)
         tokens = steps.checked * count
         more = steps.together[tokens + read] - steps.together[tokens]
-        return pieces * more + steps.attended * demand.looked_at
+        added: Floats = pieces * more + steps.attended * demand.looked_at
+        return added
 
     def _alone(self, tokens: float, demand: Demand, sequences: int) -> float:
         """How long a prompt of so many tokens takes beside a batch, with no other prompt."""
         steps = self.steps
         pieces, read = self._pieces(tokens, sequences)
-        held = demand.prompt + demand.answer_length / 2
         positions = demand.looked_at * (tokens / demand.computed) ** 2
-        step = steps.time(sequences, sequences * held, read)
+        step = steps.time(sequences, sequences * demand.length, read)
         return float(pieces * step + steps.attended * positions)
 
     def _service(self, demand: Demand, sequences: int) -> float:
         """Time that a prompt keeps others waiting: its share of a step that is full."""
         steps = self.steps
         room = max(1, self.chunk - steps.checked * sequences)
-        held = demand.prompt + demand.answer_length / 2
-        full = steps.time(sequences, sequences * held, room)
+        full = steps.time(sequences, sequences * demand.length, room)
         return float(demand.computed / room * full + steps.attended * demand.looked_at)
 
 
@@ -277,12 +271,10 @@ def _late(demand: Demand, percentile: float, mean: float, stalled: _Stalled) -> 
     and by the prompts that stall it, of which a short answer may meet none or several. What is
     above the shortest time has a gamma distribution, in the approximation of Wilson and Hilferty.
     """
-    import numpy
-
     long = demand.answers / demand.answer * stalled.returning
     averaged = 2 * (long - 1 + numpy.exp(-long)) / long**2
     # The same burst of requests stalls an answer and fills its batch, so that both rise together.
-    batches, stalls = stalled.batches * averaged, stalled.each / demand.answers
+    batches, stalls = stalled.batches * averaged, stalled.variance / demand.answers
     variance = (numpy.sqrt(batches) + numpy.sqrt(stalls)) ** 2
     if not variance.max():
         return mean
@@ -307,7 +299,7 @@ def _share(keeps: Callable[[float], bool]) -> float:
     return low
 
 
-def _elasticity(count: Any, leaving: Any, at: int) -> float:
+def _elasticity(count: Counts, leaving: Floats, at: int) -> float:
     """By how much more in proportion requests leave a batch that is larger: 1 if steps stay."""
     if len(count) == 1:
         return 1.0
@@ -316,12 +308,10 @@ def _elasticity(count: Any, leaving: Any, at: int) -> float:
     return max(1e-3, math.log(leaving[high] / leaving[low]) / more)
 
 
-def _share_below(time: float, mean: float, spread: Any) -> float:
+def _share_below(time: float, mean: float, spread: Floats) -> float:
     """The share of gamma-distributed times below one, over all spreads alike."""
-    import numpy
-
     places = ((time / mean) ** (1 / 3) - 1 + spread) / numpy.sqrt(2 * spread)
-    return sum(math.erfc(-each) for each in places) / (2 * len(places))
+    return sum(math.erfc(-place) for place in places) / (2 * len(places))
 
 
 def _tail(mean: float, some: float, beyond: float) -> float:

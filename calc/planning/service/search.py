@@ -6,8 +6,6 @@ simulated, and get copies until the simulation keeps the limits too, until no gr
 than was found. Pools that read and pools that write are looked for each by themselves.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -15,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from calc.catalog.machines import Machine
+from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.units import quantity
 from calc.networks import transformer
@@ -45,27 +44,29 @@ def designs(service: Service, on_progress: Progress) -> tuple[list[Design], dict
     replicas = list(_replicas(service, refused))
     jobs = _jobs(service)
     pools = {job: _pools(service, job, replicas, refused) for job in jobs}
-    found: list[Design] = []
+    designs: list[Design] = []
     fewest = math.inf
     if pools.get("both"):
         on_progress(0, len(jobs))
-        found += [Design((each,)) for each in _enough(pools["both"])]
-        fewest = min((each.devices for each in found if each.keeps), default=math.inf)
+        designs += [Design((pool,)) for pool in _enough(pools["both"])]
+        fewest = min((design.devices for design in designs if design.keeps), default=math.inf)
     if pools.get("prefill") and pools.get("decode"):
         on_progress(1, len(jobs))
         halves = [pools["prefill"], pools["decode"]]
-        if sum(min(each.devices for each in half) for half in halves) < fewest:
+        if sum(min(pool.devices for pool in half) for half in halves) < fewest:
             halves = [_enough(half) for half in halves]
-        found.append(Design(tuple(min(half, key=_order) for half in halves)))
-    if not found:
+        designs.append(Design(tuple(min(half, key=_order) for half in halves)))
+    if not designs:
         raise InputError(_no_design(service, replicas, refused))
     on_progress(len(jobs), len(jobs))
-    if not any(each.keeps for each in found):
+    if not any(design.keeps for design in designs):
         raise InputError(
             f"no number of replicas keeps {service.limits} in the simulation, though the closed"
-            f" form has {found[0]} do so: longer limits are needed"
+            f" form has {designs[0]} do so: longer limits are needed"
         )
-    best, *others = sorted(found, key=lambda each: (not each.keeps, each.devices, len(each.pools)))
+    best, *others = sorted(
+        designs, key=lambda design: (not design.keeps, design.devices, len(design.pools))
+    )
     if service.most_devices is not None and best.devices > service.most_devices:
         could = service.rate * service.most_devices / best.devices
         raise InputError(
@@ -83,10 +84,10 @@ def frontier(service: Service, tpots: Sequence[float]) -> Iterator[float]:
     """
     replicas, jobs = list(_replicas(service, {})), _jobs(service)
     for tpot in tpots:
-        asked = replace(service, tpot=tpot)
+        limited = replace(service, tpot=tpot)
         needed = {
             job: min(
-                (each.group.devices / each.most for each in _pools(asked, job, replicas, {})),
+                (pool.group.devices / pool.most for pool in _pools(limited, job, replicas, {})),
                 default=math.inf,
             )
             for job in jobs
@@ -126,8 +127,8 @@ def _pools(
         if job == "prefill":  # nobody waits for a token beside it
             copies = [replace(replica, writes=False, chunk=max(CHUNKS[-1], replica.chunk))]
         elif job == "both":
-            copies = [replace(replica, chunk=each) for each in _chunks(service)]
-        rates = [each.most(demand, *limits) for each in copies]
+            copies = [replace(replica, chunk=chunk) for chunk in _chunks(service)]
+        rates = [copy.most(demand, *limits) for copy in copies]
         most = max(rates)
         copy = copies[rates.index(most)]
         if most > ALONE:
@@ -169,13 +170,13 @@ def _chunks(service: Service) -> tuple[int, ...]:
 def _groups(setup: Setup) -> list[Group]:
     """Groups within a domain that cut the model, and a mixture's experts by slices or whole."""
     machine = setup.machine
-    counts = [each for each in device_counts(setup.model) if each <= machine.domain]
+    counts = [count for count in device_counts(setup.model) if count <= machine.domain]
     if not machine.publishes("bandwidth"):
         counts = [1]
-    groups = [Group(each) for each in counts]
-    if setup.model.experts is not None:
-        shared = [each for each in counts if each > 1 and setup.model.experts.magnitude % each == 0]
-        groups += [Group(each, each) for each in shared]
+    groups = [Group(count) for count in counts]
+    if (experts := setup.model.experts) is not None:
+        shared = [count for count in counts if count > 1 and experts.magnitude % count == 0]
+        groups += [Group(count, count) for count in shared]
     return groups
 
 
@@ -183,17 +184,17 @@ def _memory(setup: Setup, service: Service) -> int:
     """Tokens of cache that a group holds: of requests of the mean length, windows counted."""
     share = setup.software.memory_share
     devices = int(setup.devices.magnitude)
-    room = share * setup.device.memory_capacity.m_as("byte") * devices
+    room: float = share * setup.device.memory_capacity.m_as("byte") * devices
     tokens = 0.0
-    for each in (setup, service.draft):
-        if each is None:
+    for served in (setup, service.draft):
+        if served is None:
             continue
-        room -= each.model_memory.m_as("byte")
-        length = each.context
-        held = transformer.kv_cache(each.model, length, each.kv_size)
-        held = held + transformer.state_memory(each.model)
-        copies = max(1.0, devices / each.model.cache_heads)
-        tokens += copies * held.m_as("byte") / float(length.magnitude)
+        room -= served.model_memory.m_as("byte")
+        length = served.context
+        cache = transformer.kv_cache(served.model, length, served.kv_size)
+        cache = cache + transformer.state_memory(served.model)
+        copies = max(1.0, devices / served.model.cache_heads)
+        tokens += copies * cache.m_as("byte") / float(length.magnitude)
     return max(0, math.floor(room / tokens))
 
 
@@ -202,14 +203,14 @@ def _transfer(service: Service, replicas: list[tuple[Answers, Replica]]) -> floa
     setup = service.setup
     cache = transformer.kv_cache(setup.model, service.demand.prompt, setup.kv_size)
     devices = min((answers.group.devices for answers, _ in replicas), default=1)
-    return cache.m_as("byte") / (devices * (_between_pools(setup.machine) or math.inf))
+    return float(cache.m_as("byte")) / (devices * (_between_pools(setup.machine) or math.inf))
 
 
 def _between_pools(machine: Machine) -> float | None:
     """Bytes a second at which a device sends caches: out of the machine, or within it."""
     for name in ("ports", "bandwidth"):
         if machine.publishes(name):
-            return getattr(machine, name).m_as("byte/s")
+            return float(getattr(machine, name).m_as("byte/s"))
     return None
 
 
@@ -218,12 +219,12 @@ def _enough(pools: list[Pool]) -> list[Pool]:
 
     Whatever promises fewer devices than were found is simulated; the rest is left as it is.
     """
-    pools = sorted(pools, key=lambda each: each.devices)
+    pools = sorted(pools, key=lambda pool: pool.devices)
     fewest = math.inf
     for place, pool in enumerate(pools):
         if pool.devices < fewest:
-            found = pools[place] = _fewest_copies(pool, fewest)
-            fewest = min(fewest, found.devices) if found.keeps else fewest
+            tried = pools[place] = _fewest_copies(pool, fewest)
+            fewest = min(fewest, tried.devices) if tried.keeps else fewest
     return pools
 
 
@@ -267,24 +268,23 @@ def simulated(pool: Pool) -> Pool:
 
 def _longer(trace: Trace, count: int) -> Trace:
     """The requests again and again, one round after the other, until there are so many."""
-    import numpy
-
     times = -(-count // len(trace))
     round_ = float(trace.arrivals[-1]) + 1 / trace.rate
     later = numpy.repeat(numpy.arange(times) * round_, len(trace))
-    rest = (numpy.tile(each, times) for each in (trace.prompts, trace.answers, trace.cached))
+    lengths = trace.prompts, trace.answers, trace.cached
+    rest = (numpy.tile(tokens, times) for tokens in lengths)
     return Trace(numpy.tile(trace.arrivals, times) + later, *rest).first(count)
 
 
 def _too_slow(service: Service, replica: Replica) -> str:
     """Which limit a replica breaks for a single request, and by what."""
     alone = replica.under(ALONE, service.demand, service.percentile)
-    told = []
+    reasons = []
     if alone.ttft > service.ttft:
-        told.append(f"a request alone waits {seconds(alone.ttft)} for its first token")
+        reasons.append(f"a request alone waits {seconds(alone.ttft)} for its first token")
     if alone.tpot > service.tpot:
-        told.append(f"a request alone takes {seconds(alone.tpot)} a token")
-    return " and ".join(told) or "no load that it can take keeps both limits"
+        reasons.append(f"a request alone takes {seconds(alone.tpot)} a token")
+    return " and ".join(reasons) or "no load that it can take keeps both limits"
 
 
 def _no_design(
@@ -296,8 +296,8 @@ def _no_design(
     if not replicas:
         group, why = list(refused.items())[-1]
         weights = setup.model_memory
-        each = setup.software.memory_share * setup.device.memory_capacity
-        least = math.ceil((weights / each).m_as(""))
+        room = setup.software.memory_share * setup.device.memory_capacity
+        least = math.ceil((weights / room).m_as(""))
         return (
             f"{name} does not fit on {group} of {device}: {why}; its weights alone,"
             f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"
@@ -307,19 +307,19 @@ def _no_design(
         str(answers.group): replica.under(ALONE, service.demand, service.percentile)
         for answers, replica in replicas
     }
-    first = min(loads, key=lambda each: loads[each].ttft)
-    each = min(loads, key=lambda one: loads[one].tpot)
-    told = []
+    first = min(loads, key=lambda group: loads[group].ttft)
+    rest = min(loads, key=lambda group: loads[group].tpot)
+    reasons = []
     if loads[first].ttft > service.ttft:
         best = f"{seconds(loads[first].ttft)} on {first}"
-        told.append(f"a TTFT of {seconds(service.ttft)}, and the best that can be had is {best}")
-    if loads[each].tpot > service.tpot:
-        best = f"{seconds(loads[each].tpot)} on {each}"
-        told.append(f"a TPOT of {seconds(service.tpot)}, and the best that can be had is {best}")
-    if not told:
-        told.append(
+        reasons.append(f"a TTFT of {seconds(service.ttft)}, and the best that can be had is {best}")
+    if loads[rest].tpot > service.tpot:
+        best = f"{seconds(loads[rest].tpot)} on {rest}"
+        reasons.append(f"a TPOT of {seconds(service.tpot)}, and the best that can be had is {best}")
+    if not reasons:
+        reasons.append(
             f"both a TTFT of {seconds(service.ttft)} and a TPOT of {seconds(service.tpot)}: the"
             f" best TTFT is {seconds(loads[first].ttft)} on {first}, the best TPOT"
-            f" {seconds(loads[each].tpot)} on {each}"
+            f" {seconds(loads[rest].tpot)} on {rest}"
         )
-    return f"no group of {device} serves {name} within {'; nor within '.join(told)}"
+    return f"no group of {device} serves {name} within {'; nor within '.join(reasons)}"

@@ -6,8 +6,6 @@ a memory that is full ends it. The queue of what is done next is a heap of the s
 `benchmarks/service_speed.py` says what a general simulator would cost.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -15,8 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any
 
+from calc.core.arrays import Counts, Floats, numpy
 from calc.core.errors import InputError
 from calc.planning.service.load import Trace
 from calc.planning.service.queue import Replica
@@ -30,12 +28,12 @@ TOLD_EVERY = 1000
 class Run:
     """What became of each request: arrays in the order of arrival, in seconds."""
 
-    arrivals: Any
-    first: Any
+    arrivals: Floats
+    first: Floats
     """When the first token was written."""
-    done: Any
+    done: Floats
     """When the last one was."""
-    answers: Any
+    answers: Counts
     """Tokens that were written of each."""
     preempted: int = 0
     """How often a sequence gave up its memory, and was read again."""
@@ -43,12 +41,12 @@ class Run:
     """Requests in the system, the average over time."""
 
     @property
-    def ttft(self) -> Any:
+    def ttft(self) -> Floats:
         """Time to first token of each request."""
         return self.first - self.arrivals
 
     @property
-    def tpot(self) -> Any:
+    def tpot(self) -> Floats:
         """Time of each token after the first, of requests that have more than one."""
         several = self.answers > 1
         return (self.done - self.first)[several] / (self.answers[several] - 1)
@@ -71,18 +69,14 @@ class Run:
 
     def at(self, percentile: float) -> tuple[float, float]:
         """Time to first token and time of a token at a percentile."""
-        import numpy
-
         several = self.tpot
         late = float(numpy.quantile(several, percentile)) if len(several) else 0.0
         return float(numpy.quantile(self.ttft, percentile)), late
 
     def kept(self, ttft: float, tpot: float) -> float:
         """Share of requests that kept both limits."""
-        import numpy
-
-        each = (self.done - self.first) / numpy.maximum(1, self.answers - 1)
-        return float(((self.ttft <= ttft) & (each <= tpot)).mean())
+        tokens = (self.done - self.first) / numpy.maximum(1, self.answers - 1)
+        return float(((self.ttft <= ttft) & (tokens <= tpot)).mean())
 
     def goodput(self, ttft: float, tpot: float) -> float:
         """Requests a second that kept both limits."""
@@ -98,8 +92,6 @@ def simulate(
     request is let in when memory holds its prompt and a place is free; when memory is full, the
     sequence that was let in last gives its own up, and is read again when its turn comes.
     """
-    import numpy
-
     needed = trace.prompts + trace.answers + math.ceil(replica.steps.written)
     if needed[worst := int(needed.argmax())] > replica.memory:
         raise InputError(
@@ -134,7 +126,7 @@ class _Batch:
         count = len(trace)
         self.cached = trace.cached.tolist()
         self.first, self.done = [math.nan] * count, [math.nan] * count
-        self.left = [max(0, math.ceil((each - 1) / steps.written)) for each in self.answers]
+        self.left = [max(0, math.ceil((tokens - 1) / steps.written)) for tokens in self.answers]
         """Passes that each has to write in after its first token."""
         self.held = list(self.prompts)
         """Tokens that each brings to the batch: its prompt, and what it had written before."""
@@ -155,7 +147,7 @@ class _Batch:
         """Tokens of the caches of those that write."""
 
     def run(self, on_progress: Callable[[int, int], None]) -> None:
-        total, told = len(self.arrivals), 0
+        total, reported = len(self.arrivals), 0
         while True:
             self._let_in()
             if self.reading:
@@ -169,8 +161,8 @@ class _Batch:
                 on_progress(total, total)
                 return
             gone = self.coming - len(self.waiting) - len(self.reading) - len(self.begun)
-            if gone >= told + TOLD_EVERY:
-                told = gone
+            if gone >= reported + TOLD_EVERY:
+                reported = gone
                 on_progress(gone, total)
 
     def _let_in(self) -> None:
@@ -255,9 +247,9 @@ class _Batch:
             self._leave(request)
 
     def _leave(self, request: int) -> None:
-        held = self.held[request] + (self.passes - self.begun.pop(request)) * self.steps.written
-        self.used -= held
-        self.written_for -= held
+        tokens = self.held[request] + (self.passes - self.begun.pop(request)) * self.steps.written
+        self.used -= tokens
+        self.written_for -= tokens
 
     def _make_room(self) -> None:
         """Whoever was let in last gives memory up until the next step fits."""
@@ -270,7 +262,7 @@ class _Batch:
                 request = next(reversed(self.begun))
                 written = self.passes - self.begun[request]
                 self._leave(request)
-                self.ends = [each for each in self.ends if each[1] != request]
+                self.ends = [end for end in self.ends if end[1] != request]
                 self.ends.sort()
                 self.left[request] -= written
                 self.held[request] += int(written * self.steps.written)

@@ -5,21 +5,23 @@ is a sum: what all its tokens take together (the weights, the messages), what se
 (the output, the host), and what attention takes, in proportion to the caches that are looked at.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.catalog.machines import NotMeasured
+from calc.core.arrays import Counts, Floats, numpy
+from calc.core.elementwise import Number
 from calc.planning.setup import Setup
 from calc.steps.expectation import serving_pass
 from calc.steps.job import Job, Layout, Tokens
 from calc.steps.timing import serving_step
 
+Times: TypeAlias = dict[str, Any]
+"""Seconds of the parts of steps, an array each."""
 PER_DOUBLING = 2
 """Points of a table for each doubling of the tokens, between which a line is drawn."""
 PROMPT = 1024.0  # tokens of the prompts by which attention to prompts is told from the rest
@@ -34,9 +36,9 @@ class Steps:
     of each that a token of a prompt does.
     """
 
-    together: Any
+    together: Floats
     """For each number of tokens from 0 on."""
-    apart: Any
+    apart: Floats
     """For each number of sequences from 0 on."""
     cached: float
     """For each position of the caches of written tokens."""
@@ -57,7 +59,9 @@ class Steps:
         """The largest batch of the table."""
         return len(self.apart) - 1
 
-    def time(self, sequences: Any, held: Any, read: Any = 0, looked_at: Any = 0.0) -> Any:
+    def time(
+        self, sequences: Counts | int, held: Number, read: Counts | int = 0, looked_at: Number = 0.0
+    ) -> Floats:
         """A step that writes for sequences which hold so many tokens, and reads so many.
 
         `looked_at` adds up, over the tokens that are read, the positions that each looks at.
@@ -66,7 +70,7 @@ class Steps:
         both = self.together[tokens] + self.apart[sequences]
         return both + self.cached * held + self.attended * looked_at
 
-    def prompt_work(self, read: Any, before: Any = 0) -> Any:
+    def prompt_work(self, read: Number, before: Number = 0) -> Number:
         """Positions that the tokens of a piece look at, where so many stand before it."""
         return read * (before + read / 2)
 
@@ -106,18 +110,18 @@ class Answers:
     def published(self) -> dict[str, Steps]:
         """The parts of a step at published rates, each by itself."""
 
-        def parts(load: Tokens) -> dict[str, Any]:
+        def parts(load: Tokens) -> Times:
             return {
                 name: time.m_as("s") for name, time in serving_step(self.job, load).parts.items()
             }
 
-        def read(tokens: Any, prompt: float) -> dict[str, Any]:
+        def read(tokens: Counts, prompt: float) -> Times:
             # The bytes of one prompt of so many tokens, and their operations in shorter ones.
             once = parts(Tokens(reading=prompt, prompt=prompt))
             whole = parts(Tokens(reading=tokens, prompt=tokens))
             return whole | {"compute": tokens * (once["compute"] / prompt)}
 
-        def write(sequences: Any, context: float) -> dict[str, Any]:
+        def write(sequences: Counts, context: float) -> Times:
             return parts(Tokens(writing=sequences, context=context))
 
         return self._tables(read, write)
@@ -126,13 +130,13 @@ class Answers:
     def expected(self) -> Steps | str:
         """What kernels and messages were measured to take, or which rate was not measured."""
 
-        def total(load: Tokens) -> dict[str, Any]:
+        def total(load: Tokens) -> Times:
             return {"step": serving_pass(self.job, load).total.m_as("s")}
 
-        def read(tokens: Any, prompt: float) -> dict[str, Any]:
+        def read(tokens: Counts, prompt: float) -> Times:
             return total(Tokens(reading=tokens, prompt=prompt))
 
-        def write(sequences: Any, context: float) -> dict[str, Any]:
+        def write(sequences: Counts, context: float) -> Times:
             return total(Tokens(writing=sequences, context=context))
 
         try:
@@ -145,10 +149,10 @@ class Answers:
         """The parts at published rates, one after the other."""
         parts = list(self.published.values())
         return Steps(
-            sum(each.together for each in parts),
-            sum(each.apart for each in parts),
-            sum(each.cached for each in parts),
-            sum(each.attended for each in parts),
+            numpy.sum([part.together for part in parts], axis=0),
+            numpy.sum([part.apart for part in parts], axis=0),
+            sum(part.cached for part in parts),
+            sum(part.attended for part in parts),
         )
 
     @property
@@ -156,16 +160,13 @@ class Answers:
         """What is expected; the upper bound where rates were not measured."""
         return self.upper if isinstance(self.expected, str) else self.expected
 
-    def lower(self, *step: Any) -> Any:
+    def lower(self, *step: Any) -> Floats:
         """The least time of a step, all parts at once: no program beats it."""
-        import numpy
-
-        return numpy.maximum.reduce([each.time(*step) for each in self.published.values()])
+        times: Floats = numpy.max([part.time(*step) for part in self.published.values()], axis=0)
+        return times
 
     def _tables(
-        self,
-        read: Callable[[Any, float], dict[str, Any]],
-        write: Callable[[Any, float], dict[str, Any]],
+        self, read: Callable[[Counts, float], Times], write: Callable[[Counts, float], Times]
     ) -> dict[str, Steps]:
         """Tables of each part, of the times at a few points."""
         tokens = _points(self.tokens, self.per_doubling)
@@ -190,8 +191,6 @@ class Answers:
 
 def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Steps:
     """Steps that check what a draft has written: its passes come on top, one after the other."""
-    import numpy
-
     count = drafted + 1
     sequences = numpy.arange(model.most_sequences // count + 1)
     checking = model.together[count * sequences] + model.apart[count * sequences]
@@ -208,18 +207,14 @@ def with_draft(model: Steps, draft: Steps, drafted: int, written: float) -> Step
     )
 
 
-def _points(most: int, per_doubling: int) -> Any:
+def _points(most: int, per_doubling: int) -> Counts:
     """Whole numbers from 1 to this one, the powers of two among them, so many for each doubling."""
-    import numpy
-
     powers = numpy.arange(0, numpy.log2(most), 1 / per_doubling)
     return numpy.unique([*numpy.round(2.0**powers).astype(numpy.int64), most])
 
 
-def _filled(points: Any, values: Any) -> Any:
+def _filled(points: Counts, values: Floats) -> Floats:
     """Lines between points, for each whole number from 0 on; a step of nothing takes no time."""
-    import numpy
-
     table = numpy.interp(numpy.arange(points[-1] + 1), points, values)
     table[0] = 0.0
     return table
