@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from benchmarks.calc_speed import in_turns
-from calc.simulation import NeuralNetwork, digits, prune, run_sweep
+from calc.simulation import Experiment, Grid, NeuralNetwork, digits, prune, run_sweep
 
 LEVELS = [0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 PRECISIONS = ["fp32", "fp16", "bf16", "int8"]
@@ -29,20 +29,11 @@ def main() -> None:
     data = digits()
 
     def sweep(executor: ProcessPoolExecutor | None = None) -> None:
-        rows = run_sweep(
-            network,
-            data,
-            LEVELS,
-            PRECISIONS,
-            ["1 MB"],
-            "1 MB",
-            "15 W",
-            repeats=REPEATS,
-            executor=executor,
-            seeds=SEEDS,
-            latency_batch=BATCH,
-            **TRAINING,
+        experiment = Experiment(
+            network, data, "15 W", repeats=REPEATS, latency_batch=BATCH, **TRAINING
         )
+        grid = Grid(LEVELS, PRECISIONS, seeds=SEEDS)
+        rows = run_sweep(experiment, grid, ["1 MB"], "1 MB", executor)
         assert len(rows) == len(SEEDS) * len(LEVELS) * len(PRECISIONS)
 
     def bare() -> None:

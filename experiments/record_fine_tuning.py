@@ -9,7 +9,7 @@ is not pruned has been trained for as long. It holds no times: other programs ma
 
 from __future__ import annotations
 
-from calc.simulation import NeuralNetwork, digits, run_sweep, write_table
+from calc.simulation import Experiment, Grid, NeuralNetwork, digits, run_sweep, write_table
 from experiments.machine import ask_for_one_thread
 from experiments.record_sweep import (
     ACTIVATIONS,
@@ -32,21 +32,10 @@ PRECISIONS = ["fp32", "int8"]
 
 def main() -> None:
     ask_for_one_thread(COMMAND)
-    rows = run_sweep(
-        NeuralNetwork(LAYER_SIZES, ACTIVATIONS),
-        digits(seed=SPLIT_SEED),
-        LEVELS,
-        PRECISIONS,
-        ["1 MB"],
-        "1 MB",
-        "15 W",
-        repeats=1,
-        kinds=[*KINDS, "2:4"],
-        seeds=SEEDS,
-        fine_tuning=FINE_TUNING,
-        on_progress=told,
-        **TRAINING,
-    )
+    network, data = NeuralNetwork(LAYER_SIZES, ACTIVATIONS), digits(seed=SPLIT_SEED)
+    experiment = Experiment(network, data, "15 W", repeats=1, fine_tuning=FINE_TUNING, **TRAINING)
+    grid = Grid(LEVELS, PRECISIONS, [*KINDS, "2:4"], SEEDS)
+    rows = run_sweep(experiment, grid, ["1 MB"], "1 MB", on_progress=told)
     memory = [f"memory_{storage}_bytes" for storage in ("dense", "csr", "bitmask")]
     wanted = ["seed", "kind", "pruning", "precision", "accuracy", *memory]
     write_table(rounded(rows.select(wanted)), FOLDER / "digits_fine_tuned.csv")

@@ -13,7 +13,7 @@ from typing import Any
 import polars
 
 from calc.core.records import DATA
-from calc.simulation import NeuralNetwork, Split, digits, run_sweep, write_table
+from calc.simulation import Experiment, Grid, NeuralNetwork, Split, digits, run_sweep, write_table
 from experiments.machine import ask_for_one_thread, description
 
 FOLDER = DATA / "measured"
@@ -63,41 +63,22 @@ def store_conditions(name: str, heading: str, **conditions: Any) -> None:
 
 def sweep(network: NeuralNetwork, data: Split) -> polars.DataFrame:
     """Every pruning at every precision, from several seeds."""
-    rows = run_sweep(
-        network,
-        data,
-        LEVELS,
-        PRECISIONS,
-        ["1 MB"],
-        "1 MB",
-        "15 W",
-        repeats=REPEATS,
-        kinds=KINDS,
-        seeds=SEEDS,
-        latency_batch=BATCH,
-        on_progress=told,
-        **TRAINING,
-    )
+    experiment = Experiment(network, data, "15 W", repeats=REPEATS, latency_batch=BATCH, **TRAINING)
+    grid = Grid(LEVELS, PRECISIONS, KINDS, SEEDS)
+    rows = run_sweep(experiment, grid, ["1 MB"], "1 MB", on_progress=told)
     # The chapter chooses its own budgets, and energies are computed, not measured.
     return rows.drop("accepted", "over_1_MB", "energy_joules", "energy_model_joules")
 
 
 def latencies(network: NeuralNetwork, data: Split) -> polars.DataFrame:
     """What pruning does to the time of a forward pass, for one sample and for many."""
+    grid = Grid([0, 0.5, 0.75, 0.9], ["fp32"], KINDS, range(5))
     tables = [
         run_sweep(
-            network,
-            data,
-            [0, 0.5, 0.75, 0.9],
-            ["fp32"],
+            Experiment(network, data, "15 W", repeats=repeats, epochs=1, latency_batch=batch),
+            grid,
             ["1 MB"],
             "1 MB",
-            "15 W",
-            repeats=repeats,
-            kinds=KINDS,
-            seeds=range(5),
-            epochs=1,
-            latency_batch=batch,
         ).with_columns(polars.lit(batch).alias("batch"))
         for batch, repeats in ((1, 4000), (16, 2000), (BATCH, 400))
     ]

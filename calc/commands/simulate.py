@@ -30,6 +30,7 @@ SWEEP = {
     "active_budget": None,  # the first
     "power": "15 W",
 }
+SWEPT = (simulation.Experiment, simulation.Grid, simulation.run_sweep)
 
 
 def _add_layers(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +58,7 @@ def _simulate(options: argparse.Namespace) -> Report:
     with ProgressBar(options.epochs, "training") as bar:
         run = simulation.run_training_with_hardware_constraints(
             network,
-            split.X_train,
-            split.y_train,
+            split[:2],
             **{name: getattr(options, name) for name in TRAINING},
             simulation_config=device,
             on_epoch=lambda history: bar.advance(f"loss {history.loss[-1]:.3f}"),
@@ -126,7 +126,8 @@ def _widths(text: str) -> list[int]:
 
 def add_sweep(parser: argparse.ArgumentParser) -> None:
     _add_layers(parser)
-    add_options(parser, simulation.run_sweep, defaults=SWEEP)
+    for called in SWEPT:
+        add_options(parser, called, defaults=SWEEP)
     for name, count, meaning in (
         ("--seeds", 3, "trainings, from the seeds 0, 1, …"),
         ("--workers", 1, "processes; several need --resume"),
@@ -144,12 +145,13 @@ def _sweep(options: argparse.Namespace) -> Report:
             f"--workers {workers} needs --resume FILE: a pool dies with any of its workers, and"
             f" finished rows are kept there"
         )
-    asked = chosen(options, simulation.run_sweep)
-    for name in ("precisions", "budgets", "kinds"):
-        asked[name] = split_at_commas(asked[name])
-    asked["pruning_levels"] = numbers("pruning_levels", asked["pruning_levels"], "0,0.5,0.9")
-    asked["active_budget"] = asked["active_budget"] or asked["budgets"][0]
-    asked["seeds"] = range(whole_number("--seeds", options.seeds))
+    measured, pruned, limits = (chosen(options, called) for called in SWEPT)
+    for name in ("precisions", "kinds"):
+        pruned[name] = split_at_commas(pruned[name])
+    pruned["pruning_levels"] = numbers("pruning_levels", pruned["pruning_levels"], "0,0.5,0.9")
+    pruned["seeds"] = range(whole_number("--seeds", options.seeds))
+    limits["budgets"] = budgets = split_at_commas(limits["budgets"])
+    limits["active_budget"] = limits["active_budget"] or budgets[0]
     done: list[int] = []
     with ExitStack() as open_until_done:
         if workers > 1:
@@ -159,21 +161,22 @@ def _sweep(options: argparse.Namespace) -> Report:
                 signal.signal,  # Ctrl-C is answered here alone, where rows are kept
                 (signal.SIGINT, signal.SIG_IGN),
             )
-            asked["executor"] = open_until_done.enter_context(pool)
+            limits["executor"] = open_until_done.enter_context(pool)
         bar = open_until_done.enter_context(ProgressBar(1, "sweeping"))
 
         def progress(rows: int, total: int) -> None:
             done.append(rows)
             bar.update(rows, total)
 
-        table = simulation.run_sweep(
-            _network_for_digits(options.layers), simulation.digits(), **asked, on_progress=progress
-        )
+        network = _network_for_digits(options.layers)
+        experiment = simulation.Experiment(network, simulation.digits(), **measured)
+        grid = simulation.Grid(**pruned)
+        table = simulation.run_sweep(experiment, grid, **limits, on_progress=progress)
     if parquet is not None:
         simulation.write_table(table, parquet)
     reused = done[0] if done else 0
     memory = f"memory_{options.storage}_bytes"
-    lines = _sweep_lines(simulation.summarize_sweep(table), memory, asked["budgets"])
+    lines = _sweep_lines(simulation.summarize_sweep(table), memory, budgets)
     if options.resume is not None:
         lines.append(f"{reused} of {len(table)} rows were in {options.resume} already")
     return Report(lines, facts={"rows": table.to_dicts(), "reused": reused})

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     Counts: TypeAlias = NDArray[numpy.int64]
     Floats: TypeAlias = NDArray[numpy.float64]
+    Single: TypeAlias = NDArray[numpy.float32]
     Truths: TypeAlias = NDArray[numpy.bool_]
 else:
-    Counts = Floats = Truths = object
+    Counts = Floats = Single = Truths = object
 
     class _Numpy:
         """The module, of which each name is looked up once."""

@@ -60,7 +60,7 @@ from calc.simulation.sizing import (
 from calc.simulation.slowdown import apply_compute_slowdown, extra_time, lost_speed
 from calc.simulation.storage import storage_bytes
 from calc.simulation.summaries import summarize_sweep
-from calc.simulation.sweep import SweepStoppedError, Variant, run_sweep
+from calc.simulation.sweep import Experiment, Grid, SweepStoppedError, Variant, run_sweep
 
 __all__ = [
     "MODES",
@@ -70,6 +70,8 @@ __all__ = [
     "BatchChoice",
     "BatchPlans",
     "ConstrainedRun",
+    "Experiment",
+    "Grid",
     "HardwarePlan",
     "HardwareSimulationConfig",
     "History",

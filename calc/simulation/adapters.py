@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy
 
 from calc.core.arguments import number, whole_number
+from calc.core.arrays import Counts, Single
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.network import History, NeuralNetwork
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import LayerSizes, torch_sizes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @runtime_checkable
@@ -25,8 +29,8 @@ class TrainableModel(Protocol):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         epochs: int,
         alpha: float,
         batch_size: int,
@@ -35,7 +39,7 @@ class TrainableModel(Protocol):
     ) -> History:
         """Train anew from the seed."""
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Counts:
         """For each sample the most probable class."""
 
     def with_precision(self, name: str) -> Self:
@@ -81,8 +85,8 @@ class SklearnNetwork(_Sized):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         epochs: int,
         alpha: float,
         batch_size: int,
@@ -114,7 +118,7 @@ class SklearnNetwork(_Sized):
         self._trained = _dense(perceptron, self.precision)
         return history
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Counts:
         """For each sample the most probable class, computed in the model's precision."""
         if self._trained is None:
             raise InputError("the network has no weights yet; fit() it first")
@@ -147,8 +151,8 @@ class TorchNetwork(_Sized):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         epochs: int,
         alpha: float,
         batch_size: int,
@@ -185,7 +189,7 @@ class TorchNetwork(_Sized):
         self.module.eval()
         return history
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Counts:
         """For each sample the most probable class, computed in the model's precision."""
         import torch
 
@@ -194,7 +198,8 @@ class TorchNetwork(_Sized):
         module = copy.deepcopy(self.module).to(dtype).eval()
         with torch.no_grad():
             sums = module(samples.reshape(-1, *self.sample_shape).to(dtype))
-        return sums.argmax(1).numpy()
+        classes: Counts = sums.argmax(1).numpy()
+        return classes
 
     def with_precision(self, name: str) -> TorchNetwork:
         """A copy that computes in another precision, from the same weights."""
@@ -218,7 +223,7 @@ def trainable(model: Any, inputs: int, classes: int) -> TrainableModel:
     )
 
 
-def _checked(model: Any, X: Any, y: Any, classes: int) -> tuple[Any, Any]:
+def _checked(model: _Sized, X: ArrayLike, y: ArrayLike, classes: int) -> tuple[Single, Counts]:
     samples = checked_samples(X, model.layer_widths[0])
     labels = checked_labels(y, len(samples), classes)
     several_classes(labels)
@@ -255,18 +260,17 @@ def _dense(perceptron: Any, precision: str) -> NeuralNetwork:
         biases[-1] = numpy.pad(biases[-1], (1, 0))
     layer_sizes = [len(weights[0]), *map(len, biases)]
     network = NeuralNetwork(layer_sizes, [hidden] * (len(weights) - 1) + ["softmax"], precision)
-    network.weights = [_float32(each) for each in weights]
-    network.biases = [_float32(each) for each in biases]
+    network.weights = list(map(_float32, weights))
+    network.biases = list(map(_float32, biases))
     return network
 
 
-def _float32(values: Iterable[float]) -> Any:
+def _float32(values: ArrayLike) -> Single:
     return numpy.asarray(values, dtype=numpy.float32)
 
 
-def _reset(part: Any) -> None:
-    if hasattr(part, "reset_parameters"):
-        part.reset_parameters()
+def _reset(part: object) -> None:
+    getattr(part, "reset_parameters", lambda: None)()
 
 
 def _torch_precision(name: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from calc.core.arguments import LARGEST, as_array, in_bytes, memory, whole_bytes, whole_number
+from calc.core.arrays import Counts
 from calc.core.elementwise import floor
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -18,6 +19,12 @@ from calc.simulation.sizing import (
     estimate_parameter_memory,
     sizes,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 # What decides a batch; of two that allow the same, the one that is named first.
 LIMITS = ("request", "limit", "memory", "dataset")
@@ -53,13 +60,13 @@ class BatchChoice:
 class BatchPlans(NamedTuple):
     """Batches, what limits each, and the memory that each takes: arrays of one shape."""
 
-    batch: Any
-    limited_by: Any
+    batch: Counts
+    limited_by: NDArray[numpy.str_]
     total_memory: Quantity
 
 
 def adjust_batch_size_to_memory(
-    model: Any,
+    model: object,
     batch_size: int,
     budget: QuantityLike,
     precision: str = "fp32",
@@ -80,11 +87,11 @@ def adjust_batch_size_to_memory(
     (246, 'memory', 1047832)
     """
     requested = whole_number("batch_size", batch_size)
-    held = memory("budget", budget)
+    room = memory("budget", budget)
     model = sizes(model)
     parameters = estimate_parameter_memory(model, precision, mode, optimizer)
     per_sample = estimate_activation_memory(model, 1, precision, mode)
-    fits = (whole_bytes(held) - whole_bytes(parameters)) // whole_bytes(per_sample)
+    fits = (whole_bytes(room) - whole_bytes(parameters)) // whole_bytes(per_sample)
     bounds = {
         "request": requested,
         "limit": requested if limit is None else whole_number("limit", limit),
@@ -98,18 +105,18 @@ def adjust_batch_size_to_memory(
         batch=min(bounds.values()) if feasible else 0,
         limited_by=min(LIMITS, key=bounds.__getitem__) if feasible else INFEASIBLE,
         requested=requested,
-        budget=held,
+        budget=room,
         parameter_memory=parameters,
         memory_per_sample=per_sample,
     )
 
 
 def plan_batches(
-    model: Any,
-    batch_sizes: Any,
+    model: object,
+    batch_sizes: ArrayLike,
     budgets: QuantityLike,
-    precisions: Any = "fp32",
-    limits: Any = None,
+    precisions: ArrayLike = "fp32",
+    limits: ArrayLike | None = None,
     dataset_size: int | None = None,
     mode: str = "all_outputs",
     optimizer: str = "sgd",
@@ -127,22 +134,22 @@ def plan_batches(
     [[17, 246], [93, 551]]
     """
     requested = _whole_numbers("batch_sizes", batch_sizes)
-    held = _budgets(budgets)
+    room = _budgets(budgets)
     size = _element_bytes(precisions)
     bytes_per_copy = estimate_parameter_memory(model, "int8", mode, optimizer)
     parameters = whole_bytes(bytes_per_copy) * size
     per_sample = elements_per_sample(model, mode) * size
-    bounds = [
+    bounds: list[Any] = [
         requested,
         requested if limits is None else _whole_numbers("limits", limits),
-        (held - parameters) // per_sample,
+        (room - parameters) // per_sample,
         requested if dataset_size is None else whole_number("dataset_size", dataset_size),
     ]
     try:
         bounds = list(numpy.broadcast_arrays(*bounds))
     except ValueError:
         raise InputError(
-            f"arrays of shapes {', '.join(str(numpy.shape(each)) for each in bounds[:3])} do not"
+            f"arrays of shapes {', '.join(str(numpy.shape(bound)) for bound in bounds[:3])} do not"
             f" broadcast"
         ) from None
     batch, decides = bounds[0].copy(), numpy.zeros(bounds[0].shape, dtype=numpy.int8)
@@ -157,29 +164,30 @@ def plan_batches(
     return BatchPlans(batch, words[decides], quantity(total.astype(float), "byte"))
 
 
-def _whole_numbers(name: str, given: Any) -> Any:
+def _whole_numbers(name: str, given: ArrayLike) -> Counts:
     array = as_array(name, given)
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 1 <= array.min() <= array.max() < LARGEST):
         raise InputError(f"{name} must be whole numbers from 1; got {abbreviated(given)}")
-    return array.astype(numpy.int64)
+    counts: Counts = array.astype(numpy.int64)
+    return counts
 
 
-def _budgets(given: QuantityLike) -> Any:
+def _budgets(given: QuantityLike) -> Counts | int:
     if isinstance(given, str):
         return whole_bytes(memory("budgets", given))
     if not isinstance(given, Quantity) or not given.check("[information]"):
         raise InputError(
             f'budgets must be memory, as quantity([256, 512], "MiB") is; got {abbreviated(given)}'
         )
-    held = numpy.asarray(given.m_as("byte"))
-    bad = ~((held >= 1) & (held < LARGEST))  # NaN, too
+    sizes = numpy.asarray(given.m_as("byte"))
+    bad = ~((sizes >= 1) & (sizes < LARGEST))  # NaN, too
     if bad.any():
-        raise InputError(f"budgets must be positive and finite; got {held[bad].flat[0]:g} byte")
+        raise InputError(f"budgets must be positive and finite; got {sizes[bad].flat[0]:g} byte")
     return numpy.asarray(floor(given.m_as("byte"))).astype(numpy.int64)
 
 
-def _element_bytes(precisions: Any) -> Any:
+def _element_bytes(precisions: ArrayLike) -> Counts | int:
     if isinstance(precisions, str):
         return arithmetic(precisions).element_bytes
     names = as_array("precisions", precisions)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from calc.core.arguments import as_list, memory as checked_memory, whole_bytes
+from calc.core.arrays import Truths
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import QuantityLike, quantity
 
 
-def memory_violations(memory: QuantityLike, budgets: Iterable[QuantityLike]) -> dict[str, Any]:
+def memory_violations(
+    memory: QuantityLike, budgets: Iterable[QuantityLike]
+) -> dict[str, bool | Truths]:
     """Whether a memory exceeds each of the budgets, by a key made of the budget: "over_10_MB".
 
     A budget of "10 MB" and one of "10.0 MB" have the same key; a memory of just the budget is
@@ -29,7 +31,7 @@ def memory_violations(memory: QuantityLike, budgets: Iterable[QuantityLike]) -> 
 def budget_keys(budgets: Iterable[QuantityLike]) -> dict[str, int]:
     """The key of each budget and its bytes; a budget that is given twice is refused."""
     keys: dict[str, int] = {}
-    first: dict[int, Any] = {}
+    first: dict[int, QuantityLike] = {}
     for given in as_list("budgets", budgets):
         limit = checked_budget(given)
         if limit in first:

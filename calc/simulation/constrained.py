@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from calc.core.arguments import in_bytes, memory, truth, whole_bytes, whole_number
 from calc.core.errors import InputError, abbreviated
@@ -17,6 +17,9 @@ from calc.simulation.network import History
 from calc.simulation.precision import arithmetic
 from calc.simulation.sizing import copies_of_parameters, int8_overhead
 from calc.simulation.slowdown import apply_compute_slowdown, speed_factor
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ def apply_precision_constraint(model: TrainableModel, precision: str) -> Trainab
 
 
 def prepare_hardware_constrained_run(
-    model: Any,
+    model: object,
     batch_size: int,
     simulation_config: HardwareSimulationConfig,
     dataset_size: int | None = None,
@@ -186,9 +189,8 @@ def prepare_hardware_constrained_run(
 
 
 def run_training_with_hardware_constraints(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: object,
+    data: tuple[ArrayLike, ArrayLike],
     epochs: int,
     alpha: float,
     batch_size: int,
@@ -197,6 +199,8 @@ def run_training_with_hardware_constraints(
     on_epoch: Callable[[History], None] | None = None,
 ) -> ConstrainedRun:
     """Plan the run, train a copy of the model in the precision of the device, and time it.
+
+    The data are samples and their labels.
 
     Where not one sample fits, nothing is trained and the plan's sentence is raised, unless the
     device says `run_infeasible`.
@@ -211,12 +215,13 @@ def run_training_with_hardware_constraints(
     ...     enabled=True, max_memory="16 KiB", compute_speed_factor=4, precision_mode="fp16"
     ... )
     >>> run = run_training_with_hardware_constraints(
-    ...     NeuralNetwork((64, 32, 10), ("relu", "softmax")), *digits()[:2], epochs=5, alpha=0.1,
+    ...     NeuralNetwork((64, 32, 10), ("relu", "softmax")), digits()[:2], epochs=5, alpha=0.1,
     ...     batch_size=64, seed=0, simulation_config=device,
     ... )
     >>> print(run.plan.batch, run.plan.limited_by, run.simulated_time / run.elapsed)
     54 memory 4
     """
+    X, y = data
     samples = checked_samples(X)
     labels = checked_labels(y, len(samples))
     several_classes(labels)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from calc.core.arguments import number, whole_number
+from calc.core.arrays import Counts, Single
 from calc.core.errors import InputError, MissingExtraError, abbreviated
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Split(NamedTuple):
     """Samples and their labels, to train on and to test with."""
 
-    X_train: Any
-    y_train: Any
-    X_test: Any
-    y_test: Any
+    X_train: Single
+    y_train: Counts
+    X_test: Single
+    y_test: Counts
 
 
 def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
@@ -47,7 +51,7 @@ def digits(seed: int = 0, test_fraction: float = 0.2) -> Split:
     return Split(X[train], y[train], X[test], y[test])
 
 
-def checked_samples(X: Any, width: int | None = None) -> Any:
+def checked_samples(X: ArrayLike, width: int | None = None) -> Single:
     """Samples as rows of finite 32-bit numbers, as many in each as a network has inputs."""
     try:
         samples = numpy.asarray(X, dtype=numpy.float32)
@@ -64,7 +68,7 @@ def checked_samples(X: Any, width: int | None = None) -> Any:
     return samples
 
 
-def checked_labels(y: Any, samples: int, classes: int | None = None) -> Any:
+def checked_labels(y: ArrayLike, samples: int, classes: int | None = None) -> Counts:
     """Labels as whole numbers from 0, one for each sample, none beyond a network's outputs."""
     labels = numpy.asarray(y)
     if labels.shape != (samples,):
@@ -82,7 +86,7 @@ def checked_labels(y: Any, samples: int, classes: int | None = None) -> Any:
     return labels.astype(numpy.int64)
 
 
-def several_classes(labels: Any) -> None:
+def several_classes(labels: Counts) -> None:
     """Training on a single class teaches a network to answer without looking."""
     if (labels == labels[0]).all():
         raise InputError(f"y must hold at least two classes to learn; every label is {labels[0]}")
@@ -96,9 +100,9 @@ def checked_split(data: Any, inputs: int, classes: int) -> Split:
         raise InputError(
             f"data must be four arrays: X_train, y_train, X_test, y_test; got {abbreviated(data)}"
         ) from None
-    halves = []
+    halves: list[Any] = []
     for samples, labels in ((train, train_labels), (test, test_labels)):
         checked = checked_samples(samples, inputs)
         halves += [checked, checked_labels(labels, len(checked), classes)]
     several_classes(halves[1])
-    return Split(*(numpy.ascontiguousarray(each) for each in halves))
+    return Split(*map(numpy.ascontiguousarray, halves))

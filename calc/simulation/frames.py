@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.files import writable, write_atomically
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 
-def frame_of(table: Any) -> DataFrame:
+def frame_of(table: object) -> DataFrame:
     """A table as a polars frame, of a frame or of whatever polars makes one of."""
     polars = imported()
     try:
@@ -49,7 +50,7 @@ def checked_target(path: Path | str) -> Path:
     return target
 
 
-def imported() -> Any:
+def imported() -> ModuleType:
     """polars, or the sentence that says how to get it."""
     try:
         import polars

@@ -12,12 +12,16 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from calc.core.arguments import whole_number
+from calc.core.arrays import Counts, Floats
 from calc.core.errors import InputError, abbreviated
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ALPHABET = "\n -0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BLOCKS, WIDTH, HEADS, HIDDEN, CONTEXT = 2, 64, 4, 256, 32
@@ -29,14 +33,17 @@ NORM_EPSILON = 1e-6
 # Computed without rule in every version of Unicode, so that they would teach a model to count.
 NUMBERED = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HANGUL SYLLABLE")
 
-Rounding = Callable[[str, Any], Any]
+Rounding = Callable[[str, Floats], Floats]
+Weights = Mapping[str, Floats]
+Kept = tuple[Floats, ...]
+"""What the way back needs of a part."""
 
 
 class Text(NamedTuple):
     """Windows of characters, as places in the alphabet: each a context and what follows it."""
 
-    train: Any
-    held_out: Any
+    train: Counts
+    held_out: Counts
 
 
 def character_names(seed: int = 0, held_out: float = 0.1) -> Text:
@@ -60,16 +67,17 @@ def character_names(seed: int = 0, held_out: float = 0.1) -> Text:
     return Text(_windows(lines[order[count:]]), _windows(lines[order[:count]]))
 
 
-def _windows(lines: Any) -> Any:
+def _windows(lines: NDArray[numpy.str_]) -> Counts:
     """The text in pieces of a context and one character more, which is the next one's first."""
     places = {letter: place for place, letter in enumerate(ALPHABET)}
     stream = numpy.array([places[letter] for letter in "\n" + "\n".join(lines) + "\n"])
     count = (len(stream) - 1) // CONTEXT
     starts = numpy.arange(count)[:, None] * CONTEXT
-    return stream[starts + numpy.arange(CONTEXT + 1)]
+    windows: Counts = stream[starts + numpy.arange(CONTEXT + 1)]
+    return windows
 
 
-def _unrounded(name: str, values: Any) -> Any:
+def _unrounded(name: str, values: Floats) -> Floats:
     return values
 
 
@@ -82,11 +90,11 @@ class LanguageModel:
     heads, positions, width of a head.
     """
 
-    weights: Mapping[str, Any]
+    weights: Weights
     round_inputs: Rounding = _unrounded
     round_cache: Rounding = _unrounded
 
-    def with_weights(self, changed: Mapping[str, Any]) -> LanguageModel:
+    def with_weights(self, changed: Weights) -> LanguageModel:
         """A copy with other matrices in place of those that are named."""
         for name, matrix in changed.items():
             if name not in self.weights or matrix.shape != self.weights[name].shape:
@@ -96,11 +104,11 @@ class LanguageModel:
                 )
         return replace(self, weights={**self.weights, **changed})
 
-    def inputs(self, windows: Any) -> dict[str, Any]:
+    def inputs(self, windows: Counts) -> dict[str, Floats]:
         """What each matrix of MATRICES meets on this text: a row for each character."""
-        met: dict[str, list[Any]] = {name: [] for name in MATRICES}
+        met: dict[str, list[Floats]] = {name: [] for name in MATRICES}
 
-        def keep(name: str, values: Any) -> Any:
+        def keep(name: str, values: Floats) -> Floats:
             met[name].append(values.reshape(-1, values.shape[-1]))
             return self.round_inputs(name, values)
 
@@ -109,7 +117,7 @@ class LanguageModel:
             watched._forward(part[:, :-1])
         return {name: numpy.concatenate(parts) for name, parts in met.items()}
 
-    def losses(self, windows: Any) -> Any:
+    def losses(self, windows: Counts) -> Floats:
         """Mean negative log-likelihood of the characters of each window, in nats."""
         return numpy.concatenate(
             [
@@ -118,11 +126,11 @@ class LanguageModel:
             ]
         )
 
-    def _forward(self, tokens: Any) -> tuple[Any, list[Any]]:
+    def _forward(self, tokens: Counts) -> tuple[Floats, list[Any]]:
         """The logits, and what the way back needs of each block."""
         weights = self.weights
         stream = weights["embedding"][tokens] + weights["positions"]
-        kept = []
+        kept: list[Any] = []
         for block in range(BLOCKS):
             stream, of_block = self._block(str(block), stream)
             kept.append(of_block)
@@ -131,7 +139,7 @@ class LanguageModel:
         kept.append((last, scale, final))
         return final @ weights["head"].T, kept
 
-    def _block(self, block: str, stream: Any) -> tuple[Any, Any]:
+    def _block(self, block: str, stream: Floats) -> tuple[Floats, tuple[Kept, Kept]]:
         weights = self.weights
         first, first_scale = _normalized(stream)
         attended = self.round_inputs(f"{block}.qkv", first * weights[f"{block}.attention_gain"])
@@ -151,7 +159,7 @@ class LanguageModel:
         )
         return middle + hidden @ weights[f"{block}.down"].T, kept
 
-    def gradients(self, windows: Any) -> dict[str, Any]:
+    def gradients(self, windows: Counts) -> dict[str, Floats]:
         """The slope of the mean loss by each weight, as if nothing were rounded on the way."""
         weights, tokens = self.weights, windows[:, :-1]
         logits, (*blocks, (last, scale, final)) = self._forward(tokens)
@@ -163,30 +171,32 @@ class LanguageModel:
             -1,
         )
         slope /= tokens.size
-        found = {"head": _outer(slope, final)}
+        slopes = {"head": _outer(slope, final)}
         slope = slope @ weights["head"]
-        found["gain"] = (slope * last).sum(axis=(0, 1))
+        slopes["gain"] = (slope * last).sum(axis=(0, 1))
         slope = _normalized_back(slope * weights["gain"], last, scale)
         for block in reversed(range(BLOCKS)):
-            slope = self._block_back(str(block), slope, blocks[block], found)
-        found["positions"] = slope.sum(axis=0)
-        found["embedding"] = numpy.zeros_like(weights["embedding"])
-        numpy.add.at(found["embedding"], tokens, slope)
-        return found
+            slope = self._block_back(str(block), slope, blocks[block], slopes)
+        slopes["positions"] = slope.sum(axis=0)
+        slopes["embedding"] = numpy.zeros_like(weights["embedding"])
+        numpy.add.at(slopes["embedding"], tokens, slope)
+        return slopes
 
-    def _block_back(self, block: str, slope: Any, kept: Any, found: dict[str, Any]) -> Any:
+    def _block_back(
+        self, block: str, slope: Floats, kept: tuple[Kept, Kept], slopes: dict[str, Floats]
+    ) -> Floats:
         """The slope by the input of a block from that by its output; those by its weights."""
         weights = self.weights
         (first, first_scale, attended, queries, keys, values, shares, mixed), feed = kept
         second, second_scale, fed, hidden = feed
-        found[f"{block}.down"] = _outer(slope, hidden)
+        slopes[f"{block}.down"] = _outer(slope, hidden)
         of_hidden = slope @ weights[f"{block}.down"] * (hidden > 0)
-        found[f"{block}.up"] = _outer(of_hidden, fed)
+        slopes[f"{block}.up"] = _outer(of_hidden, fed)
         of_fed = of_hidden @ weights[f"{block}.up"]
-        found[f"{block}.feed_gain"] = (of_fed * second).sum(axis=(0, 1))
+        slopes[f"{block}.feed_gain"] = (of_fed * second).sum(axis=(0, 1))
         of_second = of_fed * weights[f"{block}.feed_gain"]
         slope = slope + _normalized_back(of_second, second, second_scale)
-        found[f"{block}.out"] = _outer(slope, mixed)
+        slopes[f"{block}.out"] = _outer(slope, mixed)
         of_mixed = _heads(slope @ weights[f"{block}.out"])
         of_values = shares.swapaxes(-1, -2) @ of_mixed
         of_shares = of_mixed @ values.swapaxes(-1, -2)
@@ -199,9 +209,9 @@ class LanguageModel:
             ],
             axis=-1,
         )
-        found[f"{block}.qkv"] = _outer(of_qkv, attended)
+        slopes[f"{block}.qkv"] = _outer(of_qkv, attended)
         of_attended = of_qkv @ weights[f"{block}.qkv"]
-        found[f"{block}.attention_gain"] = (of_attended * first).sum(axis=(0, 1))
+        slopes[f"{block}.attention_gain"] = (of_attended * first).sum(axis=(0, 1))
         of_first = of_attended * weights[f"{block}.attention_gain"]
         return slope + _normalized_back(of_first, first, first_scale)
 
@@ -210,10 +220,10 @@ def initialized(seed: int) -> LanguageModel:
     """A model with random weights of the variance 1 / inputs, from the seed."""
     random = numpy.random.default_rng(whole_number("seed", seed, at_least=0))
 
-    def matrix(outputs: int, inputs: int, spread: float = 1.0) -> Any:
+    def matrix(outputs: int, inputs: int, spread: float = 1.0) -> Floats:
         return spread * random.standard_normal((outputs, inputs)) / math.sqrt(inputs)
 
-    weights: dict[str, Any] = {
+    weights: dict[str, Floats] = {
         "embedding": matrix(len(ALPHABET), WIDTH, math.sqrt(WIDTH)),
         "positions": matrix(CONTEXT, WIDTH, 1.0),
         "gain": numpy.ones(WIDTH),
@@ -231,12 +241,12 @@ def initialized(seed: int) -> LanguageModel:
 
 def trained(
     model: LanguageModel,
-    windows: Any,
+    windows: Counts,
     steps: int,
     seed: int,
     rate: float = 4e-3,
     batch: int = 32,
-    rounded: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    rounded: Callable[[Weights], Weights] | None = None,
 ) -> LanguageModel:
     """The model after steps of Adam on random windows of the text.
 
@@ -245,9 +255,9 @@ def trained(
     as they were, which is quantisation-aware training with a straight-through estimator.
     """
     random = numpy.random.default_rng([seed, 1])  # another stream than that of the weights
-    weights = {name: numpy.array(each) for name, each in model.weights.items()}
-    first = {name: numpy.zeros_like(each) for name, each in weights.items()}
-    second = {name: numpy.zeros_like(each) for name, each in weights.items()}
+    weights = {name: numpy.array(matrix) for name, matrix in model.weights.items()}
+    first = {name: numpy.zeros_like(matrix) for name, matrix in weights.items()}
+    second = {name: numpy.zeros_like(matrix) for name, matrix in weights.items()}
     for step in range(1, steps + 1):
         chosen = windows[random.integers(len(windows), size=batch)]
         used = model.with_weights(rounded(weights)) if rounded else replace(model, weights=weights)
@@ -264,45 +274,48 @@ def trained(
 MASK = numpy.where(numpy.tri(CONTEXT, dtype=bool), 0.0, -numpy.inf)
 
 
-def _parts(windows: Any) -> list[Any]:
+def _parts(windows: Counts) -> list[Counts]:
     """The windows a few at a time, so that what is computed of them stays in the cache."""
     return [windows[start : start + 16] for start in range(0, len(windows), 16)]
 
 
-def _normalized(values: Any) -> tuple[Any, Any]:
+def _normalized(values: Floats) -> tuple[Floats, Floats]:
     """RMSNorm without its gain, and what it divided by."""
     scale = numpy.sqrt((values**2).mean(axis=-1, keepdims=True) + NORM_EPSILON)
     return values / scale, scale
 
 
-def _normalized_back(slope: Any, normalized: Any, scale: Any) -> Any:
-    along = (slope * normalized).mean(axis=-1, keepdims=True)
+def _normalized_back(slope: Floats, normalized: Floats, scale: Floats) -> Floats:
+    along: Floats = (slope * normalized).mean(axis=-1, keepdims=True)
     return (slope - normalized * along) / scale
 
 
-def _heads(values: Any) -> Any:
+def _heads(values: Floats) -> Floats:
     return values.reshape(*values.shape[:2], HEADS, WIDTH // HEADS).swapaxes(1, 2)
 
 
-def _joined_heads(values: Any) -> Any:
+def _joined_heads(values: Floats) -> Floats:
     return values.swapaxes(1, 2).reshape(len(values), -1, WIDTH)
 
 
-def _split_heads(values: Any) -> list[Any]:
+def _split_heads(values: Floats) -> list[Floats]:
     return [_heads(part) for part in numpy.split(values, 3, axis=-1)]
 
 
-def _outer(slope: Any, inputs: Any) -> Any:
+def _outer(slope: Floats, inputs: Floats) -> Floats:
     """The slope by a matrix: that by its outputs times its inputs, over all characters."""
     return slope.reshape(-1, slope.shape[-1]).T @ inputs.reshape(-1, inputs.shape[-1])
 
 
-def _softmax(scores: Any) -> Any:
+def _softmax(scores: Floats) -> Floats:
     powers = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
+    shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
 
 
-def _log_likelihood(logits: Any, targets: Any) -> Any:
+def _log_likelihood(logits: Floats, targets: Counts) -> Floats:
     highest = logits.max(axis=-1, keepdims=True)
     total = numpy.log(numpy.exp(logits - highest).sum(axis=-1)) + highest[..., 0]
-    return numpy.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] - total
+    met = numpy.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    likelihood: Floats = met - total
+    return likelihood

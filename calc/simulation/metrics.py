@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -16,6 +16,9 @@ from calc.simulation.data import Split, checked_split
 from calc.simulation.network import NeuralNetwork, checked_network
 from calc.simulation.precision import arithmetic
 from calc.simulation.storage import FORMATS, stored
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 OPERATIONS_PER_WEIGHT = 2  # a multiplication and an addition
 SRAM_ACCESS = quantity("64 bit")
@@ -30,11 +33,11 @@ def model_memory(model: NeuralNetwork, format: str = "dense") -> Quantity:
     101.8 kB
     """
     checked_network(model)
-    count = sum(each.size for each in model.biases)
+    count = sum(biases.size for biases in model.biases)
     biases = in_bytes(count * arithmetic(model.precision).element_bytes)
     weights = (
-        stored(numpy.count_nonzero(each), len(each), each.shape[1], model.precision, format)
-        for each in model.weights
+        stored(int(numpy.count_nonzero(matrix)), matrix.shape, model.precision, format)
+        for matrix in model.weights
     )
     return sum(weights, start=biases)
 
@@ -56,23 +59,23 @@ def inference_energy(model: NeuralNetwork, batch: int, format: str = "dense") ->
     samples = whole_number("batch", batch)
     checked_network(model)
     size = arithmetic(model.precision).element_bytes
-    first, *between, last = (samples * each * size for each in model.layer_sizes)
+    first, *between, last = (samples * width * size for width in model.layer_sizes)
     traffic = model_memory(model, format) + in_bytes(first + last)
     handed_on = in_bytes(2 * sum(between))  # written, and read
     sums = "int32" if model.precision == "int8" else "fp32"
     names = f"energy_7nm_{model.precision}_multiply", f"energy_7nm_{sums}_add"
     multiply, add = map(constants.get, names)
-    each = (multiply + add) / quantity(OPERATIONS_PER_WEIGHT, "FLOP")
-    weights = sum(each.size for each in model.weights)
+    of_one = (multiply + add) / quantity(OPERATIONS_PER_WEIGHT, "FLOP")
+    weights = sum(matrix.size for matrix in model.weights)
     operations = quantity(OPERATIONS_PER_WEIGHT * samples * weights, "FLOP")
-    computing = energy.arithmetic_energy(operations, each)
+    computing = energy.arithmetic_energy(operations, of_one)
     moving = energy.movement_energy(traffic, constants.get("energy_lpddr4_bit"))
     sram = constants.get("energy_7nm_sram_1mb") / SRAM_ACCESS
     return quantity(computing + moving + energy.movement_energy(handed_on, sram))
 
 
 def measured_latency(
-    model: NeuralNetwork, samples: Any, repeats: int, latency_multiplier: float = 1.0
+    model: NeuralNetwork, samples: ArrayLike, repeats: int, latency_multiplier: float = 1.0
 ) -> tuple[Quantity, Quantity]:
     """Median and interquartile range of the time of a forward pass over these samples.
 
@@ -103,7 +106,7 @@ def measured_latency(
 
 def collect_metrics(
     model: NeuralNetwork,
-    data: Split | tuple[Any, Any, Any, Any],
+    data: Split | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike],
     power: QuantityLike,
     latency_multiplier: float = 1.0,
     repeats: int = 30,
@@ -128,7 +131,7 @@ def collect_metrics(
     samples = numpy.resize(split.X_test, (whole_number("batch", batch), split.X_test.shape[1]))
     latency, spread = measured_latency(model, samples, repeats, latency_multiplier)
     memory = {
-        f"memory_{each}_bytes": int(model_memory(model, each).m_as("byte")) for each in FORMATS
+        f"memory_{form}_bytes": int(model_memory(model, form).m_as("byte")) for form in FORMATS
     }
     return {
         "accuracy": model.score(split.X_test, split.y_test),

@@ -7,14 +7,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from calc.core.arguments import as_list, number, whole_number
+from calc.core.arrays import Counts, Single, Truths
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.data import checked_labels, checked_samples, several_classes
 from calc.simulation.precision import Arithmetic, arithmetic
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,20 @@ class History:
     accuracy: tuple[float, ...]
 
 
-def _relu_slope(output: Any) -> Any:
-    return output > 0
+class _Work(NamedTuple):
+    """What is learned, checked, for whom it was."""
+
+    caller: str
+    samples: Single
+    labels: Counts
+    epochs: int
+    alpha: float
+    batch_size: int
 
 
 # What a layer does with its sums, and the slope of that, from its output.
 ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "relu": (lambda sums: numpy.maximum(sums, 0), _relu_slope),
+    "relu": (lambda sums: numpy.maximum(sums, 0), lambda output: output > 0),
     "tanh": (numpy.tanh, lambda output: 1 - output**2),
     "sigmoid": (
         lambda sums: (1 + numpy.tanh(sums / 2)) / 2,  # 1 / (1 + e^−x), which would overflow
@@ -60,8 +71,8 @@ class NeuralNetwork:
         self, layer_sizes: Sequence[int], activations: Sequence[str], precision: str = "fp32"
     ) -> None:
         self.layer_sizes = tuple(
-            whole_number("NeuralNetwork(): a layer size", each)
-            for each in as_list("NeuralNetwork(): layer_sizes", layer_sizes)
+            whole_number("NeuralNetwork(): a layer size", size)
+            for size in as_list("NeuralNetwork(): layer_sizes", layer_sizes)
         )
         if len(self.layer_sizes) < 2:
             raise InputError(
@@ -70,8 +81,8 @@ class NeuralNetwork:
             )
         self.activations = _checked_activations(activations, len(self.layer_sizes) - 1)
         self.precision = precision
-        self.weights: list[Any] = []
-        self.biases: list[Any] = []
+        self.weights: list[Single] = []
+        self.biases: list[Single] = []
 
     @property
     def precision(self) -> str:
@@ -107,8 +118,8 @@ class NeuralNetwork:
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         epochs: int,
         alpha: float,
         batch_size: int,
@@ -120,29 +131,30 @@ class NeuralNetwork:
         The seed decides the first weights and the order of the samples, so the same call gives the
         same network. A batch that is larger than the data is all of them; the last may be short.
         """
-        work = self._checked_work("fit()", X, y, epochs, alpha, batch_size)
+        work = self._work("fit()", X, y, epochs, alpha, batch_size)
         self.initialize(seed)
-        return self._descend("fit()", *work, seed, [], on_epoch)
+        return self._descend(work, seed, [], on_epoch)
 
     def fine_tune(
-        self, X: Any, y: Any, epochs: int, alpha: float, batch_size: int, seed: int
+        self, X: ArrayLike, y: ArrayLike, epochs: int, alpha: float, batch_size: int, seed: int
     ) -> History:
         """Train on from the weights that are there; those that pruning set to zero stay zero.
 
         Source: han2015learning
         """
         checked_network(self)
-        work = self._checked_work("fine_tune()", X, y, epochs, alpha, batch_size)
+        work = self._work("fine_tune()", X, y, epochs, alpha, batch_size)
         whole_number("seed", seed, at_least=0)
-        return self._descend("fine_tune()", *work, seed, [each == 0 for each in self.weights], None)
+        return self._descend(work, seed, [weights == 0 for weights in self.weights], None)
 
-    def _checked_work(
-        self, caller: str, X: Any, y: Any, epochs: int, alpha: float, batch_size: int
-    ) -> tuple[Any, Any, int, float, int]:
+    def _work(
+        self, caller: str, X: ArrayLike, y: ArrayLike, epochs: int, alpha: float, batch_size: int
+    ) -> _Work:
         samples = checked_samples(X, self.layer_sizes[0])
         labels = checked_labels(y, len(samples), self.layer_sizes[-1])
         several_classes(labels)
-        return (
+        return _Work(
+            caller,
             samples,
             labels,
             whole_number(f"{caller}: epochs", epochs),
@@ -152,32 +164,28 @@ class NeuralNetwork:
 
     def _descend(
         self,
-        caller: str,
-        samples: Any,
-        labels: Any,
-        epochs: int,
-        alpha: float,
-        batch_size: int,
+        work: _Work,
         seed: int,
-        zeros: Sequence[Any],
+        zeros: Sequence[Truths],
         on_epoch: Callable[[History], None] | None,
     ) -> History:
         """Epochs of steps downhill; of each layer, the weights in `zeros` are held at zero."""
+        samples, alpha = work.samples, work.alpha
         order = numpy.random.default_rng([seed, 1])  # another stream than that of the weights
         history = History((), ())
-        for epoch in range(1, epochs + 1):
+        for epoch in range(1, work.epochs + 1):
             loss, right = 0.0, 0
             shuffled = order.permutation(len(samples))
-            for start in range(0, len(samples), batch_size):
-                batch = shuffled[start : start + batch_size]
+            for start in range(0, len(samples), work.batch_size):
+                batch = shuffled[start : start + work.batch_size]
                 with numpy.errstate(over="ignore", invalid="ignore"):  # the loss tells, below
-                    batch_loss, batch_right = self._step(samples[batch], labels[batch], alpha)
+                    batch_loss, batch_right = self._step(samples[batch], work.labels[batch], alpha)
                 for weights, zero in zip(self.weights, zeros, strict=False):
                     weights[zero] = 0
                 loss, right = loss + batch_loss, right + batch_right
             if not math.isfinite(loss):
                 raise InputError(
-                    f"{caller}: the loss was no finite number any more in epoch {epoch} in"
+                    f"{work.caller}: the loss was no finite number any more in epoch {epoch} in"
                     f" {self.precision.upper()}; a smaller alpha than {alpha:g} may help"
                 )
             history = History(
@@ -187,25 +195,26 @@ class NeuralNetwork:
                 on_epoch(history)
         return history
 
-    def probabilities(self, X: Any) -> Any:
+    def probabilities(self, X: ArrayLike) -> Single:
         """For each sample the probability of each class."""
         return self._forward(checked_samples(X, self.layer_sizes[0]))[-1]
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Counts:
         """For each sample the most probable class."""
-        return self.probabilities(X).argmax(axis=1)
+        classes: Counts = self.probabilities(X).argmax(axis=1)
+        return classes
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """The share of samples whose most probable class is their label."""
         predicted = self.predict(X)
         return float((predicted == checked_labels(y, len(predicted), self.layer_sizes[-1])).mean())
 
-    def with_weights(self, weights: Sequence[Any]) -> NeuralNetwork:
+    def with_weights(self, weights: Sequence[ArrayLike]) -> NeuralNetwork:
         """A copy with other weights of the same shapes, as after pruning; biases are kept."""
         changed = copy.deepcopy(self)
         given = as_list("weights", weights)
-        changed.weights = [numpy.array(each, dtype=numpy.float32) for each in given]
-        if [each.shape for each in changed.weights] != [each.shape for each in self.weights]:
+        changed.weights = [numpy.array(matrix, dtype=numpy.float32) for matrix in given]
+        if list(map(numpy.shape, changed.weights)) != list(map(numpy.shape, self.weights)):
             raise InputError("with_weights() needs a matrix for each layer, of the same shapes")
         return changed
 
@@ -215,7 +224,7 @@ class NeuralNetwork:
         changed.precision = name
         return changed
 
-    def _forward(self, samples: Any) -> list[Any]:
+    def _forward(self, samples: Single) -> list[Single]:
         """The input and the output of every layer, as they are kept."""
         checked_network(self)
         outputs = [self._arithmetic.activations(samples)]
@@ -225,7 +234,7 @@ class NeuralNetwork:
             outputs.append(self._arithmetic.activations(ACTIVATIONS[name][0](sums)))
         return [*outputs, _softmax(self._arithmetic.linear(outputs[-1], *last))]
 
-    def _step(self, samples: Any, labels: Any, alpha: float) -> tuple[float, int]:
+    def _step(self, samples: Single, labels: Counts, alpha: float) -> tuple[float, int]:
         """One step downhill; the loss of the batch, and how many of it were right before."""
         *outputs, probabilities = self._forward(samples)
         rows = numpy.arange(len(labels))
@@ -244,7 +253,7 @@ class NeuralNetwork:
         return float(-numpy.log(likelihood).sum()), right
 
 
-def checked_network(model: Any) -> None:
+def checked_network(model: object) -> None:
     """Only a network of this package, with weights, can be measured, pruned or asked."""
     if not isinstance(model, NeuralNetwork):
         raise InputError(
@@ -254,14 +263,15 @@ def checked_network(model: Any) -> None:
         raise InputError("the network has no weights yet; fit() or initialize() it first")
 
 
-def _softmax(sums: Any) -> Any:
+def _softmax(sums: Single) -> Single:
     powers = numpy.exp(sums - sums.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    shares: Single = powers / powers.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _checked_activations(activations: Sequence[str], layers: int) -> tuple[str, ...]:
     words = tuple(as_list("NeuralNetwork(): activations", activations))
-    known = all(isinstance(each, str) and each in ACTIVATIONS for each in words[:-1])
+    known = all(isinstance(word, str) and word in ACTIVATIONS for word in words[:-1])
     if len(words) != layers or words[-1] != "softmax" or not known:
         raise InputError(
             f"NeuralNetwork(): activations needs a word for each of the {layers} layers, of"

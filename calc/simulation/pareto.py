@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy
 
 from calc.core.arguments import number, one_of
+from calc.core.arrays import Counts, Floats, Truths
 from calc.core.errors import InputError, abbreviated
 from calc.simulation.frames import frame_of
 
@@ -16,7 +19,7 @@ DIRECTIONS = {"max": -1, "min": 1}
 
 
 def pareto_frontier(
-    table: Any, objectives: Mapping[str, str], margins: Mapping[str, float | str] | None = None
+    table: object, objectives: Mapping[str, str], margins: Mapping[str, float | str] | None = None
 ) -> DataFrame:
     """The rows of a table that no other row beats: at least as good in all, better in one.
 
@@ -45,8 +48,6 @@ def pareto_frontier(
     ... )["bytes"].to_list()
     [10]
     """
-    import numpy
-
     frame = frame_of(table)
     if margins is not None:
         return frame.filter(_beyond_margins(frame, _checked(objectives), margins))
@@ -63,19 +64,17 @@ def pareto_frontier(
 
 def _beyond_margins(
     frame: DataFrame, objectives: list[tuple[str, str]], margins: Mapping[str, float | str]
-) -> Any:
+) -> Truths:
     """Which rows stay where a difference counts only beyond a margin."""
-    import numpy
-
     known = dict(objectives)
     if not isinstance(margins, Mapping) or not margins.keys() < known.keys():
         raise InputError(
             "pareto_frontier(): margins must name objectives, and leave one without a margin to"
             f" begin from; got {abbreviated(margins)}"
         )
-    doubted = [each for each in objectives if each[0] in margins]
-    certain = [each for each in objectives if each[0] not in margins]
-    ranks = numpy.column_stack([_costs(frame, *each) for each in certain])
+    doubted = [goal for goal in objectives if goal[0] in margins]
+    certain = [goal for goal in objectives if goal[0] not in margins]
+    ranks = numpy.column_stack([_costs(frame, *goal) for goal in certain])
     costs, margin = [], []
     for name, direction in doubted:
         _costs(frame, name, direction)  # refuses what is no number
@@ -92,10 +91,8 @@ def _beyond_margins(
     return stays
 
 
-def _margin(frame: DataFrame, objective: str, given: float | str) -> Any:
+def _margin(frame: DataFrame, objective: str, given: float | str) -> Floats:
     """The margin of each row in an objective."""
-    import numpy
-
     if not isinstance(given, str):
         return numpy.full(len(frame), number(f"the margin of {objective}", given))
     _costs(frame, given, "min")  # refuses a column that there is not, or with gaps
@@ -116,10 +113,8 @@ def _checked(objectives: Mapping[str, str]) -> list[tuple[str, str]]:
     return list(objectives.items())
 
 
-def _costs(frame: DataFrame, name: str, direction: str) -> Any:
+def _costs(frame: DataFrame, name: str, direction: str) -> Counts:
     """The rank of each row in one objective, the best first: exact for numbers of any size."""
-    import numpy
-
     if name not in frame.columns:
         raise InputError(
             f"pareto_frontier(): there is no column {name!r}; the table has"

@@ -8,15 +8,19 @@ scale, multiplies whole numbers and adds them up in 32 bits, where nothing wraps
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 import numpy
 
 from calc import formats
+from calc.core.arrays import Floats, Single
 from calc.core.errors import InputError, abbreviated
 from calc.laws import quantization
 
-FLOAT32 = numpy.float32
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 ACCUMULATOR_MAX = 2**31 - 1
 
 
@@ -26,13 +30,13 @@ class Arithmetic(Protocol):
     name: str
     element_bytes: int
 
-    def weights(self, weights: Any) -> Any:
+    def weights(self, weights: ArrayLike) -> Single:
         """What is left of the weights when they are kept in this precision, as FP32 numbers."""
 
-    def activations(self, values: Any) -> Any:
+    def activations(self, values: ArrayLike) -> Single:
         """What is left of a layer's output when it is kept in this precision, as FP32 numbers."""
 
-    def linear(self, values: Any, weights: Any, biases: Any) -> Any:
+    def linear(self, values: Single, weights: Single, biases: Single) -> Single:
         """`values @ weights + biases`, as this precision computes it."""
 
 
@@ -41,18 +45,18 @@ class _Rounded:
 
     def __init__(self, form: formats.Float) -> None:
         self.name, self.element_bytes = form.key, form.bits // 8
-        self._rounded = form.round_fp32
+        self._rounded: Callable[[ArrayLike], Single] = form.round_fp32
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[str], Arithmetic], tuple[str]]:
         return arithmetic, (self.name,)
 
-    def weights(self, weights: Any) -> Any:
+    def weights(self, weights: ArrayLike) -> Single:
         return self._rounded(weights)
 
-    def activations(self, values: Any) -> Any:
+    def activations(self, values: ArrayLike) -> Single:
         return self._rounded(values)
 
-    def linear(self, values: Any, weights: Any, biases: Any) -> Any:
+    def linear(self, values: Single, weights: Single, biases: Single) -> Single:
         # What FP16 cannot hold became infinite in rounding, and 0 · ∞ is NaN: both are answers.
         with numpy.errstate(over="ignore", invalid="ignore"):
             sums = self._rounded(values) @ self._rounded(weights) + self._rounded(biases)
@@ -64,16 +68,16 @@ class _Int8:
 
     name, element_bytes = "int8", 1
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[str], Arithmetic], tuple[str]]:
         return arithmetic, (self.name,)
 
-    def weights(self, weights: Any) -> Any:
-        return quantization.symmetric(weights, 8, axis=1).round_trip(weights).astype(FLOAT32)
+    def weights(self, weights: ArrayLike) -> Single:
+        return _single(quantization.symmetric(weights, 8, axis=1).round_trip(weights))
 
-    def activations(self, values: Any) -> Any:
-        return quantization.symmetric(values, 8, axis=0).round_trip(values).astype(FLOAT32)
+    def activations(self, values: ArrayLike) -> Single:
+        return _single(quantization.symmetric(values, 8, axis=0).round_trip(values))
 
-    def linear(self, values: Any, weights: Any, biases: Any) -> Any:
+    def linear(self, values: Single, weights: Single, biases: Single) -> Single:
         of_samples = quantization.symmetric(values, 8, axis=0)
         of_channels = quantization.symmetric(weights, 8, axis=1)
         codes = of_samples.quantize(values), of_channels.quantize(weights)
@@ -81,11 +85,15 @@ class _Int8:
         # The biases are kept in the steps of the sums; what is beyond 32 bits saturates.
         offsets = numpy.clip(numpy.rint(biases / step), -ACCUMULATOR_MAX, ACCUMULATOR_MAX)
         sums = quantization.integer_matmul(*codes) + offsets
-        return (numpy.clip(sums, -ACCUMULATOR_MAX, ACCUMULATOR_MAX) * step).astype(FLOAT32)
+        return _single(numpy.clip(sums, -ACCUMULATOR_MAX, ACCUMULATOR_MAX) * step)
+
+
+def _single(values: Floats) -> Single:
+    return values.astype(numpy.float32)
 
 
 _FLOATS = (_Rounded(formats.FP32), _Rounded(formats.FP16), _Rounded(formats.BF16))
-PRECISIONS: dict[str, Arithmetic] = {each.name: each for each in _FLOATS} | {"int8": _Int8()}
+PRECISIONS: dict[str, Arithmetic] = {form.name: form for form in _FLOATS} | {"int8": _Int8()}
 
 
 def arithmetic(precision: str) -> Arithmetic:

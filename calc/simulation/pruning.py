@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from calc.core.arguments import number, one_of
@@ -43,7 +41,7 @@ def prune(model: NeuralNetwork, level: float, kind: str = "unstructured") -> Neu
     return _two_of_four(model, share) if kind == "2:4" else _without_weights(model, share)
 
 
-def checked_level(level: Any) -> float:
+def checked_level(level: float) -> float:
     """A share that leaves something: from 0, and below 1."""
     share = number("a pruning level", level)
     if share >= 1:
@@ -54,10 +52,10 @@ def checked_level(level: Any) -> float:
 def _without_weights(model: NeuralNetwork, share: float) -> NeuralNetwork:
     left = []
     for weights in model.weights:
-        kept = weights.copy()
+        rest = weights.copy()
         smallest = numpy.argsort(abs(weights), axis=None, kind="stable")
-        kept.ravel()[smallest[: int(floor(share * weights.size))]] = 0
-        left.append(kept)
+        rest.ravel()[smallest[: int(floor(share * weights.size))]] = 0
+        left.append(rest)
     return model.with_weights(left)
 
 
@@ -68,13 +66,13 @@ def _two_of_four(model: NeuralNetwork, share: float) -> NeuralNetwork:
         )
     left = []
     for weights in model.weights:
-        kept = weights.copy()
-        whole = len(kept) - len(kept) % GROUP
-        groups = kept[:whole].reshape(-1, GROUP, kept.shape[1])
+        rest = weights.copy()
+        whole = len(rest) - len(rest) % GROUP
+        groups = rest[:whole].reshape(-1, GROUP, rest.shape[1])
         if share:
             order = numpy.argsort(abs(groups), axis=1, kind="stable")
             numpy.put_along_axis(groups, order[:, : GROUP // 2], 0, axis=1)
-        left.append(kept)
+        left.append(rest)
     return model.with_weights(left)
 
 
@@ -87,7 +85,7 @@ def _without_neurons(model: NeuralNetwork, share: float) -> NeuralNetwork:
         weights[layer] = numpy.delete(into, gone, axis=1)
         biases[layer] = numpy.delete(biases[layer], gone)
         weights[layer + 1] = numpy.delete(out, gone, axis=0)
-    widths = [weights[0].shape[0], *(each.shape[1] for each in weights)]
+    widths = [weights[0].shape[0], *(matrix.shape[1] for matrix in weights)]
     narrower = NeuralNetwork(widths, model.activations, model.precision)
     narrower.weights, narrower.biases = weights, biases
     return narrower

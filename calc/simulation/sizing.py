@@ -52,7 +52,7 @@ class LayerSizes:
     def __post_init__(self) -> None:
         for name, at_least in (("layer_widths", 1), ("parameter_counts", 0)):
             given = as_list(name, getattr(self, name))
-            counts = tuple(whole_number(name, each, at_least) for each in given)
+            counts = tuple(whole_number(name, count, at_least) for count in given)
             object.__setattr__(self, name, counts)
         if not self.parameter_counts or len(self.layer_widths) != len(self.parameter_counts) + 1:
             raise InputError(
@@ -65,7 +65,7 @@ class LayerSizes:
     @classmethod
     def dense(cls, *widths: int) -> LayerSizes:
         """The sizes of dense layers with biases: input width, then the outputs of each layer."""
-        counted = tuple(whole_number("a layer width", each) for each in widths)
+        counted = tuple(whole_number("a layer width", width) for width in widths)
         if len(counted) < 2:
             raise InputError(
                 f"LayerSizes.dense() needs the inputs and the outputs of at least one layer;"
@@ -76,7 +76,7 @@ class LayerSizes:
         )
 
 
-def sizes(model: Any) -> LayerSizes:
+def sizes(model: object) -> LayerSizes:
     """The sizes that a model says, or that are read off it; never zero for want of a way to ask.
 
     Asks `layer_widths` and `parameter_counts`; reads a fitted multilayer perceptron of scikit-learn
@@ -117,7 +117,7 @@ def sklearn_sizes(perceptron: Any) -> LayerSizes:
         )
     weights, biases = perceptron.coefs_, perceptron.intercepts_
     return LayerSizes(
-        (weights[0].shape[0], *(each.shape[1] for each in weights)),
+        (weights[0].shape[0], *(matrix.shape[1] for matrix in weights)),
         tuple(w.size + b.size for w, b in zip(weights, biases, strict=True)),
     )
 
@@ -149,7 +149,7 @@ def torch_sizes(module: Any, sample_shape: Sequence[int] | None = None) -> Layer
 
 
 def _torch_parameters(layer: Any) -> int:
-    return sum(each.numel() for each in layer.parameters(False))
+    return sum(tensor.numel() for tensor in layer.parameters(False))
 
 
 def _traced(module: Any, layers: list[Any], sample_shape: tuple[int, ...]) -> LayerSizes:
@@ -185,7 +185,7 @@ def _traced(module: Any, layers: list[Any], sample_shape: tuple[int, ...]) -> La
 
 
 def estimate_parameter_memory(
-    model: Any, precision: str = "fp32", mode: str = "all_outputs", optimizer: str = "sgd"
+    model: object, precision: str = "fp32", mode: str = "all_outputs", optimizer: str = "sgd"
 ) -> Quantity:
     """Weights and biases; in the mode `training` with their gradients and the optimizer's state.
 
@@ -198,7 +198,7 @@ def estimate_parameter_memory(
 
 
 def estimate_activation_memory(
-    model: Any, batch: int, precision: str = "fp32", mode: str = "all_outputs"
+    model: object, batch: int, precision: str = "fp32", mode: str = "all_outputs"
 ) -> Quantity:
     """What a batch of samples and its way through the layers take, by the mode.
 
@@ -211,7 +211,7 @@ def estimate_activation_memory(
 
 
 def estimate_total_memory(
-    model: Any,
+    model: object,
     batch: int,
     precision: str = "fp32",
     mode: str = "all_outputs",
@@ -235,7 +235,7 @@ def estimate_total_memory(
     return in_bytes(whole_bytes(parameters) + whole_bytes(activations))
 
 
-def int8_overhead(model: Any) -> Quantity:
+def int8_overhead(model: object) -> Quantity:
     """What int8 needs beside its codes: a scale for each output channel, and biases of 32 bits.
 
     Assumes dense layers, which have a channel, and so a bias, for each output. The bias's first
@@ -248,7 +248,7 @@ def int8_overhead(model: Any) -> Quantity:
     return in_bytes(channels * (SCALE_BYTES + BIAS_BYTES - 1))
 
 
-def elements_per_sample(model: Any, mode: str = "all_outputs") -> int:
+def elements_per_sample(model: object, mode: str = "all_outputs") -> int:
     """How many numbers each sample of a batch adds to what is held, by the mode.
 
     >>> [elements_per_sample(LayerSizes.dense(784, 64, 10), mode) for mode in MODES]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from calc.core import elementwise
 from calc.core.arguments import as_list, in_bytes, one_of, whole_number
+from calc.core.elementwise import Number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION
 from calc.core.units import Quantity, as_float_or_array, quantity
 from calc.laws import sparsity
 from calc.simulation.precision import arithmetic
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 FORMATS = ("dense", "csr", "bitmask")
 INDEX_SIZE = "16 bit"
@@ -20,7 +24,7 @@ LARGEST_INDEX = 2**16
 
 
 def storage_bytes(
-    shape: Sequence[int], sparsity: Any = 0.0, precision: str = "fp32", format: str = "dense"
+    shape: Sequence[int], sparsity: ArrayLike = 0.0, precision: str = "fp32", format: str = "dense"
 ) -> Quantity:
     """Memory of a matrix of this shape, of whose elements this share is zero.
 
@@ -42,12 +46,13 @@ def storage_bytes(
             f"storage_bytes(): sparsity must be {FRACTION.words}; got {abbreviated(sparsity)}"
         )
     zeros = elementwise.floor(rows * columns * share)
-    return stored(rows * columns - zeros, rows, columns, precision, format)
+    return stored(rows * columns - zeros, (rows, columns), precision, format)
 
 
-def stored(nonzeros: Any, rows: int, columns: int, precision: str, format: str) -> Quantity:
+def stored(nonzeros: Number, shape: tuple[int, ...], precision: str, format: str) -> Quantity:
     """Memory of a matrix with so many nonzeros, in whole bytes."""
     one_of("a storage format", format, FORMATS)
+    rows, columns = shape
     size = in_bytes(arithmetic(precision).element_bytes)
     if format == "dense":
         return sparsity.dense_storage(nonzeros * 0 + rows * columns, size)
@@ -68,11 +73,11 @@ def _checked_shape(shape: Sequence[int]) -> tuple[int, int]:
         raise InputError(
             f"storage_bytes(): shape must be rows and columns; got {abbreviated(shape)}"
         )
-    rows, columns = (whole_number("storage_bytes(): each side of a shape", each) for each in sides)
+    rows, columns = (whole_number("storage_bytes(): each side of a shape", side) for side in sides)
     return rows, columns
 
 
-def _extremes(share: Any) -> tuple[float, float]:
+def _extremes(share: Number) -> tuple[float, float]:
     if isinstance(share, float):
         return share, share
     return (float(share.min()), float(share.max())) if share.size else (0.0, math.ulp(0.0))

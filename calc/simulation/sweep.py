@@ -8,13 +8,16 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy
 
 from calc.core.arguments import as_list, number, one_of, whole_number
 from calc.core.errors import InputError, abbreviated
+from calc.core.report import values
 from calc.core.row_file import Row, RowFile
 from calc.core.tasks import Tasks, check_executor
-from calc.core.units import Quantity, QuantityLike, quantity
+from calc.core.units import QuantityLike, quantity
 from calc.simulation.budgets import budget_keys, checked_budget, memory_violations
 from calc.simulation.data import Split, checked_split
 from calc.simulation.frames import imported
@@ -25,7 +28,10 @@ from calc.simulation.pruning import KINDS, TWO_OF_FOUR, checked_level, prune
 from calc.simulation.storage import FORMATS
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from polars import DataFrame
+
+T = TypeVar("T")
 
 COLUMNS = {
     "seed": int,
@@ -35,7 +41,7 @@ COLUMNS = {
     "accuracy": float,
     "latency_seconds": float,
     "latency_spread_seconds": float,
-    **{f"memory_{each}_bytes": int for each in FORMATS},
+    **{f"memory_{form}_bytes": int for form in FORMATS},
     "energy_joules": float,
     "energy_model_joules": float,
 }
@@ -59,37 +65,75 @@ class SweepStoppedError(InputError):
 
 
 @dataclass(frozen=True)
-class _Job:
-    """What is the same for every row: picklable, as tasks travel to other processes."""
+class Experiment:
+    """A network and its data, how it is trained and pruned, and how its variants are measured.
+
+    Each seed trains the layers of the model anew, in FP32 and on the training half of the data.
+
+    - `power`: power of the device
+    - `latency_multiplier`: how many times as long the device takes
+    - `repeats`: timed passes of each variant
+    - `epochs`: passes over the samples in each training
+    - `alpha`: the length of a step
+    - `batch_size`: samples in a batch of training
+    - `latency_batch`: samples in a timed pass
+    - `storage`: how pruned weights are stored: dense, csr or bitmask
+    - `fine_tuning`: passes over the samples after pruning, in which zeros stay zero
+    """
 
     model: NeuralNetwork
-    data: Split
-    epochs: int
-    alpha: float
-    batch_size: int
-    power: Quantity
-    latency_multiplier: float
-    repeats: int
-    latency_batch: int
-    storage: str
-    fine_tuning: int
+    data: Split | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+    power: QuantityLike
+    latency_multiplier: float = 1.0
+    repeats: int = 30
+    epochs: int = 40
+    alpha: float = 0.2
+    batch_size: int = 32
+    latency_batch: int = 256
+    storage: str = "dense"
+    fine_tuning: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, NeuralNetwork):
+            raise InputError(
+                f"a sweep trains and prunes a NeuralNetwork of calc.simulation;"
+                f" got {abbreviated(self.model)}"
+            )
+        sizes = self.model.layer_sizes
+        checked: dict[str, object] = {
+            "data": checked_split(self.data, sizes[0], sizes[-1]),
+            "power": checked_power(self.power),
+            "storage": one_of("storage", self.storage, FORMATS),
+        }
+        for name in ("epochs", "batch_size", "repeats", "latency_batch", "fine_tuning"):
+            least = 0 if name == "fine_tuning" else 1
+            checked[name] = whole_number(name, getattr(self, name), least)
+        for name in ("alpha", "latency_multiplier"):
+            checked[name] = number(name, getattr(self, name), above=0.0)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def training_data(self) -> tuple[ArrayLike, ArrayLike]:
+        """Samples to learn, and their labels."""
+        samples, labels, *_ = self.data
+        return samples, labels
 
     def train(self, seed: int) -> NeuralNetwork:
+        """The network, as this seed makes it."""
         trained = NeuralNetwork(self.model.layer_sizes, self.model.activations)
-        samples, labels = self.data.X_train, self.data.y_train
-        trained.fit(samples, labels, self.epochs, self.alpha, self.batch_size, seed)
+        trained.fit(*self.training_data, self.epochs, self.alpha, self.batch_size, seed)
         return trained
 
     def row(self, trained: NeuralNetwork, variant: Variant) -> Row:
+        """What is measured of one variant of it."""
         model = trained
         if variant.kind in KINDS:
             model = prune(model, variant.pruning, variant.kind)
         if self.fine_tuning:
             model = model.with_precision("fp32")  # a copy
-            samples, labels = self.data.X_train, self.data.y_train
-            model.fine_tune(
-                samples, labels, self.fine_tuning, self.alpha, self.batch_size, variant.seed
-            )
+            epochs, alpha, batch = self.fine_tuning, self.alpha, self.batch_size
+            model.fine_tune(*self.training_data, epochs, alpha, batch, variant.seed)
         metrics = collect_metrics(
             model.with_precision(variant.precision),
             self.data,
@@ -101,72 +145,82 @@ class _Job:
         )
         return {**variant._asdict(), **metrics}
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """What two sweeps must have in common for their rows to belong together."""
         digest = hashlib.sha256()
-        for each in self.data:
-            digest.update(repr((each.shape, each.dtype.str)).encode() + each.tobytes())
+        for array in map(numpy.asarray, self.data):
+            digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
         return {
             "layer_sizes": list(self.model.layer_sizes),
             "activations": list(self.model.activations),
             "data": digest.hexdigest(),
-            "epochs": self.epochs,
-            "alpha": self.alpha,
-            "batch_size": self.batch_size,
-            "power": self.power.m_as("W"),
-            "latency_multiplier": self.latency_multiplier,
-            "repeats": self.repeats,
-            "latency_batch": self.latency_batch,
-            "storage": self.storage,
-            "fine_tuning": self.fine_tuning,
+            **values(self, "epochs alpha batch_size"),
+            "power": quantity(self.power).m_as("W"),
+            **values(self, "latency_multiplier repeats latency_batch storage fine_tuning"),
         }
 
 
+@dataclass(frozen=True)
+class Grid:
+    """The variants of a network: every pruning at every precision, from every seed.
+
+    - `pruning_levels`: shares of the weights that are pruned; level 0 is of no kind
+    - `precisions`: number formats, of FP32, FP16, BF16 and INT8
+    - `kinds`: kinds of pruning, of unstructured, 2:4 and structured; 2:4 has the level 0.5 alone
+
+    >>> len(Grid([0, 0.5], ["fp32", "int8"], ["unstructured", "structured"]).variants())
+    6
+    """
+
+    pruning_levels: Sequence[float]
+    precisions: Sequence[str]
+    kinds: Sequence[str] = ("unstructured",)
+    seeds: Sequence[int] = (0,)
+
+    def variants(self) -> list[Variant]:
+        """All of them, in order."""
+        seeds = _several("seeds", self.seeds, lambda seed: whole_number("a seed", seed, at_least=0))
+        kinds = _several("kinds", self.kinds, lambda kind: one_of("a kind of pruning", kind, KINDS))
+        levels = _several("pruning_levels", self.pruning_levels, checked_level)
+        precisions = _several("precisions", self.precisions, lambda name: arithmetic(name).name)
+        if "2:4" in kinds and TWO_OF_FOUR not in levels:
+            raise InputError(
+                f"pruning 2:4 has the level {TWO_OF_FOUR:g} alone, which pruning_levels lack;"
+                f" got {abbreviated(self.pruning_levels)}"
+            )
+        prunings = [
+            *(("none", level) for level in levels if not level),
+            *(
+                (kind, level)
+                for kind, level in product(kinds, filter(None, levels))
+                if kind != "2:4" or level == TWO_OF_FOUR
+            ),
+        ]
+        return [
+            Variant(seed, kind, level, precision)
+            for seed, (kind, level), precision in product(seeds, prunings, precisions)
+        ]
+
+
 def run_sweep(
-    base_model: NeuralNetwork,
-    data: Split | tuple[Any, Any, Any, Any],
-    pruning_levels: Sequence[float],
-    precisions: Sequence[str],
+    experiment: Experiment,
+    grid: Grid,
     budgets: Sequence[QuantityLike],
     active_budget: QuantityLike,
-    power: QuantityLike,
-    latency_multiplier: float = 1.0,
-    repeats: int = 30,
     executor: Executor | None = None,
     *,
-    kinds: Sequence[str] = ("unstructured",),
-    seeds: Sequence[int] = (0,),
-    epochs: int = 40,
-    alpha: float = 0.2,
-    batch_size: int = 32,
-    latency_batch: int = 256,
-    storage: str = "dense",
-    fine_tuning: int = 0,
     resume: Path | str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> DataFrame:
-    """Train the network from each seed, and measure every variant of it: a row for each.
+    """Train the network of an experiment from each seed, and measure every variant: a row for each.
 
-    A variant is a seed, a kind and level of pruning, and a precision; level 0 is of no kind. Each
-    seed trains the layers of `base_model` anew, in FP32 and on the training half of `data`. Then
-    come pruning, fine-tuning of all variants alike, and rounding. A row holds the metrics of
-    `collect_metrics`, whether the parameters exceed each budget in the chosen `storage` (the flags
-    of `memory_violations`), and whether they are within the active one (`accepted`).
+    After the training come pruning, fine-tuning of all variants alike, and rounding. A row holds
+    the metrics of `collect_metrics`, whether the parameters exceed each budget in the storage of
+    the experiment (the flags of `memory_violations`), and whether they are within the active one
+    (`accepted`).
 
-    - `pruning_levels`: shares of the weights that are pruned
-    - `kinds`: kinds of pruning, of unstructured, 2:4 and structured; 2:4 has the level 0.5 alone
-    - `precisions`: number formats, of FP32, FP16, BF16 and INT8
     - `budgets`: memory budgets that rows are held against
     - `active_budget`: the budget that `accepted` means, which is the first on the command line
-    - `storage`: how pruned weights are stored: dense, csr or bitmask
-    - `power`: power of the device
-    - `latency_multiplier`: how many times as long the device takes
-    - `epochs`: passes over the samples in each training
-    - `alpha`: the length of a step
-    - `batch_size`: samples in a batch of training
-    - `fine_tuning`: passes over the samples after pruning, in which zeros stay zero
-    - `repeats`: timed passes of each variant
-    - `latency_batch`: samples in a timed pass
     - `resume`: a file that takes each row as it is finished, and that a later call goes on from
 
     With an `executor` of `concurrent.futures`, such as a ProcessPoolExecutor or that of a Dask
@@ -179,32 +233,16 @@ def run_sweep(
 
     >>> from calc.simulation import digits
     >>> network = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
-    >>> table = run_sweep(
-    ...     network, digits(), [0, 0.5], ["fp32", "int8"], ["4 kB", "8 kB"], "4 kB", "15 W",
-    ...     repeats=3, epochs=2,
-    ... )
+    >>> experiment = Experiment(network, digits(), "15 W", repeats=3, epochs=2)
+    >>> table = run_sweep(experiment, Grid([0, 0.5], ["fp32", "int8"]), ["4 kB", "8 kB"], "4 kB")
     >>> table.select("pruning", "precision", "memory_dense_bytes", "accepted").rows()
     [(0.0, 'fp32', 4840, False), (0.0, 'int8', 1210, True), (0.5, 'fp32', 4840, False), \
 (0.5, 'int8', 1210, True)]
     """
     imported()  # before any work
-    job = _Job(
-        _checked_model(base_model),
-        checked_split(data, base_model.layer_sizes[0], base_model.layer_sizes[-1]),
-        whole_number("epochs", epochs),
-        number("alpha", alpha, above=0.0),
-        whole_number("batch_size", batch_size),
-        checked_power(power),
-        number("latency_multiplier", latency_multiplier, above=0.0),
-        whole_number("repeats", repeats),
-        whole_number("latency_batch", latency_batch),
-        one_of("storage", storage, FORMATS),
-        whole_number("fine_tuning", fine_tuning, at_least=0),
-    )
     limits = _Limits(budgets, active_budget)
-    variants = _variants(seeds, kinds, pruning_levels, precisions)
     check_executor(executor)
-    sweep = _Sweep(job, limits, variants, on_progress or (lambda done, total: None))
+    sweep = _Sweep(experiment, limits, grid.variants(), on_progress or (lambda done, total: None))
     if resume is not None:
         sweep.continue_in(resume)
     sweep.run(executor)
@@ -223,7 +261,7 @@ class _Limits:
                 f" got {abbreviated(active)}"
             )
         self.budgets = list(budgets)
-        self.active = next(key for key, each in keys.items() if each == limit)
+        self.active = next(key for key, size in keys.items() if size == limit)
 
     def judged(self, row: Row, storage: str) -> Row:
         """A row with its flags."""
@@ -237,18 +275,18 @@ class _Sweep:
 
     def __init__(
         self,
-        job: _Job,
+        experiment: Experiment,
         limits: _Limits,
         variants: list[Variant],
         on_progress: Callable[[int, int], None],
     ) -> None:
-        self.job, self.limits, self.variants = job, limits, variants
+        self.experiment, self.limits, self.variants = experiment, limits, variants
         self.on_progress = on_progress
         self.rows: dict[Variant, Row] = {}
         self.file: RowFile | None = None
 
     def continue_in(self, path: Path | str) -> None:
-        self.file = RowFile(path, self.job.settings(), COLUMNS)
+        self.file = RowFile(path, self.experiment.settings(), COLUMNS)
         wanted = set(self.variants)
         for row in self.file.open():
             variant = Variant(*(row[name] for name in Variant._fields))
@@ -269,13 +307,14 @@ class _Sweep:
 
     def table(self) -> DataFrame:
         rows = [
-            self.limits.judged(self.rows[each], self.job.storage)
-            for each in self.variants
-            if each in self.rows
+            self.limits.judged(self.rows[variant], self.experiment.storage)
+            for variant in self.variants
+            if variant in self.rows
         ]
         flags = budget_keys(self.limits.budgets)
-        schema: Any = {**COLUMNS, **dict.fromkeys(["accepted", *flags], bool)}
-        return imported().DataFrame(rows, schema=schema)  # type: ignore[no-any-return]
+        schema = {**COLUMNS, **dict.fromkeys(["accepted", *flags], bool)}
+        table: DataFrame = imported().DataFrame(rows, schema=schema)
+        return table
 
     def _missing(self) -> dict[int, list[Variant]]:
         """What is to be made, by seed: a seed whose rows are all there is not trained again."""
@@ -296,9 +335,9 @@ class _Sweep:
 
     def _run_here(self) -> None:
         for seed, variants in self._missing().items():
-            trained = self.job.train(seed)
+            trained = self.experiment.train(seed)
             for variant in variants:
-                self._finish(variant, self.job.row(trained, variant))
+                self._finish(variant, self.experiment.row(trained, variant))
 
     def _run_in(self, executor: Executor) -> None:
         """Trainings first; as each is done, its variants, so that no worker waits for a seed."""
@@ -306,13 +345,13 @@ class _Sweep:
         tasks = Tasks(executor)
         try:
             for seed in missing:
-                tasks.submit(seed, self.job.train, seed)
+                tasks.submit(seed, self.experiment.train, seed)
             for makes, result in tasks:
                 if isinstance(makes, Variant):
                     self._finish(makes, result)
                 else:
                     for variant in missing[makes]:
-                        tasks.submit(variant, self.job.row, result, variant)
+                        tasks.submit(variant, self.experiment.row, result, variant)
         finally:
             for makes, result in tasks.cancel():
                 if isinstance(makes, Variant):
@@ -337,50 +376,8 @@ class _RowFileError(InputError):
     """The file of finished rows cannot be written, so rows would be lost."""
 
 
-def _variants(
-    seeds: Sequence[int], kinds: Sequence[str], levels: Sequence[float], precisions: Sequence[str]
-) -> list[Variant]:
-    """Every row of a sweep, in order; level 0 prunes nothing, so that it has no kind."""
-    checked = [
-        _several("seeds", seeds, lambda each: whole_number("a seed", each, at_least=0)),
-        _several("kinds", kinds, lambda each: one_of("a kind of pruning", each, KINDS)),
-        _several("pruning_levels", levels, checked_level),
-        _several("precisions", precisions, lambda each: arithmetic(each).name),
-    ]
-    found = {
-        Variant(seed, kind if level else "none", level, name)
-        for seed, kind, level, name in product(*checked)
-        if kind != "2:4" or level in (0, TWO_OF_FOUR)
-    }
-    if "2:4" in checked[1] and TWO_OF_FOUR not in checked[2]:
-        raise InputError(
-            f"pruning 2:4 has the level {TWO_OF_FOUR:g} alone, which pruning_levels lack;"
-            f" got {abbreviated(levels)}"
-        )
-    ranks = [{value: rank for rank, value in enumerate(each)} for each in checked]
-    kind_ranks = {"none": -1, **ranks[1]}
-    return sorted(
-        found,
-        key=lambda each: (
-            ranks[0][each.seed],
-            kind_ranks[each.kind],
-            ranks[2][each.pruning],
-            ranks[3][each.precision],
-        ),
-    )
-
-
-def _several(name: str, given: Any, checked: Callable[[Any], Any]) -> list[Any]:
-    values = [checked(each) for each in as_list(name, given)]
-    if not values or len(set(values)) < len(values):
+def _several(name: str, given: Sequence[T], checked: Callable[[T], T]) -> list[T]:
+    several = [checked(value) for value in as_list(name, given)]
+    if not several or len(set(several)) < len(several):
         raise InputError(f"{name} must be at least one, each given once; got {abbreviated(given)}")
-    return values
-
-
-def _checked_model(model: Any) -> NeuralNetwork:
-    if not isinstance(model, NeuralNetwork):
-        raise InputError(
-            f"run_sweep() trains and prunes a NeuralNetwork of calc.simulation;"
-            f" got {abbreviated(model)}"
-        )
-    return model
+    return several

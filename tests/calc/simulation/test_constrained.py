@@ -53,8 +53,7 @@ def train(
 ) -> ConstrainedRun:
     return run_training_with_hardware_constraints(
         model or NeuralNetwork((64, 16, 10), ("relu", "softmax")),
-        SPLIT.X_train[:samples],
-        SPLIT.y_train[:samples],
+        (SPLIT.X_train[:samples], SPLIT.y_train[:samples]),
         epochs=epochs,
         alpha=0.1,
         batch_size=batch_size,
@@ -351,7 +350,7 @@ def test_configurations_are_frozen_and_checked() -> None:
 def test_data_that_teach_nothing(X: Any, y: Any, sentence: str) -> None:
     model = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
     with pytest.raises(InputError, match=sentence):
-        run_training_with_hardware_constraints(model, X, y, 1, 0.1, 4, 0, device())
+        run_training_with_hardware_constraints(model, (X, y), 1, 0.1, 4, 0, device())
 
 
 def test_models_that_cannot_be_run() -> None:
@@ -373,7 +372,7 @@ def test_scikit_learn_runs_constrained(activation: str, classes: int) -> None:
     X, y = SPLIT.X_train[chosen], SPLIT.y_train[chosen]
     perceptron = MLPClassifier((16,), activation=activation)
     run = run_training_with_hardware_constraints(
-        perceptron, X, y, 5, 0.01, 64, 0, device(max_memory="12 KiB", precision_mode="fp16")
+        perceptron, (X, y), 5, 0.01, 64, 0, device(max_memory="12 KiB", precision_mode="fp16")
     )
     assert not hasattr(perceptron, "coefs_")
     assert (run.plan.limited_by, len(run.history.loss)) == ("memory", 5)
@@ -385,7 +384,7 @@ def test_scikit_learn_runs_constrained(activation: str, classes: int) -> None:
     assert (model.predict(X) == theirs).mean() > 0.99
     assert (model.with_precision("int8").predict(X) == theirs).mean() > 0.95
     again = run_training_with_hardware_constraints(
-        perceptron, X, y, 5, 0.01, 64, 0, device(max_memory="12 KiB", precision_mode="fp16")
+        perceptron, (X, y), 5, 0.01, 64, 0, device(max_memory="12 KiB", precision_mode="fp16")
     )
     assert again.history == run.history
 

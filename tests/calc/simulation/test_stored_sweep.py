@@ -10,7 +10,7 @@ import pytest
 from polars import col
 
 from calc.core.records import DATA
-from calc.simulation import NeuralNetwork, digits, run_sweep
+from calc.simulation import Experiment, Grid, NeuralNetwork, digits, run_sweep
 
 pytestmark = pytest.mark.xdist_group("stored sweep")  # the sweep is made again once
 
@@ -28,20 +28,15 @@ SAMPLES = 2 / 360
 
 @pytest.fixture(scope="module")
 def again() -> polars.DataFrame:
-    return run_sweep(
+    experiment = Experiment(
         NeuralNetwork(SETTINGS["layer_sizes"], SETTINGS["activations"]),
         digits(SETTINGS["split_seed"]),
-        [0, 0.5, 0.9],
-        ["fp32", "int8"],
-        ["100 kB"],
-        "100 kB",
         "15 W",
-        kinds=["unstructured", "structured"],
-        seeds=[0, 1],
         repeats=10,
-        latency_batch=SETTINGS["latency_batch"],
-        **{name: SETTINGS[name] for name in ("epochs", "alpha", "batch_size")},
+        **{name: SETTINGS[name] for name in ("epochs", "alpha", "batch_size", "latency_batch")},
     )
+    grid = Grid([0, 0.5, 0.9], ["fp32", "int8"], ["unstructured", "structured"], [0, 1])
+    return run_sweep(experiment, grid, ["100 kB"], "100 kB")
 
 
 @pytest.mark.slow
@@ -65,19 +60,15 @@ def test_memory_is_the_stored_one(again: polars.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_fine_tuning_agrees_within_the_spread() -> None:
-    rows = run_sweep(
+    experiment = Experiment(
         NeuralNetwork(FINE_TUNING["layer_sizes"], FINE_TUNING["activations"]),
         digits(FINE_TUNING["split_seed"]),
-        [0.5, 0.9],
-        ["fp32"],
-        ["100 kB"],
-        "100 kB",
         "15 W",
-        kinds=["unstructured", "2:4"],
-        seeds=[0],
         repeats=1,
         **{name: FINE_TUNING[name] for name in ("epochs", "alpha", "batch_size", "fine_tuning")},
     )
+    grid = Grid([0.5, 0.9], ["fp32"], ["unstructured", "2:4"])
+    rows = run_sweep(experiment, grid, ["100 kB"], "100 kB")
     both = rows.join(FINE_TUNED, on=KEY)
     assert len(both) == 3
     for row in both.iter_rows(named=True):

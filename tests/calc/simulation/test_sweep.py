@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 
 from calc import InputError, quantity
 from calc.simulation import (
+    Experiment,
+    Grid,
     NeuralNetwork,
     Split,
     SweepStoppedError,
@@ -34,7 +37,7 @@ pytestmark = pytest.mark.xdist_group("sweeps")  # one table, and one pool of pro
 NETWORK = NeuralNetwork((64, 16, 10), ("relu", "softmax"))
 BUDGETS = ["1300 byte", "2.5 kB", "10.0 kB"]
 SWEEP: dict[str, Any] = {
-    "base_model": NETWORK,
+    "model": NETWORK,
     "data": digits(),
     "pruning_levels": [0, 0.5, 0.9],
     "precisions": ["fp32", "int8"],
@@ -51,7 +54,12 @@ UNTIMED += ["energy_model_joules", "accepted", "over_2.5_kB"]
 
 
 def sweep(**changes: Any) -> polars.DataFrame:
-    return run_sweep(**{**SWEEP, **changes})
+    asked = {**SWEEP, **changes}
+    measured, pruned = (
+        {field.name: asked.pop(field.name) for field in fields(noun) if field.name in asked}
+        for noun in (Experiment, Grid)
+    )
+    return run_sweep(Experiment(**measured), Grid(**pruned), **asked)
 
 
 @pytest.fixture(scope="module")
@@ -459,7 +467,7 @@ def spoiled(**changes: Any) -> Split:
         ({"latency_batch": 0}, "latency_batch must be a whole number from 1"),
         ({"storage": "coo"}, "storage must be one of dense, csr, bitmask"),
         ({"executor": 2}, "executor must be one of concurrent.futures"),
-        ({"base_model": "net"}, "run_sweep.. trains and prunes a NeuralNetwork"),
+        ({"model": "net"}, "a sweep trains and prunes a NeuralNetwork"),
         ({"data": (1, 2)}, "data must be four arrays"),
         ({"data": spoiled(X_train=numpy.zeros((0, 64)))}, "X must hold at least one sample"),
         ({"data": spoiled(X_test=numpy.full((360, 64), math.nan))}, "X must be finite"),
