@@ -37,23 +37,23 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
         "find any of these, or a command, by words of its name, title, note or text",
     ),
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
-    "gemm": ("gemm", "a matrix product on a device: its bound, its tiles and waves, its time"),
+    "gemm": ("steps", "a matrix product on a device: its bound, its tiles and waves, its time"),
     "eval": ("roofline", "evaluate an expression with units"),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
     "plan-training": (
-        "plan_training",
+        "plan",
         "the best layout of a training run, what it takes, and why others lose",
     ),
     "plan-service": (
-        "plan_service",
+        "plan",
         "the fewest devices that serve requests within limits on their times, by a simulation",
     ),
     "compare": (
-        "compare",
+        "plan",
         "machines or models side by side: cost, energy and latency, each at its best batch",
     ),
     "throughput": (
-        "throughput",
+        "steps",
         "images or samples a second of a network that writes no tokens, and what bounds them",
     ),
     "simulate": ("simulate", "train on the digits as a smaller, slower device would"),
@@ -92,7 +92,7 @@ class CommandParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Of a wrong word the nearest right ones too."""
         if action.choices is not None and value not in action.choices:
-            names = [str(each) for each in action.choices]
+            names = list(map(str, action.choices))
             advice = f"{did_you_mean(str(value), names)}choose from {', '.join(names)}"
             raise argparse.ArgumentError(action, f"invalid choice: {abbreviated(value)}; {advice}")
 
@@ -110,15 +110,13 @@ def command_parser() -> tuple[CommandParser, list[CommandParser]]:
         " is the list `rows`. A device may be the .toml file of one's own.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
-    made = []
+    parsers = []
     for name, (group, purpose) in COMMANDS.items():
-        made.append(
-            commands.add_parser(
-                name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
-            )
-        )
-        made[-1].group = group
-    return parser, made
+        sentence = f"{purpose[0].upper()}{purpose[1:]}."
+        command = commands.add_parser(name, help=purpose, description=sentence)
+        command.group = group
+        parsers.append(command)
+    return parser, parsers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -171,5 +169,5 @@ def _as_typed(sentence: str, options: argparse.Namespace) -> str:
 
     sentence = re.sub(r"^(?:\w+\(\): )?(\w+)(?= must | needs |: )", option, sentence)
     sentence = re.sub(r"\b(\w+)=True\b", option, sentence)
-    sentence = re.sub(r"\b(\w+)=FILE\b", lambda each: f"{option(each)} FILE", sentence)
+    sentence = re.sub(r"\b(\w+)=FILE\b", lambda argument: f"{option(argument)} FILE", sentence)
     return re.sub(r"(?<=; got )(-?\d+)\.0$", r"\1", sentence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from calc import measure, published
 from calc.catalog import hardware
@@ -12,7 +11,7 @@ from calc.commands.output import answers
 from calc.core.errors import InputError
 from calc.core.files import writable
 from calc.core.progress import ProgressBar
-from calc.core.report import Report, Reported, Table
+from calc.core.report import Report, Reported, Table, values
 from calc.core.units import Quantity
 from calc.measure.picture import roofline_lines
 from calc.published.reporting import Agreement
@@ -47,7 +46,7 @@ def _measure(options: argparse.Namespace) -> Report:
         else:
             survey = measure.survey(options.threads, bar.update)
     device = measure.save(survey, target, command)
-    best = max(device.dtypes, key=lambda each: float(device.peak(each).m_as("FLOP/s")))
+    best = max(device.dtypes, key=lambda dtype: float(device.peak(dtype).m_as("FLOP/s")))
     facts = {
         "file": str(target),
         "name": device.name,
@@ -55,7 +54,7 @@ def _measure(options: argparse.Namespace) -> Report:
         "peaks": survey.peaks,
         "latencies": survey.latencies,
         "working_sets": survey.working_sets,
-        "ridge_point": {each: device.ridge_point(each) for each in device.dtypes},
+        "ridge_point": {dtype: device.ridge_point(dtype) for dtype in device.dtypes},
         "too_noisy": survey.too_noisy,
     }
     written = f"written to {target}{', over what it held' if replaced else ''}"
@@ -92,7 +91,7 @@ def _measure_all(options: argparse.Namespace) -> Report:
 def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: str) -> list[str]:
     """Medians and spreads, where the caches end, and the picture with the ridge points."""
     sizes = {
-        f"{Quantity(size / 1024, 'KiB'):.0f}": each for size, each in survey.working_sets.items()
+        f"{Quantity(size / 1024, 'KiB'):.0f}": rate for size, rate in survey.working_sets.items()
     }
     tables = {
         "bandwidth": survey.bandwidths,
@@ -101,13 +100,13 @@ def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: st
         "working set": sizes,
     }
     rows = [
-        (f"{kind}, {name}", f"{each.value:.4g}", f"± {each.spread:.1%}")
+        (f"{kind}, {name}", f"{median.value:.4g}", f"± {median.spread:.1%}")
         for kind, table in tables.items()
-        for name, each in table.items()
+        for name, median in table.items()
     ]
     ridges = [
-        (f"ridge point, {each.upper()}", f"{device.ridge_point(each):.3g}")
-        for each in device.dtypes
+        (f"ridge point, {dtype.upper()}", f"{device.ridge_point(dtype):.3g}")
+        for dtype in device.dtypes
     ]
     ridges.append(("of an H100, FP16", f"{hardware.H100.ridge_point('fp16'):.3g}"))
     return [
@@ -117,7 +116,7 @@ def _survey_lines(survey: measure.Survey, device: hardware.Accelerator, best: st
         *roofline_lines(device, best),
         "",
         *Table(ridges).lines,
-        *(f"left out, since another program was in the way: {each}" for each in survey.too_noisy),
+        *(f"left out, since another program was in the way: {name}" for name in survey.too_noisy),
     ]
 
 
@@ -153,24 +152,23 @@ def _validate(options: argparse.Namespace) -> Reported:
     with ProgressBar(1, "validating") as bar:
         kernels = measure.suite(measure.this_machine().beyond_caches)
         compared = measure.validate(kernels, device, bar.update)
-    rows: list[dict[str, Any]] = [
-        {
-            "kernel": each.name,
-            "dtype": each.dtype,
-            "predicted": each.predicted,
-            "measured": each.measured.value if each.measured else None,
-            "ratio": each.ratio,
-        }
-        for each in compared
-    ]
+    rows: list[dict[str, object]] = []
     cells = [("kernel", "format", "predicted", "measured", "ratio")]
-    for each in compared:
-        clock = f"{each.measured.value.to('ms'):.3g}" if each.measured else "too noisy"
-        ratio = f"{each.ratio:.2f}" if each.measured else "–"
-        cells.append(
-            (each.name, each.dtype.upper(), f"{each.predicted.to('ms'):.3g}", clock, ratio)
+    for kernel in compared:
+        measured = kernel.measured.value if kernel.measured else None
+        rows.append(
+            {
+                "kernel": kernel.name,
+                **values(kernel, "dtype predicted"),
+                "measured": measured,
+                "ratio": kernel.ratio,
+            }
         )
-    verdict = _verdict([each for each in compared if each.measured])
+        clock = "too noisy" if measured is None else f"{measured.to('ms'):.3g}"
+        ratio = "–" if measured is None else f"{kernel.ratio:.2f}"
+        predicted = f"{kernel.predicted.to('ms'):.3g}"
+        cells.append((kernel.name, kernel.dtype.upper(), predicted, clock, ratio))
+    verdict = _verdict([kernel for kernel in compared if kernel.measured])
     return Report(tables=[Table(cells)], sentences={"": [verdict]}, facts={"rows": rows})
 
 
@@ -190,9 +188,9 @@ def _published(file: str, group: str | None) -> Agreement:
 def _verdict(steady: list[measure.Comparison]) -> str:
     if not steady:
         return "every kernel was too noisy; try again while nothing runs"
-    worst = max(steady, key=lambda each: measure.error(each.ratio))
+    worst = max(steady, key=lambda kernel: measure.error(kernel.ratio))
     return (
         f"half of {len(steady)} kernels are within"
-        f" {measure.median_error([each.ratio for each in steady]):.0%} of the roofline;"
+        f" {measure.median_error([kernel.ratio for kernel in steady]):.0%} of the roofline;"
         f" the worst is {worst.name}, at {worst.ratio:.3g} times its time"
     )

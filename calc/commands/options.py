@@ -19,7 +19,7 @@ from calc.core.errors import InputError
 from calc.core.files import writable
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
-TYPES: dict[str, Callable[[str], Any]] = {"int": int, "int | None": int, "float": float}
+TYPES: dict[str, Callable[[str], object]] = {"int": int, "int | None": int, "float": float}
 
 SHORT = {
     "operations": "flops",
@@ -46,9 +46,9 @@ def option_of(argument: str) -> str:
 
 def add_options(
     parser: argparse.ArgumentParser,
-    called: Callable[..., Any],
+    called: Callable[..., object],
     names: list[str] | None = None,
-    defaults: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, object] | None = None,
 ) -> None:
     """An option for each argument that is told in the docstring, or for those that are named."""
     parameters = inspect.signature(called).parameters
@@ -75,7 +75,7 @@ def add_options(
 
 
 def add_planning(
-    parser: argparse.ArgumentParser, called: Callable[..., Any], model: str, machine: str
+    parser: argparse.ArgumentParser, called: Callable[..., object], model: str, machine: str
 ) -> None:
     """The model, the machine and the options of what plans, with examples of their names."""
     parser.add_argument(
@@ -88,7 +88,7 @@ def add_planning(
     add_config(parser, called)
 
 
-def chosen(options: argparse.Namespace, called: Callable[..., Any]) -> dict[str, Any]:
+def chosen(options: argparse.Namespace, called: Callable[..., object]) -> dict[str, Any]:
     """What was chosen of the arguments of a function."""
     parameters = inspect.signature(called).parameters
     return {name: value for name, value in vars(options).items() if name in parameters}
@@ -101,20 +101,20 @@ def model_of(text: str) -> Transformer | str:
 
 def split_at_commas(text: str) -> list[str]:
     """What stands between commas."""
-    return [each.strip() for each in text.split(",")]
+    return [part.strip() for part in text.split(",")]
 
 
 def numbers(name: str, text: str, example: str, separator: str = ",") -> list[float]:
     """The numbers between commas, as in `--pruning 0,0.5`."""
     try:
-        return [float(each) for each in text.split(separator)]
+        return [float(part) for part in text.split(separator)]
     except ValueError:
         raise InputError(
             f"{option_of(name)} needs numbers, as in {example}; got {text!r}"
         ) from None
 
 
-def add_config(parser: argparse.ArgumentParser, called: Callable[..., Any]) -> None:
+def add_config(parser: argparse.ArgumentParser, called: Callable[..., object]) -> None:
     """Options that may stand in a file, which a command reads before the others and can write."""
     parser.add_argument(
         "--config", metavar="FILE", help="take options from a .toml file; those given beside it win"
@@ -160,22 +160,22 @@ ARGUMENTS = {"device": "hardware"}  # of a command, and what they are called in 
 FILES = ("trace",)  # whose names stay as they are typed, commas and all
 
 
-def _typed(value: Any) -> str:
+def _typed(value: object) -> str:
     """A value of a file as one types it in a shell."""
     if isinstance(value, dict):
-        return ",".join(f"{name}={each}" for name, each in value.items())
+        return ",".join(f"{name}={part}" for name, part in value.items())
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _written(value: Any) -> Any:
+def _written(value: object) -> object:
     """What was typed in a shell as a file has it: a number, a text, or several of them."""
     if not isinstance(value, str):
         return value
     parts = split_at_commas(value)
-    if all("=" in each for each in parts):
-        pairs = (each.split("=", 1) for each in parts)
-        return {name.strip(): _number_or_text(each.strip()) for name, each in pairs}
-    several = [_number_or_text(each) for each in parts]
+    if all("=" in part for part in parts):
+        pairs = (part.split("=", 1) for part in parts)
+        return {name.strip(): _number_or_text(text.strip()) for name, text in pairs}
+    several = [_number_or_text(part) for part in parts]
     return several if len(several) > 1 else several[0]
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from calc.core.errors import InputError
 from calc.core.files import writable, write_text
 from calc.core.report import Reported
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PRINTED = "-"
 
@@ -17,13 +20,13 @@ PRINTED = "-"
 class Drawn(Protocol):
     """What has a figure of its own."""
 
-    def draw(self) -> Any:
+    def draw(self) -> Figure:
         """The figure."""
 
 
 def answers(
     parser: argparse.ArgumentParser,
-    run: Callable[[Any], Reported],
+    run: Callable[[argparse.Namespace], Reported],
     table: bool = False,
     drawn: str = "",
 ) -> None:

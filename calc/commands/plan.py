@@ -1,4 +1,4 @@
-"""Serving a model on devices: `calc plan`."""
+"""What serves and what trains: `calc plan`, `plan-training`, `plan-service` and `compare`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,28 @@ import argparse
 from typing import Any
 
 from calc.catalog import machines
-from calc.commands.options import add_planning, chosen, model_of, numbers, split_at_commas
+from calc.commands.options import (
+    add_config,
+    add_options,
+    add_planning,
+    chosen,
+    model_of,
+    numbers,
+    split_at_commas,
+)
 from calc.commands.output import answers
 from calc.core.errors import InputError
-from calc.planning import Plan, plan
+from calc.core.progress import ProgressBar
+from calc.planning import (
+    Comparison,
+    Plan,
+    ServicePlan,
+    TrainingPlan,
+    compare,
+    plan,
+    plan_service,
+    plan_training,
+)
 from calc.planning.estimate import COUNTS
 from calc.planning.serving import Plans
 
@@ -30,19 +48,20 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan(options: argparse.Namespace) -> Plans:
-    asked = chosen(options, plan)
-    asked |= _grid({name: asked.pop(name) for name in COUNTS if asked[name] is not None})
-    model = model_of(asked.pop("model"))
+    arguments = chosen(options, plan)
+    counts = {name: arguments.pop(name) for name in COUNTS if arguments[name] is not None}
+    arguments |= _grid(counts)
+    model = model_of(arguments.pop("model"))
     if isinstance(model, str) and "," in model:
         raise InputError(
             f"calc plan takes one model, and several devices and numbers with commas; got {model!r}"
         )
-    devices = [machines.of(each) for each in split_at_commas(options.device)]
+    devices = [machines.of(device) for device in split_at_commas(options.device)]
     plans: list[Plan] = []
     refused: dict[str, str] = {}
     for device in devices:
         try:
-            plans.append(plan(model, device, **asked))
+            plans.append(plan(model, device, **arguments))
         except InputError as error:
             if device is devices[-1] and not plans:
                 raise
@@ -56,14 +75,84 @@ def _plan(options: argparse.Namespace) -> Plans:
     return answer
 
 
-def _grid(counts: dict[str, Any]) -> dict[str, Any]:
+def _grid(counts: dict[str, object]) -> dict[str, object]:
     """A number for each count; of several with commas every combination, an axis for each count."""
-    given = {name: numbers(name, str(text), "1,8,64") for name, text in counts.items()}
-    axes = [name for name, values in given.items() if len(values) > 1]
-    grid: dict[str, Any] = {}
-    for name, values in given.items():
+    several = {name: numbers(name, str(text), "1,8,64") for name, text in counts.items()}
+    axes = [name for name, values in several.items() if len(values) > 1]
+    grid: dict[str, object] = {}
+    for name, values in several.items():
         column: list[Any] = values
         for _ in axes[axes.index(name) + 1 :] if name in axes else []:
-            column = [[each] for each in column]
+            column = [[value] for value in column]
         grid[name] = column if name in axes else values[0]
     return grid
+
+
+def add_plan_training(parser: argparse.ArgumentParser) -> None:
+    add_planning(parser, plan_training, "llama-3-405b", "dgx-h100; or a .toml")
+    figure = "the time of a step by its parts, for the ten best layouts,"
+    answers(parser, _plan_training, table=True, drawn=figure)
+
+
+def _plan_training(options: argparse.Namespace) -> TrainingPlan:
+    arguments = chosen(options, plan_training)
+    model = model_of(arguments.pop("model"))
+    if arguments["layout"] is not None:
+        arguments["layout"] = dict(map(_degree, split_at_commas(arguments["layout"])))
+    with ProgressBar(1, "planning") as bar:
+        return plan_training(
+            model, machines.of(options.device), **arguments, on_progress=bar.update
+        )
+
+
+def _degree(text: str) -> tuple[str, int]:
+    name, equals, degree = text.partition("=")
+    if not equals or not degree.strip().isdigit():
+        raise InputError(
+            f"layout needs degrees by their names, as in tensor=8,pipeline=16; got {text!r}"
+        )
+    return name.strip(), int(degree)
+
+
+def add_plan_service(parser: argparse.ArgumentParser) -> None:
+    add_planning(parser, plan_service, "llama-3-70b", "dgx-h100; or a .toml")
+    answers(parser, _plan_service, table=True, drawn="the times against the rate")
+
+
+def _plan_service(options: argparse.Namespace) -> ServicePlan:
+    arguments = chosen(options, plan_service)
+    model = model_of(arguments.pop("model"))
+    with ProgressBar(1, "simulating") as bar:
+        return plan_service(model, machines.of(options.device), **arguments, on_progress=bar.update)
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "models",
+        help="a name that `calc list` prints, such as llama-3-70b, or a config.json; several by"
+        " commas",
+    )
+    parser.add_argument(
+        "--machines",
+        required=True,
+        metavar="MACHINES",
+        help="machines or devices that `calc list` prints, such as dgx-h100,mi300x-8, or a .toml;"
+        " several by commas",
+    )
+    add_options(parser, compare)
+    add_config(parser, compare)
+    parser.epilog = (
+        'A price is one for all, "3 USD/hour", or by machine, as in'
+        " dgx-h100=3 USD/hour,mi300x-8=2 USD/hour."
+    )
+    answers(parser, _compare, table=True, drawn="the front")
+
+
+def _compare(options: argparse.Namespace) -> Comparison:
+    arguments = chosen(options, compare)
+    arguments["models"] = list(map(model_of, split_at_commas(arguments["models"])))
+    arguments["machines"] = split_at_commas(arguments["machines"])
+    if arguments["price"] is not None and "=" in arguments["price"]:
+        pairs = (pair.partition("=") for pair in split_at_commas(arguments["price"]))
+        arguments["price"] = {machine.strip(): price.strip() for machine, _, price in pairs}
+    return compare(**arguments)

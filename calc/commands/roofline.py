@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from typing import Any
 
 from pint import DimensionalityError
 
@@ -37,7 +36,7 @@ def _roofline(options: argparse.Namespace) -> Report:
     peak, bandwidth = device.peak(options.dtype), device.memory_bandwidth
     ridge, dtype = device.ridge_point(options.dtype), hardware.dtype_of(options.dtype)
     step = traffic, bandwidth, operations, peak
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "device": device.key,
         "dtype": dtype,
         "peak": peak,
@@ -79,12 +78,12 @@ def _roofline(options: argparse.Namespace) -> Report:
 
 def _amount(name: str, text: str, unit: str) -> Quantity:
     """The option names its unit, so a bare number will do there; 50% or GB/MB is none."""
-    given = quantity(text)
-    if not given.unitless:
-        return given
+    amount = quantity(text)
+    if not amount.unitless:
+        return amount
     if re.search(r"%|[^\W\d_eE]", text):
         raise InputError(f"{name} needs a quantity in {unit}, or a bare number; got {text!r}")
-    return quantity(given.magnitude, unit)
+    return quantity(amount.magnitude, unit)
 
 
 def add_eval(parser: argparse.ArgumentParser) -> None:

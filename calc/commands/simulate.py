@@ -8,7 +8,7 @@ import signal
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from calc import simulation
 from calc.commands.options import add_options, chosen, numbers, split_at_commas
@@ -20,6 +20,9 @@ from calc.core.progress import ProgressBar
 from calc.core.report import Report, Table
 from calc.core.units import Quantity
 from calc.simulation.budgets import key_of
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 LAYERS = "64-32-10"
 TRAINING = {"epochs": 20, "alpha": 0.1, "batch_size": 32, "seed": 0}
@@ -82,7 +85,7 @@ def _simulate(options: argparse.Namespace) -> Report:
     return Report(tables=[Table(rows)], facts=facts)
 
 
-def _plan_facts(plan: simulation.HardwarePlan) -> dict[str, Any]:
+def _plan_facts(plan: simulation.HardwarePlan) -> dict[str, object]:
     return {**vars(plan), "feasible": plan.feasible, "reason": plan.reason}
 
 
@@ -119,7 +122,7 @@ def _network_for_digits(layers: str) -> simulation.NeuralNetwork:
 
 def _widths(text: str) -> list[int]:
     try:
-        return [int(each) for each in text.split("-")]
+        return [int(width) for width in text.split("-")]
     except ValueError:
         raise InputError(f"--layers needs whole numbers, as in 64-32-10; got {text!r}") from None
 
@@ -193,7 +196,7 @@ def _checked_files(options: argparse.Namespace) -> Path | None:
     return Path(options.parquet) if options.parquet is not None else None
 
 
-def _sweep_lines(summary: Any, memory: str, budgets: list[str]) -> list[str]:
+def _sweep_lines(summary: DataFrame, memory: str, budgets: list[str]) -> list[str]:
     """A line for each variant, and whether it is within each budget."""
     within = [f"within {budget}" for budget in budgets]
     rows = [("pruning", "precision", "accuracy", "latency", "memory", *within)]
