@@ -11,11 +11,13 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import calc
 from calc import formats
 from calc.catalog import constants, hardware, machines, models, runs, software
+from calc.catalog.hardware import Accelerator
+from calc.catalog.machines import Machine
 from calc.commands import COMMANDS
 from calc.commands.output import answers
 from calc.core.citations import citation
@@ -31,15 +33,18 @@ from calc.core.units import Quantity, quantity
 from calc.laws import attention, training
 from calc.networks import transformer
 
+Facts: TypeAlias = dict[str, Any]
+"""What is said of a thing, by names that stay."""
+
 
 @cache
 def _comparisons() -> dict[str, formats.TrainingFormat | formats.QuantizedModel]:
     """Published models in few bits beside themselves in more, trained so or quantised."""
-    trained = {each.key: each for each in formats.training_formats()}
-    return {**trained, **{each.key: each for each in formats.quantized_models()}}
+    trained = {format_.key: format_ for format_ in formats.training_formats()}
+    return {**trained, **{model.key: model for model in formats.quantized_models()}}
 
 
-def _named(names: Callable[[], Iterable[str]], get: Callable[[str], Any]) -> SimpleNamespace:
+def _named(names: Callable[[], Iterable[str]], get: Callable[[str], object]) -> SimpleNamespace:
     """What is looked up as data are, where no module of `calc` does it."""
     return SimpleNamespace(
         names=lambda: tuple(names()),
@@ -66,7 +71,7 @@ TITLES = (
     | machines.FIELDS
     | runs.TITLES
     | software.TITLES
-    | {each: each.upper() for each in hardware.DTYPES}
+    | {dtype: dtype.upper() for dtype in hardware.DTYPES}
     | {"kept": "kept in more bits", "sense": "gap is stated as", "gap": "gap of the loss"}
     | {"unsupported": "not supported by its matrix units", "links": "links to other devices"}
 )
@@ -98,35 +103,37 @@ def things(kind: str) -> Iterator[tuple[str, Any]]:
 def functions() -> dict[str, Callable[..., Any]]:
     """The public functions beside the laws, in all modules that need nothing but pint."""
     laws = calc.laws()
-    found = {"plan": calc.plan}
-    for place in (each for each in calc.SUBMODULES if each not in WITH_EXTRAS):
+    functions: dict[str, Callable[..., Any]] = {"plan": calc.plan}
+    for place in filter(lambda place: place not in WITH_EXTRAS, calc.SUBMODULES):
         module = getattr(calc, place)
         for name, member in inspect.getmembers(module, inspect.isfunction):
             own = member.__module__.startswith(module.__name__) and not name.startswith("_")
-            if own and f"{place}.{name}" not in laws and name not in found:
-                found[f"{place}.{name}"] = member
-    return found
+            if own and f"{place}.{name}" not in laws and name not in functions:
+                functions[f"{place}.{name}"] = member
+    return functions
 
 
-def entry(kind: str, name: str, thing: Any) -> dict[str, Any]:
+def entry(kind: str, name: str, thing: Any) -> Facts:
     """What a list says of a thing."""
-    told = {"kind": kind.removesuffix("s"), "name": name}
+    more: Facts = {}
     if isinstance(thing, Quantity):
         assert thing.provenance is not None
-        return told | {"title": thing.provenance.title, "quantity": thing}
-    if inspect.isfunction(thing):
-        return told | {"title": (inspect.getdoc(thing) or "").split("\n")[0]}
-    if isinstance(thing, training.Recipe):
-        return told | {"title": f"{thing.bytes_per_parameter}: {thing.breakdown}"}
-    if kind == "comparisons":
-        return told | {"title": thing.title}
-    if kind == "devices" and thing.announced:
-        return told | {"title": f"{thing.name}, announced", "announced": True}
-    family = f", {thing.family}" if isinstance(thing, models.Network) else ""
-    return told | {"title": f"{'training of ' if kind == 'runs' else ''}{thing.name}{family}"}
+        title, more = thing.provenance.title, {"quantity": thing}
+    elif inspect.isfunction(thing):
+        title = (inspect.getdoc(thing) or "").split("\n")[0]
+    elif isinstance(thing, training.Recipe):
+        title = f"{thing.bytes_per_parameter}: {thing.breakdown}"
+    elif kind == "comparisons":
+        title = thing.title
+    elif kind == "devices" and thing.announced:
+        title, more = f"{thing.name}, announced", {"announced": True}
+    else:
+        family = f", {thing.family}" if isinstance(thing, models.Network) else ""
+        title = f"{'training of ' if kind == 'runs' else ''}{thing.name}{family}"
+    return {"kind": kind.removesuffix("s"), "name": name, "title": title} | more
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _line(row: Facts) -> str:
     return f"{row['quantity']}, {row['title']}" if "quantity" in row else str(row["title"])
 
 
@@ -147,11 +154,11 @@ def _list(options: argparse.Namespace) -> Report:
     return Report(lines, facts={"rows": [row for rows in lists.values() for row in rows]})
 
 
-def _listed(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _listed(rows: Iterable[Facts]) -> list[str]:
     """A line for each thing; what is announced stands below the others, under a heading."""
-    told = [(row["name"], str(_line(row)), "announced" in row) for row in rows]
+    lines = [(row["name"], _line(row), "announced" in row) for row in rows]
     there, announced = (
-        Table([(name, line) for name, line, is_announced in told if is_announced is wanted]).lines
+        Table([(name, line) for name, line, is_announced in lines if is_announced is wanted]).lines
         for wanted in (False, True)
     )
     return [*there, "", NOT_YET, *announced] if announced else there
@@ -163,25 +170,25 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _search(options: argparse.Namespace) -> Report:
-    asked = " ".join(options.words)
-    rows = search(asked)
+    words = " ".join(options.words)
+    rows = search(words)
     if not rows:
-        raise InputError(f"nothing is known of {abbreviated(asked)}; `calc list` prints all names")
+        raise InputError(f"nothing is known of {abbreviated(words)}; `calc list` prints all names")
     lines = Table([(row["name"], row["kind"], _line(row)) for row in rows[:MOST_FOUND]]).lines
     if (more := len(rows) - MOST_FOUND) > 0:
         lines.append(f"and {more} more, which --json prints")
     return Report(lines, facts={"rows": rows})
 
 
-def search(text: str) -> list[dict[str, Any]]:
+def search(text: str) -> list[Facts]:
     """What has most of these words, then what has them in a row, then what has them in its name.
 
     A word that nothing has stands for those that look like it.
     """
     rows, words, phrases, vocabulary = _index()
-    given = list(dict.fromkeys(_words(text)))
-    telling = [word for word in given if word not in SMALL_WORDS] or given
-    asked = [
+    typed = list(dict.fromkeys(_words(text)))
+    telling = [word for word in typed if word not in SMALL_WORDS] or typed
+    wanted = [
         [
             [_alike(part, vocabulary) for part in _words(phrase)]
             for phrase in (word, *SYNONYMS.get(word, ()))
@@ -191,30 +198,30 @@ def search(text: str) -> list[dict[str, Any]]:
 
     def score(place: int, alike: Mapping[str, float]) -> float:
         return max(
-            WEIGHTS[part] * max((alike.get(word, 0.0) for word in each), default=0.0)
-            for part, each in words[place].items()
+            WEIGHTS[part] * max((alike.get(word, 0.0) for word in in_part), default=0.0)
+            for part, in_part in words[place].items()
         )
 
     scores = [
-        [max(min(score(place, part) for part in phrase) for phrase in word) for word in asked]
+        [max(min(score(place, part) for part in phrase) for phrase in word) for word in wanted]
         for place in range(len(rows))
     ]
     ranks = [
         (
-            each.count(0.0),
+            of_words.count(0.0),
             squeezed(text) not in phrases[place],
-            -sum(each),
+            -sum(of_words),
             len(words[place]["name"]),
             place,
         )
-        for place, each in enumerate(scores)
-        if any(each)
+        for place, of_words in enumerate(scores)
+        if any(of_words)
     ]
     return [rows[place] for *_, place in sorted(ranks)]
 
 
 @cache
-def _index() -> tuple[list[dict[str, Any]], list[dict[str, set[str]]], list[str], set[str]]:
+def _index() -> tuple[list[Facts], list[dict[str, set[str]]], list[str], set[str]]:
     """The rows of all that can be found; of each its words by their part, and its names squeezed
     into one word; and the words of all."""
     rows, words, phrases = [], [], []
@@ -228,7 +235,7 @@ def _index() -> tuple[list[dict[str, Any]], list[dict[str, set[str]]], list[str]
     return rows, words, phrases, vocabulary
 
 
-def _searched() -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+def _searched() -> Iterator[tuple[Facts, dict[str, str]]]:
     """All that can be found, each with what else is read of it: commands, data, laws, functions."""
     for name, (_, purpose) in COMMANDS.items():
         yield {"kind": "command", "name": f"calc {name}", "title": purpose}, {}
@@ -236,7 +243,7 @@ def _searched() -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
         for name, thing in things(kind):
             parts = {"also": " ".join(models.also(name))} if kind == "models" else {}
             if kind in DATA:
-                parts["note"] = " ".join(each.note for each in origins(facts_of(kind, thing)))
+                parts["note"] = " ".join(origin.note for origin in origins(facts_of(kind, thing)))
             else:
                 arguments = " ".join(inspect.signature(thing).parameters)
                 parts["text"] = f"{(inspect.getdoc(thing) or '').partition('>>>')[0]} {arguments}"
@@ -251,7 +258,7 @@ def _words(text: str) -> list[str]:
 def _alike(word: str, vocabulary: Iterable[str]) -> dict[str, float]:
     """The known words that one stands for, in one number or the other, and how well."""
     stem = word.removesuffix("s") if len(word) > 4 and not word.endswith("ss") else word
-    begun = {each: BEGINNING for each in vocabulary if each.startswith(stem) and len(stem) > 2}
+    begun = {known: BEGINNING for known in vocabulary if known.startswith(stem) and len(stem) > 2}
     exact = {word: 1.0} if word in vocabulary else {}
     if begun or exact or len(word) < SHORTEST_TYPO:
         return begun | exact
@@ -268,30 +275,30 @@ def _show(options: argparse.Namespace) -> Report:
     name = options.name.removeprefix("calc.")
     if hardware.is_file(name):
         return _shown(*_of_own_file(name))
-    found = next(
-        (_shown(kind, thing) for kind in DATA if (thing := _found(kind, name)) is not None), None
+    shown = next(
+        (_shown(kind, thing) for kind in DATA if (thing := _thing(kind, name)) is not None), None
     )
-    found = found or _function(name)
-    if found is None:
+    shown = shown or _function(name)
+    if shown is None:
         kinds = ", ".join(kind.removesuffix("s") for kind in KINDS[:-1])
         raise InputError(
             f"there is no {kinds} or function {abbreviated(options.name)}; {_advice(name)}"
         )
-    run = _found("runs", name) if found.facts["kind"] == "model" else None
+    run = _thing("runs", name) if shown.facts["kind"] == "model" else None
     if run is None:
-        return found
+        return shown
     trained = _shown("runs", run)
-    both = f"{found.text()}\n\n{trained.text()}".split("\n")
-    return Report(both, facts={**found.facts, "run": trained.facts})
+    both = f"{shown.text()}\n\n{trained.text()}".split("\n")
+    return Report(both, facts={**shown.facts, "run": trained.facts})
 
 
-def _found(kind: str, name: str) -> Any:
+def _thing(kind: str, name: str) -> Any:
     """The thing of that name, which its kind may spell otherwise."""
     key = DATA[kind].key_of(name)
     return None if key is None else DATA[kind].get(key)
 
 
-def _of_own_file(name: str) -> tuple[str, Any]:
+def _of_own_file(name: str) -> tuple[str, Machine | Accelerator]:
     """The machine of one's own that a file holds, or its device, which is a machine of one."""
     machine = machines.get(name)
     if machine.domain > 1 or machine.all_records():
@@ -318,16 +325,16 @@ def _shown(kind: str, thing: Any) -> Report:
         return Report([str(thing), source(thing)], facts=entry(kind, thing.provenance.key, thing))
     year = f" ({thing.year})" if hasattr(thing, "year") and kind != "comparisons" else ""
     # Of software there may be no number, and then nothing to have a source.
-    named = {each.source for each in origins(facts)} or {getattr(thing, "source", "")} - {""}
+    sources = {origin.source for origin in origins(facts)} or {getattr(thing, "source", "")} - {""}
     about = entry(kind, getattr(thing, "key", None) or thing.name, thing)
-    told = [f"Source: {_cited(each)}" for each in sorted(named)]
-    told += [f"Note: {each.title}: {each.note}" for each in origins(facts) if each.note]
+    below = [f"Source: {_cited(source)}" for source in sorted(sources)]
+    below += [f"Note: {part.title}: {part.note}" for part in origins(facts) if part.note]
     title, tables = [f"{about['title']}{year}"], [Table(fact_rows(facts, TITLES))]
-    about |= {each: getattr(thing, each) for each in ("year", "source") if hasattr(thing, each)}
-    return Report(title, tables, {"": told}, about | facts)
+    about |= {name: getattr(thing, name) for name in ("year", "source") if hasattr(thing, name)}
+    return Report(title, tables, {"": below}, about | facts)
 
 
-def origins(facts: Mapping[str, Any]) -> list[Provenance]:
+def origins(facts: Facts) -> list[Provenance]:
     """Where facts and their parts come from."""
     parts = [
         part
@@ -344,36 +351,35 @@ def _cited(named: str) -> str:
     return named
 
 
-def facts_of(kind: str, thing: Any) -> dict[str, Any]:
+def facts_of(kind: str, thing: Any) -> Facts:
     """All that the data say of a thing, and what follows at once, by names that stay."""
     if kind == "constants":
         return {"quantity": thing}
     if kind == "devices":
-        facts: dict[str, Any] = dict(thing.records)
+        facts: Facts = dict(thing.records)
         if "link_bandwidth" not in facts:
             facts["links"] = "none"
         if thing.unsupported:
             facts["unsupported"] = ", ".join(thing.unsupported).upper()
-        rates = {name: each for name, each in thing.peaks.items() if each}
-        known = thing.publishes("memory_bandwidth")
-        ridges = {each: thing.ridge_point(each) for each in thing.dtypes} if known else {}
+        rates = {name: peak for name, peak in thing.peaks.items() if peak}
+        known = thing.dtypes if thing.publishes("memory_bandwidth") else ()
+        ridges = {dtype: thing.ridge_point(dtype) for dtype in known}
         return facts | rates | {"ridge_point": ridges}
     if kind == "machines":
-        reached = {f"reached_{name}": each for name, each in thing.rates.items()}
+        reached = {f"reached_{name}": rate for name, rate in thing.rates.items()}
         return {**thing.shape, **thing.records, **reached}
     if kind == "software":
-        texts = {each: getattr(thing, each) for each in software.TITLES if each in software.TEXTS}
-        return {**{each: text for each, text in texts.items() if text}, **thing.records}
+        texts = filter(software.TEXTS.__contains__, software.TITLES)
+        return {**_texts(thing, texts), **thing.records}
     if kind == "comparisons":
         named = ("format", "bits", "measure", "scales", "kept", "baseline", "sense", "read")
-        told = {each: getattr(thing, each, "") for each in named}
-        return {**{each: text for each, text in told.items() if text}, **thing.records}
+        return {**_texts(thing, named), **thing.records}
     if kind == "runs":
         return {"device": thing.device, **thing.records}
-    names = [each.name for each in fields(thing)]
+    names = [part.name for part in fields(thing)]
     if kind == "models":
         values = {name: getattr(thing, name) for name in names if name != "total"}
-        numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
+        numbers = {name: value for name, value in values.items() if isinstance(value, Quantity)}
         counted = {"counted": thing.parameters, "published": thing.total}
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
         release = getattr(thing, "released", None)
@@ -381,10 +387,17 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
         return {**numbers, **shape, "parameters": {**thing.parts, **counted}} | _in_two_forms(thing)
     names += [name for name, _ in inspect.getmembers(type(thing), _is_property) if name[0] != "_"]
     values = {name: getattr(thing, name) for name in names if name not in ("name", "source")}
-    return {name: getattr(each, "name", each) for name, each in values.items() if each is not None}
+    known = {name: value for name, value in values.items() if value is not None}
+    return {name: getattr(value, "name", value) for name, value in known.items()}
 
 
-def _in_two_forms(model: models.Model) -> dict[str, Any]:
+def _texts(thing: object, names: Iterable[str]) -> Facts:
+    """What is said in words, where something is."""
+    texts = {name: getattr(thing, name, "") for name in names}
+    return {name: text for name, text in texts.items() if text}
+
+
+def _in_two_forms(model: models.Model) -> Facts:
     """What a token takes in both forms of latent attention, and when one is better."""
     if not isinstance(model, models.Transformer) or model.kv_latent is None:
         return {}
@@ -393,7 +406,7 @@ def _in_two_forms(model: models.Model) -> dict[str, Any]:
     return {
         "token_at_full_context": {
             "expanded_as_read": transformer.forward_flops(model, model.context),
-            "absorbed_as_written": sum(each.operations for each in written) / quantity("1 token"),
+            "absorbed_as_written": sum(part.operations for part in written) / quantity("1 token"),
             "expanded_from_queries": attention.latent_crossover(
                 model.context, latent, model.key_width - rotary, model.head_value_width
             ),
@@ -411,20 +424,20 @@ def _function(name: str) -> Report | None:
     function = dict(things(kind)).get(name)
     if function is None:
         return None
-    hints: dict[str, Any] = {}
+    hints: Facts = {}
     with suppress(NameError):  # of a type that only type checkers import: there are no units then
         hints = get_type_hints(function, include_extras=True)
-    told = {
-        each: (*get_args(hints.get(each)), "", "")[1]
-        for each in (*inspect.signature(function).parameters, "return")
+    said = {
+        argument: (*get_args(hints.get(argument)), "", "")[1]
+        for argument in (*inspect.signature(function).parameters, "return")
     }
-    units = {each: unit if isinstance(unit, str) else "" for each, unit in told.items()}
+    units = {argument: unit if isinstance(unit, str) else "" for argument, unit in said.items()}
     result = units.pop("return")
     text = inspect.getdoc(function) or ""
-    call = ", ".join(f"{each}: {unit}" if unit else each for each, unit in units.items())
+    call = ", ".join(f"{name}: {unit}" if unit else name for name, unit in units.items())
     law = [
-        (f"  {each.name}", each.symbol, meaning(name, each.name))
-        for each in ARGUMENTS.get(name, [])
+        (f"  {argument.name}", argument.symbol, meaning(name, argument.name))
+        for argument in ARGUMENTS.get(name, [])
     ]
     return Report(
         [f"calc.{name}({call})", *Table(law).lines, "", *text.splitlines()],

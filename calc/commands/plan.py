@@ -99,10 +99,9 @@ def _plan_training(options: argparse.Namespace) -> TrainingPlan:
     model = model_of(arguments.pop("model"))
     if arguments["layout"] is not None:
         arguments["layout"] = dict(map(_degree, split_at_commas(arguments["layout"])))
+    machine = machines.of(options.device)
     with ProgressBar(1, "planning") as bar:
-        return plan_training(
-            model, machines.of(options.device), **arguments, on_progress=bar.update
-        )
+        return plan_training(model, machine, **arguments, on_progress=bar.update)
 
 
 def _degree(text: str) -> tuple[str, int]:
@@ -122,8 +121,9 @@ def add_plan_service(parser: argparse.ArgumentParser) -> None:
 def _plan_service(options: argparse.Namespace) -> ServicePlan:
     arguments = chosen(options, plan_service)
     model = model_of(arguments.pop("model"))
+    machine = machines.of(options.device)
     with ProgressBar(1, "simulating") as bar:
-        return plan_service(model, machines.of(options.device), **arguments, on_progress=bar.update)
+        return plan_service(model, machine, **arguments, on_progress=bar.update)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
