@@ -291,7 +291,7 @@ def test_tables_are_the_laws(key: str, devices: int) -> None:
         load = Tokens(writing, context, reading, max(reading, 1), before)
         job = Job.of(key, "dgx-h100", Layout(tensor=devices), software="vllm")
         law = expectation.serving_pass(job, load)
-        step = writing, writing * context, reading, made.expected.prompt_work(reading, before)
+        step = writing, writing * context, reading, reading * (before + reading / 2)
         assert made.expected.time(*step) == pytest.approx(law.total.m_as("s"), rel=0.08)
         assert made.lower(*step) <= made.expected.time(*step)
         assert made.lower(*step) <= made.upper.time(*step)

@@ -70,10 +70,6 @@ class Steps:
         both = self.together[tokens] + self.apart[sequences]
         return both + self.cached * held + self.attended * looked_at
 
-    def prompt_work(self, read: Number, before: Number = 0) -> Number:
-        """Positions that the tokens of a piece look at, where so many stand before it."""
-        return read * (before + read / 2)
-
 
 @dataclass(frozen=True)
 class Group:
