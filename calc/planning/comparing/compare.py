@@ -68,7 +68,7 @@ def compare(
     dgx-h100 2 78
     """
     given = dict(locals())
-    asked = [known_models.transformer(model) for model in _several(models)]
+    shapes = [known_models.transformer(model) for model in _several(models)]
     places = [known_machines.of(machine) for machine in _several(machines)]
     prices = _prices(price, places)
     limits = {
@@ -85,7 +85,7 @@ def compare(
     options = {name: given[name] for name in same}
     groups: list[list[Plan] | Entry] = []
     refused: list[InputError] = []
-    for model, (place, paid) in product(asked, zip(places, prices, strict=True)):
+    for model, (place, paid) in product(shapes, zip(places, prices, strict=True)):
         try:
             groups.append(_fitting(plan(model, place, devices=1, price=paid, **options)))
         except InputError as error:
@@ -100,7 +100,9 @@ def compare(
         basis = UPPER
         entries = _entries(groups, limits, basis)
     by = by or ("cost" if any(paid is not None for paid in prices) else "energy")
-    unranked = Comparison(entries, by, basis, limits, given | {"models": asked, "machines": places})
+    unranked = Comparison(
+        entries, by, basis, limits, given | {"models": shapes, "machines": places}
+    )
     return replace(unranked, entries=tuple(sorted(entries, key=unranked.rank)))
 
 

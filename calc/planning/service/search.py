@@ -292,14 +292,14 @@ def _no_design(
 ) -> str:
     """Which limit no group keeps, and the best that can be had; what is missing, if memory is."""
     setup = service.setup
-    name, device = setup.model.name, setup.machine.device.name
+    model, device = setup.model.name, setup.machine.device.name
     if not replicas:
         group, why = list(refused.items())[-1]
         weights = setup.model_memory
         room = setup.software.memory_share * setup.device.memory_capacity
         least = math.ceil((weights / room).m_as(""))
         return (
-            f"{name} does not fit on {group} of {device}: {why}; its weights alone,"
+            f"{model} does not fit on {group} of {device}: {why}; its weights alone,"
             f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"
             ' many, or smaller weights (weights="int4")'
         )
@@ -307,19 +307,17 @@ def _no_design(
         str(answers.group): replica.under(ALONE, service.demand, service.percentile)
         for answers, replica in replicas
     }
-    first = min(loads, key=lambda group: loads[group].ttft)
-    rest = min(loads, key=lambda group: loads[group].tpot)
-    reasons = []
-    if loads[first].ttft > service.ttft:
-        best = f"{seconds(loads[first].ttft)} on {first}"
-        reasons.append(f"a TTFT of {seconds(service.ttft)}, and the best that can be had is {best}")
-    if loads[rest].tpot > service.tpot:
-        best = f"{seconds(loads[rest].tpot)} on {rest}"
-        reasons.append(f"a TPOT of {seconds(service.tpot)}, and the best that can be had is {best}")
+    limits: list[str] = []
+    best: list[str] = []
+    reasons: list[str] = []
+    for name in ("ttft", "tpot"):
+        times = {group: getattr(load, name) for group, load in loads.items()}
+        quickest, limit = min(times, key=times.__getitem__), getattr(service, name)
+        limits.append(f"a {name.upper()} of {seconds(limit)}")
+        best.append(f"{seconds(times[quickest])} on {quickest}")
+        if times[quickest] > limit:
+            reasons.append(f"{limits[-1]}, and the best that can be had is {best[-1]}")
     if not reasons:
-        reasons.append(
-            f"both a TTFT of {seconds(service.ttft)} and a TPOT of {seconds(service.tpot)}: the"
-            f" best TTFT is {seconds(loads[first].ttft)} on {first}, the best TPOT"
-            f" {seconds(loads[rest].tpot)} on {rest}"
-        )
-    return f"no group of {device} serves {name} within {'; nor within '.join(reasons)}"
+        both, (first, rest) = " and ".join(limits), best
+        reasons.append(f"both {both}: the best TTFT is {first}, the best TPOT {rest}")
+    return f"no group of {device} serves {model} within {'; nor within '.join(reasons)}"

@@ -124,8 +124,8 @@ class TrainingPlan(Reported):
         trained = model.parameters
         if adapters is not None:
             recipe, trained = training.recipe("adam-fp32"), adapters.parameters(model)
-        kept = [size for part, size in recipe.parts.items() if part != "gradient"]
-        return training.model_memory(trained, sum(kept[1:], kept[0]))
+        sizes = [size for part, size in recipe.parts.items() if part != "gradient"]
+        return training.model_memory(trained, sum(sizes[1:], sizes[0]))
 
     @property
     def checkpoint_interval(self) -> Quantity:
@@ -351,8 +351,8 @@ class TrainingPlan(Reported):
     def to_toml(self) -> str:
         """The options that make this plan again, as the text of a file."""
         meant = {"model": self.run.job.model, "hardware": self.run.machine}
-        found = {"devices": self.devices, "deadline": None, "budget": None}
-        return files.options_text({**self.given, **meant, **found})
+        settled = {"devices": self.devices, "deadline": None, "budget": None}
+        return files.options_text({**self.given, **meant, **settled})
 
     def __repr__(self) -> str:
         return f"<{self.run.job.model.name} trained on {self.devices} {self.run.job.device.name}>"

@@ -103,11 +103,11 @@ def best_of(fitting: list[Cuts]) -> list[Candidate]:
         return []
     times = numpy.concatenate([cuts.expected for cuts in fitting])
     bounds = numpy.concatenate([cuts.step.upper.m_as("s") for cuts in fitting])
-    held = numpy.concatenate([cuts.held for cuts in fitting])
+    memory = numpy.concatenate([cuts.held for cuts in fitting])
     owners = numpy.concatenate([numpy.full(cuts.count, i) for i, cuts in enumerate(fitting)])
     places = numpy.concatenate([numpy.arange(cuts.count) for cuts in fitting])
     degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
-    order = numpy.lexsort((held, bounds, times))  # of which NaN is the last
+    order = numpy.lexsort((memory, bounds, times))  # of which NaN is the last
     _, way = different(*degrees)
     _, first = numpy.unique(way[order], return_index=True)
     chosen = order[numpy.sort(first)[:SHOWN]]

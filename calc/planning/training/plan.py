@@ -102,7 +102,7 @@ def plan_training(
     1 1 selective
     """
     given = {name: value for name, value in locals().items() if name != "on_progress"}
-    asked = models.transformer(model)
+    network = models.transformer(model)
     if (devices is None) + (deadline is None) + (budget is None) != 2:
         raise InputError(
             "plan_training() takes one of devices, deadline and budget; got"
@@ -120,21 +120,21 @@ def plan_training(
             f"fine_tune={fine_tune!r} has states of its own; got recipe={recipe!r} besides: leave"
             " one out"
         )
-    job = Job.of(asked, machines.of(hardware), None, Formats(dtype), program, tuned or ALL)
+    job = Job.of(network, machines.of(hardware), None, Formats(dtype), program, tuned or ALL)
     run = Run(
         job,
         1 if devices is None else whole_number("devices", devices),
         _whole("length", length),
         whole_number("sequences", sequences),
         wanted,
-        stored if tuned is None else tuned.recipe(asked),
+        stored if tuned is None else tuned.recipe(network),
         number("usable", usable, above=0.0),
         one_of("plan_training(): schedule", schedule, SCHEDULES),
         search.check_fixed(layout),
     )
     if run.usable > 1:
         raise InputError(f"usable is a share of a device's memory, at most 1; got {usable}")
-    transformer.forward_flops(asked, run.length)  # refuses what is longer than the model reads
+    transformer.forward_flops(network, run.length)  # refuses what is longer than the model reads
     paid = None if price is None else amount("USD/s", "price", price, "3 USD/hour")
     published = runs.get(REFERENCE)
     fails, written = device_time_between_failures, storage_bandwidth
