@@ -20,8 +20,8 @@ from press.errors import stop
 TIME_LIMIT = 60.0  # seconds; a long chapter takes one
 DEEPEST = 14  # nodes in one another; typst gives up a little later
 
-# What reads Markdown needs little memory at a time; the system takes as long to bring the 64 MB with
-# which pandoc begins as it takes to read a chapter.
+# What reads Markdown needs little memory at a time. The system takes as long to bring the 64 MB
+# with which pandoc begins as pandoc takes to read a chapter.
 SMALL_HEAP = ["+RTS", "-H1m", "-A4m", "-RTS"]
 
 Node = dict[str, Any]
