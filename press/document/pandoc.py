@@ -20,6 +20,10 @@ from press.errors import stop
 TIME_LIMIT = 60.0  # seconds; a long chapter takes one
 DEEPEST = 14  # nodes in one another; typst gives up a little later
 
+# What reads Markdown needs little memory at a time. The system takes as long to bring the 64 MB
+# with which pandoc begins as pandoc takes to read a chapter.
+SMALL_HEAP = ["+RTS", "-H1m", "-A4m", "-RTS"]
+
 Node = dict[str, Any]
 Change = Callable[[Node], "Node | list[Node] | None"]
 
@@ -43,7 +47,7 @@ def parse(text: str) -> tuple[Node, list[Node]]:
     # Raw HTML stays raw, so that it can be refused. A row longer than a line of `--columns`
     # would turn its table into one with widths in percent.
     form = "markdown-native_divs-native_spans"
-    output, _ = run_pandoc(["-f", form, "-t", "json", "--columns=100000"], text)
+    output, _ = run_pandoc([*SMALL_HEAP, "-f", form, "-t", "json", "--columns=100000"], text)
     try:
         document = json.loads(output)
         deep = _depth(document) > DEEPEST

@@ -43,7 +43,7 @@ NARROW_PAGE = [3.5, 2.6]  # inches, as matplotlib's `figure.figsize`; what is ti
 PRINTING = {"bbox_inches": "tight", "metadata": {"Date": None}}
 
 # Half a second for every chapter that draws or computes. No module of the book: those may change.
-COMMON = ["matplotlib.figure", "pint"]
+COMMON = ["matplotlib.figure", "matplotlib.style", "matplotlib.backends.backend_svg", "pint"]
 
 outputs: list[dict[str, Any]] = []  # of the piece that is running
 errors: list[tuple[str, str]] = []

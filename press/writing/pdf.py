@@ -38,6 +38,10 @@ FIRST_PAGE = 4000  # letters that the first page of a chapter holds at most
 # A callout of more letters than these is broken over pages, so as to leave no hole.
 LONG_CALLOUT = 400
 
+# How an address begins that stands for a place in the book, as the theme's `to` writes it, and how
+# far above that place a reader sees the page, in points, as typst has it.
+INSIDE, SPACE_ABOVE = "inside:", 10
+
 # Pandoc's typst for these is wrong or too wide.
 TEX_FIXES = [(r"\\!", ""), (r"\\[;:>](?![a-zA-Z])", r"\\,"), (r"\{,\}", r"\\text{,}")]
 
@@ -48,6 +52,7 @@ class Set(TypedDict):
     typst: str
     log: str  # pandoc's warnings
     pictures: dict[str, str]  # the name of each picture in it, by its address
+    leads_to: list[str]  # the labels that its links lead to
 
 
 def page_typst(page: Page, left_out: list[str]) -> Set:
@@ -59,7 +64,8 @@ def page_typst(page: Page, left_out: list[str]) -> Set:
         blocks += dresser.dress([block])
         dresser.letters += len(plain_text([block]))
     text, log = convert(blocks, arguments)
-    return {"typst": text, "log": log, "pictures": dresser.pictures}
+    leads_to = sorted(dresser.leads_to)
+    return {"typst": text, "log": log, "pictures": dresser.pictures, "leads_to": leads_to}
 
 
 def write_pdf(
@@ -97,12 +103,16 @@ def write_pdf(
         f'date: "{edition.date}", built: "{_built(edition)}", lang: "{book.lang[:2]}", '
         f"imprint: ({''.join(f'[{_text(paragraph)}], ' for paragraph in book.imprint)}))\n\n"
     )
-    (folder / "main.typ").write_text(opening + body, encoding="utf-8")
+    labels = sorted({label for text in texts for label in text["leads_to"]})
+    closing = f"#places({''.join(f'{_quoted(label)}, ' for label in labels)})\n"
+    (folder / "main.typ").write_text(opening + body + closing, encoding="utf-8")
     shutil.copyfile(THEME / "book.typ", folder / "book.typ")
     when = datetime.fromisoformat((edition.date or "1980-01-01") + "T00:00:00+00:00")
     stamp = int(when.timestamp())
     try:
-        pdf = _compiler(folder / "main.typ").compile(timestamp=stamp)
+        compiler = _compiler(folder / "main.typ")
+        pdf = compiler.compile(timestamp=stamp)
+        places = json.loads(compiler.query("<places>", field="value", one=True))
     except RuntimeError as error:
         stop(f"typst could not set the book: {str(error).strip().splitlines()[0]}")
     for number, page in enumerate(pages):
@@ -116,10 +126,30 @@ def write_pdf(
     (folder / "book.pdf").write_bytes(pdf)  # from a file it is packed in half the time
     packed = io.BytesIO()  # on a full disk pikepdf would end press without a word
     with pikepdf.open(folder / "book.pdf") as document:
+        _lead_inside(document, {label: place for label, *place in places})
         document.save(
             packed, object_stream_mode=pikepdf.ObjectStreamMode.generate, deterministic_id=True
         )
     target.write_bytes(packed.getbuffer())
+
+
+def _lead_inside(document: Any, places: dict[str, list[float]]) -> None:
+    """Has each link that the theme's `to` made lead to its place, a page and a point on it."""
+    from pikepdf import Array, Name
+
+    pages = list(document.pages)
+    for page in pages:
+        for link in page.get(Name.Annots, []):
+            address = bytes(link.A.URI).decode() if Name.A in link and Name.URI in link.A else ""
+            if not address.startswith(INSIDE):
+                continue
+            number, x, y = places[address.removeprefix(INSIDE)]
+            target = pages[int(number) - 1]
+            top = float(target.mediabox[3])
+            above = min(top, top - y + SPACE_ABOVE)
+            link.Dest = Array([target.obj, Name.XYZ, round(x, 2), round(above, 2), 0])
+            link.Contents = f"page {number}"
+            del link[Name.A]
 
 
 def _with_ink(text: re.Match[str]) -> str:
@@ -174,6 +204,7 @@ class _Typst(Dresser):
         self.floats = True  # not out of a callout, or of a page that is set as one
         self.letters = 0  # before the block that is being dressed
         self.pictures: dict[str, str] = {}
+        self.leads_to: set[str] = set()
 
     def anchor(self, identifier: str) -> str:
         return f"<{_label(self.page.chapter.file, identifier)}>" if identifier else "none"
@@ -229,7 +260,9 @@ class _Typst(Dresser):
         words = self.dress(node["c"][1])
         if not file.endswith(".qmd") or file in self.left_out:
             return words  # only the site carries it
-        opening = raw("typst", f"#link(<{_label(file, anchor)}>)[", "RawInline")
+        label = _label(file, anchor)
+        self.leads_to.add(label)
+        opening = raw("typst", f"#to({_quoted(label)})[", "RawInline")
         return [opening, *words, raw("typst", "]", "RawInline")]
 
     def figure(

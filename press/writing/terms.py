@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 PIECE = re.compile(r"(<[^>]*>)")
@@ -19,20 +20,20 @@ def with_cards(
 
     A term in small letters is found at the beginning of a sentence too, and in the plural.
     """
-    known = {each["title"]: each for each in terms}
+    known = {term["title"]: term for term in terms}
     if not known:
         return body, {}
-    either = "|".join(map(_pattern, sorted(known, key=len, reverse=True)))
-    pattern = re.compile(rf"(?<![\w-])(?:{either})(?![\w-])")
+    titles = tuple(known)
+    mention, patterns = _mention_of(titles), _patterns(titles)
     cards: dict[str, dict[str, Any]] = {}
 
     def mark(found: re.Match[str]) -> str:
-        title = next(each for each in known if re.fullmatch(_pattern(each), found[0]))
+        title = next(title for title, own in patterns.items() if own.fullmatch(found[0]))
         key = f"term {title}"
         if key in cards:
             return found[0]
-        each = known[title]
-        cards[key] = {"value": title, "kind": "term", "note": each["text"], "row": each["href"]}
+        term = known[title]
+        cards[key] = {"value": title, "kind": "term", "note": term["text"], "row": term["href"]}
         return f'<span class="q" data-key="{key}">{found[0]}</span>'
 
     inside: list[str] = []
@@ -45,8 +46,26 @@ def with_cards(
                 elif tag[1] in inside:
                     del inside[-1 - inside[::-1].index(tag[1]) :]
         elif not inside:
-            pieces[place] = pattern.sub(mark, piece)
+            pieces[place] = mention.sub(mark, piece)
     return "".join(pieces), cards
+
+
+@cache
+def _mention_of(titles: tuple[str, ...]) -> re.Pattern[str]:
+    """What finds any of these terms, the longest first. One letter decides between most of them."""
+    by_letter: dict[str, list[str]] = {}
+    for title in sorted(titles, key=len, reverse=True):
+        by_letter.setdefault(title[0].lower(), []).append(_pattern(title))
+    either = "|".join(
+        f"(?=[{re.escape(letter + letter.upper())}])(?:{'|'.join(own)})"
+        for letter, own in by_letter.items()
+    )
+    return re.compile(rf"(?<![\w-])(?:{either})(?![\w-])")
+
+
+@cache
+def _patterns(titles: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+    return {title: re.compile(_pattern(title)) for title in titles}
 
 
 def _pattern(term: str) -> str:

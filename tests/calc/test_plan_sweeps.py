@@ -38,14 +38,18 @@ def test_a_row_for_each_point() -> None:
     assert grid(a=[1, 2], b=["x"]) == [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}]
 
 
+def test_plans_of_a_layout() -> None:
+    rows = run_plans(training_row, POINTS)
+    assert [row["devices"] for row in rows] == [8, 16, 3]
+    assert rows[0]["duration_days"] > rows[1]["duration_days"]
+    assert "3 devices" in rows[2]["error"]
+
+
+@pytest.mark.slow
 def test_processes_make_the_same_plans() -> None:
-    here = run_plans(training_row, POINTS)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=context) as workers:
-        assert run_plans(training_row, POINTS, workers) == here
-    assert [row["devices"] for row in here] == [8, 16, 3]
-    assert here[0]["duration_days"] > here[1]["duration_days"]
-    assert "3 devices" in here[2]["error"]
+        assert run_plans(training_row, POINTS, workers) == run_plans(training_row, POINTS)
 
 
 def test_a_file_goes_on(tmp_path: Path) -> None:

@@ -143,6 +143,25 @@ def test_the_pdf_has_bookmarks_links_and_no_clock(pdf: PdfReader) -> None:
     assert pdf.metadata.creation_date is None or pdf.metadata.creation_date.year in (1980, 2026)
 
 
+def test_a_link_of_the_pdf_leads_to_where_typst_itself_says_that_the_heading_is(
+    pdf: PdfReader,
+) -> None:
+    links = [note.get_object() for page in pdf.pages for note in page.get("/Annots", [])]
+    assert not [link["/A"] for link in links if link.get("/A", {}).get("/URI", "").count("inside:")]
+    places = {
+        (link["/Contents"], round(float(link["/Dest"][3])))
+        for link in links
+        if isinstance(link.get("/Dest"), list)
+    }
+    for heading in ("sec-third", "sec-equations", "sec-cells"):
+        ((page, top),) = (
+            (pdf.get_destination_page_number(own), own.top)
+            for name, own in pdf.named_destinations.items()
+            if name.endswith(f"--{heading}")
+        )
+        assert (f"page {page + 1}", round(float(top))) in places
+
+
 def test_citations_lead_to_the_references(site: Path, texts: dict[str, str]) -> None:
     prose = (site / "chapters/prose.html").read_text()
     assert re.search(r'<a href="\.\./references\.html#ref-knuth1984" class="citation"', prose)
