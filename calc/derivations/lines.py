@@ -280,7 +280,7 @@ def _named(name: str, line: Line) -> Line | None:
 
 def _file(name: str) -> Path | None:
     """Rows that are stored beside the library."""
-    places = (DATA / folder / name for folder in ("measured", "published", "."))
+    places = (DATA / folder / name for folder in ("measured", "computed", "published", "."))
     return next((path for path in places if path.is_file()), None)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from statistics import median
 from typing import Any
 
 from calc import collectives, hardware, inference, models, published, queueing, transformer
 from calc.catalog.models import Transformer
+from calc.catalog.software import software_of
 from calc.core.units import Quantity, quantity
 from calc.laws.roofline import StepTime
 from calc.planning import plan
@@ -147,12 +149,18 @@ class Passes:
         )
 
 
+@cache
 def fitted_to() -> dict[str, Any]:
-    """The published rows that vLLM's own time is fitted to, by their ids."""
+    """The published rows that vLLM's own time is fitted to, by their ids; all are of H100s."""
+    rows = [
+        row
+        for row in published.rows("serving")
+        if row.device.startswith("NVIDIA H100") and software_of(row.software).key == "vllm"
+    ]
     return {
-        each.row.id: each
-        for each in published.compare()
-        if each.software == "vllm" and each.fitted and each.error is not None
+        compared.row.id: compared
+        for compared in published.compare(rows)
+        if compared.fitted and compared.error is not None
     }
 
 
