@@ -23,6 +23,7 @@ from calc.derivations.designing_services import (
     GoodputByLoad,
     ServiceFrontier,
 )
+from calc.derivations.serving import OneNode
 from calc.planning.service import Design, ServicePlan, goodput
 from calc.planning.service.search import simulated
 
@@ -83,7 +84,7 @@ def planned(machine: str, **more: Any) -> ServicePlan:
         "percentile": float(AskedService.percentile.magnitude),
         "software": "vllm",
     }
-    return plan_service(AskedService.model, machine, **(asked | more))
+    return plan_service(OneNode.model, machine, **(asked | more))
 
 
 def designed(plan: ServicePlan) -> dict[str, Any]:

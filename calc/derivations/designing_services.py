@@ -23,7 +23,6 @@ RECORDED = tomllib.loads(read_text(DATA / "computed" / "services.toml"))
 class AskedService:
     """What is asked: so many requests a second, and limits that 99 % of them keep."""
 
-    model = OneNode.model
     rate = quantity("20 request/s")
     prompt = OneNode.prompt
     answer = OneNode.answer
