@@ -5,17 +5,23 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 try:
     import numpy
+    from numpy.typing import ArrayLike, NDArray
 except ImportError:
     raise NumpyNeededError("calc.codesign needs numpy, which is not installed") from None
 
+Array: TypeAlias = NDArray[Any]
+"""Numbers in a format that is chosen when it runs, real or complex."""
+Shape: TypeAlias = tuple[int, ...]
+Formats: TypeAlias = tuple[type[numpy.complexfloating], type[numpy.complexfloating]]
+
 # The format of the recursions, and that of the division which ends them.
-DTYPES = {
+DTYPES: dict[str, Formats] = {
     "complex64": (numpy.complex64, numpy.complex64),
     "complex128": (numpy.complex128, numpy.complex128),
     "mixed": (numpy.complex64, numpy.complex128),
@@ -30,15 +36,15 @@ class ResolventError(InputError):
 class Problem:
     """A checked batch: a (B, n), b and c (B, n − 1), real where they can be, and z (B)."""
 
-    a: Any
-    b: Any
-    c: Any
-    z: Any
+    a: Array
+    b: Array
+    c: Array
+    z: Array
     shape: tuple[int, ...]
     dtype: str
 
     @classmethod
-    def checked(cls, a: Any, b: Any, c: Any, z: Any, dtype: str) -> Problem:
+    def checked(cls, a: ArrayLike, b: ArrayLike, c: ArrayLike, z: ArrayLike, dtype: str) -> Problem:
         """Arrays in the format of the recursion, or a sentence on what cannot be one."""
         working = DTYPES[dtype][0]
         arrays = [_entries(name, each) for name, each in zip("abcz", (a, b, c, z), strict=True)]
@@ -84,12 +90,12 @@ class Problem:
             )
 
     @property
-    def formats(self) -> tuple[Any, Any]:
+    def formats(self) -> Formats:
         """The formats of the recursion and of the result."""
         return DTYPES[self.dtype]
 
     @property
-    def limits(self) -> Any:
+    def limits(self) -> numpy.finfo[numpy.floating]:
         """What numpy knows of the recursion's format: eps, tiny, max."""
         return numpy.finfo(self.formats[0])
 
@@ -104,12 +110,12 @@ class Problem:
         return math.sqrt(self.limits.eps)
 
     @functools.cached_property
-    def shifted(self) -> Any:
+    def shifted(self) -> Array:
         """a − z as (n, B), so that a step of the recursion is a row."""
         return numpy.ascontiguousarray((self.a - self.z[:, None]).T)
 
     @functools.cached_property
-    def products(self) -> Any:
+    def products(self) -> Array:
         """b c as (n − 1, B)."""
         return numpy.ascontiguousarray((self.b * self.c).T)
 
@@ -140,7 +146,7 @@ class Problem:
         return sum(largest(each) for each in (self.a, self.b, self.c, self.z))
 
 
-def largest(array: Any) -> float:
+def largest(array: Array) -> float:
     """The largest absolute value, of either part; NaN where there is one. It makes no array."""
     if array.size == 0:
         return 0.0
@@ -150,7 +156,7 @@ def largest(array: Any) -> float:
     return float(numpy.maximum(-array.min(), array.max()))
 
 
-def batch_shape(a: Any, b: Any, c: Any, z: Any) -> tuple[int, ...]:
+def batch_shape(a: Shape, b: Shape, c: Shape, z: Shape) -> tuple[int, ...]:
     """The shape of the batch, from those of a, b, c and z; those that do not fit are refused."""
     if not a or a[-1] == 0:
         raise InputError("resolvent_diagonal(): a needs at least one entry, as (..., n)")
@@ -170,7 +176,7 @@ def batch_shape(a: Any, b: Any, c: Any, z: Any) -> tuple[int, ...]:
         ) from None
 
 
-def _entries(name: str, given: Any) -> Any:
+def _entries(name: str, given: ArrayLike) -> Array:
     """The numbers of one argument, all of them finite."""
     try:
         array = numpy.asarray(given)
@@ -198,6 +204,6 @@ class Computed:
     or whether the determinants of each row held.
     """
 
-    diagonal: Any
-    fractions: tuple[Any, Any] | None = None
-    held: Any = True
+    diagonal: Array
+    fractions: tuple[Array, Array] | None = None
+    held: Array | bool = True
