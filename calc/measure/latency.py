@@ -12,21 +12,22 @@ from __future__ import annotations
 import array
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import TypeVar
 
 import numpy
 
 from calc.core.errors import InputError
-from calc.measure.arrays import LINE
+from calc.measure.arrays import LINE, Array
 from calc.measure.timing import Measured, timed_anew
 
+Table = TypeVar("Table", Array, "array.array[int]")
 STEPS = 2**18
 PYTHON_STEPS = 2**15
 IN_THE_FIRST_CACHE = 2**13
 SEED = 0
 
 
-def chain(size: int) -> Any:
+def chain(size: int) -> Array:
     """Indices of 8 bytes, one for each cache line: a single cycle through all, at random."""
     per_line = LINE // 8
     lines = size // LINE
@@ -57,7 +58,7 @@ def _by_numba(size: int, how: str) -> Measured:
 
 
 def _by_python(size: int, how: str) -> Measured:
-    def chase(steps_from: Any, start: int, steps: int) -> int:
+    def chase(steps_from: array.array[int], start: int, steps: int) -> int:
         at = start
         for _ in range(steps):
             at = steps_from[at]
@@ -71,7 +72,7 @@ def _by_python(size: int, how: str) -> Measured:
 
 
 def _walk(
-    chase: Callable[[Any, int, int], int], following: Any, steps: int
+    chase: Callable[[Table, int, int], int], following: Table, steps: int
 ) -> Callable[[], object]:
     """Each call goes on from where the one before ended, so that it finds no warm line."""
     at = 0

@@ -52,7 +52,7 @@ class Machine:
         """The largest cache, where the system tells of any."""
         return quantity(max(self.caches.values()) / 2**20, "MiB") if self.caches else None
 
-    def as_table(self) -> dict[str, Any]:
+    def as_table(self) -> dict[str, object]:
         """Plain values, as a TOML file holds them."""
         table = asdict(self)
         caches = {f"L{level}": size for level, size in table.pop("caches").items()}

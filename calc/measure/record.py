@@ -10,7 +10,6 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
@@ -158,7 +157,7 @@ def _unit_of(peak: Measured) -> str:
     return "TFLOP/s" if peak.value > quantity("1 TFLOP/s") else "GFLOP/s"
 
 
-def _value(measured: Measured, unit: str) -> dict[str, Any]:
+def _value(measured: Measured, unit: str) -> dict[str, object]:
     return {
         "value": float(f"{measured.value.m_as(unit):.6g}"),
         "unit": unit,
@@ -167,7 +166,7 @@ def _value(measured: Measured, unit: str) -> dict[str, Any]:
     }
 
 
-def _row(measured: Measured, unit: str) -> dict[str, Any]:
+def _row(measured: Measured, unit: str) -> dict[str, object]:
     return {
         "median": float(f"{measured.value.m_as(unit):.6g}"),
         "unit": unit,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
 
 from calc.core.errors import MissingExtraError
+from calc.measure.arrays import Array
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def blas_threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def in_slices(
-    work: Callable[..., object], arrays: tuple[Any, ...], count: int
+    work: Callable[..., object], arrays: tuple[Array, ...], count: int
 ) -> Iterator[Callable[[], object]]:
     """`work(*arrays)` as a call that gives each thread a slice; only for work without the GIL."""
     if count == 1:

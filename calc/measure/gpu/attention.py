@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from itertools import product
-from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from calc.catalog import models
-from calc.measure.gpu.bench import DTYPES, Bench, Case, Work
+from calc.measure.gpu.bench import DTYPES, Bench, Case, Row, Work
 
 KERNELS = {  # None lets torch choose
     "torch's choice": None,
@@ -54,9 +53,7 @@ def cases(bench: Bench) -> Iterator[Case]:
         )
 
 
-def _labels(
-    pass_: str, kernel: str, dtype: str, batch: int, tokens: int, context: int
-) -> dict[str, Any]:
+def _labels(pass_: str, kernel: str, dtype: str, batch: int, tokens: int, context: int) -> Row:
     return {
         "pass": pass_,
         "kernel": kernel,
@@ -71,7 +68,7 @@ def _prefill(bench: Bench, kernel: str, dtype: str, tokens: int, pass_: str) -> 
     q, k, v = (bench.random(1, HEADS, tokens, WIDTH, dtype=DTYPES[dtype]) for _ in range(3))
     backend = KERNELS[kernel]
 
-    def forward() -> Any:
+    def forward() -> torch.Tensor:
         with sdpa_kernel(backend) if backend is not None else nullcontext():
             return scaled_dot_product_attention(q, k, v, is_causal=True)
 
