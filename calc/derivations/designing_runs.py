@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from calc import hardware, machines, models, plan_training, runs, training
 from calc.core.units import quantity
+from calc.derivations.quoting import Row, Rows
 from calc.planning.training import Candidate, all_cuts
 from calc.published.layouts import published_layouts
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
 
 class DesignedRun:
@@ -43,19 +48,19 @@ class DesignedRun:
     usable = (plan.job.usable * capacity).to("GB")
 
     @staticmethod
-    def row(each: Candidate) -> tuple[Any, ...]:
+    def row(each: Candidate) -> Row:
         """A layout: what its fullest device holds, its bound, what is expected, and its like."""
         alike = "no" if each.beyond_published else "yes"
         memory, step = each.memory.total.to("GB"), each.step
         return str(each), memory, step.lower, each.time, each.mfu.to("%"), alike
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """The best of each way to cut."""
         return [cls.row(each) for each in cls.plan.candidates]
 
     @classmethod
-    def frontiers(cls) -> dict[str, tuple[Any, Any]]:
+    def frontiers(cls) -> dict[str, tuple[NDArray[numpy.float64], NDArray[numpy.float64]]]:
         """By recomputation, memory in rising order and the least time that so much buys."""
         import numpy
 

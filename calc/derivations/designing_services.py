@@ -5,19 +5,18 @@ Plans and simulations take seconds: they are recorded by `python -m experiments.
 
 from __future__ import annotations
 
-import tomllib
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from calc import machines, published
-from calc.core.files import read_text
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations import recorded
+from calc.derivations.quoting import Row, Rows
 from calc.derivations.serving import OneNode
 from calc.planning.service.goodput import Goodput
 from calc.published import conditions
 
-RECORDED = tomllib.loads(read_text(DATA / "computed" / "services.toml"))
+RECORDED = recorded.settings("services.toml")
 
 
 class AskedService:
@@ -67,7 +66,7 @@ class DesignedService:
     patient = RECORDED["devices"]["patient"]
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """A machine: devices, their pools, both times as simulated, and what a token takes."""
         design = RECORDED["machines"][key]
         return (
@@ -144,7 +143,7 @@ class PublishedGoodput:
     error = quantity(100 * median(abs(error) for row in _rows for error in row.errors), "%")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Devices and scenario; the published rate; errors of the plan for either spread."""
         return [
             (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import (
     compare,
     constants,
@@ -18,7 +16,8 @@ from calc import (
     transformer,
 )
 from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Cell, Row
 from calc.laws.roofline import StepTime
 from calc.steps.job import Formats
 
@@ -28,7 +27,7 @@ SIZES = Formats("fp8", "fp8", dispatch=FP8)
 
 
 def decode(
-    devices: int, sequences: Any, context: int = 4096, machine: str = "dgx-h100"
+    devices: int, sequences: QuantityLike, context: int = 4096, machine: str = "dgx-h100"
 ) -> StepTime:
     """A decode step of DeepSeek-V3 whose experts so many devices share out."""
     return experts_of.decode(
@@ -97,7 +96,7 @@ class Width:
         return (tokens / step.lower).to("token/s"), (tokens / expected(step)).to("token/s")
 
     @classmethod
-    def row(cls, devices: int) -> tuple[Any, ...]:
+    def row(cls, devices: int) -> Row:
         """Devices, experts and weights of each, sequences, tokens an expert, step, rate."""
         held = weights_held(cls.model, devices)
         batch = cls.sequences(devices)
@@ -151,9 +150,9 @@ class ExpertExchange:
         raise LookupError(devices)
 
     @classmethod
-    def row(cls, devices: int) -> tuple[Any, ...]:
+    def row(cls, devices: int) -> Row:
         """Devices; of dispatch and combine the least, the expected and the measured time."""
-        cells: list[Any] = [devices]
+        cells: list[Cell] = [devices]
         for size, measured in zip((FP8, BF16), cls.measured(devices), strict=True):
             asked = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
             least, expected = experts_of.exchange(*asked)
@@ -210,7 +209,7 @@ class Deployments:
     sequences = (service_rate / node / ((low_rate + high_rate) / 2)).to("")
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Name, devices, sequences, context; step at least, expected, measured; the error."""
         name, batch, context, devices, rate, source = cls.cases[place]
         step = decode(devices, batch, context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from statistics import median
-from typing import Any
 
 import polars
 from polars import col
@@ -20,12 +19,11 @@ from calc import (
     roofline,
     transformer,
 )
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations.recorded import MEASURED, Named
 from calc.derivations.roofline import DecodeStep
 from calc.measure.timing import NOISY
 
-MEASURED = DATA / "measured"
 KERNELS = polars.read_csv(MEASURED / "cpu_kernels.csv").with_columns(
     (col("measured_seconds") / col("predicted_seconds")).alias("ratio")
 )
@@ -44,11 +42,11 @@ def stored(table: str, name: str) -> Quantity:
     return quantity(row["median"], row["unit"])
 
 
-def kernel(name: str, dtype: str) -> dict[str, Any]:
+def kernel(name: str, dtype: str) -> Named:
     return KERNELS.filter((col("name") == name) & (col("dtype") == dtype)).row(0, named=True)
 
 
-def pair(lever: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def pair(lever: str) -> tuple[Named, Named]:
     fast, slow = PAIRS.filter(col("lever") == lever).iter_rows(named=True)
     return fast, slow
 

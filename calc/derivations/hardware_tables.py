@@ -6,12 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from calc import constants, energy, hardware, roofline, training
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import Quoted, approximately, show
+from calc.derivations.quoting import Quoted, Row, approximately, show
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
 CLOUD = ("tpu", "trainium", "inferentia", "gaudi", "cerebras", "groq")
@@ -59,7 +58,7 @@ def _vector_rate(device: Accelerator) -> float | Quoted | None:
     return None if rate is None else _number(rate, "TFLOP/s", 3, rate)
 
 
-def _per_watt(device: Accelerator) -> tuple[Any, ...]:
+def _per_watt(device: Accelerator) -> Row:
     """Power, then what a joule does: in FP16, in INT8, and in bytes from memory."""
     power = device.tdp
     estimated = power.provenance is not None and power.provenance.kind == "estimate"
@@ -95,8 +94,8 @@ class _Group:
             )
             for device in self.devices
         ]
-        self.peak_rows: list[tuple[Any, ...]] = []
-        self.ridge_rows: list[tuple[Any, ...]] = []
+        self.peak_rows: list[Row] = []
+        self.ridge_rows: list[Row] = []
         for device in self.devices:
             dtypes = [
                 next((dtype for dtype in shared if dtype in device.dtypes), None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import context_parallelism, machines, models, published, transformer
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Row
 from calc.laws.roofline import StepTime
 
 
@@ -79,7 +78,7 @@ class LongPrefills:
         return step.lower.to("s"), step.expected.to("s")
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Tokens and GPUs; bound, expected and measured seconds; the error."""
         tokens, servers, seconds = cls.cases[place]
         least, expected = cls.times(tokens, servers)

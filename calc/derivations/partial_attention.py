@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import attention, models, transformer
 from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Row
 
 A_TOKEN = quantity("1 token")
 
@@ -37,7 +36,7 @@ class Kept:
     gemma_all_full = (transformer.kv_cache_per_token(gemma) * long * A_TOKEN).to("GiB")
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """A model, its layers, what a token and a sequence add, and both at two lengths."""
         model = models.get(key)
         layers = ((kind, model.layers_with(kind)) for kind in cls.kinds)
@@ -65,7 +64,7 @@ class CacheGrowth:
     longest = Kept.long
 
     @staticmethod
-    def at(model: Transformer, context: Any) -> Quantity:
+    def at(model: Transformer, context: QuantityLike) -> Quantity:
         return transformer.kv_cache(model, context).to("MiB")
 
 

@@ -5,11 +5,10 @@ All of it follows the data: whoever adds a row, a rate or a fault changes these 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc import (
     curves,
@@ -22,10 +21,9 @@ from calc import (
     software,
     training,
 )
-from calc.core.files import read_text
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import show
+from calc.derivations import recorded
+from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, conditions, training as training_rows
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
@@ -33,8 +31,8 @@ from calc.published.serving import NO_LENGTHS
 from calc.steps.timing import step
 
 COMPARED = published.compare()
-# Any, since each of these has a prediction, and those that are asked for it an expectation.
-BOUNDED: list[Any] = [each for each in COMPARED if each.prediction is not None]
+Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
+BOUNDED: list[Compared] = [each for each in COMPARED if each.prediction is not None]
 FEW = 5  # rows of a system that a table sums up
 LABORATORIES = {  # by how the keys of sources of curves begin
     "aws": "AWS",
@@ -66,7 +64,11 @@ NAMES = {
 }
 
 
-def percent(share: float | None) -> Any:
+Share: TypeAlias = Quantity | None
+Part: TypeAlias = tuple[str, Quantity, Share, str, str]
+
+
+def percent(share: float | None) -> Share:
     """A share as readers see it; what is not known is a dash in tables."""
     return None if share is None else quantity(100 * share, "%")
 
@@ -76,7 +78,7 @@ def middle(shares: Iterable[float]) -> Quantity:
     return quantity(round(100 * median(shares)), "%")
 
 
-def row(name: str) -> Any:
+def row(name: str) -> Compared:
     """The row of that id."""
     (found,) = (each for each in COMPARED if each.row.id == name)
     return found
@@ -113,7 +115,7 @@ def sums(
     return sorted(found, key=lambda each: -(each.share_of_bound or 0.0))
 
 
-def with_lengths(group: str) -> list[Any]:
+def with_lengths(group: str) -> list[Compared]:
     """Rows of a group whose bound is one of their own work: what is left out states no lengths."""
     return [
         each
@@ -122,7 +124,7 @@ def with_lengths(group: str) -> list[Any]:
     ]
 
 
-def expected_of(group: str) -> list[Any]:
+def expected_of(group: str) -> list[Compared]:
     """Rows of a group of which something is expected."""
     return [each for each in BOUNDED if each.row.group == group and each.error is not None]
 
@@ -169,8 +171,8 @@ class Served:
 
 
 def parts_of(
-    compared: Any, seconds: float, told: dict[str, tuple[str, str, str]]
-) -> tuple[tuple[Any, ...], ...]:
+    compared: Compared, seconds: float, told: dict[str, tuple[str, str, str]]
+) -> tuple[Part, ...]:
     """Each part's name, time, share, rate and source; what is hidden comes off at the end."""
     found = compared.prediction
     total = found.expected
@@ -194,10 +196,9 @@ def parts_of(
     return (*rows, ("together", quantity(total * seconds, "s"), percent(1.0), "", ""))
 
 
-def time_of(part: str, rows: tuple[tuple[Any, ...], ...]) -> Quantity:
+def time_of(part: str, rows: tuple[Part, ...]) -> Quantity:
     """The time of a part of that name."""
-    times: list[Quantity] = [row[1] for row in rows if row[0] == part]
-    return times[0]
+    return next(time for name, time, *_ in rows if name == part)
 
 
 def rate(kind: str, *names: str) -> tuple[str, str]:
@@ -302,7 +303,7 @@ class PublishedRows:
     )
 
 
-def shares(group: str) -> tuple[tuple[Any, ...], ...]:
+def shares(group: str) -> Rows:
     """The share of the bound that a software reaches on a machine, and how far off we are."""
     found = sums(with_lengths(group), lambda each: "\t".join(system(each)))
     return tuple(
@@ -373,7 +374,7 @@ class Batches:
     )
 
 
-def judged() -> Iterator[tuple[Any, ...]]:
+def judged() -> Iterator[tuple[str, str, int, int, Share, int, Share, Share]]:
     """Software with fitted numbers: on what, how many of each, and the errors of both parts."""
     for key in FITTED:
         one = software.get(key)
@@ -461,7 +462,7 @@ def far(each: Comparison) -> float:
     return abs(log(1 + (each.error or 0.0)))
 
 
-def furthest() -> Iterator[tuple[Any, ...]]:
+def furthest() -> Iterator[Row]:
     """The kinds of rows that are furthest off, a few of each group, each by its worst row."""
     for group, count in SHOWN.items():
         kinds: dict[tuple[str, str], list[Comparison]] = {}
@@ -479,11 +480,11 @@ def furthest() -> Iterator[tuple[Any, ...]]:
 
 
 # What `python -m benchmarks.peers` recorded.
-ANSWERS = tuple(csv.DictReader(read_text(DATA / "measured" / "peers.csv").splitlines()))
+ANSWERS = recorded.rows("peers.csv")
 OTHERS = tuple(each for each in ANSWERS if each["planner"] != "calc")
 
 
-def beside(name: str) -> tuple[Any, ...]:
+def beside(name: str) -> Row:
     """A row, what was measured of one device, and what each planner predicts over that."""
     each = row(name)
     answers = [answer for answer in OTHERS if answer["row"] == name]
@@ -528,7 +529,7 @@ class Furthest:
     times = prefill * of_card
 
 
-def beyond() -> Iterator[tuple[Any, ...]]:
+def beyond() -> Iterator[Row]:
     """Kinds of programs by the share of rows that are slower than with nothing hidden."""
     for group in ("training", "serving"):
         for experts in (False, True):
@@ -620,7 +621,7 @@ class OwnServer:
     answer = 512
     devices = 8
     rate = quantity("2000 token/s")
-    found: Any = published.predict(
+    found: Compared = published.predict(
         published.Row(
             "serving",
             "mine",

@@ -10,17 +10,22 @@ from typing import Any
 from calc import collectives, hardware, inference, models, published, queueing, transformer
 from calc.catalog.models import Transformer
 from calc.catalog.software import software_of
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Row, Rows
 from calc.laws.roofline import StepTime
 from calc.planning import plan
 
 
-def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> StepTime:
+def step(
+    model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
+) -> StepTime:
     """A pass that writes with so many H100s, weights and caches in two bytes."""
     return inference.decode(model, hardware.get("h100"), context, sequences, devices)
 
 
-def expected(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> Quantity:
+def expected(
+    model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
+) -> Quantity:
     """The same pass of vLLM at measured rates: the token that such a context is followed by."""
     made = plan(
         model,
@@ -126,12 +131,12 @@ class Passes:
     contexts = (2048, 8192)
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Server, context, first token, step alone, largest batch; then full: step, rate, vLLM."""
         return [cls.row(*server, context) for server in cls.servers for context in cls.contexts]
 
     @staticmethod
-    def row(key: str, name: str, devices: int, context: int) -> tuple[Any, ...]:
+    def row(key: str, name: str, devices: int, context: int) -> Row:
         model, h100 = models.get(key), hardware.get("h100")
         prompt = OneGpu.prompt_share * context
         read = inference.prefill(model, h100, prompt, 1, devices)
@@ -214,7 +219,7 @@ class StepParts:
     largest_short = inference.largest_batch(model, h100, context, devices, short_size, short_size)
 
     @classmethod
-    def parts(cls, sequences: Any, size: Quantity) -> tuple[Any, Any, Any]:
+    def parts(cls, sequences: QuantityLike, size: Quantity) -> tuple[Any, Any, Any]:
         """Milliseconds of reading weights, of reading caches, and of arithmetic in BF16."""
         found = inference.decode(
             cls.model, cls.h100, cls.context, sequences, 8, weight_size=size, kv_size=size
@@ -242,14 +247,16 @@ class FewerBytes:
     group = 64
 
     @classmethod
-    def time(cls, sequences: int, weights: Any = "2 byte", cache: Any = "2 byte") -> Quantity:
+    def time(
+        cls, sequences: int, weights: QuantityLike = "2 byte", cache: QuantityLike = "2 byte"
+    ) -> Quantity:
         found = inference.decode(
             cls.model, cls.h100, cls.context, sequences, weight_size=weights, kv_size=cache
         )
         return found.lower.to("ms")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Step alone and of many, their gains, and the largest batch, by what is shortened."""
         cases = (
             ("Nothing", "2 byte", "2 byte"),
@@ -320,7 +327,7 @@ class Speculation:
     expected_gain = inference.speculative_speedup(acceptance, drafted, expected_cost)
 
     @classmethod
-    def speedup(cls, sequences: Any) -> Any:
+    def speedup(cls, sequences: QuantityLike) -> Any:
         """With the roofs of checking and drafting, which the law of one stream leaves out."""
         plain = step(cls.large, cls.devices, sequences)
         compute = plain.parts["compute"] * (cls.drafted + 1)

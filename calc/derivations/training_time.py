@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import collectives, constants, energy, hardware, machines, runs, training
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.communication import Overlap, TwoNetworks
 from calc.derivations.precision import with_digits_of
+from calc.derivations.quoting import Row
 
 
 class FirstEstimate:
@@ -50,7 +49,7 @@ class PublishedRuns:
     ).to("%")
 
     @staticmethod
-    def work_row(run: runs.Run) -> tuple[Any, ...]:
+    def work_row(run: runs.Run) -> Row:
         """Operations by the equation, and as reported."""
         computed = training.training_flops(run.parameters, run.tokens).to("ZFLOP")
         reported = run.work.to("ZFLOP")
@@ -115,7 +114,7 @@ class Cluster:
     tokens_at_best = batch * (2 * gradients / leaving) / (behind * one_device)
 
     @classmethod
-    def arithmetic(cls, devices: Any) -> Quantity:
+    def arithmetic(cls, devices: QuantityLike) -> Quantity:
         """Time of a step's arithmetic."""
         return training.training_time(cls.parameters, cls.batch, devices, cls.peak, cls.mfu)
 
@@ -135,7 +134,7 @@ class Cluster:
         return time
 
     @classmethod
-    def row(cls, devices: int) -> tuple[Any, ...]:
+    def row(cls, devices: int) -> Row:
         """A step's parts, the run between its bounds, and what the last doubling gained."""
         hidden, added = cls.run_time(devices, 1), cls.run_time(devices, 0)
         return (
