@@ -137,7 +137,7 @@ def overflow_onset(
         predicted = edge / growth
     kind = numpy.where(length == 0, "", numpy.where(small, "underflow", "overflow"))
     batch = problem.shape[:-1]
-    return Onset(*(each.reshape(batch) for each in (length, kind, growth, predicted)))
+    return Onset(*(array.reshape(batch) for array in (length, kind, growth, predicted)))
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def validate_mixed_precision_accuracy(
     """
     samples = whole_number("validate_mixed_precision_accuracy(): samples", samples)
     lengths = [
-        whole_number("validate_mixed_precision_accuracy(): a length", each) for each in lengths
+        whole_number("validate_mixed_precision_accuracy(): a length", length) for length in lengths
     ]
     rows = []
     for kind in kinds:

@@ -121,8 +121,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    told = str(error).lower()
-    return isinstance(error, RuntimeError) and any(words in told for words in OUT_OF_MEMORY)
+    message = str(error).lower()
+    return isinstance(error, RuntimeError) and any(words in message for words in OUT_OF_MEMORY)
 
 
 class SimulatedMemory:

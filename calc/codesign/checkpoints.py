@@ -81,8 +81,8 @@ def load_checkpoint(trainer: Trainer, path: Path | str) -> None:
 
 
 def _check_model(model: torch.nn.Module, saved: dict[str, torch.Tensor], source: Path) -> None:
-    here = {name: tuple(each.shape) for name, each in model.state_dict().items()}
-    there = {name: tuple(each.shape) for name, each in saved.items()}
+    here = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    there = {name: tuple(tensor.shape) for name, tensor in saved.items()}
     for name in sorted(here.keys() | there.keys()):
         if here.get(name) != there.get(name):
             raise InputError(

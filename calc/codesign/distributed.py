@@ -90,7 +90,7 @@ class MultiGPUTrainer(Trainer):
         mine = torch.tensor([number], dtype=torch.float64, device=self.device)
         said = [torch.zeros_like(mine) for _ in range(self.processes)]
         dist.all_gather(said, mine)
-        return [float(each) for each in said]
+        return [float(number_said) for number_said in said]
 
 
 def _join() -> None:

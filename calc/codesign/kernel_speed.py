@@ -126,7 +126,7 @@ def in_turns(ways: Mapping[Key, Run], repeats: int) -> dict[Key, float]:
     for _ in range(repeats):
         for key, run in ways.items():
             seconds[key].append(timeit.timeit(run, number=calls[key]) / calls[key])
-    return {key: statistics.median(each) for key, each in seconds.items()}
+    return {key: statistics.median(times) for key, times in seconds.items()}
 
 
 def _way(arrays: Sample, backend: str, method: str, dtype: str) -> tuple[Run, Run]:

@@ -34,7 +34,7 @@ class CPUOffloadingOptimizer(torch.optim.Optimizer):
     ) -> None:
         super().__init__(parameters, options)
         groups = [
-            {**group, "params": [_on_host(each) for each in group["params"]]}
+            {**group, "params": [_on_host(weight) for weight in group["params"]]}
             for group in self.param_groups
         ]
         self.host = optimizer(groups, **options)

@@ -72,7 +72,7 @@ def resolvent_diagonal(
         ("backend", backend, BACKENDS),
     ):
         one_of(f"resolvent_diagonal(): {name}", given, known)
-    tensors = any(is_tensor(each) for each in (a, b, c, z))
+    tensors = any(is_tensor(array) for array in (a, b, c, z))
     if tensors and backend not in ("torch", "triton"):
         raise InputError(
             f"resolvent_diagonal(): tensors are for the backends torch and triton; the backend"

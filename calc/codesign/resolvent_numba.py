@@ -42,9 +42,9 @@ def computed(problem: Problem, method: str) -> Computed:
             in_lanes = problem.dtype != "mixed" and squares_fit(problem)
             grouped = len(problem.z) // LANES * LANES if in_lanes else 0
             if grouped:
-                lanes_of_ratio(*(each[:grouped] for each in arrays), result[:grouped])
+                lanes_of_ratio(*(array[:grouped] for array in arrays), result[:grouped])
             if grouped < len(result):
-                rows_of_ratio(*(each[grouped:] for each in arrays), result[grouped:])
+                rows_of_ratio(*(array[grouped:] for array in arrays), result[grouped:])
             return Computed(result)
         left = numpy.empty((len(problem.z), problem.n), problem.formats[0])
         right = numpy.empty_like(left)

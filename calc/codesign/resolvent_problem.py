@@ -47,19 +47,21 @@ class Problem:
     def checked(cls, a: ArrayLike, b: ArrayLike, c: ArrayLike, z: ArrayLike, dtype: str) -> Problem:
         """Arrays in the format of the recursion, or a sentence on what cannot be one."""
         working = DTYPES[dtype][0]
-        arrays = [_entries(name, each) for name, each in zip("abcz", (a, b, c, z), strict=True)]
-        batch = batch_shape(*(each.shape for each in arrays))
+        arrays = [
+            _entries(name, numbers) for name, numbers in zip("abcz", (a, b, c, z), strict=True)
+        ]
+        batch = batch_shape(*(array.shape for array in arrays))
         n = arrays[0].shape[-1]
         count = math.prod(batch)
         real = numpy.finfo(working).dtype
         held = []
-        for name, each, shape in zip("abcz", arrays, ((n,), (n - 1,), (n - 1,), ()), strict=True):
-            keeps_real = name != "z" and not numpy.iscomplexobj(each)
+        for name, array, shape in zip("abcz", arrays, ((n,), (n - 1,), (n - 1,), ()), strict=True):
+            keeps_real = name != "z" and not numpy.iscomplexobj(array)
             with numpy.errstate(over="ignore"):
-                cast = each.astype(real if keeps_real else working, copy=False)
-            if cast is not each and not math.isfinite(largest(cast)):
+                cast = array.astype(real if keeps_real else working, copy=False)
+            if cast is not array and not math.isfinite(largest(cast)):
                 raise InputError(
-                    f"resolvent_diagonal(): {name} holds {abs(each).max():.3g}, which is more than"
+                    f"resolvent_diagonal(): {name} holds {abs(array).max():.3g}, which is more than"
                     f" {working.__name__} can hold; dtype='complex128' may"
                 )
             held.append(numpy.broadcast_to(cast, (*batch, *shape)).reshape(count, *shape))
@@ -81,7 +83,7 @@ class Problem:
         lost = (product < limits.tiny) & (self.b != 0) & (self.c != 0) & small
         wrong = lost | ~numpy.isfinite(product)
         if wrong.any():
-            row, i = (int(each) for each in numpy.argwhere(wrong)[0])
+            row, i = (int(place) for place in numpy.argwhere(wrong)[0])
             raise ResolventError(
                 f"resolvent_diagonal(): b·c {'under' if lost[row, i] else 'over'}flows in"
                 f" {self.formats[0].__name__} at {i}, where b is {self.b[row, i]:.3g} and c is"
@@ -122,7 +124,7 @@ class Problem:
     @functools.cached_property
     def guaranteed(self) -> bool:
         """Whether no δ of the continued fraction can be smaller than |Im z|, which is not 0."""
-        real = not any(numpy.iscomplexobj(each) for each in (self.a, self.b, self.c))
+        real = not any(numpy.iscomplexobj(array) for array in (self.a, self.b, self.c))
         return real and self._products[0] >= 0 and bool((self.z.imag != 0).all())
 
     @functools.cached_property
@@ -143,7 +145,7 @@ class Problem:
     @functools.cached_property
     def size(self) -> float:
         """A bound on |a| + |z| + |b| + |c| in every row of the batch."""
-        return sum(largest(each) for each in (self.a, self.b, self.c, self.z))
+        return sum(largest(array) for array in (self.a, self.b, self.c, self.z))
 
 
 def largest(array: Array) -> float:
@@ -190,7 +192,7 @@ def _entries(name: str, given: ArrayLike) -> Array:
             f" got {abbreviated(given)}"
         )
     if array.dtype.kind in "fc" and not math.isfinite(largest(array)):
-        first = tuple(int(each) for each in numpy.argwhere(~numpy.isfinite(array))[0])
+        first = tuple(int(place) for place in numpy.argwhere(~numpy.isfinite(array))[0])
         where = f" at {', '.join(map(str, first))}" if first else ""
         raise InputError(
             f"resolvent_diagonal(): {name} is {array[first]}{where}; it must be finite"

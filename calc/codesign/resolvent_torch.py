@@ -37,16 +37,16 @@ def tensor_diagonal(
 ) -> Tensor:
     """The diagonal as a tensor that knows its gradient, on the device of the tensors given."""
     given = dict(zip("abcz", (a, b, c, z), strict=True))
-    device = next(each.device for each in given.values() if isinstance(each, Tensor))
+    device = next(array.device for array in given.values() if isinstance(array, Tensor))
     working = FORMATS[dtype][0]
-    cast = {name: _cast(name, each, device, working) for name, each in given.items()}
-    batch = batch_shape(*(tuple(each.shape) for each in cast.values()))
+    cast = {name: _cast(name, array, device, working) for name, array in given.items()}
+    batch = batch_shape(*(tuple(tensor.shape) for tensor in cast.values()))
     n = cast["a"].shape[-1]
     if 0 in batch:
         return torch.zeros((*batch, n), dtype=FORMATS[dtype][1], device=device)
     rows = {
-        name: each.expand(*batch, each.shape[-1]).reshape(math.prod(batch), each.shape[-1]).T
-        for name, each in cast.items()
+        name: tensor.expand(*batch, tensor.shape[-1]).reshape(math.prod(batch), tensor.shape[-1]).T
+        for name, tensor in cast.items()
         if name != "z"
     }
     shift = cast["z"].expand(batch).reshape(-1)
@@ -56,7 +56,7 @@ def tensor_diagonal(
     result = diagonal.T
     with torch.no_grad():
         if not held or not _plainly_right(rows, shift, products, result):
-            on_host = [_on_host(each) for each in given.values()]
+            on_host = [_on_host(array) for array in given.values()]
             problem = Problem.checked(on_host[0], on_host[1], on_host[2], on_host[3], dtype)
             _verify(problem, method, held, result, fractions)
     return result.reshape(*batch, n)
@@ -173,8 +173,8 @@ def theta_phi(shifted: Tensor, products: Tensor, last: torch.dtype) -> tuple[Ten
         limits = torch.finfo(theta.dtype)
         small = product.abs() < torch.finfo(last).tiny
         held = ~(small & (theta[:-1] != 0) & (phi[1:] != 0)).any()
-        for each in (theta, phi):
-            size = each.abs()
+        for minors in (theta, phi):
+            size = minors.abs()
             held &= (size < limits.max / 2).all()
             held &= (torch.maximum(size[1:], size[:-1]) >= limits.tiny).all()
     return product / theta[-1].to(last), bool(held)
@@ -252,7 +252,7 @@ def _plainly_right(
 
     That is: b c >= 0 and real a, so that |δ| >= |Im z|, which is far from rounding and underflow.
     """
-    if any(each.is_complex() for each in rows.values()):
+    if any(row.is_complex() for row in rows.values()):
         return False
     limits = torch.finfo(shift.dtype)
     size = rows["a"].abs().amax() + shift.abs().amax()

@@ -109,6 +109,6 @@ def swept(kernel: triton.JITFunction, rows: Tensor, couplings: Tensor, down: boo
     rows = rows.resolve_conj().contiguous()
     couplings = couplings.to(rows.dtype).resolve_conj().contiguous()
     result = torch.empty_like(rows)
-    pairs = [torch.view_as_real(each) for each in (rows, couplings, result)]
+    pairs = [torch.view_as_real(numbers) for numbers in (rows, couplings, result)]
     kernel[(triton.cdiv(batch, BLOCK),)](*pairs, n, batch, down, width=BLOCK, num_warps=1)
     return result

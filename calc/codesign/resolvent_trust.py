@@ -121,12 +121,12 @@ def first_bad_minor(problem: Problem) -> tuple[int, int, str]:
     with numpy.errstate(all="ignore"):
         theta = minors(problem.shifted, problem.products)
         phi = minors(problem.shifted[::-1], problem.products[::-1])
-    found = []
-    for each in (theta, phi):
-        bad = left_the_range(each)
+    ends = []
+    for minor in (theta, phi):
+        bad = left_the_range(minor)
         if bad.any():
             length = int(bad.any(axis=1).argmax())
             row = int(bad[length].argmax())
-            kind = "underflow" if abs(each[length + 1, row]) < 1 else "overflow"
-            found.append((length + 1, row, kind))
-    return min(found, default=(problem.n, 0, "underflow"))
+            kind = "underflow" if abs(minor[length + 1, row]) < 1 else "overflow"
+            ends.append((length + 1, row, kind))
+    return min(ends, default=(problem.n, 0, "underflow"))

@@ -55,7 +55,7 @@ class LoggedStep:
             object.__setattr__(self, name, _checked(getattr(self, name), name, limits))
         if not isinstance(self.events, list | tuple):
             raise InputError(f"events must be a list; got {abbreviated(self.events)}")
-        events = tuple(_text("an event", each) for each in self.events)
+        events = tuple(_text("an event", event) for event in self.events)
         object.__setattr__(self, "events", events)
 
 

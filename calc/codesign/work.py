@@ -99,8 +99,8 @@ def _pack(tensor: torch.Tensor) -> _Kept:
     kept = _Kept(tensor)
     if not isinstance(tensor if tensor._base is None else tensor._base, torch.nn.Parameter):
         key = (tensor.data_ptr(), tensor.numel(), tensor.dtype)
-        for each in SavedTensors._open:
-            each.hold(kept, key, tensor_bytes(tensor))
+        for counter in SavedTensors._open:
+            counter.hold(kept, key, tensor_bytes(tensor))
     return kept
 
 
@@ -119,7 +119,7 @@ class _Operations(torch.utils._python_dispatch.TorchDispatchMode):
         if not func.is_view:
             moved = (args, kwargs, out)
             self.bytes += sum(
-                tensor_bytes(each) for each in tree_leaves(moved) if isinstance(each, torch.Tensor)
+                tensor_bytes(leaf) for leaf in tree_leaves(moved) if isinstance(leaf, torch.Tensor)
             )
         return out
 

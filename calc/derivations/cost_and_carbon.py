@@ -357,22 +357,22 @@ class OneCall:
     @classmethod
     def rows(cls) -> Rows:
         """The answers of the plan, each with its bounds, what is expected and what binds."""
-        made = cls.plan(devices=cls.some)
-        room = made.device.memory_capacity
+        plan = cls.plan(devices=cls.some)
+        room = plan.device.memory_capacity
         rows: list[Row] = [
-            ("Memory", made.memory.to(str(room.units)), None, None, f"it fits in {room}")
+            ("Memory", plan.memory.to(str(room.units)), None, None, f"it fits in {room}")
         ]
         for title, name, binds in (
-            ("TTFT", "time_to_first_token", made.reading.bound),
-            ("TPOT", "time_per_token", made.binds),
+            ("TTFT", "time_to_first_token", plan.reading.bound),
+            ("TPOT", "time_per_token", plan.binds),
             ("Answer", "answer_time", "–"),
             ("Throughput", "throughput", "–"),
             ("Price", "cost_per_token", "–"),
             ("Energy", "energy_per_token", "–"),
         ):
-            bounds = getattr(made, name)
+            bounds = getattr(plan, name)
             bounds = reversed(bounds) if name == "throughput" else bounds  # the rate at its best
-            rows.append((title, *bounds, getattr(made.expected, name), binds))
+            rows.append((title, *bounds, getattr(plan.expected, name), binds))
         return rows
 
     @classmethod
@@ -380,16 +380,16 @@ class OneCall:
         cls, devices: int | None = None, weights: str = "BF16", key: str = "h100"
     ) -> Expectation:
         """What is expected of it on devices of which all rates are measured."""
-        found = cls.plan(key, devices, weights).expected
-        assert found is not None
-        return found
+        expectation = cls.plan(key, devices, weights).expected
+        assert expectation is not None
+        return expectation
 
     @classmethod
     def token(cls, devices: int | None = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
         """A token's expected time and price on H100s."""
-        found = cls.expected(devices, weights)
-        assert found.cost_per_token is not None
-        return found.time_per_token.to("ms"), found.cost_per_token
+        expectation = cls.expected(devices, weights)
+        assert expectation.cost_per_token is not None
+        return expectation.time_per_token.to("ms"), expectation.cost_per_token
 
 
 class PartsOfAToken:

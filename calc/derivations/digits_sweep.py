@@ -17,7 +17,7 @@ FINE_TUNED = polars.read_csv(MEASURED / "digits_fine_tuned.csv")
 LATENCY = polars.read_csv(MEASURED / "digits_latency.csv")
 SCALED = polars.read_csv(MEASURED / "digits_scaled_pixel.csv")
 
-STORED = [f"memory_{each}_bytes" for each in ("dense", "csr", "bitmask")]
+STORED = [f"memory_{storage}_bytes" for storage in ("dense", "csr", "bitmask")]
 
 
 def summary(rows: polars.DataFrame) -> polars.DataFrame:
@@ -40,8 +40,8 @@ TUNED = summary(FINE_TUNED)
 
 def variant(kind: str, pruning: float, precision: str, of: polars.DataFrame = VARIANTS) -> Named:
     """The row of a variant, without fine-tuning unless another table is given."""
-    found = (col("kind") == kind) & (col("pruning") == pruning) & (col("precision") == precision)
-    return of.filter(found).row(0, named=True)
+    row = (col("kind") == kind) & (col("pruning") == pruning) & (col("precision") == precision)
+    return of.filter(row).row(0, named=True)
 
 
 def name_of(row: Named) -> str:
@@ -115,7 +115,7 @@ class PrunedAndQuantized:
 class AcceptedSets:
     """A smaller budget leaves fewer variants, and at first costs no accuracy."""
 
-    budgets = tuple(quantity(each) for each in ("200 kB", "100 kB", "50 kB", "20 kB"))
+    budgets = tuple(quantity(size) for size in ("200 kB", "100 kB", "50 kB", "20 kB"))
 
     @classmethod
     def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quoted]:

@@ -43,7 +43,7 @@ def expected(step: StepTime) -> Quantity:
 
 def weights_held(model: Transformer, devices: int) -> Quantity:
     """Weights of a device in a byte each: its share of the experts, and all else whole."""
-    shared = sum(each.parameters for each in model.matrices if each.copies > 1)
+    shared = sum(matrix.parameters for matrix in model.matrices if matrix.copies > 1)
     own = model.parameters.m_as("param") - shared + shared / devices
     return quantity(own, "byte").to("GB")
 
@@ -83,8 +83,8 @@ class Width:
         """Sequences of a device: as many as fit, and no more than the kernels are made for."""
         memory = machines.get(machine).device.memory_capacity
         cache = transformer.kv_cache_per_token(cls.model)
-        held = weights_held(cls.model, devices)
-        fit = inference.sequences_that_fit(memory, held, f"{cls.context} token", cache)
+        weights = weights_held(cls.model, devices)
+        fit = inference.sequences_that_fit(memory, weights, f"{cls.context} token", cache)
         return min(int(fit.magnitude), cls.most)
 
     @classmethod
@@ -98,15 +98,15 @@ class Width:
     @classmethod
     def row(cls, devices: int) -> Row:
         """Devices, experts and weights of each, sequences, tokens an expert, step, rate."""
-        held = weights_held(cls.model, devices)
+        weights = weights_held(cls.model, devices)
         batch = cls.sequences(devices)
         each = quantity(Mixture.experts / devices, "")
         if not batch:
-            return (devices, each, held, *(None,) * 5)
+            return (devices, each, weights, *(None,) * 5)
         step = decode(devices, batch)
         met = experts_of.tokens_per_expert(batch, devices, Mixture.experts, Mixture.chosen)
         rate = cls.rates(devices)[1]
-        return (devices, each, held, batch, met, step.lower.to("ms"), expected(step), rate)
+        return (devices, each, weights, batch, met, step.lower.to("ms"), expected(step), rate)
 
     held_by_eight = weights_held(model, 8)
 
@@ -266,8 +266,8 @@ class PlainExchange:
     hand_bytes = (2 * tokens * ExpertExchange.copies * vector).to("MB")
     hand = (hand_bytes / port).to("us")
     least, expected = (
-        (2 * each).to("us")
-        for each in experts_of.exchange(
+        (2 * bound).to("us")
+        for bound in experts_of.exchange(
             machine, tokens, ExpertExchange.width, ExpertExchange.copies, devices, "2 byte"
         )
     )

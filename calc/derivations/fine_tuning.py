@@ -69,12 +69,12 @@ class BytesByRecipe:
     @classmethod
     def kept(cls, model: models.Transformer) -> list[tuple[str, dict[str, Quantity]]]:
         """Each recipe, and adapters, with the parts of what they keep of a model."""
-        found = [(name, finetuning.states(model, recipe)) for name, recipe in cls.recipes]
+        states = [(name, finetuning.states(model, recipe)) for name, recipe in cls.recipes]
         for name, method in (("LoRA", "lora"), ("QLoRA", "qlora")):
-            held = finetuning.memory(model, method, cls.rank)
-            around = held.adapters + held.gradients + held.optimizer
-            found.append((name, {"weight": held.weights, "adapters": around}))
-        return found
+            memory = finetuning.memory(model, method, cls.rank)
+            around = memory.adapters + memory.gradients + memory.optimizer
+            states.append((name, {"weight": memory.weights, "adapters": around}))
+        return states
 
     @classmethod
     def rows(cls) -> Rows:

@@ -117,19 +117,19 @@ class Sawtooth:
         shapes = {
             (product.m, product.n, product.k): product for product in products.measured(machine)
         }
-        found = []
+        rows = []
         for (m, n, k), product in shapes.items():
             if m >= TILE[0] and (m + 1, n, k) in shapes:
                 pair = product, shapes[m + 1, n, k]
                 low, high = map(products.predictions, pair)
-                found.append(
+                rows.append(
                     (
                         (high[ONE_TILE] / low[ONE_TILE]).m_as(""),
                         (high[BEST] / low[BEST]).m_as(""),
                         (pair[1].time / pair[0].time).m_as(""),
                     )
                 )
-        return found
+        return rows
 
     @classmethod
     def rows(cls) -> Iterator[Row]:

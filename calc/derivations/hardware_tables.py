@@ -39,8 +39,8 @@ def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
 
 def dtype_of_two_bytes(device: Accelerator) -> str | None:
     """The format of two bytes that a device is fastest in, where it has one."""
-    found = [dtype for dtype in ("bf16", "fp16") if dtype in device.dtypes]
-    return max(found, key=device.peak, default=None)
+    dtypes = [dtype for dtype in ("bf16", "fp16") if dtype in device.dtypes]
+    return max(dtypes, key=device.peak, default=None)
 
 
 def _number(value: Quantity, unit: str, digits: int, *inputs: Quantity) -> float | Quoted:
@@ -115,9 +115,9 @@ class _Group:
 
     def _columns(self) -> dict[str, tuple[str, ...]]:
         """Data types that any device has; two share a column where no device tells them apart."""
-        found = [d for d in hardware.DTYPES if any(d in device.dtypes for device in self.devices)]
+        dtypes = [d for d in hardware.DTYPES if any(d in device.dtypes for device in self.devices)]
         columns: dict[str, tuple[str, tuple[str, ...]]]
-        columns = {dtype: (dtype.upper(), (dtype,)) for dtype in found}
+        columns = {dtype: (dtype.upper(), (dtype,)) for dtype in dtypes}
         for title, pair in (("16 bits", ("fp16", "bf16")), ("FP8, FP6", ("fp8", "fp6"))):
             both = [device for device in self.devices if set(pair) <= set(device.dtypes)]
             if both and all(device.peak(pair[0]) == device.peak(pair[1]) for device in both):

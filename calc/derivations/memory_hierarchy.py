@@ -282,12 +282,12 @@ class Tiles:
     def row(cls, place: str, rows: Quantity | int, columns: Quantity | int) -> Row:
         """A tile of the result, its sums, its intensity, and what L2 and HBM allow with it."""
         intensity = memory.result_tile_intensity(rows, columns, cls.element_size)
-        held = rows * columns * cls.accumulator_size
-        unit = next(unit for unit in ("MiB", "KiB", "byte") if held >= quantity(1, unit))
+        size = rows * columns * cls.accumulator_size
+        unit = next(unit for unit in ("MiB", "KiB", "byte") if size >= quantity(1, unit))
         return (
             place,
             f"{show(rows, digits=4)} × {show(columns, digits=4)}",
-            held.to(unit),
+            size.to(unit),
             intensity,
             roofline.attainable(cls.peak, cls.l2_bandwidth, intensity),
             roofline.attainable(cls.peak, cls.bandwidth, intensity),

@@ -308,26 +308,26 @@ class ScalesOfFp8:
         powers = Tiles(element, 1, tile, power_of_two=True)
         whole, block = cls._whole, formats.MXFP8_E4M3
         fp32, byte = formats.FP32.bits, formats.E8M0.bits
-        each = element.bits
+        bits = element.bits
         return (
-            cls._row("Delayed", "the tensor, from earlier steps", each, whole.round),
-            cls._row("Current", "the tensor", each, lambda values, _: whole.round(values)),
+            cls._row("Delayed", "the tensor, from earlier steps", bits, whole.round),
+            cls._row("Current", "the tensor", bits, lambda values, _: whole.round(values)),
             cls._row(
                 "Square tiles",
                 f"{tile} × {tile}, in FP32",
-                each + fp32 / tile**2,
+                bits + fp32 / tile**2,
                 lambda values, _: square.round(values),
             ),
             cls._row(
                 "Row tiles",
                 f"1 × {tile}, in FP32",
-                each + fp32 / tile,
+                bits + fp32 / tile,
                 lambda values, _: row.round(values),
             ),
             cls._row(
                 "Row tiles, powers of two",
                 f"1 × {tile}, in E8M0",
-                each + byte / tile,
+                bits + byte / tile,
                 lambda values, _: powers.round(values),
             ),
             cls._row(
@@ -397,9 +397,9 @@ def rotated_error(form: Block | TwoLevelBlock, times: float, rotated: bool) -> Q
     blocks[:, 3] = times * numpy.sign(blocks[:, 3])
     signs = random.choice([-1.0, 1.0], size)
     how = {"rule": "rceil"} if isinstance(form, Block) else {}
-    given = formats.hadamard_transform(blocks, size, signs) if rotated else blocks
-    found = form.round(given, **how)
-    back = formats.inverse_hadamard_transform(found, size, signs) if rotated else found
+    turned = formats.hadamard_transform(blocks, size, signs) if rotated else blocks
+    rounded = form.round(turned, **how)
+    back = formats.inverse_hadamard_transform(rounded, size, signs) if rotated else rounded
     return _error(back, blocks)
 
 

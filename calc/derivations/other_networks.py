@@ -84,10 +84,10 @@ class MeasuredImages:
     @classmethod
     def rows(cls) -> Rows:
         """Model, device, intensity, bound by, at most, measured, share."""
-        found = []
+        rows = []
         for name, device, batch, measured in cls.cases:
             answer = throughput.of(name, device, batch)
-            found.append(
+            rows.append(
                 (
                     answer.model.name,
                     answer.machine.device.name.removeprefix("NVIDIA GeForce RTX "),
@@ -98,7 +98,7 @@ class MeasuredImages:
                     share(measured, answer.rate),
                 )
             )
-        return found
+        return rows
 
 
 def _traffic(answer: Throughput) -> Quantity:

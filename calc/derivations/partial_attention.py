@@ -46,7 +46,10 @@ class Kept:
             ", ".join(f"{count} {kind}" for kind, count in layers if count),
             transformer.kv_cache_per_token(model).m_as("KiB/token"),
             state or None,
-            *(transformer.kv_cache(model, each).m_as("GiB") for each in (cls.short, cls.long)),
+            *(
+                transformer.kv_cache(model, context).m_as("GiB")
+                for context in (cls.short, cls.long)
+            ),
         )
 
 
@@ -103,7 +106,9 @@ class Chosen:
 def _absorbed(model: Transformer, context: int) -> Quantity:
     """Operations of a token that is written with its matrices absorbed."""
     products = transformer.decode_matmuls(model, context)
-    total: Quantity = sum((each.operations for each in products), quantity("0 FLOP")) / A_TOKEN
+    total: Quantity = (
+        sum((product.operations for product in products), quantity("0 FLOP")) / A_TOKEN
+    )
     return total
 
 

@@ -263,7 +263,7 @@ class Groups:
     overhead = (bits_of_group / code - 1).to("%")
     overhead_of_small_group = (bits_of_small_group / code - 1).to("%")
 
-    sqnr_of_channel, sqnr_of_group = (_sqnr_of_groups(each) for each in (width, group))
+    sqnr_of_channel, sqnr_of_group = (_sqnr_of_groups(size) for size in (width, group))
     gain_of_group = sqnr_of_group - sqnr_of_channel
     speed_against_int8 = (ModelTooLarge.int8 / (bits_of_group)).to("")
 
@@ -289,12 +289,14 @@ class ReleasedWeights:
 
     bandwidth = device.memory_bandwidth
     memory = inference.weight_memory(model, "released")
-    experts = quantity(sum(each.parameters for each in model.matrices if each.group == "experts"))
+    experts = quantity(
+        sum(matrix.parameters for matrix in model.matrices if matrix.group == "experts")
+    )
     others = (1 - experts / model.parameters.m_as("param")).to("%")
     read = inference.weights_read(model, 1, "released")
     read_by_many = inference.weights_read(model, sequences, "released")
     rest = quantity(
-        2 * sum(each.parameters for each in model.matrices if each.group != "experts"), "byte"
+        2 * sum(matrix.parameters for matrix in model.matrices if matrix.group != "experts"), "byte"
     ).to("GB")
     share_of_rest = (rest / read).to("%")
     share_with_many = (rest / read_by_many).to("%")
@@ -310,7 +312,7 @@ class ReleasedWeights:
         model = models.get(key)
         form = model.released.formats
         experts, attention = (
-            formats.printed(form.get(each, form["others"])) for each in cls.groups
+            formats.printed(form.get(group, form["others"])) for group in cls.groups
         )
         counted = inference.weight_memory(model, "released").to("GB")
         read = inference.weights_read(model, 1, "released").to("GB")

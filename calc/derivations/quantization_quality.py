@@ -67,7 +67,7 @@ class BellNoise:
     @classmethod
     def row(cls, bits: int) -> Row:
         """Bits, SQNR with one scale, in groups and in small groups, and the noise in groups."""
-        one, groups, small = (cls.sqnr(bits, each) for each in (None, cls.group, cls.small_group))
+        one, groups, small = (cls.sqnr(bits, group) for group in (None, cls.group, cls.small_group))
         return bits, one, groups, small, cls.noise(groups)
 
 

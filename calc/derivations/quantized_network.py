@@ -34,14 +34,14 @@ class QuantizedNetwork:
         """A column of the rows of a recipe, by seed."""
         defaults = {"share": "channel", "activations": 16, "cache": 16, "network": "trained"}
         wanted = {"method": method, "weights": weights} | defaults | others
-        found = [
+        numbers = [
             float(row[column])
             for row in cls.rows
             if all(row[name] == str(value) for name, value in wanted.items())
         ]
-        if len(found) != cls.seeds:
-            raise ValueError(f"{wanted} has {len(found)} rows, not one for each seed")
-        return numpy.array(found)
+        if len(numbers) != cls.seeds:
+            raise ValueError(f"{wanted} has {len(numbers)} rows, not one for each seed")
+        return numpy.array(numbers)
 
     @classmethod
     def rise(cls, method: str, weights: int = 16, **others: int | str) -> tuple[Quantity, Quantity]:
@@ -61,7 +61,7 @@ class QuantizedNetwork:
     @classmethod
     def row(cls, what: str, method: str, bits: tuple[int, ...], **others: int | str) -> Row:
         """A method at each number of bits: the rise, and the SQNR at four bits."""
-        rises = [plus_minus(*cls.rise(method, each, **others)) for each in bits]
+        rises = [plus_minus(*cls.rise(method, bit, **others)) for bit in bits]
         return what, *rises, cls.sqnr(method, 4, **others)
 
 

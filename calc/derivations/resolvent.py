@@ -94,9 +94,9 @@ def worst(what: str, dtype: str, kinds: tuple[str, ...], method: str = "ratio") 
     rows = ACCURACY.filter(
         (col("method") == method) & (col("dtype") == dtype) & col("kind").is_in(kinds)
     )
-    found = rows[what].max()
-    assert isinstance(found, (int, float))
-    return float(found)
+    largest = rows[what].max()
+    assert isinstance(largest, (int, float))
+    return float(largest)
 
 
 def at_length(what: str, kind: str, n: int, method: str, dtype: str) -> float:
@@ -171,7 +171,7 @@ SIZES = [tuple(row) for row in SPEED.select("batch", "n").unique(maintain_order=
 
 def _gain_of_complex64(backend: str, batch: int, n: int) -> float:
     seconds = [
-        timed("kernel_seconds", backend, batch, n, each) for each in ("complex128", "complex64")
+        timed("kernel_seconds", backend, batch, n, dtype) for dtype in ("complex128", "complex64")
     ]
     return seconds[0] / seconds[1]
 

@@ -157,12 +157,12 @@ class BatchOfRequests:
 
 def large_products(machine: str, side: int) -> list[tuple[float, float]]:
     """Intensities and rates, in FLOP/byte and TFLOP/s, of products with weights of that side."""
-    found = []
-    for each in products.measured(machine):
-        if min(each.n, each.k) >= side:
-            work = roofline.gemm(each.m, each.n, each.k, A100Roofline.element_size)
-            found.append((work.intensity.m_as("FLOP/byte"), each.rate.m_as("TFLOP/s")))
-    return found
+    points = []
+    for product in products.measured(machine):
+        if min(product.n, product.k) >= side:
+            work = roofline.gemm(product.m, product.n, product.k, A100Roofline.element_size)
+            points.append((work.intensity.m_as("FLOP/byte"), product.rate.m_as("TFLOP/s")))
+    return points
 
 
 def median_share(

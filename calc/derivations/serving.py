@@ -27,7 +27,7 @@ def expected(
     model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
 ) -> Quantity:
     """The same pass of vLLM at measured rates: the token that such a context is followed by."""
-    made = plan(
+    planned = plan(
         model,
         "dgx-h100",
         batch=sequences,
@@ -36,8 +36,8 @@ def expected(
         devices=devices,
         software="vllm",
     )
-    assert made.expected is not None
-    return made.expected.time_per_token.to("ms")
+    assert planned.expected is not None
+    return planned.expected.time_per_token.to("ms")
 
 
 def cache_of(model: Transformer, context: int) -> Quantity:
@@ -176,7 +176,7 @@ class FittedBatches:
     """
 
     largest = fitted_to()["mlenergy-42"]
-    batches = tuple(each.row.number("batch") for each in fitted_to().values())
+    batches = tuple(compared.row.number("batch") for compared in fitted_to().values())
 
     count = len(batches)
     smallest_batch, largest_batch = min(batches), max(batches)
@@ -221,12 +221,12 @@ class StepParts:
     @classmethod
     def parts(cls, sequences: QuantityLike, size: Quantity) -> tuple[Any, Any, Any]:
         """Milliseconds of reading weights, of reading caches, and of arithmetic in BF16."""
-        found = inference.decode(
+        step = inference.decode(
             cls.model, cls.h100, cls.context, sequences, 8, weight_size=size, kv_size=size
         )
         weights = inference.weights_read(cls.model, sequences, size) / cls.bandwidth
-        memory = found.parts["memory"]
-        compute = found.parts["compute"]
+        memory = step.parts["memory"]
+        compute = step.parts["compute"]
         return weights.m_as("ms"), (memory - weights).m_as("ms"), compute.m_as("ms")
 
     # Arithmetic grows with the batch as the caches do, but the weights are there from the start.
@@ -250,10 +250,10 @@ class FewerBytes:
     def time(
         cls, sequences: int, weights: QuantityLike = "2 byte", cache: QuantityLike = "2 byte"
     ) -> Quantity:
-        found = inference.decode(
+        step = inference.decode(
             cls.model, cls.h100, cls.context, sequences, weight_size=weights, kv_size=cache
         )
-        return found.lower.to("ms")
+        return step.lower.to("ms")
 
     @classmethod
     def rows(cls) -> Rows:
@@ -415,8 +415,8 @@ class Slots:
         present = queueing.requests_in_flight(rate, time).m_as("request")
         waiting = queueing.batch_waiting_probability(*chain).to("%")
         wait = queueing.batch_waiting_time(*chain).to("ms")
-        found = (waiting, wait) if waiting > cls.hardly_any else (None, None)
-        return load.to("%"), rate.to("request/s"), quantity(present, ""), time, *found
+        waited = (waiting, wait) if waiting > cls.hardly_any else (None, None)
+        return load.to("%"), rate.to("request/s"), quantity(present, ""), time, *waited
 
 
 class LongConversations:
@@ -458,7 +458,7 @@ class DraftLength:
     cost = quantity("0.11")
 
     best = quantity(
-        max(range(1, 20), key=lambda each: inference.speculative_speedup(0.7, each, 0.11)), ""
+        max(range(1, 20), key=lambda drafted: inference.speculative_speedup(0.7, drafted, 0.11)), ""
     )
     best_gain = inference.speculative_speedup(acceptance, best, cost)
     eight = inference.speculative_speedup(acceptance, 8, cost)
@@ -471,12 +471,12 @@ def split_node(devices: int) -> tuple[Quantity, Quantity, Quantity]:
     The first at the lower bound of a step, the second as expected of vLLM, messages included.
     """
     model, h100, copies = OneNode.model, OneNode.h100, OneNode.devices // devices
-    each = inference.largest_batch(model, h100, OneNode.context, devices)
-    tokens = copies * each * quantity("1 token")
+    sequences = inference.largest_batch(model, h100, OneNode.context, devices)
+    tokens = copies * sequences * quantity("1 token")
     return (
-        copies * each,
-        (tokens / step(model, devices, each).lower).to("token/s"),
-        (tokens / expected(model, devices, each)).to("token/s"),
+        copies * sequences,
+        (tokens / step(model, devices, sequences).lower).to("token/s"),
+        (tokens / expected(model, devices, sequences)).to("token/s"),
     )
 
 

@@ -95,8 +95,8 @@ class Prefixes:
     def row(cls, place: int) -> Row:
         """Tokens in the cache, their memory for Llama 3 70B, and the share found."""
         tokens, share = cls.points[place]
-        kept = quantity(tokens, "token")
-        return kept, (kept * cls.per_token).to("GB"), quantity(100 * share, "%")
+        cached = quantity(tokens, "token")
+        return cached, (cached * cls.per_token).to("GB"), quantity(100 * share, "%")
 
 
 class Pools:
@@ -189,9 +189,9 @@ class MeasuredDrafts:
     def row(cls, place: int) -> Row:
         """Draft, model, tokens a pass, speedup, and the share that arrives."""
         draft, model, tokens, speedup, source = cls.rows[place]
-        digits = min(len(f"{each:g}".replace(".", "")) for each in (tokens, speedup))
-        kept = rounded(quantity(100 * speedup / tokens, "%"), digits)
-        return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), kept
+        digits = min(len(f"{number:g}".replace(".", "")) for number in (tokens, speedup))
+        arrived = rounded(quantity(100 * speedup / tokens, "%"), digits)
+        return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), arrived
 
 
 @dataclass(frozen=True)
@@ -244,18 +244,18 @@ class DraftsByBatch:
     def gain(cls, head: Head, sequences: int) -> tuple[float, float]:
         """By the bound, and at measured rates, without any work of the host."""
         steps = cls.times(head, sequences)
-        least = [each.lower for each in steps]
-        found = [expected(each) for each in steps]
+        least = [step.lower for step in steps]
+        times = [expected(step) for step in steps]
         bound, kernels = (
             serving.drafting_gain(head.tokens, plain, check, cls.drafted, draft).m_as("")
-            for plain, check, draft in (least, found)
+            for plain, check, draft in (least, times)
         )
         return bound, kernels
 
     @classmethod
     def rest(cls, head: Head, sequences: int) -> Quantity:
         """Time of a pass, as its measured gain implies, less that of its kernels."""
-        plain, check, draft = (expected(each) for each in cls.times(head, sequences))
+        plain, check, draft = (expected(step) for step in cls.times(head, sequences))
         gain = head.gains[cls.batches.index(sequences)]
         time: Quantity = head.tokens * plain / gain - check - cls.drafted * draft
         return time.to("ms")

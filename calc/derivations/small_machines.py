@@ -107,7 +107,7 @@ class Schedules:
     @classmethod
     def all_outputs(cls, model: Convolutional) -> Quantity:
         """What all layers write, together."""
-        return quantity(sum(each.written for each in model.convolutions), "byte").to("kB")
+        return quantity(sum(layer.written for layer in model.convolutions), "byte").to("kB")
 
     @classmethod
     def row(
@@ -139,12 +139,12 @@ def layer_times(model: Convolutional) -> list[tuple[str, Quantity]]:
     """The kind of each layer, and its time at the higher of its roofs."""
     return [
         (
-            each.kind,
-            convolution.workload(each, 1, INT8)
+            layer.kind,
+            convolution.workload(layer, 1, INT8)
             .between(Microcontroller.peak, Microcontroller.bandwidth)
             .lower,
         )
-        for each in model.convolutions
+        for layer in model.convolutions
     ]
 
 
@@ -342,7 +342,7 @@ class MemoryByMode:
             estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer)
             for precision in ("fp32", "fp16", "int8")
         ]
-        bytes_held = [each.m_as("byte") for each in totals]
+        bytes_held = [total.m_as("byte") for total in totals]
         if mode == "training":  # nobody keeps gradients and Adam's states in INT8
             bytes_held[-1] = None
         return [f"`{mode}`", what, *bytes_held]

@@ -147,8 +147,8 @@ class Cuts:
     @classmethod
     def fits(cls, tensor: int) -> bool:
         """Whether a device holds its slice."""
-        held = layouts.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
-        return bool(held.total <= cls.h100.memory_capacity)
+        memory = layouts.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
+        return bool(memory.total <= cls.h100.memory_capacity)
 
 
 class TrafficOfCuts:
@@ -486,8 +486,8 @@ class LeastWork:
     def row(self, name: str) -> Row:
         """The loss, the model that costs least for it, and what the small one costs."""
         printed = (
-            with_digits_of(each, *self._fit)
-            for each in (self.parameters, self.tokens, self.ratio, self.repaid)
+            with_digits_of(result, *self._fit)
+            for result in (self.parameters, self.tokens, self.ratio, self.repaid)
         )
         return name, self.loss, *printed
 

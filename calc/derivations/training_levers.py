@@ -33,16 +33,16 @@ PARTS = ("forward", "backward", "optimizer", "clearing", "data")
 
 def measured(lever: str, case: str, measure: str, rows: polars.DataFrame = LEVERS) -> float:
     """One stored number."""
-    found = (col("lever") == lever) & (col("case") == case) & (col("measure") == measure)
-    return float(rows.filter(found)["value"].item())
+    row = (col("lever") == lever) & (col("case") == case) & (col("measure") == measure)
+    return float(rows.filter(row)["value"].item())
 
 
 def all_of(
     lever: str, measure: str, within: str = "", rows: polars.DataFrame = LEVERS
 ) -> list[float]:
     """The stored numbers of a measure in all cases, or in those whose name has this in it."""
-    found = (col("lever") == lever) & (col("measure") == measure) & col("case").str.contains(within)
-    return rows.filter(found)["value"].to_list()
+    cases = (col("lever") == lever) & (col("measure") == measure) & col("case").str.contains(within)
+    return rows.filter(cases)["value"].to_list()
 
 
 def shares_of_step(width: int) -> dict[str, float]:

@@ -36,7 +36,7 @@ class PublishedRuns:
     palm_mfu_with_attention = palm.mfu_with_attention
     palm_hfu = palm.hfu
     llama3_mfu = llama3.mfu
-    all = tuple(each for each in map(runs.get, runs.names()) if each.publishes("work"))
+    all = tuple(run for run in map(runs.get, runs.names()) if run.publishes("work"))
 
     palm_overall = training.mfu(
         palm.parameters, palm.tokens, 1, palm.device_peak, palm.device_time
@@ -121,8 +121,8 @@ class Cluster:
     @classmethod
     def all_reduce(cls, devices: int) -> Quantity:
         """Time of a step's sum of gradients, as measured curves let one expect it."""
-        found = collectives.time("all_reduce", cls.gradients, devices, cls.machine)
-        return found.expected  # type: ignore[return-value]
+        exchange = collectives.time("all_reduce", cls.gradients, devices, cls.machine)
+        return exchange.expected  # type: ignore[return-value]
 
     @classmethod
     def run_time(cls, devices: int, overlap: float) -> Quantity:

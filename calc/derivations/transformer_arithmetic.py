@@ -175,8 +175,8 @@ class BatchOfDecodes:
     def intensity(cls, key: str, name: str, sequences: QuantityLike) -> Quantity:
         """Of one product of a model, by how many sequences are written at a time."""
         products = transformer.decode_matmuls(models.get(key), cls.context, sequences)
-        found = next(product for product in products if product.name == name)
-        return found.intensity(Products.element)
+        matmul = next(product for product in products if product.name == name)
+        return matmul.intensity(Products.element)
 
     @classmethod
     def attention_intensity(cls, key: str) -> Quantity:

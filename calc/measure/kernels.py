@@ -41,8 +41,8 @@ class Kernel:
     def total(self) -> Workload:
         """All passes together."""
         whole = self.passes[0]
-        for each in self.passes[1:]:
-            whole += each
+        for one in self.passes[1:]:
+            whole += one
         return whole
 
 

@@ -44,7 +44,7 @@ def latency(size: int) -> Measured:
     how = f"pointer chase through {size} byte"
     if find_spec("numba"):
         return _by_numba(size, how)
-    whole, first = (_by_python(each, how) for each in (size, IN_THE_FIRST_CACHE))
+    whole, first = (_by_python(length, how) for length in (size, IN_THE_FIRST_CACHE))
     above = whole.value - first.value
     return Measured(above, whole.spread, whole.repeats, f"{how} by Python, above the first cache")
 
@@ -65,8 +65,10 @@ def _by_python(size: int, how: str) -> Measured:
         return at
 
     def make() -> Callable[[], object]:
-        held = array.array("q", chain(size).tobytes())  # its elements come out faster than NumPy's
-        return _walk(chase, held, PYTHON_STEPS)
+        chained = array.array(
+            "q", chain(size).tobytes()
+        )  # its elements come out faster than NumPy's
+        return _walk(chase, chained, PYTHON_STEPS)
 
     return timed_anew(make, how, longest=0.3).per(PYTHON_STEPS)
 

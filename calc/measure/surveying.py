@@ -202,4 +202,4 @@ def _left_out(steps: Steps, done: dict[Key, Measured]) -> tuple[str, ...]:
 
 
 def _of(kind: str, done: dict[Key, Measured]) -> dict[Any, Measured]:
-    return {name: each for (group, name), each in done.items() if group == kind}
+    return {name: measured for (group, name), measured in done.items() if group == kind}

@@ -41,7 +41,7 @@ def in_slices(
         yield lambda: work(*arrays)
         return
     length = len(arrays[0])
-    edges = [length * each // count for each in range(count + 1)]
-    parts = [tuple(each[low:high] for each in arrays) for low, high in pairwise(edges)]
+    edges = [length * part // count for part in range(count + 1)]
+    parts = [tuple(array[low:high] for array in arrays) for low, high in pairwise(edges)]
     with ThreadPoolExecutor(count) as pool:
         yield lambda: list(pool.map(lambda part: work(*part), parts))

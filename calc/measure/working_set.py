@@ -29,7 +29,7 @@ def bandwidth(size: int) -> Measured:
         return lambda: one_triad(a, b, c, times)
 
     time = timed_anew(make, f"triad within {size} byte", longest=0.3)
-    return time.rate(quantity(sum(each.nbytes for each in arrays(size)) * times, "byte"))
+    return time.rate(quantity(sum(array.nbytes for array in arrays(size)) * times, "byte"))
 
 
 def arrays(size: int) -> list[Array]:

@@ -21,7 +21,7 @@ KERNELS = {  # None lets torch choose
 }
 MODEL = models.LLAMA_3_8B
 SHAPE = (MODEL.heads, MODEL.kv_heads, MODEL.head_width)
-HEADS, KV_HEADS, WIDTH = (int(each.m_as("")) for each in SHAPE)
+HEADS, KV_HEADS, WIDTH = (int(size.m_as("")) for size in SHAPE)
 PREFILLS = (1024, 4096, 16384, 65536)
 DECODES = tuple(product((1, 8, 64), (1024, 8192, 65536)))
 
@@ -74,8 +74,8 @@ def _prefill(bench: Bench, kernel: str, dtype: str, tokens: int, pass_: str) -> 
 
     if pass_ == "forward":
         return forward
-    for each in (q, k, v):
-        each.requires_grad_()
+    for tensor in (q, k, v):
+        tensor.requires_grad_()
     out = forward()
     gradient = torch.ones_like(out)
     return lambda: torch.autograd.grad(out, (q, k, v), gradient, retain_graph=True)

@@ -86,9 +86,9 @@ class Bench:
         """
         try:
             longest = 0.002 if self.small else LONGEST
-            found = timed(make(), what, longest=longest, clock=self.clock)
-            seconds = float(found.value.m_as("s"))
-            return dict(zip(TIMES, (seconds, found.spread, found.repeats, ""), strict=True))
+            measured = timed(make(), what, longest=longest, clock=self.clock)
+            seconds = float(measured.value.m_as("s"))
+            return dict(zip(TIMES, (seconds, measured.spread, measured.repeats, ""), strict=True))
         except NoisyError:
             return unmeasured("too noisy")
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:

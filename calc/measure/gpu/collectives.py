@@ -55,9 +55,9 @@ def _row(bench: Bench, count: int, sizes: tuple[int, ...], found: Times, key: Ke
 
 def _all(bench: Bench, count: int, sizes: tuple[int, ...]) -> Times:
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder) / "times"
+        times = Path(folder) / "times"
         multiprocessing.spawn(_process, (count, bench.device, bench.small, sizes, folder), count)
-        return torch.load(told)
+        return torch.load(times)
 
 
 def _process(

@@ -41,9 +41,9 @@ def cases(bench: Bench) -> Iterator[Case]:
 def _matrices(bench: Bench) -> list[tuple[int, int]]:
     """Outputs and inputs of a layer's products: those that read the same input are one."""
     fused: dict[tuple[str, int], int] = {}
-    for each in models.LLAMA_3_8B.matrices:
-        place = FUSED.get(each.name, each.name)
-        fused[place, each.inputs] = fused.get((place, each.inputs), 0) + each.outputs
+    for matrix in models.LLAMA_3_8B.matrices:
+        place = FUSED.get(matrix.name, matrix.name)
+        fused[place, matrix.inputs] = fused.get((place, matrix.inputs), 0) + matrix.outputs
     shrink = 128 if bench.small else 1
     return [(outputs // shrink // 16 * 16, k // shrink) for (_, k), outputs in fused.items()]
 

@@ -82,10 +82,10 @@ class Block(nn.Module):
     def _attended(self, x: Tensor, angles: Pair, cache: Pair | None, at: int) -> Tensor:
         shape, (batch, tokens, _) = self.shape, x.shape
         parts = (shape.heads, shape.kv_heads, shape.kv_heads)
-        widths = [each * shape.head_width for each in parts]
+        widths = [part * shape.head_width for part in parts]
         q, k, v = (
-            each.view(batch, tokens, count, shape.head_width).transpose(1, 2)
-            for each, count in zip(self.qkv(x).split(widths, dim=-1), parts, strict=True)
+            part.view(batch, tokens, count, shape.head_width).transpose(1, 2)
+            for part, count in zip(self.qkv(x).split(widths, dim=-1), parts, strict=True)
         )
         q, k = _turned(q, angles), _turned(k, angles)
         if cache is not None:
@@ -160,7 +160,7 @@ def _decode(bench: Bench, shape: Shape, layers: int, batch: int, context: int, w
         for _ in blocks
     ]
     x = bench.random(batch, 1, shape.width, dtype=torch.bfloat16)
-    angles = tuple(each[-1:] for each in _angles(shape, context, bench, torch.bfloat16))
+    angles = tuple(angle[-1:] for angle in _angles(shape, context, bench, torch.bfloat16))
 
     @torch.no_grad()
     def step() -> object:
