@@ -30,18 +30,18 @@ COLUMNS = (
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     before = processor_seconds()
-    found = measure.survey(1, told)
-    device = measure.accelerator(found, COMMAND)
+    surveyed = measure.survey(1, told)
+    device = measure.accelerator(surveyed, COMMAND)
     size = measure.this_machine().beyond_caches
     kernels = measure.validate(measure.suite(size), device, told)
     makers = [make for pair in measure.pairs(size) for make in (pair.fast, pair.slow)]
     levers = [pair.lever for pair in measure.pairs(size) for _ in range(2)]
     pairs = measure.validate(makers, device, told)
-    noisy = [*found.too_noisy]
+    noisy = [*surveyed.too_noisy]
     noisy += [kernel.name for kernel in (*kernels, *pairs) if kernel.measured is None]
     if noisy:
         raise SystemExit(f"too noisy to record: {', '.join(noisy)}; nothing is written")
-    measure.save(found, FOLDER / "cpu.toml", COMMAND)
+    measure.save(surveyed, FOLDER / "cpu.toml", COMMAND)
     write_rows(FOLDER / "cpu_kernels.csv", COLUMNS, map(row, kernels))
     rows = ((lever, *row(pair)) for lever, pair in zip(levers, pairs, strict=True))
     write_rows(FOLDER / "cpu_pairs.csv", ("lever", *COLUMNS), rows)

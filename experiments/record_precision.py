@@ -61,14 +61,14 @@ def rows(
 ) -> list[dict[str, Any]]:
     """What one seed gives in each precision; `full` is its network in FP32."""
     answers = full.predict(data.X_test)
-    found = []
+    rows = []
     for precision in PRECISIONS:
         plain = precision == "fp32"
         score = (full if plain else trained(data, seed, precision)).score(data.X_test, data.y_test)
         other = following if plain else full.with_precision(precision)
         changed = int((other.predict(data.X_test) != answers).sum())
-        found.append(dict(zip(COLUMNS, (seed, precision, round(score, 6), changed), strict=True)))
-    return found
+        rows.append(dict(zip(COLUMNS, (seed, precision, round(score, 6), changed), strict=True)))
+    return rows
 
 
 if __name__ == "__main__":

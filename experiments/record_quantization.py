@@ -148,9 +148,9 @@ def measured(seed: int, recipes: tuple[Recipe, ...] = RECIPES) -> list[tuple[Any
             if "longer" not in networks:
                 networks["longer"] = longer()
             network = networks["longer"]
-        found = quantized(network, recipe, calibration_text)
-        loss = float(found.losses(text.held_out[:HELD_OUT_WINDOWS]).mean())
-        sqnr = quantization.sqnr(_flat(network), _flat(found))
+        result = quantized(network, recipe, calibration_text)
+        loss = float(result.losses(text.held_out[:HELD_OUT_WINDOWS]).mean())
+        sqnr = quantization.sqnr(_flat(network), _flat(result))
         what = (recipe.method, recipe.weights, recipe.share, recipe.activations, recipe.cache)
         rows.append((seed, recipe.network, *what, round(loss, 5), round(sqnr, 2)))
     return rows

@@ -180,13 +180,13 @@ def shortest(forms: Forms) -> dict[str, float]:
     """Of each form the shortest time of this thread in seconds, all forms taking turns."""
     for run in forms.values():
         run()
-    found = dict.fromkeys(forms, float("inf"))
+    best = dict.fromkeys(forms, float("inf"))
     for _ in range(ROUNDS):
         for name, run in forms.items():
             start = time.thread_time()
             run()
-            found[name] = min(found[name], time.thread_time() - start)
-    return found
+            best[name] = min(best[name], time.thread_time() - start)
+    return best
 
 
 def ones(*shape: int) -> Any:

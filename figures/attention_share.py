@@ -47,20 +47,14 @@ def _model(axes: Axes, model: models.Transformer) -> None:
     there = Crossover.work(model, crossover).m_as("GFLOP/token")
     axes.plot(crossover, there, "o", color=style.RED, markersize=6)
     flat = Crossover.work(model, Crossover.shortest).m_as("GFLOP/token")
-    axes.annotate(
-        model.name,
-        (Crossover.shortest, flat),
-        xytext=(4, -13),
-        textcoords="offset points",
-        size=style.SMALL,
-    )
-    axes.annotate(
+    style.note(axes, Crossover.shortest, flat, model.name, (4, -13))
+    style.note(
+        axes,
+        crossover,
+        there,
         str(show(crossover, digits=2)),
-        (crossover, there),
-        xytext=(-5, 5),
-        textcoords="offset points",
+        (-5, 5),
         ha="right",
         color=style.RED,
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )

@@ -37,10 +37,10 @@ def draw() -> Figure:
     ridge, critical = BatchSize.ridge_point.magnitude, BatchSize.critical_batch.magnitude
     left.axhline(ridge, color=style.INK, linewidth=0.8)
     right.axvline(critical, color=style.INK, linewidth=0.8)
-    _note(left, BATCH[0], ridge, f"ridge point {ridge:.0f}", (4, 4))
-    _note(left, BATCH[-1], intensity[-1], "weights\nalone", (-4, 8), "right", COLOUR)
-    _note(right, critical, 0.8, f"critical batch {critical:.0f}", (4, 0))
-    _note(right, 560, 1.8, "weights\nalone", (0, 0), "left", COLOUR)
+    style.note(left, BATCH[0], ridge, f"ridge point {ridge:.0f}", (4, 4))
+    style.note(left, BATCH[-1], intensity[-1], "weights\nalone", (-4, 8), ha="right", color=COLOUR)
+    style.note(right, critical, 0.8, f"critical batch {critical:.0f}", (4, 0))
+    style.note(right, 560, 1.8, "weights\nalone", (0, 0), color=COLOUR)
     return figure
 
 
@@ -84,26 +84,8 @@ def _context(left: Axes, right: Axes, context: int, line: Any) -> None:
         axes.plot(batch, values, color=style.RED, linestyle=line, linewidth=1.6)
         axes.plot(most, values[-1], "o", color=style.RED, markersize=5)
     name = f"{show(context)} tokens"
-    _note(left, most, intensity[-1], f"{name},\nmemory full", (7, -10), colour=style.RED)
+    style.note(left, most, intensity[-1], f"{name},\nmemory full", (7, -10), color=style.RED)
     above = context == min(BatchOfRequests.contexts)
-    _note(right, most, slowdown[-1], name, (0, 10) if above else (-9, -4), "right", style.RED)
-
-
-def _note(
-    axes: Axes,
-    x: float,
-    y: float,
-    text: str,
-    offset: tuple[float, float],
-    side: str = "left",
-    colour: str = style.INK,
-) -> None:
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=offset,
-        textcoords="offset points",
-        ha=side,
-        color=colour,
-        size=style.SMALL,
+    style.note(
+        right, most, slowdown[-1], name, (0, 10) if above else (-9, -4), ha="right", color=style.RED
     )

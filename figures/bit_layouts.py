@@ -46,10 +46,10 @@ def draw() -> Figure:
     boxes: Boxes = defaultdict(list)
     for row, form in enumerate(ROWS):
         y = row + (0.35 if isinstance(form, Integer) else 0)
-        axes.text(-0.7, y, form.name, ha="right", va="center", weight="bold", size=style.SMALL)
+        style.note(axes, -0.7, y, form.name, ha="right", va="center", bold=True)
         _fields(axes, boxes, y, _layout(form))
         if not narrow:
-            axes.text(form.bits + 0.8, y, _range(form), va="center", size=style.SMALL)
+            style.note(axes, form.bits + 0.8, y, _range(form), va="center")
     _column_names(axes)
     _block(axes, boxes, len(ROWS) + 1.3)
     _draw_boxes(axes, boxes)
@@ -85,7 +85,7 @@ def _fields(axes: Axes, boxes: Boxes, y: float, fields: list[Field]) -> None:
         for place in range(x, x + bits):
             boxes[kind].append(_box(place, y, 1))
         if kind != "sign":
-            axes.text(x + bits / 2, y, str(bits), ha="center", va="center", size=style.SMALL)
+            style.note(axes, x + bits / 2, y, str(bits), ha="center", va="center")
         x += bits
 
 
@@ -114,9 +114,9 @@ def _column_names(axes: Axes) -> None:
     places = {"sign": 0.8, "exponent": 1.4 + exponent / 2, "mantissa": 1 + exponent + mantissa / 2}
     for kind, x in places.items():
         side = "right" if kind == "sign" else "center"
-        axes.text(x, -0.8, kind, color=COLOURS[kind], ha=side, weight="bold", size=style.SMALL)
+        style.note(axes, x, -0.8, kind, color=COLOURS[kind], ha=side, bold=True)
     if not style.is_narrow():
-        axes.text(WIDEST + 0.8, -0.8, "smallest … largest", size=style.SMALL, weight="bold")
+        style.note(axes, WIDEST + 0.8, -0.8, "smallest … largest", bold=True)
 
 
 def _block(axes: Axes, boxes: Boxes, y: float) -> None:
@@ -124,14 +124,12 @@ def _block(axes: Axes, boxes: Boxes, y: float) -> None:
     element, count = BLOCK.element, BLOCK.block_size
     assert isinstance(element, Float)
     bit = WIDEST / (BLOCK.scale.bits + count * element.bits)
-    axes.text(-0.7, y, BLOCK.name, ha="right", va="center", weight="bold", size=style.SMALL)
+    style.note(axes, -0.7, y, BLOCK.name, ha="right", va="center", bold=True)
     x = 0.0
     for kind, bits in [("scale", BLOCK.scale.bits), *_layout(element) * count]:
         boxes[kind].append(_box(x, y, bits * bit))
         x += bits * bit
     below = y + 0.55
-    axes.text(
-        0, below, "shared scale", va="top", color=COLOURS["scale"], weight="bold", size=style.SMALL
-    )
+    style.note(axes, 0, below, "shared scale", va="top", color=COLOURS["scale"], bold=True)
     elements = f"{count} elements of {element.bits} bits"
-    axes.text(WIDEST, below, elements, ha="right", va="top", size=style.SMALL)
+    style.note(axes, WIDEST, below, elements, ha="right", va="top")

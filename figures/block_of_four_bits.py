@@ -55,7 +55,7 @@ def _panel(
         if abs(level) in LABELLED:
             name = f"{level:{'+' if level else ''}g}".replace("-", "−")
             y = level * scale
-            axes.text(count + 0.6, y, name, color=style.BLUE, va="center", size=style.SMALL)
+            style.note(axes, count + 0.6, y, name, color=style.BLUE, va="center")
     rounded = list(zip(range(count), WorkedBlock.values, back, strict=True))
     _strokes(axes, [((x, value), (x, end)) for x, value, end in rounded], 2.2, 1, style.RED)
     _strokes(axes, [((x - 0.35, end), (x + 0.35, end)) for x, _, end in rounded], 2.2, 1)
@@ -63,8 +63,8 @@ def _panel(
     _strokes(axes, dots, 3.6, 1, style.INK)
     for place, code in enumerate(codes):
         text = f"{code:0{element.bits}b}"
-        axes.text(place, -4.25, text, rotation=90, ha="center", va="top", size=style.SMALL)
-    axes.text(-0.7, -5.75, "sign, exponent, exponent, mantissa", size=style.SMALL)
+        style.note(axes, place, -4.25, text, rotation=90, ha="center", va="top")
+    style.note(axes, -0.7, -5.75, "sign, exponent, exponent, mantissa")
     axes.set_xlim(-0.8, count + 1.6)
     axes.set_ylim(-6.1, 4.1)
     axes.set_xticks([])

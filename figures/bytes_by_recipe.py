@@ -53,7 +53,7 @@ def _bars(axes: Axes, model: Transformer, most: float, panel: str) -> None:
             start = min(start + size, most)
         total = sum(size.m_as("GB") for size in parts.values())
         text = f"{total:.0f}" if total < most else f"→ {total:.0f}"
-        axes.text(start + most / 60, place, text, va="center", size=style.SMALL)
+        style.note(axes, start + most / 60, place, text, va="center")
     cards = [card.m_as("GB") for card in BytesByRecipe.cards]
     for size in cards:
         axes.plot([size, size], [-0.6, places[-1] + 0.6], color=style.INK, linewidth=1, alpha=0.6)
@@ -62,9 +62,9 @@ def _bars(axes: Axes, model: Transformer, most: float, panel: str) -> None:
         for size, name in zip(cards, names, strict=True):
             last = name == names[-1]
             text, side = (f"{name} GiB", "left") if last else (name, "center")
-            axes.text(size - 7 * last, -0.85, text, ha=side, size=style.SMALL)
+            style.note(axes, size - 7 * last, -0.85, text, ha=side)
     else:
-        axes.text(cards[0], -0.85, f"{', '.join(names)} GiB", size=style.SMALL)
+        style.note(axes, cards[0], -0.85, f"{', '.join(names)} GiB")
     axes.set_yticks(places, [name for name, _ in kept])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(places[-1] + 0.7, -1.5)

@@ -47,14 +47,14 @@ def _model(axes: Axes, model: models.Transformer, colour: str, lift: float) -> N
     axes.plot(context, kept, color=colour, linewidth=1.8, label=model.name)
     if style.is_narrow():
         return
-    axes.annotate(
+    style.note(
+        axes,
+        context[-1],
+        kept[-1],
         model.name,
-        (context[-1], kept[-1]),
-        xytext=(5, lift),
-        textcoords="offset points",
+        (5, lift),
         va="center",
         color=colour,
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
         annotation_clip=False,
     )

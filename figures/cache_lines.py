@@ -33,7 +33,7 @@ def draw() -> Figure:
         (0, "orange: used", style.ORANGE),
         (EACH, "blue: fetched for nothing", style.BLUE),
     ):
-        panels[-1].text(place, EACH + 0.8, words, color=colour, size=style.SMALL, va="center")
+        style.note(panels[-1], place, EACH + 0.8, words, color=colour, va="center")
     return figure
 
 
@@ -78,7 +78,7 @@ def _matrix(axes: Axes, read: tuple[tuple[int, int], ...]) -> None:
     )
     for row in range(EACH):
         words = str(row + 1) if row else f"row {row + 1}"
-        axes.text(-0.3, row + CELL / 2, words, ha="right", va="center", size=style.SMALL)
+        style.note(axes, -0.3, row + CELL / 2, words, ha="right", va="center")
     axes.set_xlim(-2.2, COLUMNS)
     axes.set_ylim(EACH + 1.2, 0)
     axes.set_aspect("equal")

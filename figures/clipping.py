@@ -57,39 +57,17 @@ def _panel(axes: Axes, bits: int) -> None:
     axes.set_title(f"{bits} bits", size=style.SMALL, weight="bold", loc="left")
     inside = best < len(clip) - 20
     axes.plot(clip[best], total[best], "o", color=style.INK, markersize=6, zorder=5)
-    axes.annotate(
+    style.note(
+        axes,
+        clip[best],
+        total[best],
         f"least at {clip[best]:.1f}",
-        (clip[best], total[best]),
-        xytext=(0, 9) if inside else (8, 78),
-        textcoords="offset points",
+        (0, 9) if inside else (8, 78),
         ha="center" if inside else "right",
         arrowprops=None if inside else {"arrowstyle": "-", "color": style.INK, "linewidth": 0.6},
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )
     seen = int((rounding > 2e-5).argmax()) + 36
-    axes.annotate(
-        "rounding",
-        (clip[seen], rounding[seen]),
-        xytext=(-6, 6),
-        textcoords="offset points",
-        ha="right",
-        size=style.SMALL,
-    )
-    axes.annotate(
-        "clipping",
-        (clip[110], clipping[110]),
-        xytext=(-4, -12),
-        textcoords="offset points",
-        ha="right",
-        color=style.RED,
-        size=style.SMALL,
-    )
-    axes.annotate(
-        "both",
-        (clip[12], total[12]),
-        xytext=(6, 6),
-        textcoords="offset points",
-        weight="bold",
-        size=style.SMALL,
-    )
+    style.note(axes, clip[seen], rounding[seen], "rounding", (-6, 6), ha="right")
+    style.note(axes, clip[110], clipping[110], "clipping", (-4, -12), ha="right", color=style.RED)
+    style.note(axes, clip[12], total[12], "both", (6, 6), bold=True)

@@ -49,8 +49,8 @@ def _levels() -> list[Level]:
 
 def _points(field: str) -> list[tuple[int, Quantity]]:
     """The rows of the levels whose value is known, and the values."""
-    found = [(row, getattr(level, field)) for row, level in enumerate(_levels())]
-    return [(row, value) for row, value in found if value is not None]
+    rows = [(row, getattr(level, field)) for row, level in enumerate(_levels())]
+    return [(row, value) for row, value in rows if value is not None]
 
 
 def _panel(axes: Axes, field: str, unit: str) -> None:
@@ -78,11 +78,11 @@ def _point(axes: Axes, row: int, value: Quantity, unit: str, rising: bool) -> No
     estimate = value.provenance is not None and value.provenance.kind == "estimate"
     x = value.m_as(unit)
     axes.plot(x, row, "D" if estimate else "o", markersize=5.5, color=style.RED, zorder=3)
-    axes.annotate(
+    style.note(
+        axes,
+        x,
+        row,
         f"{'≈ ' if estimate else ''}{show(value, digits=3)}",
-        (x, row),
-        xytext=(7 if rising else -7, 2),
-        textcoords="offset points",
+        (7 if rising else -7, 2),
         ha="left" if rising else "right",
-        size=style.SMALL,
     )

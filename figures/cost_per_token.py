@@ -70,17 +70,9 @@ def _curve(context: int) -> tuple[Any, Quantity, Quantity]:
 def _line(axes: Axes, batch: Any, values: Any, context: int, words: str = "") -> None:
     width = 2.4 if context == TokenPrice.context else 1.2
     axes.plot(batch, values, color=COLOUR, linewidth=width)
-    axes.annotate(
-        words,
-        (batch[-1], values[-1]),
-        xytext=(4, -3),
-        textcoords="offset points",
-        color=COLOUR,
-        size=style.SMALL,
-        weight="bold",
-    )
+    style.note(axes, batch[-1], values[-1], words, (4, -3), color=COLOUR, bold=True)
 
 
 def _level(axes: Axes, value: float, words: str) -> None:
     axes.axhline(value, color=style.INK, linewidth=1.1, linestyle=(0, (5, 3)))
-    axes.annotate(words, (1, value), xytext=(5, 4), textcoords="offset points", size=style.SMALL)
+    style.note(axes, 1, value, words, (5, 4))

@@ -67,16 +67,16 @@ def alt() -> str:
 def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
     _, aside, length = PLACES_NARROW if style.is_narrow() else PLACES
     axes.text(0.0, y + 0.04, rung.question, va="bottom")
-    axes.text(0.0, y - 0.06, rung.counter, va="top", color=style.BLUE, size=style.SMALL)
+    style.note(axes, 0.0, y - 0.06, rung.counter, va="top", color=style.BLUE)
     arrow = {"arrowstyle": "->", "color": style.INK, "linewidth": 1.0}
     axes.annotate("", (aside + length, y), (aside, y), arrowprops=arrow)
-    axes.text(
+    style.note(
+        axes,
         aside + 0.45 * length,
         y + (-0.08 if style.is_narrow() else 0.06),
         rung.answer,
         va="top" if style.is_narrow() else "bottom",
         ha="center",
-        size=style.SMALL,
     )
     lever = fill(rung.lever, LETTERS) if style.is_narrow() else rung.lever
     place = aside + length + 0.1, y + (0.22 if style.is_narrow() else 0.14)
@@ -93,4 +93,4 @@ def _rung(axes: Axes, y: float, rung: Rung, last: bool) -> None:
     other = "no" if rung.answer == "yes" else "yes"
     below = y - STEP + (0.14 if last else 0.36)
     axes.annotate("", (0.12, below), (0.12, y - 0.34), arrowprops=arrow)
-    axes.text(0.25, y - 0.5, other, va="center", size=style.SMALL)
+    style.note(axes, 0.25, y - 0.5, other, va="center")

@@ -46,7 +46,7 @@ def draw() -> Figure:
     ridge, peak = DecodeStep.ridge_point.m, DecodeStep.peak.m_as("TFLOP/s")
     axes.plot([ridge, ridge], [peak, 7e3], color=style.RED, linewidth=0.8)
     bend = f"{show(DecodeStep.ridge_point, digits=3)}"
-    axes.text(ridge, 8e3, bend, color=style.RED, size=style.SMALL, ha="center")
+    style.note(axes, ridge, 8e3, bend, color=style.RED, ha="center")
     token = DecodeStep.intensity.m, DecodeStep.attainable.m_as("TFLOP/s")
     style.name_dot(axes, "one answer at a time", token, (10, -9), "left")
     for place in [(ridge, peak), token]:

@@ -58,14 +58,14 @@ def draw() -> Figure:
             (models.get(key).name, "bold", 6),
             (few_words if narrow else words, "normal", -6),
         ):
-            axes.annotate(
+            style.note(
+                axes,
+                BATCH[-1],
+                line[-1],
                 text,
-                (BATCH[-1], line[-1]),
-                xytext=(6, up + down),
-                textcoords="offset points",
+                (6, up + down),
                 va="center",
                 color=color,
-                size=style.SMALL,
                 weight=weight,
             )
     ridge, meets = Products.ridge.magnitude, Products.critical_batch.magnitude
@@ -82,15 +82,7 @@ def draw() -> Figure:
             style.INK,
         ),
     ):
-        axes.annotate(
-            text,
-            place,
-            xytext=offset,
-            textcoords="offset points",
-            ha=side,
-            color=color,
-            size=style.SMALL,
-        )
+        style.note(axes, *place, text, by=offset, ha=side, color=color)
     return figure
 
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from calc.catalog.hardware import Accelerator
@@ -119,14 +119,14 @@ def _diagonals(axes: Axes) -> None:
         ends = [bandwidth * ridge / GIGA_PER_TERA for bandwidth in (left, right)]
         axes.plot((left, right), ends, color=style.INK, alpha=0.35, linewidth=0.7, dashes=(4, 3))
         x = 1.05 * max(left, low * GIGA_PER_TERA / ridge)
-        axes.text(
+        style.note(
+            axes,
             x,
             1.12 * x * ridge / GIGA_PER_TERA,
             f"ridge point {ridge}" if ridge == max(RIDGES) else f"{ridge}",
             rotation=degrees(atan(ridge / GIGA_PER_TERA)),
             rotation_mode="anchor",
             transform_rotates_text=True,
-            size=style.SMALL,
         )
     axes.set_xlim(left, right)
     axes.set_ylim(low, high)
@@ -167,16 +167,15 @@ def _name(
     name: str,
     at: tuple[float, float],
     place: tuple[float, float, str, str],
-) -> Annotation:
+) -> Text:
     across, up, side, base = place
-    return axes.annotate(
+    return style.note(
+        axes,
+        *at,
         name,
-        at,
-        xytext=(across, up),
-        textcoords="offset points",
+        (across, up),
         ha=side,
         va=base,
-        size=style.SMALL,
         color=style.DEVICES.get(device.key, style.INK),
         weight="bold" if device.key in style.DEVICES else "normal",
     )

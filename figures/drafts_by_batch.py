@@ -29,7 +29,7 @@ def draw() -> Figure:
         ("EAGLE, kernels", older[0] - 0.21, style.RED),
         ("dots: measured in SGLang", 0.62, style.INK),
     ):
-        axes.text(1.1, height, words, color=colour, size=style.SMALL, weight="bold")
+        style.note(axes, 1.1, height, words, color=colour, bold=True)
     style.log_axis(axes, "x", "Sequences in the batch")
     axes.set_ylabel("Throughput, with drafts over without")
     axes.set_xlim(1, BATCHES[-1])

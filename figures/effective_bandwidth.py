@@ -61,15 +61,15 @@ def _link(
     axes.plot(half.m_as("byte"), bandwidth.m_as(RATE) / 2, "o", color=style.RED, markersize=6)
     # PCIe and InfiniBand end on almost the same height: one name above the curves, one below.
     above = name != "InfiniBand NDR"
-    axes.annotate(
+    style.note(
+        axes,
+        SIZES[1],
+        bandwidth.m_as(RATE),
         name if narrow else f"{name}: half at {show(half, digits=3)}",
-        (SIZES[1], bandwidth.m_as(RATE)),
-        xytext=(-2, 3 if above else -5),
-        textcoords="offset points",
+        (-2, 3 if above else -5),
         ha="right",
         va="bottom" if above else "top",
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )
 
 
@@ -84,46 +84,39 @@ def _library(axes: Axes, narrow: bool) -> None:
     axes.plot(*zip(*points, strict=True), ".", color=style.DEVICES["h100"], markersize=4)
     half = WireAndLibrary.half.m_as("byte")
     axes.plot(half, dict(points)[half], "o", color=style.RED, markersize=6)
-    axes.text(
+    style.note(
+        axes,
         3e5 if narrow else 1.2e5,
         5 if narrow else 2,
         "all-reduce" if narrow else "all-reduce by NVLink,\nmeasured",
         va="top",
         color=style.DEVICES["h100"],
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )
 
 
 def _sides(axes: Axes, narrow: bool) -> None:
     """What each side of the dots is about, and what the dots are."""
-    axes.annotate(
+    style.note(
+        axes,
+        LongLink.half_size.m_as("byte"),
+        LongLink.bandwidth_bytes.m_as(RATE) / 2,
         "half of the\nbandwidth",
-        (LongLink.half_size.m_as("byte"), LongLink.bandwidth_bytes.m_as(RATE) / 2),
-        xytext=(7, -6),
-        textcoords="offset points",
+        (7, -6),
         va="top",
         color=style.RED,
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )
-    axes.text(
+    style.note(
+        axes,
         2e3,
         2e-3 if narrow else 1.5e-3,
         "left of the dots,\nlatency decides",
         rotation=65 if narrow else 34,
         rotation_mode="anchor",
-        size=style.SMALL,
         alpha=0.85,
     )
-    axes.text(
-        8e10,
-        4e-6,
-        "right of the dots,\nbandwidth decides",
-        size=style.SMALL,
-        alpha=0.85,
-        ha="right",
-    )
+    style.note(axes, 8e10, 4e-6, "right of the dots,\nbandwidth decides", alpha=0.85, ha="right")
 
 
 def _examples(axes: Axes) -> None:
@@ -140,11 +133,11 @@ def _examples(axes: Axes) -> None:
             markerfacecolor="none",
             markeredgecolor=style.INK,
         )
-    axes.annotate(
+    style.note(
+        axes,
+        LongLink.small.m_as("byte"),
+        LongLink.small_effective.m_as(RATE),
         f"{show(LongLink.small)}: {show(LongLink.small_effective, digits=3)}",
-        (LongLink.small.m_as("byte"), LongLink.small_effective.m_as(RATE)),
-        xytext=(7, -4),
-        textcoords="offset points",
+        (7, -4),
         va="top",
-        size=style.SMALL,
     )

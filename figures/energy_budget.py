@@ -37,14 +37,14 @@ def draw() -> Figure:
             linewidth=0.8,
         )
         left = start > EnergyBudget.tdp.m_as("W") / 2
-        axes.annotate(
+        style.note(
+            axes,
+            start if left else start + width,
+            row,
             str(show(power, "W", 2)),
-            (start if left else start + width, row),
-            xytext=(-4 if left else 4, 0),
-            textcoords="offset points",
+            (-4 if left else 4, 0),
             ha="right" if left else "left",
             va="center",
-            size=style.SMALL,
         )
         start += width
     limit = EnergyBudget.tdp.m_as("W")

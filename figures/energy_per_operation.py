@@ -100,16 +100,16 @@ def _rung(axes: Axes, row: float, name: str, energies: dict[str, Quantity]) -> N
             zorder=4 if hollow else 3,
         )
         if name in FAR:
-            axes.annotate(
+            style.note(
+                axes,
+                energy.m_as(UNIT),
+                row,
                 f"{show(_multiplies(process, energy), digits=2)} ×",
-                (energy.m_as(UNIT), row),
-                xytext=(8 * side, 0),
-                textcoords="offset points",
+                (8 * side, 0),
                 ha="right" if side < 0 else "left",
                 va="center",
                 color=colour,
-                size=style.SMALL,
-                weight="bold",
+                bold=True,
             )
 
 
@@ -126,27 +126,26 @@ def _names(axes: Axes) -> None:
     )
     _name(axes, A100, (energy.m_as(UNIT), row + GAP), (8, 0), "left")
     multiply = max(energy.m_as(UNIT) for energy in EnergyLadder.fp16_multiplies)
-    axes.annotate(
+    style.note(
+        axes,
+        multiply,
+        3,
         "the unit of ×" if style.is_narrow() else "the unit of ×, in each process",
-        (multiply, 3),
-        xytext=(12, 0),
-        textcoords="offset points",
+        (12, 0),
         va="center",
-        size=style.SMALL,
     )
 
 
 def _name(
     axes: Axes, text: str, place: tuple[float, float], offset: tuple[float, float], side: str
 ) -> None:
-    axes.annotate(
+    style.note(
+        axes,
+        *place,
         text.split(",")[0] if style.is_narrow() else text,
-        place,
-        xytext=offset,
-        textcoords="offset points",
+        by=offset,
         ha=side,
         va="center",
         color=MARKS[text][1],
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )

@@ -30,15 +30,7 @@ def draw() -> Figure:
         expected = [rate.m_as("token/s") for _, rate in rates]
         axes.plot(counts, bound, color=colour, linewidth=1.2, dashes=(4, 2))
         axes.plot(counts, expected, color=colour, linewidth=2)
-        axes.text(
-            counts[0],
-            expected[0] * beside,
-            name,
-            color=colour,
-            weight="bold",
-            size=style.SMALL,
-            ha="left",
-        )
+        style.note(axes, counts[0], expected[0] * beside, name, color=colour, bold=True, ha="left")
     for place, (name, _, _, devices, rate, _) in enumerate(Deployments.cases):
         of_a_gpu = rate / Deployments.node
         axes.plot(devices, of_a_gpu, "o", color=style.RED, markersize=5)
@@ -50,14 +42,14 @@ def draw() -> Figure:
     style.log_axis(axes, "y", "Tokens a second of a GPU")
     axes.set_xlim(7, 400)
     axes.set_ylim(1000, 40_000)
-    axes.text(
+    style.note(
+        axes,
         0.99,
         0.97,
         "dashed: bound, all messages hidden\nsolid: expected, none hidden\ndots: published",
         transform=axes.transAxes,
         ha="right",
         va="top",
-        size=style.SMALL,
     )
     return figure
 

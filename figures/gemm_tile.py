@@ -58,7 +58,7 @@ def alt() -> str:
 
 def _matrix(axes: Axes, left: float, above: float, wide: float, high: float, name: str) -> None:
     axes.add_patch(Rectangle((left, -above), wide, high, fill=False, edgecolor=style.INK))
-    axes.text(left + wide, -above + high + 0.12, name, ha="right", va="top", size=style.SMALL)
+    style.note(axes, left + wide, -above + high + 0.12, name, ha="right", va="top")
 
 
 def _block(
@@ -68,4 +68,4 @@ def _block(
 
 
 def _note(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
-    axes.text(x, y, text, color=colour, size=style.SMALL, va="center")
+    style.note(axes, x, y, text, color=colour, va="center")

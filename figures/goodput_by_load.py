@@ -8,7 +8,10 @@ from calc.derivations import show
 from calc.derivations.designing_services import AskedService, GoodputByLoad, KeptWithPools
 from figures import style
 
-LABELS = {True: ("two pools", (23.4, 24.6)), False: ("replicas", (23.4, 14.8))}
+CURVES = (
+    ("two pools", (23.4, 24.6), style.BLUE, GoodputByLoad.pools),
+    ("replicas", (23.4, 14.8), style.ORANGE, GoodputByLoad.replicas),
+)
 
 
 def draw() -> Figure:
@@ -17,17 +20,14 @@ def draw() -> Figure:
     rates = GoodputByLoad.rates
     all_of_them = rates[0], rates[-1]
     axes.plot(all_of_them, all_of_them, color=style.INK, linewidth=0.8, linestyle=(0, (2, 2)))
-    for apart, color in ((True, style.BLUE), (False, style.ORANGE)):
-        found = GoodputByLoad.points(apart)
-        axes.plot(rates, [point.goodput for point in found], color=color, linewidth=1.8)
-        simulated = [point.simulated_goodput or 0.0 for point in found]
-        axes.plot(rates, simulated, "o", color=color, markersize=4)
-        words, place = LABELS[apart]
+    for words, place, color, loads in CURVES:
+        axes.plot(rates, [load["closed_form"] for load in loads], color=color, linewidth=1.8)
+        axes.plot(rates, [load["simulated"] for load in loads], "o", color=color, markersize=4)
         axes.text(*place, words, color=color, ha="right", va="bottom", weight="bold")
-    axes.text(11.3, 21.5, "all of them: dotted", size=style.SMALL, color=style.INK)
+    style.note(axes, 11.3, 21.5, "all of them: dotted", color=style.INK)
     asked = AskedService.rate.m_as("request/s")
     axes.axvline(asked, color=style.INK, alpha=0.35, linewidth=0.8)
-    axes.text(asked - 0.4, 0.4, "asked for", size=style.SMALL, ha="right", color=style.INK)
+    style.note(axes, asked - 0.4, 0.4, "asked for", ha="right", color=style.INK)
     axes.set_xlim(rates[0], rates[-1])
     axes.set_ylim(0, 28)
     axes.set_xlabel("Load (requests/s)")
@@ -37,8 +37,8 @@ def draw() -> Figure:
 
 def alt() -> str:
     two, one = (
-        show(max(point.simulated_goodput or 0.0 for point in GoodputByLoad.points(apart)), digits=3)
-        for apart in (True, False)
+        show(max(load["simulated"] for load in loads), digits=3)
+        for loads in (GoodputByLoad.pools, GoodputByLoad.replicas)
     )
     return f"""Goodput, the requests a second that keep both limits, against the load, two curves
     with dots on them. Both follow the diagonal at first. Replicas that prefill and decode leave it

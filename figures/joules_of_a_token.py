@@ -68,15 +68,10 @@ def _totals(axes: Axes) -> None:
         axes.plot([floor, total], [place, place], color=style.INK, linewidth=1)
         axes.plot(floor, place, "o", color=style.INK, markerfacecolor="none", markersize=6)
         axes.plot(total, place, "o", color=style.INK, markersize=6)
-        axes.annotate(
-            f"{total / floor:.1f} ×",
-            ((floor * total) ** 0.5, place),
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="center",
-            size=style.SMALL,
+        style.note(
+            axes, (floor * total) ** 0.5, place, f"{total / floor:.1f} ×", (0, 5), ha="center"
         )
-    axes.text(0.0023, -0.5, "○ floor   ● board at full power", size=style.SMALL, weight="bold")
+    style.note(axes, 0.0023, -0.5, "○ floor   ● board at full power", bold=True)
 
 
 def _shares(axes: Axes) -> None:
@@ -87,16 +82,10 @@ def _shares(axes: Axes) -> None:
             axes.barh(place, share, left=left, height=0.6, color=colour, alpha=alpha)
             label = f"{share:.0f} %" if share > MENTIONED else ""
             if place == PLACES[name]:
-                axes.text(
-                    left + share / 2,
-                    place - 0.34,
-                    words,
-                    ha="center",
-                    va="bottom",
-                    weight="bold",
-                    size=style.SMALL,
+                style.note(
+                    axes, left + share / 2, place - 0.34, words, ha="center", va="bottom", bold=True
                 )
-            axes.text(left + share / 2, place, label, ha="center", va="center", size=style.SMALL)
+            style.note(axes, left + share / 2, place, label, ha="center", va="center")
             left += share
     axes.set_xlim(0, 100)
     axes.set_xlabel("Share of a board at full power (%)")

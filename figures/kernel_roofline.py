@@ -36,18 +36,18 @@ def draw() -> Figure:
         _level(axes, name, rate.m_as(RATE), bandwidth, colour)
     slope = numpy.geomspace(LEFT, MachineOfKernel.fp64.m_as(RATE) / bandwidth, 50)
     axes.plot(slope, bandwidth * slope, color=style.INK)
-    axes.text(1.2 * LEFT, 9, f"memory,\n{bandwidth:.0f} GB/s", size=style.SMALL, weight="bold")
+    style.note(axes, 1.2 * LEFT, 9, f"memory,\n{bandwidth:.0f} GB/s", bold=True)
     for name, reached in _measured().items():
         axes.plot(KernelRoof.intensity.magnitude, reached, "o", color=style.PURPLE, markersize=7)
-        axes.text(
+        style.note(
+            axes,
             1.25 * KernelRoof.intensity.magnitude,
             reached,
             name,
             ha="left",
             va="center",
             color=style.PURPLE,
-            size=style.SMALL,
-            weight="bold",
+            bold=True,
         )
     return figure
 
@@ -65,15 +65,15 @@ def alt() -> str:
 def _level(axes: Axes, name: str, rate: float, bandwidth: float, colour: str) -> None:
     """A level roof, from where the memory's crosses it."""
     axes.plot([rate / bandwidth, RIGHT], [rate, rate], color=colour)
-    axes.text(
+    style.note(
+        axes,
         0.92 * RIGHT,
         1.08 * rate,
         f"{name}, {rate:.2g}",
         ha="right",
         va="bottom",
         color=colour,
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
     )
 
 

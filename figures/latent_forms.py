@@ -97,7 +97,7 @@ def _box(axes: Axes, at: Place, text: str, colour: str, wide: float = WIDE) -> N
         linewidth=1.1,
     )
     axes.add_patch(shape)
-    axes.text(x, y, text, ha="center", va="center", size=style.SMALL)
+    style.note(axes, x, y, text, ha="center", va="center")
 
 
 def _arrow(axes: Axes, start: Place, end: Place) -> None:

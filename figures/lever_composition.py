@@ -40,23 +40,16 @@ def draw() -> Figure:
                 )
             left += width
     after = 100 / MeasuredStep.combined.m_as("")
-    axes.text(
-        after + 2,
-        1,
-        f"{100 / after:.1f} times as fast",
-        va="center",
-        size=style.SMALL,
-        weight="bold",
-    )
+    style.note(axes, after + 2, 1, f"{100 / after:.1f} times as fast", va="center", bold=True)
     promised = 100 / PromisedFactors.product
     axes.barh(2, promised, height=0.6, color=style.INK, alpha=0.6)
     product = f"{PromisedFactors.product:.0f} times: "
-    axes.text(
+    style.note(
+        axes,
         promised + 2,
         2,
         product + ("the product" if narrow else "what the factors multiply to"),
         va="center",
-        size=style.SMALL,
     )
     axes.set_yticks([0, 1, 2], ["measured", "all levers", "promised"])
     axes.tick_params(axis="y", length=0)

@@ -41,17 +41,17 @@ def _seven_billion(axes: Axes) -> None:
         held, kept = state.m_as("GB"), activations.m_as("GB")
         axes.barh(place, held, height=0.62, color=style.BLUE, alpha=0.85)
         axes.barh(place, kept, left=held, height=0.62, color=style.ORANGE, alpha=0.85)
-        axes.text(held + kept + 6, place, f"{held + kept:.0f}", va="center", size=style.SMALL)
-    axes.text(0, -0.38, "state", va="bottom", size=style.SMALL, weight="bold")
+        style.note(axes, held + kept + 6, place, f"{held + kept:.0f}", va="center")
+    style.note(axes, 0, -0.38, "state", va="bottom", bold=True)
     held = SevenBillion.state.m_as("GB")
-    axes.text(held, -0.38, "activations", va="bottom", size=style.SMALL, weight="bold")
+    style.note(axes, held, -0.38, "activations", va="bottom", bold=True)
     axes.axvline(SevenBillion.device.m_as("GB"), color=style.RED, linewidth=1.2)
-    axes.text(
+    style.note(
+        axes,
         SevenBillion.device.m_as("GB") + 6,
         len(SevenBillion.bars) - 0.52,
         "an H100",
         color=style.RED,
-        size=style.SMALL,
         va="top",
     )
     axes.set_ylim(-0.8, len(SevenBillion.bars))
@@ -66,7 +66,7 @@ def _measured(axes: Axes) -> None:
         axes.plot(ratio, place, "o", color=style.INK, markersize=6)
         away = -0.035 if ratio < 1 else 0.035
         side = "right" if ratio < 1 else "left"
-        axes.text(ratio + away, place, f"{ratio:.2f}", ha=side, va="center", size=style.SMALL)
+        style.note(axes, ratio + away, place, f"{ratio:.2f}", ha=side, va="center")
     axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
     names = [
         case.replace("layers of ", "× ").replace(", batch", ",\nbatch")

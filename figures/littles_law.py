@@ -117,4 +117,4 @@ def _note(
     colour: str = style.INK,
     weight: str = "normal",
 ) -> None:
-    axes.text(x, y, text, va=vertical, ha=side, color=colour, weight=weight, size=style.SMALL)
+    style.note(axes, x, y, text, va=vertical, ha=side, color=colour, weight=weight)

@@ -25,22 +25,22 @@ def draw() -> Figure:
             if count == servers:
                 axes.plot(tokens, seconds, "o", color=colour, markersize=6)
         name = f"{LongPrefills.node * servers} GPUs"
-        axes.text(
+        style.note(
+            axes,
             LENGTHS[0] * 1.05,
             least[0] * 0.45 if servers == SERVERS[-1][0] else expected[0] * 1.6,
             name,
             color=colour,
-            size=style.SMALL,
-            weight="bold",
+            bold=True,
         )
-    axes.text(
+    style.note(
+        axes,
         0.98,
         0.03,
         "dashed: bound, solid: expected,\ndots: measured",
         transform=axes.transAxes,
         ha="right",
         va="bottom",
-        size=style.SMALL,
     )
     style.log_axis(axes, "x", "Tokens of the prompt")
     style.log_axis(axes, "y", "Time to first token (s)")

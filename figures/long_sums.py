@@ -34,15 +34,7 @@ def draw() -> Figure:
             if error > 0
         ]
         axes.plot(*zip(*kept, strict=True), color=colour, linewidth=1.6)
-        axes.annotate(
-            name,
-            kept[-1],
-            xytext=(7, 4 if name == CORE else -3),
-            textcoords="offset points",
-            color=colour,
-            weight="bold",
-            size=style.SMALL,
-        )
+        style.note(axes, *kept[-1], name, (7, 4 if name == CORE else -3), color=colour, bold=True)
     axes.set_xlim(LongSums.lengths[0] / 1.3, LongSums.longest * (14 if style.is_narrow() else 6))
     axes.set_xticks(LongSums.lengths, [str(length) for length in LongSums.lengths])
     return figure

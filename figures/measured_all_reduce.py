@@ -47,14 +47,13 @@ def draw() -> Figure:
             if SIZES[0] <= size <= SIZES[1]
         ]
         axes.plot(*zip(*points, strict=True), **LOOKS[name])
-        axes.annotate(
+        style.note(
+            axes,
+            *points[-1],
             f"{show(fitted.devices)} {name}",
-            points[-1],
-            xytext=(5, OFFSETS[name]),  # so that names side by side stay apart
-            textcoords="offset points",
+            (5, OFFSETS[name]),
             color=LOOKS[name]["color"],
-            size=style.SMALL,
-            weight="bold",
+            bold=True,
             va="center",
         )
         half = fitted.half.m_as("byte")
@@ -63,16 +62,10 @@ def draw() -> Figure:
     promised = MeasuredAllReduce.bus(sizes, MeasuredAllReduce.by_wire(sizes))
     colour = style.DEVICES["h100"]
     axes.plot(sizes.m_as("byte"), promised.m_as("GB/s"), ":", color=colour, linewidth=1.6)
-    axes.text(
-        1.2e3,
-        300,
-        f"{show(GradientExchange.devices)} H100,\nby the wire",
-        color=colour,
-        size=style.SMALL,
+    style.note(
+        axes, 1.2e3, 300, f"{show(GradientExchange.devices)} H100,\nby the wire", color=colour
     )
-    axes.text(
-        2.5e8, 30, "dots: half\nof the largest", color=style.RED, size=style.SMALL, weight="bold"
-    )
+    style.note(axes, 2.5e8, 30, "dots: half\nof the largest", color=style.RED, bold=True)
     return figure
 
 

@@ -69,16 +69,16 @@ def _roof(axes: Axes, device: Accelerator, dtype: str, again: bool) -> None:
     axes.plot(corners.magnitude, rates, color=colour, linestyle="--" if again else "-")
     axes.plot(ridge.magnitude, rates[1], "o", color=colour, markersize=4.5)
     name = "" if again else f"{NAMES.get(device.key, device.name)}, "
-    axes.annotate(
+    style.note(
+        axes,
+        high,
+        rates[-1],
         f"{name}{dtype.upper()}: ridge {ridge.magnitude:.3g}",
-        (high, rates[-1]),
-        xytext=(-2, -4 if again else 4),
-        textcoords="offset points",
+        (-2, -4 if again else 4),
         ha="right",
         va="top" if again else "bottom",
         color=colour,
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
     )
 
 

@@ -22,10 +22,10 @@ def draw() -> Figure:
     for recomputation, (memory, time) in DesignedRun.frontiers().items():
         words, colour, place, where = LABELS[recomputation]
         axes.step([*memory, MOST], [*time, time[-1]], where="post", color=colour)
-        axes.text(*place, words, color=colour, size=style.SMALL, weight="bold", va=where)
+        style.note(axes, *place, words, color=colour, bold=True, va=where)
     room = DesignedRun.usable.m_as("GB")
     axes.axvline(room, color=style.INK, linestyle=(0, (4, 3)), linewidth=1)
-    axes.text(room + 2, 5.6, f"{show(DesignedRun.usable, digits=2)} to fill", size=style.SMALL)
+    style.note(axes, room + 2, 5.6, f"{show(DesignedRun.usable, digits=2)} to fill")
     best = DesignedRun.plan.best
     place = best.memory.total.m_as("GB"), best.step.upper.m_as("s")
     axes.plot(*place, "o", color=style.RED, markersize=5)

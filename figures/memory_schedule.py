@@ -35,20 +35,16 @@ def draw() -> Figure:
     _bars(above, memory, "(a) Activations held (kB)")
     peak = VisualWakeWords.peak
     above.axhline(peak.m_as("kB"), color=style.INK, linewidth=0.8, linestyle=(0, (4, 3)))
-    above.text(
-        len(memory),
-        peak.m_as("kB"),
-        f"peak {show(peak, digits=2)}",
-        ha="right",
-        va="bottom",
-        size=style.SMALL,
+    style.note(
+        above, len(memory), peak.m_as("kB"), f"peak {show(peak, digits=2)}", ha="right", va="bottom"
     )
     above.set_ylim(0, 1.15 * peak.m_as("kB"))
     times = [time.m_as("ms") for _, time in layer_times(Schedules.visual)]
     _bars(below, times, "(b) Time at the roofline (ms)")
     below.set_ylim(0, 1.15 * max(times))
     for number, kind in enumerate(("depthwise", "pointwise")):
-        above.text(
+        style.note(
+            above,
             0.98,
             0.75 - 0.09 * number,
             kind,
@@ -56,8 +52,7 @@ def draw() -> Figure:
             ha="right",
             va="top",
             color=COLOURS[kind],
-            weight="bold",
-            size=style.SMALL,
+            bold=True,
         )
     return figure
 

@@ -36,15 +36,15 @@ def draw() -> Figure:
         (0.5, "combine, BF16", ExpertExchange.token_back, style.ORANGE),
     ):
         words = f"{name}:\n{show(size, digits=3)} a token"
-        axes.text(
+        style.note(
+            axes,
             DEVICES - 0.55,
             height,
             words,
             ha="right" if narrow else "left",
             va="center",
             color=colour,
-            size=style.SMALL,
-            weight="bold",
+            bold=True,
         )
     axes.set_xlim(-0.5, DEVICES - 0.5 if narrow else DEVICES + 0.9)
     axes.set_ylim(-0.35, 2.35)
@@ -73,15 +73,7 @@ def _box(axes: Axes, x: float, y: float, width: float, words: str, used: bool = 
             linewidth=1,
         )
     )
-    axes.text(
-        x,
-        y,
-        words,
-        ha="center",
-        va="center",
-        size=style.SMALL,
-        color="#ffffff" if used else style.INK,
-    )
+    style.note(axes, x, y, words, ha="center", va="center", color="#ffffff" if used else style.INK)
 
 
 def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:

@@ -90,12 +90,12 @@ def _legend(axes: Axes) -> None:
         (e4m3.max * 1.5, e4m3, "left", "normal: same number\nin each power of two", NORMAL),
         (int8.max * 1.5, int8, "left", "integer:\nequal steps", EQUAL),
     ):
-        axes.text(
+        style.note(
+            axes,
             x,
             ROWS.index(form) + 0.06,
             text.split(":")[0] if narrow else text,
             color=color,
             ha=side,
             va="center",
-            size=style.SMALL,
         )

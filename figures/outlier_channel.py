@@ -20,9 +20,9 @@ def draw() -> Figure:
     _panel(panels[0], None, "One scale for all channels")
     _panel(panels[1], 0, "A scale for each channel")
     name = f"{OutlierChannel.outlier} times as large\nas the others"
-    panels[0].text(-127, 0.9, name, color=style.RED, va="top", size=style.SMALL)
+    style.note(panels[0], -127, 0.9, name, color=style.RED, va="top")
     left = f"{OutlierChannel.codes_left} codes for each\nof the others"
-    panels[0].text(16, 5.5, left, va="center", size=style.SMALL)
+    style.note(panels[0], 16, 5.5, left, va="center")
     return figure
 
 

@@ -97,7 +97,7 @@ def _step(axes: Axes, row: float, step: Step) -> None:
             Rectangle(corner, right - left, HEIGHT, color=colour, alpha=alpha, linewidth=0)
         )
         middle = (left + right) / 2
-        axes.text(middle, level, name, ha="center", va="center", size=style.SMALL)
+        style.note(axes, middle, level, name, ha="center", va="center")
     axes.plot([end, end], [row - 0.5, row + 1.5], color=style.RED, linewidth=1.4)
     words = f"{show(step.tokens, digits=2)} on each GPU: {show(step.time, digits=3)}"
-    axes.text(0, row - 0.75, words, size=style.SMALL, weight="bold", va="center")
+    style.note(axes, 0, row - 0.75, words, bold=True, va="center")

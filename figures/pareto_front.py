@@ -25,9 +25,7 @@ def draw() -> Figure:
     for budget in AcceptedSets.budgets:
         kilobytes = budget.m_as("kB")
         axes.axvline(kilobytes, color=style.INK, alpha=0.3, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.text(
-            kilobytes, 94.6, f"{budget}", rotation=90, ha="right", va="bottom", size=style.SMALL
-        )
+        style.note(axes, kilobytes, 94.6, f"{budget}", rotation=90, ha="right", va="bottom")
     front = FRONT.sort("memory_bytes")
     axes.step(
         [*(front["memory_bytes"] / 1e3), max(TUNED["memory_dense_bytes"].to_list()) / 1e3],

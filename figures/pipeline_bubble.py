@@ -56,15 +56,15 @@ def draw() -> Figure:
     arrow = {"arrowstyle": "->", "color": style.RED, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
     last.annotate("", (ends[1], middle), (ends[0], middle), arrowprops=arrow)
     sooner = show(PipelineSchedule.sooner, digits=2)
-    last.text(
+    style.note(
+        last,
         sum(ends) / 2,
         middle - 0.15,
         f"−{sooner}" if narrow else f"{sooner} sooner",
         ha="center",
         va="bottom",
         color=style.RED,
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
     )
     last.set_xlabel("Time, in units of a device's work")
     figure.legend(
@@ -126,13 +126,13 @@ def _devices(axes: Axes, slots: list[Slot]) -> None:
     thin = style.is_narrow() or any(slot.slice for slot in slots)  # too thin to be numbered
     for slot in [] if thin else slots:
         if slot.length * inches > DIGIT:
-            axes.text(
+            style.note(
+                axes,
                 slot.start + slot.length / 2,
                 slot.device + HEIGHT / 2 + 0.02,
                 str(slot.microbatch + 1),
                 ha="center",
                 va="center",
-                size=style.SMALL,
             )
     axes.set_xlim(0, longest)
     axes.set_ylim(devices, -0.1)

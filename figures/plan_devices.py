@@ -58,17 +58,17 @@ def draw() -> Figure:
     for axes in panels:
         top = axes.get_ylim()[1] * 0.93
         for text, place, side in (("server", EDGE * 0.93, "right"), ("beyond", EDGE * 1.1, "left")):
-            axes.text(place, top, text, ha=side, va="top", size=style.SMALL)
+            style.note(axes, place, top, text, ha=side, va="top")
     _, sums, _ = panels
-    sums.annotate(
+    style.note(
+        sums,
+        OneCall.devices[-1],
+        _sums("gb200", OneCall.devices[-1]),
         f"domain\nof {MoreDevices.domain}",
-        (OneCall.devices[-1], _sums("gb200", OneCall.devices[-1])),
-        xytext=(0, -5),
-        textcoords="offset points",
+        (0, -5),
         ha="right",
         va="top",
         color=style.PURPLE,
-        size=style.SMALL,
     )
     return figure
 

@@ -23,7 +23,7 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     step, chunk = (show(quantity(time, "ms"), digits=2) for time in (Timeline.step, Timeline.chunk))
     for row, name in enumerate(("whole", "in chunks", "prefill\npool", "decode\npool")):
-        axes.text(-8, row * PITCH, name, ha="right", va="center", size=style.SMALL)
+        style.note(axes, -8, row * PITCH, name, ha="right", va="center")
 
     _steps(axes, 0, 0, ARRIVES)
     _block(axes, 0, ARRIVES, Timeline.whole, style.ORANGE)
@@ -47,14 +47,14 @@ def draw() -> Figure:
     _block(axes, 2, ARRIVES, Timeline.whole, style.ORANGE)
     _block(axes, 2, READ, Timeline.sent, style.GREEN)
     _tell(axes, 2, ARRIVES, "prefill alone", style.ORANGE)
-    axes.text(
+    style.note(
+        axes,
         READ + Timeline.sent + 8,
         2 * PITCH,
         "its cache\nis sent" if narrow else "its cache is sent",
         va="center",
         color=style.GREEN,
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
     )
     _steps(axes, 3, 0, Timeline.end)
     _tell(axes, 3, 0, f"a token every {step}, as before", style.BLUE)
@@ -102,13 +102,13 @@ def _block(axes: Axes, row: int, start: float, length: float, colour: str) -> No
 
 def _tell(axes: Axes, row: int, start: float, words: str, colour: str) -> None:
     """What a row shows from there on, in words above it: on a bar they would be too faint."""
-    axes.text(
+    style.note(
+        axes,
         start,
         row * PITCH - HEIGHT / 2 - 0.07,
         words,
         va="bottom",
         color=colour,
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
         linespacing=1.0,
     )

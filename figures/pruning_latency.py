@@ -56,7 +56,7 @@ def _panel(axes: Axes, rows: polars.DataFrame) -> None:
         axes.errorbar(
             100 * middle / whole, -place, xerr=ends, color=style.INK, elinewidth=1.2, capsize=2
         )
-        axes.text(108, -place, f"{middle:.0f} µs", va="center", size=style.SMALL)
+        style.note(axes, 108, -place, f"{middle:.0f} µs", va="center")
     axes.set_yticks([-place for place in range(len(BARS))], [name for name, _ in BARS.values()])
     axes.set_xlim(0, 135)
     axes.set_xticks([0, 50, 100])

@@ -98,9 +98,11 @@ def _colour(device: str) -> str:
 
 def _whisker(axes: Axes, rows: Sequence[Comparison], place: int) -> None:
     """From the bound to where nothing is hidden, over what is expected, in the median."""
-    found = [row.prediction for row in rows if row.prediction]
-    low = median(prediction.lower / (prediction.expected or 1.0) for prediction in found)
-    high = median((prediction.upper or 1.0) / (prediction.expected or 1.0) for prediction in found)
+    predictions = [row.prediction for row in rows if row.prediction]
+    low = median(prediction.lower / (prediction.expected or 1.0) for prediction in predictions)
+    high = median(
+        (prediction.upper or 1.0) / (prediction.expected or 1.0) for prediction in predictions
+    )
     axes.plot([low, high], [place, place], color=style.INK, alpha=0.3, linewidth=1.2)
     axes.plot([low, low], [place - 0.3, place + 0.3], color=style.INK, alpha=0.3, linewidth=1.2)
 

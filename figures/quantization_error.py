@@ -74,18 +74,18 @@ def _case(upper: Axes, lower: Axes, name: str, data: Any) -> None:
         for side in (-1, 1):
             bound = side * bounds[-1]
             lower.axhline(bound, color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
-        upper.text(
+        style.note(
+            upper,
             0.97,
             0.16 - 0.11 * line,
             f"{form}: {numpy.unique(codes).size} codes",
             transform=upper.transAxes,
             ha="right",
             color=colour,
-            weight="bold",
-            size=style.SMALL,
+            bold=True,
         )
     lower.set_ylim(-1.25 * max(bounds), 1.55 * max(bounds))
-    lower.text(low, 1.1 * max(bounds), "half a step", size=style.SMALL)
+    style.note(lower, low, 1.1 * max(bounds), "half a step")
     margin = 0.04 * (high - low)
     for axes in (upper, lower):
         axes.set_xlim(low - margin, high + margin)

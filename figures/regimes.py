@@ -147,19 +147,11 @@ def _changes(axes: Axes) -> None:
             },
         )
         x, y = place
-        axes.text(x, y, text, ha=side, va="center", size=style.SMALL)
+        style.note(axes, x, y, text, ha=side, va="center")
 
 
 def _places(axes: Axes) -> None:
     places = (((5, 7), "left"), ((7, -4), "left"), ((-5, -15), "right"))
     for (width, batch, name), (offset, side) in zip(MARKED, places, strict=True):
         axes.plot(width, batch, "o", color=style.INK, markersize=6, clip_on=False, zorder=5)
-        axes.annotate(
-            name,
-            (width, batch),
-            xytext=offset,
-            textcoords="offset points",
-            ha=side,
-            size=style.SMALL,
-            weight="bold",
-        )
+        style.note(axes, width, batch, name, by=offset, ha=side, bold=True)

@@ -25,42 +25,34 @@ def draw() -> Figure:
         even = share_of_rent.m_as("")
         axes.plot(100 * share, price.m_as("USD/h") / share, color=style.BLUE, linewidth=width)
         axes.plot(100 * even, rent, "o", color=style.INK, markersize=6)
-        axes.annotate(
-            f"{100 * even:.0f}",
-            (100 * even, rent),
-            xytext=(-3, -14),
-            textcoords="offset points",
-            ha="right",
-            size=style.SMALL,
-            weight="bold",
-        )
-        axes.annotate(
+        style.note(axes, 100 * even, rent, f"{100 * even:.0f}", (-3, -14), ha="right", bold=True)
+        style.note(
+            axes,
+            100,
+            price.m_as("USD/h"),
             f"{years.magnitude:.0f} years",
-            (100, price.m_as("USD/h")),
-            xytext=(5, 2 if years < RentOrBuy.long else -3),
-            textcoords="offset points",
+            (5, 2 if years < RentOrBuy.long else -3),
             va="center",
             color=style.BLUE,
-            size=style.SMALL,
         )
     axes.axhline(rent, color=style.ORANGE, linewidth=1.8)
-    axes.annotate(
+    style.note(
+        axes,
+        21,
+        rent,
         "rented" if style.is_narrow() else "rented by the hour",
-        (21, rent),
-        xytext=(0, 5),
-        textcoords="offset points",
+        (0, 5),
         color=style.ORANGE,
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
     )
-    axes.annotate(
+    style.note(
+        axes,
+        100,
+        RentOrBuy.price_short.m_as("USD/h"),
         "owned for",
-        (100, RentOrBuy.price_short.m_as("USD/h")),
-        xytext=(5, 14),
-        textcoords="offset points",
+        (5, 14),
         va="center",
         color=style.BLUE,
-        size=style.SMALL,
     )
     axes.set_xlim(20, 100)
     axes.set_ylim(0, 6)

@@ -88,9 +88,7 @@ def _line(axes: Axes, method: str, dtype: str) -> None:
     axes.plot(lengths, errors, color=colour, linestyle=LINES[method], linewidth=1.5)
     if ends:
         axes.plot(lengths[-1], errors[-1], "X", color=colour, markersize=7, mew=0)
-        axes.text(
-            lengths[-1], 2.5 * errors[-1], "ends", color=colour, size=style.SMALL, ha="center"
-        )
+        style.note(axes, lengths[-1], 2.5 * errors[-1], "ends", color=colour, ha="center")
 
 
 def _labels(axes: Axes) -> None:
@@ -104,4 +102,4 @@ def _labels(axes: Axes) -> None:
         (5000, 2e-17, "ratio, complex128", style.PURPLE, "right"),
     ]
     for n, error, text, colour, side in marks:
-        axes.text(n, error, text, color=colour, size=style.SMALL, weight="bold", ha=side)
+        style.note(axes, n, error, text, color=colour, bold=True, ha=side)

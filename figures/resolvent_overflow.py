@@ -28,11 +28,11 @@ def draw() -> Figure:
         axes.axhline(edge, color=style.RED, linewidth=1.2)
         _onsets(axes, edge, kind, side)
     axes.axhline(math.log10(LIMITS.tiny), color=style.RED, linewidth=0.9, linestyle=":")
-    axes.text(2, top + 2, "largest", size=style.SMALL, va="bottom")
-    axes.text(2, math.log10(LIMITS.tiny) + 1.5, "smallest normal", size=style.SMALL, va="bottom")
-    axes.text(2, bottom - 2, "smallest", size=style.SMALL, va="top")
-    axes.text(52, 24, "disorder", size=style.SMALL, weight="bold", ha="right")
-    axes.text(52, -22, "small entries", size=style.SMALL, weight="bold", ha="left")
+    style.note(axes, 2, top + 2, "largest", va="bottom")
+    style.note(axes, 2, math.log10(LIMITS.tiny) + 1.5, "smallest normal", va="bottom")
+    style.note(axes, 2, bottom - 2, "smallest", va="top")
+    style.note(axes, 52, 24, "disorder", bold=True, ha="right")
+    style.note(axes, 52, -22, "small entries", bold=True, ha="left")
     axes.set_xlim(0, LENGTH)
     axes.set_ylim(bottom - 14, top + 14)
     axes.set_yticks([-40, -20, 0, 20, 40])
@@ -67,13 +67,13 @@ def _onsets(axes: Axes, edge: float, kind: str, side: int) -> None:
     """The range of lengths at which the samples are gone, and their median, on the limit."""
     first, median, last = _span(kind)
     axes.plot([first, last], [edge, edge], color=style.RED, linewidth=5, solid_capstyle="butt")
-    axes.text(
+    style.note(
+        axes,
         last if side < 0 else LENGTH,
         edge + side * 2.5,
         f"{first} … {median:g} … {last}",
         color=style.RED,
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
         ha="right",
         va="bottom" if side > 0 else "top",
     )

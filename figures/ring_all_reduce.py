@@ -36,7 +36,7 @@ def draw() -> Figure:
             continue
         _devices(axes, exchange)
         title = f"Step {step}: {'add' if step <= half else 'copy'}" if step else "Start"
-        axes.text(0, -1.15, title, weight="bold", size=style.SMALL)
+        style.note(axes, 0, -1.15, title, bold=True)
         step += 1
     return figure
 
@@ -54,7 +54,7 @@ def alt() -> str:
 def _devices(axes: Axes, exchange: Exchange) -> None:
     for device, parts in enumerate(exchange.held):
         left = device * (1 + GAP)
-        axes.text(left + 0.5, -0.3, DEVICES[device], ha="center", size=style.SMALL, alpha=0.8)
+        style.note(axes, left + 0.5, -0.3, DEVICES[device], ha="center", alpha=0.8)
         for part, summed in enumerate(parts):
             complete = len(summed) == len(DEVICES)
             fill, alpha = (style.RED, 1) if complete else (style.INK, 0.13 * (len(summed) - 1))
@@ -69,13 +69,13 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
                     clip_on=False,
                 )
             )
-            axes.text(
+            style.note(
+                axes,
                 left + 0.5,
                 part + 0.48,
                 "Σ" if complete else "".join(DEVICES[place] for place in sorted(summed)),
                 ha="center",
                 va="center",
-                size=style.SMALL,
                 color="#ffffff" if complete else style.INK,
                 weight="bold" if complete else "normal",
             )
@@ -98,4 +98,4 @@ def _devices(axes: Axes, exchange: Exchange) -> None:
 
 def _legend(axes: Axes) -> None:
     lines = ("Σ is the sum of all", "devices. Each holds", "one; now they go", "round as copies.")
-    axes.text(0, 0.1, "\n".join(lines), size=style.SMALL, va="top", linespacing=1.4)
+    style.note(axes, 0, 0.1, "\n".join(lines), va="top", linespacing=1.4)

@@ -26,39 +26,39 @@ def draw() -> Figure:
     even = Rollouts.even.m_as("s")
     axes.plot([even, even], [-0.9, BARS - HALF], color=style.RED, linewidth=1.3)
     narrow = style.is_narrow()
-    axes.text(
+    style.note(
+        axes,
         even + 0.6,
         -1.3,
         f"all of the average length: {show(Rollouts.even, digits=2)}",
         color=style.RED,
-        size=style.SMALL,
         va="center",
     )
-    axes.text(
+    style.note(
+        axes,
         written * 0.62,
         BARS * 0.42,
         "its memory and\narithmetic wait" if narrow else "slots that wait for the longest answer",
-        size=style.SMALL,
         ha="center",
         va="center",
     )
-    axes.text(
+    style.note(
+        axes,
         written + trained / 2,
         BARS / 2 - HALF,
         "score\nand train",
         color="white",
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
         ha="center",
         va="center",
     )
-    axes.text(
+    style.note(
+        axes,
         written * 0.99,
         BARS - 1,
         f"{show(Rollouts.longest, digits=2)}",
         color="white",
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
         ha="right",
         va="center",
     )

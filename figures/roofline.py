@@ -104,29 +104,29 @@ def _published(axes: Axes, device: Accelerator, line: Any) -> None:
     axes.plot([ridge] * 2, [axes.get_ylim()[0], peak.m_as(RATE)], ":", color=colour, linewidth=0.9)
     name = SHORT_NAMES.get(device.key, device.name)
     _at_the_edge(axes, peak, f"{name}\n{show(peak, digits=3)}", colour, "bottom")
-    axes.annotate(
+    style.note(
+        axes,
+        ridge,
+        axes.get_ylim()[0],
         f"ridge {show(device.ridge_point(dtype).magnitude, digits=3)}",
-        (ridge, axes.get_ylim()[0]),
-        xytext=(4, 22),
-        textcoords="offset points",
+        (4, 22),
         color=colour,
-        size=style.SMALL,
     )
 
 
 def _at_the_edge(axes: Axes, rate: Quantity, text: str, colour: str, side: str) -> None:
     """The name of a flat roof, right of it; a phone has room above it alone."""
     narrow = style.is_narrow()
-    axes.annotate(
+    style.note(
+        axes,
+        EDGES[1],
+        rate.m_as(RATE),
         text.replace("\n", " ") if narrow else text,
-        (EDGES[1], rate.m_as(RATE)),
-        xytext=(0, 36 if side == "bottom" else 28) if narrow else (5, 0),
-        textcoords="offset points",
+        (0, 36 if side == "bottom" else 28) if narrow else (5, 0),
         ha="right" if narrow else "left",
         va="bottom" if narrow else side,
         color=colour,
-        weight="bold",
-        size=style.SMALL,
+        bold=True,
         linespacing=1.15,
     )
 
@@ -155,7 +155,7 @@ def _measured(axes: Axes) -> None:
 
 
 def _note(axes: Axes, place: tuple[float, float], text: str, colour: str, side: str) -> None:
-    axes.text(*place, text, color=colour, weight="bold", size=style.SMALL, ha=side, va="center")
+    style.note(axes, *place, text, color=colour, bold=True, ha=side, va="center")
 
 
 def _workloads(axes: Axes, narrow: bool) -> None:
@@ -170,15 +170,15 @@ def _workloads(axes: Axes, narrow: bool) -> None:
             markersize=7,
             zorder=5,
         )
-        axes.annotate(
+        style.note(
+            axes,
+            intensity.magnitude,
+            _on_the_h100(intensity).m_as(RATE),
             name.replace(", ", ",\n") if narrow else name,
-            (intensity.magnitude, _on_the_h100(intensity).m_as(RATE)),
-            xytext=offset,
-            textcoords="offset points",
+            by=offset,
             ha=side,
             va="bottom" if side == "center" else "top",
-            weight="bold",
-            size=style.SMALL,
+            bold=True,
         )
 
 
@@ -192,13 +192,13 @@ def _gap(axes: Axes, narrow: bool) -> None:
         xytext=(at, low * 1.35),
         arrowprops={"arrowstyle": "->", "color": style.INK, "linewidth": 0.8},
     )
-    axes.annotate(
+    style.note(
+        axes,
+        at,
+        (low * high) ** 0.5,
         ("{:.0f}×" if narrow else "the peak is\n{:.0f} times\nas high").format(high / low),
-        (at, (low * high) ** 0.5),
-        xytext=(-6, 8),
-        textcoords="offset points",
+        (-6, 8),
         ha="right",
-        size=style.SMALL,
     )
 
 
@@ -207,11 +207,11 @@ def _sides(axes: Axes, narrow: bool) -> None:
     ridge: float = DecodeStep.ridge_point.magnitude
     names = ("memory-bound", "compute-bound")
     for name, offset, side in zip(names, (-5, 5), ("right", "left"), strict=True):
-        axes.annotate(
+        style.note(
+            axes,
+            ridge,
+            axes.get_ylim()[0],
             name.split("-")[0] if narrow else name,
-            (ridge, axes.get_ylim()[0]),
-            xytext=(offset, 6),
-            textcoords="offset points",
+            (offset, 6),
             ha=side,
-            size=style.SMALL,
         )

@@ -52,10 +52,8 @@ def _block(axes: Axes) -> None:
         x = [place + shift for place in places for _ in range(3)]
         bars = [end for value in values for end in (0, value, nan)]
         axes.plot(x, bars, color=colour, linewidth=2.4, solid_capstyle="butt")
-    axes.text(4.2, Rotation.largest_before, "before", va="top", weight="bold", size=style.SMALL)
-    axes.text(
-        9, Rotation.largest_after + 1, "rotated", color=style.GREEN, weight="bold", size=style.SMALL
-    )
+    style.note(axes, 4.2, Rotation.largest_before, "before", va="top", bold=True)
+    style.note(axes, 9, Rotation.largest_after + 1, "rotated", color=style.GREEN, bold=True)
     axes.set_xticks([])
     axes.set_xlabel("Values of the block")
     axes.set_ylabel("Value")
@@ -69,14 +67,14 @@ def _errors(axes: Axes) -> None:
             axes.plot(Rotation.times, errors, color=colour, linestyle=stroke, linewidth=1.5)
             name = f"{form.name}, rotated" if rotated else form.name
             place, offset = LABELS[form, rotated]
-            axes.annotate(
+            style.note(
+                axes,
+                place,
+                errors[Rotation.times.index(place)],
                 name,
-                (place, errors[Rotation.times.index(place)]),
-                xytext=(0, offset),
-                textcoords="offset points",
+                (0, offset),
                 ha="center",
                 color=colour,
-                size=style.SMALL,
             )
     axes.set_xscale("log", base=2)
     axes.set_xticks(Rotation.times, [str(times) for times in Rotation.times])

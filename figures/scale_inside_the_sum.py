@@ -57,7 +57,7 @@ def _matrix(axes: Axes, corner: tuple[float, float], rows: int, columns: int, na
                 Rectangle(place, 1, 1, fill=False, edgecolor=style.INK, alpha=0.4, linewidth=0.7)
             )
     top = (corner[0] + columns / 2, corner[1] + rows + 0.25)
-    axes.text(*top, name, ha="center", va="bottom", size=style.SMALL, weight="bold")
+    style.note(axes, *top, name, ha="center", va="bottom", bold=True)
 
 
 def _band(
@@ -93,10 +93,6 @@ def _names(
         (product[0] + Scales.output + 0.5, product[1], "output:\nleaves the sum", style.GREEN),
     )
     for across, bottom, text, colour in below:
-        axes.text(
-            across, bottom - 0.25, text, ha="center", va="top", color=colour, size=style.SMALL
-        )
+        style.note(axes, across, bottom - 0.25, text, ha="center", va="top", color=colour)
     side = inputs[0] - 0.15, inputs[1] + Scales.tokens - Scales.token - 0.5
-    axes.text(
-        *side, "token", rotation=90, ha="right", va="center", color=style.BLUE, size=style.SMALL
-    )
+    style.note(axes, *side, "token", rotation=90, ha="right", va="center", color=style.BLUE)

@@ -32,15 +32,15 @@ def draw() -> Figure:
             capsize=2,
         )
     factors = SCALED["factor"].unique().sort().to_list()
-    axes.text(factors[0], 94, FLOATS, va="top", size=style.SMALL, weight="bold")
-    axes.text(
+    style.note(axes, factors[0], 94, FLOATS, va="top", bold=True)
+    style.note(
+        axes,
         factors[-3] / 1.2,
         74,
         formats.INT8.name,
         ha="right",
         color=style.PRECISIONS["int8"],
-        size=style.SMALL,
-        weight="bold",
+        bold=True,
     )
     axes.set_xscale("log", base=2)
     axes.set_xticks(factors[::2] if style.is_narrow() else factors)

@@ -84,7 +84,7 @@ def _fixed_work(axes: Axes) -> None:
         arrowprops={"arrowstyle": "->", "color": style.INK, "linewidth": 0.9},
     )
     gain = f"{Sketch.fixed_work_speedup.magnitude:.1f}"
-    _note(axes, (1 + end) / 2, middle - 0.15, f"{gain}× as fast", "bottom")
+    style.note(axes, (1 + end) / 2, middle - 0.15, f"{gain}× as fast", ha="center", va="bottom")
 
 
 def _fixed_time(axes: Axes) -> None:
@@ -97,7 +97,9 @@ def _fixed_time(axes: Axes) -> None:
             _bar(axes, 1.5, 0, serial, style.RED)
         _bar(axes, 1.5 + row, serial, 1 - serial, style.INK)
     gain = f"{Sketch.fixed_time_speedup.magnitude:.3g}"
-    _note(axes, (1 + serial) / 2, 1.5 + 1 + ROW / 2, f"{gain}× the work", "center")
+    style.note(
+        axes, (1 + serial) / 2, 1.5 + 1 + ROW / 2, f"{gain}× the work", ha="center", va="center"
+    )
 
 
 def _rows(axes: Axes, number: int) -> None:
@@ -122,13 +124,13 @@ def _bar(axes: Axes, row: float, start: float, length: float, colour: str, name:
     axes.add_patch(Rectangle((start, row), length, ROW, facecolor=colour, alpha=shade, linewidth=0))
     if name:
         white = colour == style.RED
-        axes.text(
+        style.note(
+            axes,
             start + length / 2,
             row + ROW / 2,
             name,
             ha="center",
             va="center",
-            size=style.SMALL,
             color="white" if white else style.INK,
             weight="bold" if white else "normal",
         )
@@ -146,8 +148,8 @@ def _amdahl(axes: Axes) -> None:
         axes.plot(numbers, speedup, color=colour, linestyle=dashes)
         axes.axhline(limit, color=colour, linewidth=0.7, alpha=0.6)
         words = f"{show(serial)}{'' if limit > 50 else ' serial'}: limit {limit:.0f}"
-        _note(axes, MOST * 0.9, limit * 1.08, words, "bottom", colour, "right")
-    _note(axes, 700, 1000, "ideal", "bottom", side="right")
+        style.note(axes, MOST * 0.9, limit * 1.08, words, va="bottom", color=colour, ha="right")
+    style.note(axes, 700, 1000, "ideal", va="bottom", ha="right")
 
 
 def _gustafson(axes: Axes) -> None:
@@ -156,22 +158,12 @@ def _gustafson(axes: Axes) -> None:
         speedup = scaling.gustafson(serial, numbers).magnitude
         axes.plot(numbers, speedup, color=_colour(serial), linestyle=dashes)
         end = f"{show(serial)} serial: {scaling.gustafson(serial, AT).magnitude:.0f}"
-        _note(axes, MOST * 0.8, 9 / 2.1**row, end, "center", _colour(serial), "right")
-    _note(axes, 1.4, 2600, "no limit", "top", side="left")
-    _note(axes, MOST * 0.8, 9 * 2.1, f"at n = {AT}", "center", side="right")
+        style.note(
+            axes, MOST * 0.8, 9 / 2.1**row, end, va="center", color=_colour(serial), ha="right"
+        )
+    style.note(axes, 1.4, 2600, "no limit", va="top")
+    style.note(axes, MOST * 0.8, 9 * 2.1, f"at n = {AT}", va="center", ha="right")
 
 
 def _colour(serial: Quantity) -> str:
     return style.RED if serial == FixedWork.serial else style.INK
-
-
-def _note(
-    axes: Axes,
-    x: float,
-    y: float,
-    text: str,
-    vertical: str,
-    colour: str = style.INK,
-    side: str = "center",
-) -> None:
-    axes.text(x, y, text, va=vertical, ha=side, color=colour, size=style.SMALL)

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator
 
 from calc import machines
 from calc.derivations import show
-from calc.derivations.designing_services import MACHINES, ServiceFrontier, planned
+from calc.derivations.designing_services import MACHINES, AskedService, ServiceFrontier, paid
 from figures import style
 
 COLORS = dict(zip(MACHINES, (style.ORANGE, style.BLUE, style.GREEN, style.PURPLE), strict=True))
@@ -26,9 +26,8 @@ def draw() -> Figure:
     limits = ServiceFrontier.limits.m_as("ms")
     for key, color in COLORS.items():
         axes.plot(limits, ServiceFrontier.of(key).magnitude, color=color, linewidth=1.8)
-        plan = planned(key)
-        paid = (plan.devices / plan.throughput).m_as("h/Mtoken")
-        axes.plot(plan.service.tpot * 1e3, paid, "o", color=color, markersize=5)
+        limit = AskedService.tpot.m_as("ms")
+        axes.plot(limit, paid(key).magnitude, "o", color=color, markersize=5)
         axes.annotate(
             NAMES[key],
             (limits[-1], ServiceFrontier.of(key).magnitude[-1]),
@@ -44,15 +43,15 @@ def draw() -> Figure:
 
 
 def alt() -> str:
-    def told(key: str) -> str:
-        paid = ServiceFrontier.of(key).magnitude
-        first = next(place for place, price in enumerate(paid) if math.isfinite(price))
-        limit, most, least = ServiceFrontier.limits[first], paid[first], paid[-1]
+    def ends(key: str) -> str:
+        prices = ServiceFrontier.of(key).magnitude
+        first = next(place for place, price in enumerate(prices) if math.isfinite(price))
+        limit, most, least = ServiceFrontier.limits[first], prices[first], prices[-1]
         return (
             f"{NAMES[key]} from {show(most, digits=2)} at {show(limit)} to {show(least, digits=2)}"
         )
 
     return f"""Log-log plot of GPU hours per Mtoken of output against the limit on the time of a
     token, a falling curve for each machine, steep on the left and nearly level on the
-    right: {"; ".join(map(told, MACHINES))}. Dots a little above the curves are the designs of the
+    right: {"; ".join(map(ends, MACHINES))}. Dots a little above the curves are the designs of the
     table."""

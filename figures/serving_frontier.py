@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -73,39 +71,33 @@ def _roofs(axes: Axes) -> None:
     axes.axhspan(top, MOST, color=style.INK, alpha=0.08, linewidth=0)
     for roof, colour in ((OneGpu.cache_roof, style.BLUE), (OneGpu.long_cache_roof, style.ORANGE)):
         axes.axhline(roof.m_as("token/s"), color=colour, linewidth=1, linestyle=":")
-    _note(axes, left, top, "arithmetic", (6, 4))
-    words = {"rotation": 90, "va": "bottom", "ha": "right"}
-    _note(axes, left, LEAST, "reading the weights", (-2, 6), **words)
-    _note(axes, right, LEAST, "reading the memory", (-2, 6), **words)
+    style.note(axes, left, top, "arithmetic", (6, 4))
+    for wall, words in ((left, "reading the weights"), (right, "reading the memory")):
+        style.note(axes, wall, LEAST, words, (-2, 6), rotation=90, va="bottom", ha="right")
 
 
 def _curve(axes: Axes, context: int, colour: str, marked: tuple[int, ...]) -> None:
     most = _most(context)
-    found = step(OneGpu.model, 1, numpy.geomspace(1, most, 26), context)
-    time, rate = found.lower.m_as("ms"), found.throughput.m_as("token/s")
+    passes = step(OneGpu.model, 1, numpy.geomspace(1, most, 26), context)
+    time, rate = passes.lower.m_as("ms"), passes.throughput.m_as("token/s")
     axes.plot(time, rate, color=colour, linewidth=2)
     batches = [*marked, most]
-    found = step(OneGpu.model, 1, numpy.array(batches, float), context)
-    times, rates = found.lower.m_as("ms"), found.throughput.m_as("token/s")
+    passes = step(OneGpu.model, 1, numpy.array(batches, float), context)
+    times, rates = passes.lower.m_as("ms"), passes.throughput.m_as("token/s")
     axes.plot(times, rates, "o", color=colour, markersize=4.5)
     for batch, x, y in zip(batches[1:-1], times[1:], rates[1:], strict=False):
-        _note(axes, x, y, f"{batch}", (5, -11), color=colour)
+        style.note(axes, x, y, f"{batch}", (5, -11), color=colour)
     if context == OneGpu.long_context:
-        _note(axes, times[0], rates[0], f"batch {batches[0]}", (6, -5))
+        style.note(axes, times[0], rates[0], f"batch {batches[0]}", (6, -5))
     over = context == OneGpu.short_context
-    look = {"va": "bottom"} if over else {"va": "top"}
     by = (5, 4 if over else 2)
-    _note(
+    style.note(
         axes,
         min(times[-1], OneGpu.memory_time.m_as("ms")),
         rates[-1],
         f"{context} tokens,\nbatch {most}",
         by,
+        bold=True,
         color=colour,
-        weight="bold",
-        **look,
+        va="bottom" if over else "top",
     )
-
-
-def _note(axes: Axes, x: float, y: float, text: str, by: tuple[int, int], **look: Any) -> None:
-    axes.annotate(text, (x, y), by, textcoords="offset points", size=style.SMALL, **look)

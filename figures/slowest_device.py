@@ -20,13 +20,13 @@ def draw() -> Figure:
     for deviation, colour in zip(OtherFailures.deviations, COLOURS, strict=True):
         added = [OtherFailures.waiting(count, deviation).m_as("%") for count in COUNTS]
         axes.plot(COUNTS, added, color=colour)
-        axes.text(
+        style.note(
+            axes,
             COUNTS[-1] * 1.15,
             added[-1],
             str(show(deviation)),
             color=colour,
-            size=style.SMALL,
-            weight="bold",
+            bold=True,
             va="center",
         )
     axes.set_xlim(1, COUNTS[-1] * 3)

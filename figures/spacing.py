@@ -92,15 +92,15 @@ def _wall(axes: Axes, largest: float, gap: float, color: str) -> None:
 
 def _gradient(axes: Axes) -> None:
     axes.axvline(RangeWall.gradient, color=style.INK, linestyle=":", linewidth=1.2)
-    axes.annotate(
+    style.note(
+        axes,
+        RangeWall.gradient,
+        1e-5,
         f"a gradient of {style.plain(RangeWall.gradient)}",
-        (RangeWall.gradient, 1e-5),
-        xytext=(-4, 0),
-        textcoords="offset points",
+        (-4, 0),
         rotation=90,
         ha="right",
         va="center",
-        size=style.SMALL,
     )
 
 
@@ -114,7 +114,7 @@ def _labels(axes: Axes, narrow: bool) -> None:
         (formats.INT8, formats.INT8.step, 3, "center"),
     ):
         name = form.name.removeprefix("FP8 ") if narrow else form.name
-        axes.text(x, y, name, color=COLOURS[form], ha=side, weight="bold", size=style.SMALL)
+        style.note(axes, x, y, name, color=COLOURS[form], ha=side, bold=True)
     if not narrow:
-        axes.text(4e-6, 0.02, "the smallest numbers lose digits", size=style.SMALL)
-        axes.text(1e5, 0.6, "beyond\nthe wall:\ninfinity\nor NaN", va="center", size=style.SMALL)
+        style.note(axes, 4e-6, 0.02, "the smallest numbers lose digits")
+        style.note(axes, 1e5, 0.6, "beyond\nthe wall:\ninfinity\nor NaN", va="center")

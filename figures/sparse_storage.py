@@ -64,7 +64,7 @@ def _panel(axes: Axes, precision: str, size: Quantity) -> None:
     }
     for form, crossing in crossings.items():
         axes.plot([crossing], [100], "o", color=COLOURS[form], markersize=6, zorder=3)
-    axes.text(98, 104, "dense", ha="right", color=style.INK, size=style.SMALL)
+    style.note(axes, 98, 104, "dense", ha="right", color=style.INK)
     axes.annotate(
         f"CSR pays\nabove {crossings['csr']:.0f}%",
         (crossings["csr"], 100),
@@ -73,12 +73,12 @@ def _panel(axes: Axes, precision: str, size: Quantity) -> None:
         size=style.SMALL,
         va="bottom",
     )
-    axes.text(
+    style.note(
+        axes,
         4,
         14,
         f"bitmask pays\nabove {crossings['bitmask']:.4g}%",
         color=COLOURS["bitmask"],
-        size=style.SMALL,
         va="bottom",
     )
     axes.set_xlim(0, 100)

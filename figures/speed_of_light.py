@@ -31,9 +31,7 @@ def draw() -> Figure:
         _place(axes, row, time)
         if narrow:
             text = f"{name}, {show(time, UNIT, digits=2)}"
-            axes.annotate(
-                text, (EDGES[0], row), (0, 6), textcoords="offset points", size=style.SMALL
-            )
+            style.note(axes, EDGES[0], row, text, (0, 6))
     names = [f"{name}, {show(length, LENGTH)}" for name, length, _ in ReachOfBudgets.places]
     axes.set_yticks([] if narrow else rows, [] if narrow else names)
     axes.set_ylim(rows[-1] + 0.5, TOP)
@@ -65,16 +63,16 @@ def _budgets(axes: Axes, rows: list[float]) -> None:
         if not rows:
             axes.axvline(x, color=style.RED, linewidth=1.4)
         left = budget is not ReachOfBudgets.voice
-        axes.annotate(
+        style.note(
+            axes,
+            x,
+            TOP,
             f"{name}\n{show(budget)}",
-            (x, TOP),
-            xytext=(-4 if left else 4, -2),
-            textcoords="offset points",
+            (-4 if left else 4, -2),
             ha="right" if left else "left",
             va="top",
             color=style.RED,
-            weight="bold",
-            size=style.SMALL,
+            bold=True,
             linespacing=1.15,
         )
 
@@ -87,14 +85,14 @@ def _place(axes: Axes, row: int, time: Quantity) -> None:
         axes.plot([x, click], [row, row], ":", color=style.INK, linewidth=1)
     axes.plot(x, row, "o", color=style.INK, markersize=6, zorder=5)
     if not style.is_narrow():
-        axes.annotate(
+        style.note(
+            axes,
+            min(x, click),
+            row,
             f"{show(time, UNIT, digits=2)}",
-            (min(x, click), row),
-            xytext=(-4, 4),
-            textcoords="offset points",
+            (-4, 4),
             ha="right",
             va="bottom",
-            size=style.SMALL,
         )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -65,21 +63,17 @@ def _panel(axes: Axes, size: Quantity, most: int, title: str) -> None:
     axes.axvline(most, color=style.INK, linewidth=1)
     if bend < most:
         axes.plot(bend, step[1], "o", color=style.RED, markersize=5)
-        _note(axes, 60, 17, f"arithmetic binds\nfrom {bend:.0f} on", (0, 0))
-        _note(axes, 1300, 10, "caches", (0, -4))
-        _note(axes, most, HIGHEST, f"memory is full at {most}", (-5, -14), ha="right")
+        style.note(axes, 60, 17, f"arithmetic binds\nfrom {bend:.0f} on", (0, 0))
+        style.note(axes, 1300, 10, "caches", (0, -4))
+        style.note(axes, most, HIGHEST, f"memory is full at {most}", (-5, -14), ha="right")
     else:
-        _note(axes, 400, weights[0] / 2, "weights", (0, -4))
-        _note(axes, 470, 6, "caches", (0, 0))
-        _note(axes, most, step[-1], "the step", (5, -6), color=style.RED, weight="bold")
-        _note(axes, most, arithmetic[-1], "arithmetic", (5, -4))
-        _note(axes, most, HIGHEST, f"memory is full at {most}", (6, -14))
+        style.note(axes, 400, weights[0] / 2, "weights", (0, -4))
+        style.note(axes, 470, 6, "caches", (0, 0))
+        style.note(axes, most, step[-1], "the step", (5, -6), color=style.RED, weight="bold")
+        style.note(axes, most, arithmetic[-1], "arithmetic", (5, -4))
+        style.note(axes, most, HIGHEST, f"memory is full at {most}", (6, -14))
     axes.set_xlim(0, StepParts.most)
     axes.set_ylim(0, HIGHEST)
     axes.set_title(title, loc="left", size=style.SMALL + 0.5)
     axes.yaxis.set_major_locator(MultipleLocator(10))
     axes.xaxis.set_major_locator(MultipleLocator(1000))
-
-
-def _note(axes: Axes, x: float, y: float, text: str, by: tuple[int, int], **look: Any) -> None:
-    axes.annotate(text, (x, y), by, textcoords="offset points", size=style.SMALL, **look)

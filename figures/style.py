@@ -16,6 +16,7 @@ import matplotlib.style
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 FONTS = Path(__file__).parent / "fonts"
@@ -71,6 +72,22 @@ def shared_label(left: Axes, right: Axes, label: str) -> None:
         right.set_ylabel(label)
 
 
+def note(
+    axes: Axes,
+    x: float,
+    y: float,
+    text: str,
+    by: tuple[float, float] | None = None,
+    bold: bool = False,
+    **look: Any,
+) -> Text:
+    """Small text at a place of the data, or so many points from it."""
+    look = {"size": SMALL, **({"weight": "bold"} if bold else {}), **look}
+    if by is None:
+        return axes.text(x, y, text, **look)
+    return axes.annotate(text, (x, y), by, textcoords="offset points", **look)
+
+
 def key(
     axes: Axes,
     names: Iterable[tuple[str, str]],
@@ -80,18 +97,9 @@ def key(
 ) -> None:
     """Names in their colours, one below the other; `place` and `step` are shares of the axes."""
     x, y = place
+    look: dict[str, Any] = {"transform": axes.transAxes, "ha": side, "va": "top"}
     for number, (name, color) in enumerate(names):
-        axes.text(
-            x,
-            y - step * number,
-            name,
-            transform=axes.transAxes,
-            ha=side,
-            va="top",
-            color=color,
-            weight="bold",
-            size=SMALL,
-        )
+        note(axes, x, y - step * number, name, bold=True, color=color, **look)
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], label: str, decades: int = 1) -> None:
@@ -110,16 +118,7 @@ def name_dot(
     axes: Axes, name: str, place: tuple[float, float], offset: tuple[float, float], side: str
 ) -> None:
     """A dot's name, so many points from it; `side` is the name's that is towards the dot."""
-    axes.annotate(
-        name,
-        place,
-        xytext=offset,
-        textcoords="offset points",
-        ha=side,
-        va="center",
-        color=RED,
-        size=SMALL,
-    )
+    note(axes, *place, name, offset, ha=side, va="center", color=RED)
 
 
 def plain(value: float) -> str:

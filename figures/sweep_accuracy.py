@@ -68,27 +68,21 @@ def _panel(axes: Axes, kind: str) -> None:
         )
         axes.plot(shares, means, line, color=colour)
         above = label == "fine-tuned"
-        axes.annotate(
+        style.note(
+            axes,
+            shares[-2],
+            means[-2],
             label,
-            (shares[-2], means[-2]),
             (-4, 6) if above else (-26, -6),
-            textcoords="offset points",
             ha="right",
             color=colour,
-            weight="bold",
-            size=style.SMALL,
+            bold=True,
         )
     if kind == "unstructured":
         pattern = variant("2:4", 0.5, "fp32", TUNED)
         axes.plot([50], [100 * pattern["accuracy"]], "D", color=style.BLUE, markersize=6)
-        axes.annotate(
-            "2:4",
-            (50, 100 * pattern["accuracy"]),
-            (-14, 6),
-            textcoords="offset points",
-            ha="center",
-            color=style.BLUE,
-            size=style.SMALL,
+        style.note(
+            axes, 50, 100 * pattern["accuracy"], "2:4", (-14, 6), ha="center", color=style.BLUE
         )
     axes.set_ylim(0, 110)
     axes.grid(axis="y", color=style.INK, alpha=0.12, linewidth=0.6)

@@ -40,15 +40,15 @@ def draw() -> Figure:
     place = 0.0
     for model, ways, held in GROUPS:
         headings.append(place)
-        near.text(
+        style.note(
+            near,
             -0.02,
             place,
             model.name,
             transform=near.get_yaxis_transform(),
             ha="right",
             va="center",
-            weight="bold",
-            size=style.SMALL,
+            bold=True,
         )
         for number, ((name, *_), memory) in enumerate(zip(ways, held, strict=True)):
             place += 1.35 if ways is ShardedStates.ways and number == CUTS[0] else 1
@@ -60,12 +60,12 @@ def draw() -> Figure:
         axes.set_ylim(place - 0.6, -0.7)
         axes.tick_params(axis="y", length=0)
     near.axvline(capacity, color=style.RED, linewidth=1.2)
-    near.text(
+    style.note(
+        near,
         capacity + 8,
         headings[0],
         f"an H100 has {show(ShardedStates.capacity)}",
         color=style.RED,
-        size=style.SMALL,
         va="center",
     )
     near.set_yticks(places, names)
@@ -116,14 +116,7 @@ def _bar(near: Axes, far: Axes, place: float, held: DeviceMemory) -> None:
     capacity = ShardedStates.capacity.m_as("GB")
     axes = far if start > BREAK else near
     beside = capacity if start < capacity < start + 95 else start
-    axes.annotate(
-        f"{start:.0f}",
-        (beside, place),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-        size=style.SMALL,
-    )
+    style.note(axes, beside, place, f"{start:.0f}", (4, 0), va="center")
 
 
 def _break(near: Axes, far: Axes) -> None:

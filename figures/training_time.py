@@ -67,14 +67,14 @@ def draw() -> Figure:
         weight="bold",
         ha="right",
     )
-    axes.annotate(
+    style.note(
+        axes,
+        64,
+        Cluster.run_time(64, 0).m_as("h"),
         "nothing\nhidden" if narrow else "nothing hidden",
-        (64, Cluster.run_time(64, 0).m_as("h")),
-        xytext=(8, 8),
-        textcoords="offset points",
-        size=style.SMALL,
+        (8, 8),
         color=style.RED,
-        weight="bold",
+        bold=True,
     )
     knee = Cluster.knee.m_as("")
     level = (Cluster.one_device_run / knee).m_as("h")
@@ -92,15 +92,15 @@ def draw() -> Figure:
         axes.plot(
             doubled, Cluster.run_time(doubled, 0).m_as("h"), "o", color=style.RED, markersize=6
         )
-    axes.annotate(
+    style.note(
+        axes,
+        LastDoubling.after,
+        LastDoubling.time.m_as("h"),
         f"{LastDoubling.before} → {LastDoubling.after}:\n"
         f"{show(LastDoubling.gain, digits=3)}×{'' if narrow else ' as fast'}",
-        (LastDoubling.after, LastDoubling.time.m_as("h")),
-        xytext=(8, 14),
-        textcoords="offset points",
-        size=style.SMALL,
+        (8, 14),
         color=style.RED,
-        weight="bold",
+        bold=True,
     )
     return figure
 

@@ -69,8 +69,8 @@ def _by_interval(axes: Axes) -> None:
 
 
 def _useful(interval: Quantity, checkpoint: Quantity) -> numpy.ndarray:
-    found = training.goodput(interval, checkpoint, Failures.restart, Failures.between)
-    return numpy.asarray(found.m_as("%"))
+    goodput = training.goodput(interval, checkpoint, Failures.restart, Failures.between)
+    return numpy.asarray(goodput.m_as("%"))
 
 
 def _by_devices(axes: Axes) -> None:
@@ -94,4 +94,4 @@ def _by_devices(axes: Axes) -> None:
 
 
 def _note(axes: Axes, x: float, y: float, text: str, colour: str, side: str = "left") -> None:
-    axes.text(x, y, text, color=colour, size=style.SMALL, weight="bold", va="center", ha=side)
+    style.note(axes, x, y, text, color=colour, bold=True, va="center", ha=side)

@@ -46,7 +46,7 @@ def draw() -> Figure:
         )
         name = f"{servers} server" if servers == 1 else f"{servers} servers, one queue"
         axes.text(0.03, LONGEST * (0.93 - 0.07 * row), name, **words)
-    axes.text(0.03, LONGEST * 0.71, "dashed: the mean wait", size=style.SMALL)
+    style.note(axes, 0.03, LONGEST * 0.71, "dashed: the mean wait")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, LONGEST)
     axes.xaxis.set_major_formatter(PercentFormatter(1))

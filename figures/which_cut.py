@@ -93,4 +93,4 @@ def _powers(axes: Axes, ticks: Sequence[int], label: str) -> None:
 
 
 def _note(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
-    axes.text(x, y, text, color=colour, size=style.SMALL, weight="bold", va="center")
+    style.note(axes, x, y, text, color=colour, bold=True, va="center")

@@ -26,15 +26,7 @@ def draw() -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     for name, size in MEASUREMENT["machine"]["caches"].items():
         axes.axvline(size / KIB, color=style.INK, alpha=0.35, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.annotate(
-            f"{name} ends",
-            (size / KIB, 540),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            size=style.SMALL,
-        )
+        style.note(axes, size / KIB, 540, f"{name} ends", (-4, 0), ha="right", va="top")
     return figure
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Unpack
 
 from calc.codesign.torch_extra import torch
-from calc.codesign.training_step import Loss, Trainer
+from calc.codesign.training_step import Loss, Options, Pair, Trainer
 from calc.core.arguments import whole_number
 from calc.core.errors import InputError
 
@@ -32,18 +32,24 @@ class GradientAccumulationTrainer(Trainer):
     """
 
     def __init__(
-        self, model: Any, optimizer: Any, loss: Loss, *, micro_batch: int, **options: Any
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        loss: Loss,
+        *,
+        micro_batch: int,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(model, optimizer, loss, **options)
         self.micro_batch = whole_number("micro_batch", micro_batch)
         self._warned = False
 
-    def parts(self, inputs: Any, targets: Any) -> Iterator[tuple[Any, Any]]:
+    def parts(self, inputs: torch.Tensor, targets: torch.Tensor) -> Iterator[Pair]:
         if len(inputs) > self.micro_batch:
             self._check(targets)
         yield from zip(inputs.split(self.micro_batch), targets.split(self.micro_batch), strict=True)
 
-    def _check(self, targets: Any) -> None:
+    def _check(self, targets: torch.Tensor) -> None:
         if self.weigh is len and divides_by_other_than_samples(self.loss, targets):
             raise InputError(
                 "the loss's mean skips targets or weights classes, so parts cannot be weighted by"
@@ -59,7 +65,7 @@ class GradientAccumulationTrainer(Trainer):
             )
 
 
-def breaks_equality(model: Any) -> list[str]:
+def breaks_equality(model: torch.nn.Module) -> list[str]:
     """What in a model that is being trained ties a sample's loss to the batch that it is in.
 
     >>> import torch
@@ -77,10 +83,10 @@ def breaks_equality(model: Any) -> list[str]:
     return reasons
 
 
-def divides_by_other_than_samples(loss: Any, targets: Any) -> bool:
+def divides_by_other_than_samples(loss: Loss, targets: torch.Tensor) -> bool:
     """Whether a loss of torch's takes its mean over less than all samples, or weights them."""
-    if getattr(loss, "reduction", "mean") != "mean":
-        raise InputError(f"the loss must be a mean over samples; its reduction is {loss.reduction}")
+    if (reduction := getattr(loss, "reduction", "mean")) != "mean":
+        raise InputError(f"the loss must be a mean over samples; its reduction is {reduction}")
     if getattr(loss, "weight", None) is not None:
         return True
     ignored = getattr(loss, "ignore_index", None)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from calc.codesign.resolvent_numpy import (
     computed,
@@ -20,7 +22,7 @@ from calc.codesign.resolvent_numpy import (
     minors,
     scaled_minors,
 )
-from calc.codesign.resolvent_problem import DTYPES, Computed, Problem
+from calc.codesign.resolvent_problem import DTYPES, Array, Computed, Problem
 from calc.codesign.resolvent_trust import trusted
 from calc.core.arguments import one_of, whole_number
 from calc.core.errors import InputError, abbreviated
@@ -38,44 +40,47 @@ COMBINATIONS = (
 )
 
 
-def _disorder(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+Sample: TypeAlias = tuple[Array, Array, Array, Array]
+
+
+def _disorder(random: Generator, count: int, n: int) -> Sample:
     ones = numpy.ones((count, n - 1))
     return random.standard_normal((count, n)) - 2, ones, ones, numpy.full(count, 1j)
 
 
-def _chain(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+def _chain(random: Generator, count: int, n: int) -> Sample:
     ones = numpy.ones((count, n - 1))
     return numpy.full((count, n), -2.0), ones, ones, random.uniform(-4, 0, count) + 0.1j
 
 
-def _symmetric(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+def _symmetric(random: Generator, count: int, n: int) -> Sample:
     b = random.standard_normal((count, n - 1))
     return random.standard_normal((count, n)), b, b, random.uniform(-2, 2, count) + 0.5j
 
 
-def _small(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+def _small(random: Generator, count: int, n: int) -> Sample:
     b = 0.2 * random.standard_normal((count, n - 1))
     return 0.2 * random.standard_normal((count, n)), b, b, numpy.full(count, 0.1j)
 
 
-def _positive(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+def _positive(random: Generator, count: int, n: int) -> Sample:
     b, c = abs(random.standard_normal((2, count, n - 1)))
     return random.standard_normal((count, n)), b, c, random.uniform(-2, 2, count) + 0.5j
 
 
-def _signs(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+def _signs(random: Generator, count: int, n: int) -> Sample:
     b, c = random.standard_normal((2, count, n - 1))
     return random.standard_normal((count, n)), b, c, random.uniform(-2, 2, count) + 0.5j
 
 
-def _small_signs(random: Any, count: int, n: int) -> tuple[Any, Any, Any, Any]:
+def _small_signs(random: Generator, count: int, n: int) -> Sample:
     b, c = 0.2 * random.standard_normal((2, count, n - 1))
     return 0.2 * random.standard_normal((count, n)), b, c, numpy.full(count, 0.1j)
 
 
 # Random inputs by name: (random, count, n) to a (count, n), b, c, and z (count). The ratio form is
 # guaranteed on all but the last two, where b c has any sign.
-INPUT_KINDS: dict[str, Callable[[Any, int, int], tuple[Any, Any, Any, Any]]] = {
+INPUT_KINDS: dict[str, Callable[[Generator, int, int], Sample]] = {
     "disorder": _disorder,  # a = −2 + N(0, 1), b = c = 1, z = i
     "chain": _chain,  # a = −2, b = c = 1, z anywhere above its band
     "symmetric": _symmetric,  # a and b = c from N(0, 1)
@@ -95,13 +100,15 @@ class Onset:
     `predicted` the length at which eᵞⁿ leaves the format.
     """
 
-    length: Any
-    kind: Any
-    growth: Any
-    predicted: Any
+    length: Array
+    kind: Array
+    growth: Array
+    predicted: Array
 
 
-def overflow_onset(a: Any, b: Any, c: Any, z: Any, dtype: str = "complex64") -> Onset:
+def overflow_onset(
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, z: ArrayLike, dtype: str = "complex64"
+) -> Onset:
     """From which length the recursion `theta_phi` leaves the format, and which its growth predicts.
 
     Equation: n = ln(max) / γ
@@ -130,7 +137,7 @@ def overflow_onset(a: Any, b: Any, c: Any, z: Any, dtype: str = "complex64") -> 
         predicted = edge / growth
     kind = numpy.where(length == 0, "", numpy.where(small, "underflow", "overflow"))
     batch = problem.shape[:-1]
-    return Onset(*(each.reshape(batch) for each in (length, kind, growth, predicted)))
+    return Onset(*(array.reshape(batch) for array in (length, kind, growth, predicted)))
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ class Accuracy:
     median_relative: float
     answered: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, float | str]:
         """Plain numbers and words."""
         return asdict(self)
 
@@ -176,7 +183,7 @@ def validate_mixed_precision_accuracy(
     """
     samples = whole_number("validate_mixed_precision_accuracy(): samples", samples)
     lengths = [
-        whole_number("validate_mixed_precision_accuracy(): a length", each) for each in lengths
+        whole_number("validate_mixed_precision_accuracy(): a length", length) for length in lengths
     ]
     rows = []
     for kind in kinds:
@@ -196,7 +203,7 @@ def validate_mixed_precision_accuracy(
     return rows
 
 
-def _compared(kind: str, method: str, problem: Problem, result: Computed, true: Any) -> Accuracy:
+def _compared(kind: str, method: str, problem: Problem, result: Computed, true: Array) -> Accuracy:
     with numpy.errstate(all="ignore"):
         apart = abs(result.diagonal - true)
         absolute = _worst(apart)
@@ -216,11 +223,11 @@ def _compared(kind: str, method: str, problem: Problem, result: Computed, true: 
     )
 
 
-def _worst(errors: Any) -> Any:
+def _worst(errors: Array) -> Array:
     return numpy.where(numpy.isnan(errors), numpy.inf, errors).max(axis=1)
 
 
-def reference(a: Any, b: Any, c: Any, z: Any) -> Any:
+def reference(a: Array, b: Array, c: Array, z: Array) -> Array:
     """The diagonals (B, n) with more digits than any method here has, or by another method."""
     if numpy.finfo(numpy.longdouble).eps < numpy.finfo(float).eps:
         shifted = (a - z[:, None]).T.astype(numpy.clongdouble)

@@ -7,11 +7,11 @@ accumulate; only how much goes through at once changes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 from calc.codesign.accumulation import GradientAccumulationTrainer
 from calc.codesign.torch_extra import torch
-from calc.codesign.training_step import Loss
+from calc.codesign.training_step import Gradients, Loss, Options, State
 from calc.codesign.work import SavedTensors
 from calc.core.arguments import memory, whole_bytes, whole_number
 from calc.core.errors import InputError
@@ -41,13 +41,13 @@ class DynamicBatchSizeTrainer(GradientAccumulationTrainer):
 
     def __init__(
         self,
-        model: Any,
-        optimizer: Any,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
         loss: Loss,
         *,
         micro_batch: int,
         patience: int = 100,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(model, optimizer, loss, micro_batch=micro_batch, **options)
         self.largest = self.micro_batch
@@ -56,7 +56,7 @@ class DynamicBatchSizeTrainer(GradientAccumulationTrainer):
         self._quiet_steps = 0
         self._trying = False
 
-    def gradients(self, inputs: Any, targets: Any) -> tuple[Any, int, tuple[str, ...]]:
+    def gradients(self, inputs: torch.Tensor, targets: torch.Tensor) -> Gradients:
         events: tuple[str, ...] = ()
         self._grow(len(inputs))
         while True:
@@ -98,7 +98,7 @@ class DynamicBatchSizeTrainer(GradientAccumulationTrainer):
         self.micro_batch, self._quiet_steps, self._trying = after, 0, False
         self.changes.append(BatchChange(self.steps + 1, before, after, reason))
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {
             "micro_batch": self.micro_batch,
             "patience": self.patience,
@@ -106,7 +106,7 @@ class DynamicBatchSizeTrainer(GradientAccumulationTrainer):
             "changes": [vars(change) for change in self.changes],
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.micro_batch, self.patience = state["micro_batch"], state["patience"]
         self._quiet_steps = state["quiet_steps"]
@@ -121,8 +121,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    told = str(error).lower()
-    return isinstance(error, RuntimeError) and any(words in told for words in OUT_OF_MEMORY)
+    message = str(error).lower()
+    return isinstance(error, RuntimeError) and any(words in message for words in OUT_OF_MEMORY)
 
 
 class SimulatedMemory:
@@ -148,7 +148,7 @@ class SimulatedMemory:
         self._tensors.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._tensors.__exit__(*error)
 
     def _check(self, held: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from calc.codesign.torch_extra import torch
 from calc.codesign.training_step import Trainer
@@ -81,9 +80,9 @@ def load_checkpoint(trainer: Trainer, path: Path | str) -> None:
         torch.cuda.set_rng_state(state["random"]["cuda"], trainer.device)
 
 
-def _check_model(model: Any, saved: dict[str, Any], source: Path) -> None:
-    here = {name: tuple(each.shape) for name, each in model.state_dict().items()}
-    there = {name: tuple(each.shape) for name, each in saved.items()}
+def _check_model(model: torch.nn.Module, saved: dict[str, torch.Tensor], source: Path) -> None:
+    here = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    there = {name: tuple(tensor.shape) for name, tensor in saved.items()}
     for name in sorted(here.keys() | there.keys()):
         if here.get(name) != there.get(name):
             raise InputError(

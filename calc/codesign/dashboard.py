@@ -101,7 +101,7 @@ def dashboard_page(run: LoggedRun) -> str:
         f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _numbers(run)
     )
     drawings = [_roofline(run)]
-    drawings += [_over_steps(run, *each) for each in _series(run)]
+    drawings += [_over_steps(run, *series) for series in _series(run)]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -186,10 +186,10 @@ def _roofline(run: LoggedRun) -> str:
     ridge = ridge_point(run.peak, run.bandwidth).m_as("FLOP/byte")
     peak = run.peak.m_as("FLOP/s")
     slope = run.bandwidth.m_as("byte/s")
-    found = [(s.flop / s.traffic, s.flop / s.seconds) for s in run.steps if s.flop and s.traffic]
-    low = math.floor(math.log10(min([ridge, *(at for at, _ in found)]))) - 0.5
-    high = math.ceil(math.log10(max([ridge, *(at for at, _ in found)]))) + 0.5
-    bottom = math.floor(math.log10(min([peak / 100, *(rate for _, rate in found)])))
+    points = [(s.flop / s.traffic, s.flop / s.seconds) for s in run.steps if s.flop and s.traffic]
+    low = math.floor(math.log10(min([ridge, *(at for at, _ in points)]))) - 0.5
+    high = math.ceil(math.log10(max([ridge, *(at for at, _ in points)]))) + 0.5
+    bottom = math.floor(math.log10(min([peak / 100, *(rate for _, rate in points)])))
     x = _scale(low, high, LEFT, RIGHT)
     y = _scale(bottom, math.log10(peak) + 0.4, BOTTOM, TOP)
     start = max(low, bottom - math.log10(slope))
@@ -198,7 +198,7 @@ def _roofline(run: LoggedRun) -> str:
     roof = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in corners)
     dots = "".join(
         f'<circle cx="{x(math.log10(a)):.1f}" cy="{y(math.log10(b)):.1f}" r="2.5" opacity="0.5"/>'
-        for a, b in found
+        for a, b in points
     )
     ticks = "".join(
         f'<text x="{x(at):.1f}" y="{BOTTOM + 16}" text-anchor="middle">{10.0**at:g}</text>'
@@ -210,7 +210,7 @@ def _roofline(run: LoggedRun) -> str:
         for at in range(bottom, math.floor(math.log10(peak) + 0.4) + 1)
     )
     top = f'<text x="{RIGHT}" y="{y(math.log10(peak)) - 6:.1f}" text-anchor="end">{run.peak}</text>'
-    below = "under" if max(rate / min(peak, slope * at) for at, rate in found) <= 1 else "at"
+    below = "under" if max(rate / min(peak, slope * at) for at, rate in points) <= 1 else "at"
     return _figure(
         f'{ticks}{_frame("FLOP/byte")}<polyline class="roof" points="{roof}"/>{top}{dots}',
         f"Each step {below} the roof of {run.device}: {run.peak} and {run.bandwidth}. Both axes are"

@@ -8,12 +8,12 @@ of the samples, that is the gradient of the whole batch, uneven shards included.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sized
-from typing import Any
+from collections.abc import Callable, Sized
+from typing import Unpack
 
 from calc.codesign.accumulation import BATCH_NORM
 from calc.codesign.torch_extra import torch
-from calc.codesign.training_step import Loss, Step, Trainer
+from calc.codesign.training_step import Batches, Gradients, Loss, Options, Step, Trainer
 from calc.core.errors import InputError
 
 dist = torch.distributed
@@ -30,7 +30,13 @@ class MultiGPUTrainer(Trainer):
     converted to torch's SyncBatchNorm, which GPUs have.
     """
 
-    def __init__(self, model: Any, optimizer: Any, loss: Loss, **options: Any) -> None:
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        loss: Loss,
+        **options: Unpack[Options],
+    ) -> None:
         _join()
         super().__init__(model, optimizer, loss, **options)
         for name, module in model.named_modules():
@@ -46,10 +52,7 @@ class MultiGPUTrainer(Trainer):
         self.replica = torch.nn.parallel.DistributedDataParallel(model, device_ids=on_gpu)
 
     def fit(
-        self,
-        loader: Iterable[tuple[Any, Any]],
-        epochs: int = 1,
-        on_step: Callable[[Step], None] | None = None,
+        self, loader: Batches, epochs: int = 1, on_step: Callable[[Step], None] | None = None
     ) -> list[Step]:
         if not isinstance(loader, Sized):
             raise InputError("fit(): of several processes, each needs a loader with a length")
@@ -61,7 +64,7 @@ class MultiGPUTrainer(Trainer):
             )
         return super().fit(loader, epochs, on_step)
 
-    def step(self, inputs: Any, targets: Any) -> Step:
+    def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> Step:
         weights = self._of_all(float(self.weigh(targets)) if len(targets) else 0.0)
         if not all(weights):
             raise InputError(
@@ -71,13 +74,13 @@ class MultiGPUTrainer(Trainer):
         self._mean_weight = sum(weights) / self.processes
         return super().step(inputs, targets)
 
-    def whole_weight(self, targets: Any) -> float:
+    def whole_weight(self, targets: torch.Tensor) -> float:
         return self._mean_weight  # since the mean over processes is taken of the shares
 
-    def forward(self, inputs: Any, targets: Any) -> Any:
+    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return self.loss(self.replica(inputs), targets)
 
-    def gradients(self, inputs: Any, targets: Any) -> tuple[Any, int, tuple[str, ...]]:
+    def gradients(self, inputs: torch.Tensor, targets: torch.Tensor) -> Gradients:
         loss, parts, events = super().gradients(inputs, targets)
         dist.all_reduce(loss)  # so that all stop where one's is no number
         return loss / self.processes, parts, events
@@ -87,7 +90,7 @@ class MultiGPUTrainer(Trainer):
         mine = torch.tensor([number], dtype=torch.float64, device=self.device)
         said = [torch.zeros_like(mine) for _ in range(self.processes)]
         dist.all_gather(said, mine)
-        return [float(each) for each in said]
+        return [float(number_said) for number_said in said]
 
 
 def _join() -> None:

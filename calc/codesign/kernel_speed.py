@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import statistics
 import timeit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 import numpy
 
-from calc.codesign.accuracy import INPUT_KINDS
+from calc.codesign.accuracy import INPUT_KINDS, Sample
 from calc.codesign.resolvent import missing, resolvent_diagonal
 from calc.codesign.resolvent_numpy import computed
-from calc.codesign.resolvent_problem import Problem
+from calc.codesign.resolvent_problem import Array, Problem
 from calc.core.arguments import whole_number
 
 # Floating-point operations for one G_ii with real a, b, c; + − × ÷ of real numbers count as one.
@@ -28,6 +28,8 @@ from calc.core.arguments import whole_number
 FLOP_PER_ENTRY = {"ratio": 26, "theta_phi": 39, "scaled": 39}
 
 MILLISECONDS = 5
+Key = TypeVar("Key", bound=Hashable)
+Run: TypeAlias = Callable[[], object]
 
 
 def bytes_per_entry(dtype: str) -> int:
@@ -66,7 +68,7 @@ class Timing:
         """Bytes that the method needs to move, over the time of the recursion."""
         return bytes_per_entry(self.dtype) * self.batch * self.n / self.kernel_seconds
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, float | str]:
         """Plain numbers and words."""
         rates = {"flop_per_second": self.flop_per_second, "bytes_per_second": self.bytes_per_second}
         return asdict(self) | rates
@@ -94,7 +96,7 @@ def benchmark_mixed_precision(
         n = whole_number("benchmark_mixed_precision(): a length", n)
         arrays = INPUT_KINDS["symmetric"](numpy.random.default_rng(n), batch, n)
         base = "numpy" if missing("torch") else "torch"
-        ways: dict[tuple[str, str, str], tuple[Callable[[], Any], Callable[[], Any]]] = {}
+        ways: dict[tuple[str, str, str], tuple[Run, Run]] = {}
         for method in methods:
             for dtype in ("complex64", "complex128"):
                 if method != "theta_phi" or _holds(arrays, dtype):
@@ -111,7 +113,7 @@ def benchmark_mixed_precision(
     return rows
 
 
-def in_turns(ways: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
+def in_turns(ways: Mapping[Key, Run], repeats: int) -> dict[Key, float]:
     """The median seconds of each way, after a first run that may compile it.
 
     A turn repeats what is short until it lasts MILLISECONDS, so that the caches are its own.
@@ -120,21 +122,19 @@ def in_turns(ways: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, floa
     for key, run in ways.items():
         run()
         calls[key] = max(1, int(MILLISECONDS * 1e-3 / timeit.timeit(run, number=1)))
-    seconds: dict[Any, list[float]] = {key: [] for key in ways}
+    seconds: dict[Key, list[float]] = {key: [] for key in ways}
     for _ in range(repeats):
         for key, run in ways.items():
             seconds[key].append(timeit.timeit(run, number=calls[key]) / calls[key])
-    return {key: statistics.median(each) for key, each in seconds.items()}
+    return {key: statistics.median(times) for key, times in seconds.items()}
 
 
-def _way(
-    arrays: Any, backend: str, method: str, dtype: str
-) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def _way(arrays: Sample, backend: str, method: str, dtype: str) -> tuple[Run, Run]:
     """The recursion alone on checked arrays, and the whole call."""
     a, b, c, z = arrays
     problem = Problem.checked(a, b, c, z, dtype)
 
-    def call() -> Any:
+    def call() -> Array:
         return resolvent_diagonal(a, b, c, z, method, dtype, backend)
 
     if backend == "numpy":
@@ -149,7 +149,7 @@ def _way(
 
     shifted, products = resolvent_torch.tensors(problem, backend)
 
-    def kernel() -> Any:
+    def kernel() -> Array:
         with torch.no_grad():
             diagonal = resolvent_torch.columns(shifted, products, method, dtype, backend)[0]
             if diagonal.is_cuda:
@@ -159,7 +159,7 @@ def _way(
     return kernel, call
 
 
-def _holds(arrays: Any, dtype: str) -> bool:
+def _holds(arrays: Sample, dtype: str) -> bool:
     a, b, c, z = arrays
     result = computed(Problem.checked(a, b, c, z, dtype), "theta_phi")
     return bool(numpy.all(result.held))

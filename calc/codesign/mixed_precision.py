@@ -7,11 +7,12 @@ BF16 has the exponent of FP32 and needs no scale.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from calc import formats
 from calc.codesign.torch_extra import torch
-from calc.codesign.training_step import Loss, Trainer
+from calc.codesign.training_step import Loss, State, Trainer
 from calc.core.errors import InputError, abbreviated
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -26,12 +27,12 @@ class MixedPrecisionTrainer(Trainer):
 
     def __init__(
         self,
-        model: Any,
-        optimizer: Any,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
         loss: Loss,
         *,
         dtype: str = "bf16",
-        scaler: dict[str, Any] | None = None,
+        scaler: Mapping[str, object] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(model, optimizer, loss, **options)
@@ -53,11 +54,11 @@ class MixedPrecisionTrainer(Trainer):
         """Share of the steps so far whose gradients overflowed."""
         return self.overflows / self.steps if self.steps else 0.0
 
-    def forward(self, inputs: Any, targets: Any) -> Any:
+    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         with torch.autocast(self.device.type, DTYPES[self.dtype]):
             return super().forward(inputs, targets)
 
-    def backward(self, loss: Any) -> None:
+    def backward(self, loss: torch.Tensor) -> None:
         super().backward(self.scaler.scale(loss))
 
     def update(self) -> bool:
@@ -73,14 +74,14 @@ class MixedPrecisionTrainer(Trainer):
     def remedy(self) -> str:
         return " or BF16, whose range is FP32's," if self.dtype == "fp16" else ""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return super().state_dict() | {
             "dtype": self.dtype,
             "scaler": self.scaler.state_dict(),
             "overflows": self.overflows,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         if state.get("dtype") != self.dtype:
             raise InputError(
                 f"this trainer computes in {self.dtype.upper()}, and the state is of one in"

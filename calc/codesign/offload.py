@@ -8,9 +8,9 @@ is the link: each step, gradients go down and weights come up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from calc.codesign.torch_extra import torch
+from calc.codesign.training_step import Pair, State
 from calc.codesign.work import tensor_bytes
 from calc.core.arguments import in_bytes
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -27,11 +27,14 @@ class CPUOffloadingOptimizer(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, parameters: Iterable[Any], optimizer: Callable[..., Any], **options: Any
+        self,
+        parameters: Iterable[torch.Tensor],
+        optimizer: Callable[..., torch.optim.Optimizer],
+        **options: object,
     ) -> None:
         super().__init__(parameters, options)
         groups = [
-            {**group, "params": [_on_host(each) for each in group["params"]]}
+            {**group, "params": [_on_host(weight) for weight in group["params"]]}
             for group in self.param_groups
         ]
         self.host = optimizer(groups, **options)
@@ -64,14 +67,14 @@ class CPUOffloadingOptimizer(torch.optim.Optimizer):
         times = (transfer_time(size, bandwidth, latency) for size in self.link_traffic)
         return sum(times, quantity(0, "s"))
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """The host's state, and its weights, which may have more bits than the device's."""
         return {
             "host": self.host.state_dict(),
             "weights": [master.detach() for _, master in self._pairs()],
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Go on from what `state_dict` gave."""
         self.host.load_state_dict(state["host"])
         for group, host_group in zip(self.param_groups, self.host.param_groups, strict=True):
@@ -80,7 +83,7 @@ class CPUOffloadingOptimizer(torch.optim.Optimizer):
             for (_, master), saved in zip(self._pairs(), state["weights"], strict=True):
                 master.copy_(saved)
 
-    def _pairs(self) -> list[tuple[Any, Any]]:
+    def _pairs(self) -> list[Pair]:
         """Each weight on the device with its copy on the host."""
         return [
             pair
@@ -89,6 +92,6 @@ class CPUOffloadingOptimizer(torch.optim.Optimizer):
         ]
 
 
-def _on_host(weight: Any) -> Any:
+def _on_host(weight: torch.Tensor) -> torch.Tensor:
     wide = torch.promote_types(weight.dtype, torch.float32)
     return weight.detach().to("cpu", wide, copy=True).requires_grad_(weight.requires_grad)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import functools
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from calc.codesign.resolvent_problem import DTYPES, Problem
 from calc.codesign.resolvent_trust import verified
 from calc.core.arguments import one_of
 from calc.core.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 METHODS = ("ratio", "scaled", "theta_phi")
 BACKENDS = ("numpy", "numba", "torch", "triton")
@@ -26,10 +29,10 @@ class BackendWarning(UserWarning):
 
 
 def resolvent_diagonal(
-    a: Any,
-    b: Any,
-    c: Any,
-    z: Any,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike,
+    z: ArrayLike,
     method: str = "ratio",
     dtype: str = "complex128",
     backend: str = "numpy",
@@ -69,7 +72,7 @@ def resolvent_diagonal(
         ("backend", backend, BACKENDS),
     ):
         one_of(f"resolvent_diagonal(): {name}", given, known)
-    tensors = any(is_tensor(each) for each in (a, b, c, z))
+    tensors = any(is_tensor(array) for array in (a, b, c, z))
     if tensors and backend not in ("torch", "triton"):
         raise InputError(
             f"resolvent_diagonal(): tensors are for the backends torch and triton; the backend"
@@ -132,6 +135,6 @@ def running_backend(backend: str, tensors: bool = False) -> str:
     return runs
 
 
-def is_tensor(given: Any) -> bool:
+def is_tensor(given: object) -> bool:
     """Whether it is a tensor of torch, without a need for torch."""
     return type(given).__module__.split(".")[0] == "torch"

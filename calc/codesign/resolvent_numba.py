@@ -10,12 +10,11 @@ full group of rows, it goes row by row in complex numbers.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba
 import numpy
 
-from calc.codesign.resolvent_problem import Computed, Problem
+from calc.codesign.resolvent_problem import Array, Computed, Problem
 
 LANES = 8
 compiled = numba.njit(cache=True, error_model="numpy")
@@ -23,13 +22,13 @@ compiled_in_parallel = numba.njit(cache=True, error_model="numpy", parallel=True
 
 
 @compiled
-def quotient(above: Any, below: Any) -> Any:
+def quotient(above: complex, below: complex) -> complex:
     """A complex quotient that is no number where it does not exist: numba's would raise."""
     return above / below if below != 0 else below * numpy.nan
 
 
 @compiled
-def size(number: Any) -> float:
+def size(number: complex) -> float:
     """The larger part of a complex number: its exponent, without a square root."""
     return max(abs(number.real), abs(number.imag))
 
@@ -43,9 +42,9 @@ def computed(problem: Problem, method: str) -> Computed:
             in_lanes = problem.dtype != "mixed" and squares_fit(problem)
             grouped = len(problem.z) // LANES * LANES if in_lanes else 0
             if grouped:
-                lanes_of_ratio(*(each[:grouped] for each in arrays), result[:grouped])
+                lanes_of_ratio(*(array[:grouped] for array in arrays), result[:grouped])
             if grouped < len(result):
-                rows_of_ratio(*(each[grouped:] for each in arrays), result[grouped:])
+                rows_of_ratio(*(array[grouped:] for array in arrays), result[grouped:])
             return Computed(result)
         left = numpy.empty((len(problem.z), problem.n), problem.formats[0])
         right = numpy.empty_like(left)
@@ -69,7 +68,7 @@ def squares_fit(problem: Problem) -> bool:
 
 
 @compiled_in_parallel
-def lanes_of_ratio(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
+def lanes_of_ratio(a: Array, b: Array, c: Array, z: Array, result: Array) -> None:
     """Continued fractions of LANES rows at a time, for real a, b and c.
 
     Each G_ii takes 26 FLOP, 3 of them divisions: a − Re z and b c, then 8 from either side (3 for
@@ -118,7 +117,7 @@ def lanes_of_ratio(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
 
 
 @compiled_in_parallel
-def rows_of_ratio(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
+def rows_of_ratio(a: Array, b: Array, c: Array, z: Array, result: Array) -> None:
     """Continued fractions of one row after the other, δ from the left kept in the result."""
     n = a.shape[1]
     for row in numba.prange(len(a)):
@@ -136,7 +135,9 @@ def rows_of_ratio(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
 
 
 @compiled_in_parallel
-def rows_of_fractions(a: Any, b: Any, c: Any, z: Any, left: Any, right: Any, result: Any) -> None:
+def rows_of_fractions(
+    a: Array, b: Array, c: Array, z: Array, left: Array, right: Array, result: Array
+) -> None:
     """The same, with both continued fractions kept for the bound of their errors."""
     n = a.shape[1]
     for row in numba.prange(len(a)):
@@ -152,7 +153,9 @@ def rows_of_fractions(a: Any, b: Any, c: Any, z: Any, left: Any, right: Any, res
 
 
 @compiled_in_parallel
-def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, top: float, result: Any) -> Any:
+def rows_of_minors(
+    a: Array, b: Array, c: Array, z: Array, tiny: float, top: float, result: Array
+) -> Array:
     """Determinants as they are, and whether those of each row stayed within the format."""
     n = a.shape[1]
     held = numpy.ones(len(a), numpy.bool_)
@@ -179,7 +182,7 @@ def rows_of_minors(a: Any, b: Any, c: Any, z: Any, tiny: float, top: float, resu
 
 
 @compiled
-def within(before: Any, now: Any, tiny: float, top: float) -> bool:
+def within(before: complex, now: complex, tiny: float, top: float) -> bool:
     """Whether a minor can be divided by, and it or the one before is a normal number."""
     return size(now) < top and max(size(before), size(now)) >= tiny
 
@@ -188,7 +191,7 @@ SCALE = 2.0**30
 
 
 @compiled_in_parallel
-def rows_of_scaled(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
+def rows_of_scaled(a: Array, b: Array, c: Array, z: Array, result: Array) -> None:
     """Determinants that are brought back between 2⁻³⁰ and 1, with the powers of 2³⁰ counted."""
     n = a.shape[1]
     for row in numba.prange(len(a)):
@@ -214,7 +217,7 @@ def rows_of_scaled(a: Any, b: Any, c: Any, z: Any, result: Any) -> None:
 
 
 @compiled
-def brought_back(before: Any, now: Any, power: int) -> Any:
+def brought_back(before: complex, now: complex, power: int) -> tuple[complex, complex, int]:
     """Two minors and their common power of 2³⁰, the larger of them between 2⁻³⁰ and 1."""
     down, up = type(before)(1 / SCALE), type(before)(SCALE)
     larger = max(size(before), size(now))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
-from calc.codesign.resolvent_problem import Computed, Problem
+from calc.codesign.resolvent_problem import Array, Computed, Problem
 
 
 def _ratio(problem: Problem) -> Computed:
@@ -25,7 +23,7 @@ def _ratio(problem: Problem) -> Computed:
     return Computed(diagonal.T, (left, right))
 
 
-def continued_fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
+def continued_fractions(shifted: Array, products: Array) -> tuple[Array, Array]:
     """δ from the left, θ_i / θ_{i−1}, and from the right, φ_i / φ_{i+1}."""
     left, right = numpy.empty_like(shifted), numpy.empty_like(shifted)
     left[0], right[-1] = shifted[0], shifted[-1]
@@ -53,7 +51,7 @@ def _theta_phi(problem: Problem) -> Computed:
     return Computed(diagonal.T, held=~(left.any(axis=0) | vanished.any(axis=0)))
 
 
-def minors(shifted: Any, products: Any) -> Any:
+def minors(shifted: Array, products: Array) -> Array:
     """θ_0 = 1, θ_1, ..., θ_n as (n + 1, B)."""
     theta = numpy.empty((len(shifted) + 1, *shifted.shape[1:]), shifted.dtype)
     theta[0], theta[1] = 1, shifted[0]
@@ -65,7 +63,7 @@ def minors(shifted: Any, products: Any) -> Any:
     return theta
 
 
-def left_the_range(theta: Any) -> Any:
+def left_the_range(theta: Array) -> Array:
     """At which lengths a minor overflows, or it and the one before are below normal numbers.
 
     One minor alone may vanish, where z is an eigenvalue of the rows so far. Within a factor of 2 of
@@ -89,7 +87,7 @@ def _scaled(problem: Problem) -> Computed:
         return Computed(times_power_of_two(mantissa, exponent).T)
 
 
-def scaled_minors(shifted: Any, products: Any) -> tuple[Any, Any]:
+def scaled_minors(shifted: Array, products: Array) -> tuple[Array, Array]:
     """θ_0 to θ_n as mantissas of a size near 1 and exponents of 2, both (n + 1, B)."""
     theta = numpy.empty((len(shifted) + 1, *shifted.shape[1:]), shifted.dtype)
     exponent = numpy.zeros(theta.shape, numpy.int32)
@@ -105,7 +103,7 @@ def scaled_minors(shifted: Any, products: Any) -> tuple[Any, Any]:
     return times_power_of_two(theta, -by), exponent + by
 
 
-def times_power_of_two(value: Any, exponent: Any) -> Any:
+def times_power_of_two(value: Array, exponent: Array) -> Array:
     """value · 2^exponent for complex numbers, without rounding."""
     result = numpy.empty_like(value)
     numpy.ldexp(value.real, exponent, out=result.real)

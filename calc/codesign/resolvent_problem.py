@@ -5,17 +5,23 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 
 try:
     import numpy
+    from numpy.typing import ArrayLike, NDArray
 except ImportError:
     raise NumpyNeededError("calc.codesign needs numpy, which is not installed") from None
 
+Array: TypeAlias = NDArray[Any]
+"""Numbers in a format that is chosen when it runs, real or complex."""
+Shape: TypeAlias = tuple[int, ...]
+Formats: TypeAlias = tuple[type[numpy.complexfloating], type[numpy.complexfloating]]
+
 # The format of the recursions, and that of the division which ends them.
-DTYPES = {
+DTYPES: dict[str, Formats] = {
     "complex64": (numpy.complex64, numpy.complex64),
     "complex128": (numpy.complex128, numpy.complex128),
     "mixed": (numpy.complex64, numpy.complex128),
@@ -30,30 +36,32 @@ class ResolventError(InputError):
 class Problem:
     """A checked batch: a (B, n), b and c (B, n − 1), real where they can be, and z (B)."""
 
-    a: Any
-    b: Any
-    c: Any
-    z: Any
+    a: Array
+    b: Array
+    c: Array
+    z: Array
     shape: tuple[int, ...]
     dtype: str
 
     @classmethod
-    def checked(cls, a: Any, b: Any, c: Any, z: Any, dtype: str) -> Problem:
+    def checked(cls, a: ArrayLike, b: ArrayLike, c: ArrayLike, z: ArrayLike, dtype: str) -> Problem:
         """Arrays in the format of the recursion, or a sentence on what cannot be one."""
         working = DTYPES[dtype][0]
-        arrays = [_entries(name, each) for name, each in zip("abcz", (a, b, c, z), strict=True)]
-        batch = batch_shape(*(each.shape for each in arrays))
+        arrays = [
+            _entries(name, numbers) for name, numbers in zip("abcz", (a, b, c, z), strict=True)
+        ]
+        batch = batch_shape(*(array.shape for array in arrays))
         n = arrays[0].shape[-1]
         count = math.prod(batch)
         real = numpy.finfo(working).dtype
         held = []
-        for name, each, shape in zip("abcz", arrays, ((n,), (n - 1,), (n - 1,), ()), strict=True):
-            keeps_real = name != "z" and not numpy.iscomplexobj(each)
+        for name, array, shape in zip("abcz", arrays, ((n,), (n - 1,), (n - 1,), ()), strict=True):
+            keeps_real = name != "z" and not numpy.iscomplexobj(array)
             with numpy.errstate(over="ignore"):
-                cast = each.astype(real if keeps_real else working, copy=False)
-            if cast is not each and not math.isfinite(largest(cast)):
+                cast = array.astype(real if keeps_real else working, copy=False)
+            if cast is not array and not math.isfinite(largest(cast)):
                 raise InputError(
-                    f"resolvent_diagonal(): {name} holds {abs(each).max():.3g}, which is more than"
+                    f"resolvent_diagonal(): {name} holds {abs(array).max():.3g}, which is more than"
                     f" {working.__name__} can hold; dtype='complex128' may"
                 )
             held.append(numpy.broadcast_to(cast, (*batch, *shape)).reshape(count, *shape))
@@ -75,7 +83,7 @@ class Problem:
         lost = (product < limits.tiny) & (self.b != 0) & (self.c != 0) & small
         wrong = lost | ~numpy.isfinite(product)
         if wrong.any():
-            row, i = (int(each) for each in numpy.argwhere(wrong)[0])
+            row, i = (int(place) for place in numpy.argwhere(wrong)[0])
             raise ResolventError(
                 f"resolvent_diagonal(): b·c {'under' if lost[row, i] else 'over'}flows in"
                 f" {self.formats[0].__name__} at {i}, where b is {self.b[row, i]:.3g} and c is"
@@ -84,12 +92,12 @@ class Problem:
             )
 
     @property
-    def formats(self) -> tuple[Any, Any]:
+    def formats(self) -> Formats:
         """The formats of the recursion and of the result."""
         return DTYPES[self.dtype]
 
     @property
-    def limits(self) -> Any:
+    def limits(self) -> numpy.finfo[numpy.floating]:
         """What numpy knows of the recursion's format: eps, tiny, max."""
         return numpy.finfo(self.formats[0])
 
@@ -104,19 +112,19 @@ class Problem:
         return math.sqrt(self.limits.eps)
 
     @functools.cached_property
-    def shifted(self) -> Any:
+    def shifted(self) -> Array:
         """a − z as (n, B), so that a step of the recursion is a row."""
         return numpy.ascontiguousarray((self.a - self.z[:, None]).T)
 
     @functools.cached_property
-    def products(self) -> Any:
+    def products(self) -> Array:
         """b c as (n − 1, B)."""
         return numpy.ascontiguousarray((self.b * self.c).T)
 
     @functools.cached_property
     def guaranteed(self) -> bool:
         """Whether no δ of the continued fraction can be smaller than |Im z|, which is not 0."""
-        real = not any(numpy.iscomplexobj(each) for each in (self.a, self.b, self.c))
+        real = not any(numpy.iscomplexobj(array) for array in (self.a, self.b, self.c))
         return real and self._products[0] >= 0 and bool((self.z.imag != 0).all())
 
     @functools.cached_property
@@ -137,10 +145,10 @@ class Problem:
     @functools.cached_property
     def size(self) -> float:
         """A bound on |a| + |z| + |b| + |c| in every row of the batch."""
-        return sum(largest(each) for each in (self.a, self.b, self.c, self.z))
+        return sum(largest(array) for array in (self.a, self.b, self.c, self.z))
 
 
-def largest(array: Any) -> float:
+def largest(array: Array) -> float:
     """The largest absolute value, of either part; NaN where there is one. It makes no array."""
     if array.size == 0:
         return 0.0
@@ -150,7 +158,7 @@ def largest(array: Any) -> float:
     return float(numpy.maximum(-array.min(), array.max()))
 
 
-def batch_shape(a: Any, b: Any, c: Any, z: Any) -> tuple[int, ...]:
+def batch_shape(a: Shape, b: Shape, c: Shape, z: Shape) -> tuple[int, ...]:
     """The shape of the batch, from those of a, b, c and z; those that do not fit are refused."""
     if not a or a[-1] == 0:
         raise InputError("resolvent_diagonal(): a needs at least one entry, as (..., n)")
@@ -170,7 +178,7 @@ def batch_shape(a: Any, b: Any, c: Any, z: Any) -> tuple[int, ...]:
         ) from None
 
 
-def _entries(name: str, given: Any) -> Any:
+def _entries(name: str, given: ArrayLike) -> Array:
     """The numbers of one argument, all of them finite."""
     try:
         array = numpy.asarray(given)
@@ -184,7 +192,7 @@ def _entries(name: str, given: Any) -> Any:
             f" got {abbreviated(given)}"
         )
     if array.dtype.kind in "fc" and not math.isfinite(largest(array)):
-        first = tuple(int(each) for each in numpy.argwhere(~numpy.isfinite(array))[0])
+        first = tuple(int(place) for place in numpy.argwhere(~numpy.isfinite(array))[0])
         where = f" at {', '.join(map(str, first))}" if first else ""
         raise InputError(
             f"resolvent_diagonal(): {name} is {array[first]}{where}; it must be finite"
@@ -198,6 +206,6 @@ class Computed:
     or whether the determinants of each row held.
     """
 
-    diagonal: Any
-    fractions: tuple[Any, Any] | None = None
-    held: Any = True
+    diagonal: Array
+    fractions: tuple[Array, Array] | None = None
+    held: Array | bool = True

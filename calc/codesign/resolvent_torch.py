@@ -8,15 +8,23 @@ as cheap as the form itself. The other methods are differentiated by torch, step
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy
 import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
 
-from calc.codesign.resolvent_problem import Computed, Problem, batch_shape
+from calc.codesign.resolvent_problem import Array, Computed, Problem, batch_shape
 from calc.codesign.resolvent_trust import verified
 from calc.core.errors import InputError, abbreviated
 
+Given: TypeAlias = ArrayLike | Tensor
+Tensors: TypeAlias = tuple[Tensor, ...]
+Pair: TypeAlias = tuple[Tensor, Tensor]
+Fractions: TypeAlias = Pair | None
+Sweeps: TypeAlias = Callable[..., Pair]
 FORMATS = {
     "complex64": (torch.complex64, torch.complex64),
     "complex128": (torch.complex128, torch.complex128),
@@ -25,20 +33,20 @@ FORMATS = {
 
 
 def tensor_diagonal(
-    a: Any, b: Any, c: Any, z: Any, method: str, dtype: str, backend: str
-) -> torch.Tensor:
+    a: Given, b: Given, c: Given, z: Given, method: str, dtype: str, backend: str
+) -> Tensor:
     """The diagonal as a tensor that knows its gradient, on the device of the tensors given."""
     given = dict(zip("abcz", (a, b, c, z), strict=True))
-    device = next(each.device for each in given.values() if isinstance(each, torch.Tensor))
+    device = next(array.device for array in given.values() if isinstance(array, Tensor))
     working = FORMATS[dtype][0]
-    cast = {name: _cast(name, each, device, working) for name, each in given.items()}
-    batch = batch_shape(*(tuple(each.shape) for each in cast.values()))
+    cast = {name: _cast(name, array, device, working) for name, array in given.items()}
+    batch = batch_shape(*(tuple(tensor.shape) for tensor in cast.values()))
     n = cast["a"].shape[-1]
     if 0 in batch:
         return torch.zeros((*batch, n), dtype=FORMATS[dtype][1], device=device)
     rows = {
-        name: each.expand(*batch, each.shape[-1]).reshape(math.prod(batch), each.shape[-1]).T
-        for name, each in cast.items()
+        name: tensor.expand(*batch, tensor.shape[-1]).reshape(math.prod(batch), tensor.shape[-1]).T
+        for name, tensor in cast.items()
         if name != "z"
     }
     shift = cast["z"].expand(batch).reshape(-1)
@@ -48,13 +56,13 @@ def tensor_diagonal(
     result = diagonal.T
     with torch.no_grad():
         if not held or not _plainly_right(rows, shift, products, result):
-            on_host = [_on_host(each) for each in given.values()]
+            on_host = [_on_host(array) for array in given.values()]
             problem = Problem.checked(on_host[0], on_host[1], on_host[2], on_host[3], dtype)
             _verify(problem, method, held, result, fractions)
     return result.reshape(*batch, n)
 
 
-def array_diagonal(problem: Problem, method: str, dtype: str, backend: str) -> Any:
+def array_diagonal(problem: Problem, method: str, dtype: str, backend: str) -> Array:
     """The diagonal (B, n) of a checked problem as an array, computed by torch where it best can."""
     with torch.no_grad():
         shifted, products = tensors(problem, backend)
@@ -62,7 +70,7 @@ def array_diagonal(problem: Problem, method: str, dtype: str, backend: str) -> A
         return _verify(problem, method, held, diagonal.T, fractions)
 
 
-def tensors(problem: Problem, backend: str) -> tuple[torch.Tensor, torch.Tensor]:
+def tensors(problem: Problem, backend: str) -> Pair:
     """a − z and b c, where the backend runs."""
     device = "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"
     return (
@@ -72,8 +80,8 @@ def tensors(problem: Problem, backend: str) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def columns(
-    shifted: torch.Tensor, products: torch.Tensor, method: str, dtype: str, backend: str
-) -> tuple[torch.Tensor, bool, tuple[torch.Tensor, torch.Tensor] | None]:
+    shifted: Tensor, products: Tensor, method: str, dtype: str, backend: str
+) -> tuple[Tensor, bool, Fractions]:
     """The diagonal (n, B) of a − z and b c; whether determinants held; the continued fractions."""
     last = FORMATS[dtype][1]
     if method == "theta_phi":
@@ -100,8 +108,13 @@ class Ratio(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, shifted: Any, products: Any, last: torch.dtype, fractions: Any, sums: Any
-    ) -> Any:
+        ctx: torch.autograd.function.FunctionCtx,
+        shifted: Tensor,
+        products: Tensor,
+        last: torch.dtype,
+        fractions: Sweeps,
+        sums: Sweeps,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         left, right = fractions(shifted, products)
         inverse = left.to(last, copy=True)
         inverse[:-1] -= products / right[1:].to(last)
@@ -113,7 +126,9 @@ class Ratio(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, weights: Any, *_: Any) -> Any:
+    def backward(
+        ctx: torch.autograd.function.FunctionCtx, weights: Tensor, *_: object
+    ) -> tuple[Tensor | None, ...]:
         diagonal, left, right, products = ctx.saved_tensors
         weights, squares = weights.conj(), diagonal * diagonal
         from_right, from_left = ctx.sums(
@@ -127,7 +142,7 @@ class Ratio(torch.autograd.Function):
         return shifted.conj().to(left.dtype), product.conj().to(products.dtype), None, None, None
 
 
-def looped_fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
+def looped_fractions(shifted: Tensor, products: Tensor) -> Pair:
     """δ from the left and from the right."""
     rows, couplings = shifted.unbind(), products.unbind()
     left, right = [rows[0]], [rows[-1]]
@@ -138,7 +153,7 @@ def looped_fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
     return torch.stack(left), torch.stack(right[::-1])
 
 
-def looped_sums(weights: Any, to_left: Any, to_right: Any) -> tuple[Any, Any]:
+def looped_sums(weights: Tensor, to_left: Tensor, to_right: Tensor) -> Pair:
     """u_j = w_j + to_left_j u_{j+1}, and v_j = w_j + to_right_{j−1} v_{j−1}."""
     rows = weights.unbind()
     u, v = [rows[-1]], [rows[0]]
@@ -149,7 +164,7 @@ def looped_sums(weights: Any, to_left: Any, to_right: Any) -> tuple[Any, Any]:
     return torch.stack(u[::-1]), torch.stack(v)
 
 
-def theta_phi(shifted: Any, products: Any, last: torch.dtype) -> tuple[torch.Tensor, bool]:
+def theta_phi(shifted: Tensor, products: Tensor, last: torch.dtype) -> tuple[Tensor, bool]:
     """The determinants as they are, and whether all of them stayed within the format."""
     theta = torch.stack(_minors(shifted.unbind(), products.unbind()))
     phi = torch.stack(_minors(shifted.unbind()[::-1], products.unbind()[::-1])[::-1])
@@ -158,21 +173,21 @@ def theta_phi(shifted: Any, products: Any, last: torch.dtype) -> tuple[torch.Ten
         limits = torch.finfo(theta.dtype)
         small = product.abs() < torch.finfo(last).tiny
         held = ~(small & (theta[:-1] != 0) & (phi[1:] != 0)).any()
-        for each in (theta, phi):
-            size = each.abs()
+        for minors in (theta, phi):
+            size = minors.abs()
             held &= (size < limits.max / 2).all()
             held &= (torch.maximum(size[1:], size[:-1]) >= limits.tiny).all()
     return product / theta[-1].to(last), bool(held)
 
 
-def _minors(rows: Any, couplings: Any) -> list[Any]:
+def _minors(rows: Tensors, couplings: Tensors) -> list[Tensor]:
     theta = [torch.ones_like(rows[0]), rows[0]]
     for row, coupling in zip(rows[1:], couplings, strict=True):
         theta.append(row * theta[-1] - coupling * theta[-2])
     return theta
 
 
-def scaled(shifted: Any, products: Any, last: torch.dtype) -> torch.Tensor:
+def scaled(shifted: Tensor, products: Tensor, last: torch.dtype) -> Tensor:
     """The determinants as mantissas and exponents of 2; the exponents are constants to a gradient.
 
     They may be: a power of 2 that is taken out here is put back below.
@@ -185,7 +200,7 @@ def scaled(shifted: Any, products: Any, last: torch.dtype) -> torch.Tensor:
     return mantissa * _power_of_two(exponent, mantissa)
 
 
-def _scaled_minors(rows: Any, couplings: Any) -> tuple[Any, Any]:
+def _scaled_minors(rows: Tensors, couplings: Tensors) -> Pair:
     before, now = torch.ones_like(rows[0]), rows[0]
     shift = torch.zeros_like(now.real, dtype=torch.int32)
     theta, exponent = [before, now], [shift, shift]
@@ -202,17 +217,17 @@ def _scaled_minors(rows: Any, couplings: Any) -> tuple[Any, Any]:
     return stacked * _power_of_two(-by, stacked), torch.stack(exponent) + by
 
 
-def _exponent(size: Any) -> Any:
+def _exponent(size: Tensor) -> Tensor:
     return torch.frexp(size).exponent
 
 
-def _power_of_two(exponent: Any, like: Any) -> Any:
+def _power_of_two(exponent: Tensor, like: Tensor) -> Tensor:
     return torch.ldexp(torch.ones_like(exponent, dtype=like.real.dtype), exponent)
 
 
-def _cast(name: str, given: Any, device: Any, working: torch.dtype) -> torch.Tensor:
+def _cast(name: str, given: Given, device: torch.device, working: torch.dtype) -> Tensor:
     """A tensor in the format of the recursion, real where it can be."""
-    if not isinstance(given, torch.Tensor):
+    if not isinstance(given, Tensor):
         array = numpy.asarray(given)
         if array.dtype.kind not in "iufc" and array.size:
             raise InputError(
@@ -230,12 +245,14 @@ def _cast(name: str, given: Any, device: Any, working: torch.dtype) -> torch.Ten
     return given.to(working.to_real() if keeps_real else working)
 
 
-def _plainly_right(rows: Any, shift: Any, products: Any, result: Any) -> bool:
+def _plainly_right(
+    rows: dict[str, Tensor], shift: Tensor, products: Tensor, result: Tensor
+) -> bool:
     """Whether no more needs to be looked at, by a few reductions where the tensors are.
 
     That is: b c >= 0 and real a, so that |δ| >= |Im z|, which is far from rounding and underflow.
     """
-    if any(each.is_complex() for each in rows.values()):
+    if any(row.is_complex() for row in rows.values()):
         return False
     limits = torch.finfo(shift.dtype)
     size = rows["a"].abs().amax() + shift.abs().amax()
@@ -247,14 +264,16 @@ def _plainly_right(rows: Any, shift: Any, products: Any, result: Any) -> bool:
     return bool(sure)
 
 
-def _on_host(given: Any) -> Any:
-    if not isinstance(given, torch.Tensor):
-        return given
+def _on_host(given: Given) -> Array:
+    if not isinstance(given, Tensor):
+        return numpy.asarray(given)
     tensor = given.detach().cpu().resolve_conj()
     return (tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor).numpy()
 
 
-def _verify(problem: Problem, method: str, held: bool, result: Any, fractions: Any) -> Any:
+def _verify(
+    problem: Problem, method: str, held: bool, result: Tensor, fractions: Fractions
+) -> Array:
     """The result as an array, looked at as that of any other backend."""
-    on_host = tuple(_on_host(each) for each in fractions) if fractions else None
+    on_host = (_on_host(fractions[0]), _on_host(fractions[1])) if fractions else None
     return verified(problem, method, Computed(_on_host(result), on_host, held))

@@ -7,13 +7,15 @@ batches leave most of a GPU idle.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 from triton import knobs
 
+Pair: TypeAlias = tuple[Tensor, Tensor]
 BLOCK = 32  # one warp: narrow programs spread a batch over more multiprocessors
 
 
@@ -88,7 +90,7 @@ def sum_kernel(weights, factors, result, n, batch, down, width: tl.constexpr):  
         tl.store(result + at + 1, y, inside)
 
 
-def fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
+def fractions(shifted: Tensor, products: Tensor) -> Pair:
     """δ from the left and from the right."""
     couplings = products.to(shifted.dtype)
     return swept(fraction_kernel, shifted, couplings, True), swept(
@@ -96,17 +98,17 @@ def fractions(shifted: Any, products: Any) -> tuple[Any, Any]:
     )
 
 
-def sums(weights: Any, to_left: Any, to_right: Any) -> tuple[Any, Any]:
+def sums(weights: Tensor, to_left: Tensor, to_right: Tensor) -> Pair:
     """u_j = w_j + to_left_j u_{j+1}, and v_j = w_j + to_right_{j−1} v_{j−1}."""
     return swept(sum_kernel, weights, to_left, False), swept(sum_kernel, weights, to_right, True)
 
 
-def swept(kernel: Any, rows: torch.Tensor, couplings: torch.Tensor, down: bool) -> torch.Tensor:
+def swept(kernel: triton.JITFunction, rows: Tensor, couplings: Tensor, down: bool) -> Tensor:
     """One sweep of a kernel over (n, B), downwards or upwards."""
     n, batch = rows.shape
     rows = rows.resolve_conj().contiguous()
     couplings = couplings.to(rows.dtype).resolve_conj().contiguous()
     result = torch.empty_like(rows)
-    pairs = [torch.view_as_real(each) for each in (rows, couplings, result)]
+    pairs = [torch.view_as_real(numbers) for numbers in (rows, couplings, result)]
     kernel[(triton.cdiv(batch, BLOCK),)](*pairs, n, batch, down, width=BLOCK, num_warps=1)
     return result

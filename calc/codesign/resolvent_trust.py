@@ -6,25 +6,25 @@ given to the NumPy methods, which find out why.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy
 
 from calc.codesign.resolvent_numpy import computed, left_the_range, minors
-from calc.codesign.resolvent_problem import Computed, Problem, ResolventError
+from calc.codesign.resolvent_problem import Array, Computed, Problem, ResolventError
 
 # Where rounding changes a result by more than this share of it, z is as good as an eigenvalue.
 ON_THE_SPECTRUM = 1 / 32
 
 
-def verified(problem: Problem, method: str, result: Computed) -> Any:
+def verified(problem: Problem, method: str, result: Computed) -> Array:
     """The diagonal (B, n), or a sentence on why it is not to be trusted."""
     if not trusted(problem, result).all():
         refuse(problem, method)
     return result.diagonal
 
 
-def trusted(problem: Problem, result: Computed) -> Any:
+def trusted(problem: Problem, result: Computed) -> Array:
     """Which rows of the batch are finite, off the spectrum, and with their digits assured."""
     with numpy.errstate(all="ignore"):
         good = result.held & numpy.isfinite(result.diagonal.sum(axis=1))
@@ -35,7 +35,7 @@ def trusted(problem: Problem, result: Computed) -> Any:
     return good
 
 
-def on_the_spectrum(problem: Problem, diagonal: Any) -> Any:
+def on_the_spectrum(problem: Problem, diagonal: Array) -> Array:
     """For each of the batch, whether rounding H − zI by its last bit changes much of the result.
 
     d log θ_n = Σ G_ii d(a_i − z), so close to the axis that sum tells how far θ_n is from zero. Off
@@ -53,7 +53,7 @@ def on_the_spectrum(problem: Problem, diagonal: Any) -> Any:
     return ~(eps * change < ON_THE_SPECTRUM)
 
 
-def error_bound(problem: Problem, diagonal: Any, left: Any, right: Any) -> Any:
+def error_bound(problem: Problem, diagonal: Array, left: Array, right: Array) -> Array:
     """How far rounding may have moved each G_ii of the continued fraction, relative to it (B, n).
 
     Equation: E_i = (|l_i| (E_{i−1} + 4) + |a_i − z|) / |δ_i| + 1 in units of the last place, with
@@ -75,7 +75,7 @@ def error_bound(problem: Problem, diagonal: Any, left: Any, right: Any) -> Any:
     return (problem.limits.eps * (moved.T * abs(diagonal) + 2)).astype(float)
 
 
-def _accumulated(factors: Any, terms: Any) -> Any:
+def _accumulated(factors: Array, terms: Array) -> Array:
     """x_i = factor_i x_{i−1} + term_i, in place of the terms."""
     for i in range(1, len(terms)):
         terms[i] += factors[i] * terms[i - 1]
@@ -121,12 +121,12 @@ def first_bad_minor(problem: Problem) -> tuple[int, int, str]:
     with numpy.errstate(all="ignore"):
         theta = minors(problem.shifted, problem.products)
         phi = minors(problem.shifted[::-1], problem.products[::-1])
-    found = []
-    for each in (theta, phi):
-        bad = left_the_range(each)
+    ends = []
+    for minor in (theta, phi):
+        bad = left_the_range(minor)
         if bad.any():
             length = int(bad.any(axis=1).argmax())
             row = int(bad[length].argmax())
-            kind = "underflow" if abs(each[length + 1, row]) < 1 else "overflow"
-            found.append((length + 1, row, kind))
-    return min(found, default=(problem.n, 0, "underflow"))
+            kind = "underflow" if abs(minor[length + 1, row]) < 1 else "overflow"
+            ends.append((length + 1, row, kind))
+    return min(ends, default=(problem.n, 0, "underflow"))

@@ -7,6 +7,8 @@ kill cut off is left out.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +55,7 @@ class LoggedStep:
             object.__setattr__(self, name, _checked(getattr(self, name), name, limits))
         if not isinstance(self.events, list | tuple):
             raise InputError(f"events must be a list; got {abbreviated(self.events)}")
-        events = tuple(_text("an event", each) for each in self.events)
+        events = tuple(_text("an event", event) for event in self.events)
         object.__setattr__(self, "events", events)
 
 
@@ -156,7 +158,7 @@ class RunLog:
         )
         self._write("a", asdict(logged))
 
-    def _write(self, mode: str, line: dict[str, Any]) -> None:
+    def _write(self, mode: str, line: Mapping[str, object]) -> None:
         try:
             with self.path.open(mode, encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -212,7 +214,7 @@ def _read(source: Path, number: int, line: str) -> dict[str, Any]:
     return row
 
 
-def _roofs(header: dict[str, Any]) -> tuple[Quantity, Quantity]:
+def _roofs(header: Mapping[str, object]) -> tuple[Quantity, Quantity]:
     """Peak and bandwidth of a first line."""
     units = {"peak_flop_per_second": "FLOP/s", "bandwidth_byte_per_second": "byte/s"}
     peak, bandwidth = (
@@ -221,16 +223,16 @@ def _roofs(header: dict[str, Any]) -> tuple[Quantity, Quantity]:
     return peak, bandwidth
 
 
-def _text(name: str, given: Any) -> str:
+def _text(name: str, given: object) -> str:
     """Text that a file can hold, which half of a surrogate pair is not."""
-    try:
-        given.encode()
-    except (AttributeError, UnicodeEncodeError):
-        raise InputError(f"{name} must be text; got {abbreviated(given)}") from None
-    return str(given)
+    if isinstance(given, str):
+        with suppress(UnicodeEncodeError):
+            given.encode()
+            return given
+    raise InputError(f"{name} must be text; got {abbreviated(given)}")
 
 
-def _checked(given: Any, name: str, limits: tuple[float, float]) -> float:
+def _checked(given: object, name: str, limits: tuple[float, float]) -> float:
     value = number(name, given, at_least=limits[0])
     if value > limits[1]:
         raise InputError(f"{name} must be a number up to {limits[1]:g}; got {abbreviated(given)}")

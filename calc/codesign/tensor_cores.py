@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from calc.codesign.torch_extra import torch
 from calc.core.arguments import whole_number
@@ -35,6 +35,7 @@ FORMATS = {
         torch.float8_e5m2,
     },
 }
+Layer: TypeAlias = torch.nn.Linear | torch.nn.Embedding
 GENERATIONS = {(7, 0): "volta", (7, 5): "turing", (8, 0): "ampere", (9, 0): "hopper"}
 
 
@@ -53,7 +54,7 @@ class ShapeFinding:
         return self.padded[0] * self.padded[1] / (self.sizes[0] * self.sizes[1]) - 1
 
 
-def tensor_core_multiple(dtype: Any, device: str = "ampere", best: bool = False) -> int:
+def tensor_core_multiple(dtype: torch.dtype, device: str = "ampere", best: bool = False) -> int:
     """What sizes should be multiples of, for this format on this generation of GPU.
 
     The device is one of volta, turing, ampere and hopper, or "cuda" for the one that is here. With
@@ -74,7 +75,7 @@ def tensor_core_multiple(dtype: Any, device: str = "ampere", best: bool = False)
     return multiple
 
 
-def is_tensor_core_compatible(*sizes: int, dtype: Any, device: str = "ampere") -> bool:
+def is_tensor_core_compatible(*sizes: int, dtype: torch.dtype, device: str = "ampere") -> bool:
     """Whether tensor cores take all these sizes whole.
 
     >>> import torch
@@ -85,7 +86,7 @@ def is_tensor_core_compatible(*sizes: int, dtype: Any, device: str = "ampere") -
     return all(whole_number("a size", size) % multiple == 0 for size in sizes)
 
 
-def pad_to_tensor_core_multiple(size: int, dtype: Any, device: str = "ampere") -> int:
+def pad_to_tensor_core_multiple(size: int, dtype: torch.dtype, device: str = "ampere") -> int:
     """The least size from this one on that tensor cores take whole.
 
     >>> import torch
@@ -97,7 +98,7 @@ def pad_to_tensor_core_multiple(size: int, dtype: Any, device: str = "ampere") -
 
 
 def validate_model_for_tensor_cores(
-    model: Any, dtype: Any, device: str = "ampere"
+    model: torch.nn.Module, dtype: torch.dtype, device: str = "ampere"
 ) -> list[ShapeFinding]:
     """The Linear and Embedding layers with a size that tensor cores do not take whole.
 
@@ -121,7 +122,9 @@ def validate_model_for_tensor_cores(
     return findings
 
 
-def optimize_model_for_tensor_cores(model: Any, dtype: Any, device: str = "ampere") -> Any:
+def optimize_model_for_tensor_cores(
+    model: torch.nn.Module, dtype: torch.dtype, device: str = "ampere"
+) -> torch.nn.Module:
     """A copy of the model with its unfit Linear and Embedding layers padded, and equal outputs.
 
     The weights are padded with zeros, which training leaves at zero. Make the optimizer after this.
@@ -148,13 +151,13 @@ def optimize_model_for_tensor_cores(model: Any, dtype: Any, device: str = "amper
 class PaddedLinear(torch.nn.Module):
     """A Linear layer on padded sizes, whose output is the original's: the padding is cut off."""
 
-    def __init__(self, linear: Any, inputs: int, outputs: int) -> None:
+    def __init__(self, linear: torch.nn.Linear, inputs: int, outputs: int) -> None:
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight = _padded(linear.weight, outputs, inputs)
         self.bias = None if linear.bias is None else _padded(linear.bias, outputs)
 
-    def forward(self, inputs: Any) -> Any:
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         extra = self.weight.shape[1] - self.in_features
         wide = torch.nn.functional.pad(inputs, (0, extra)) if extra else inputs
         return torch.nn.functional.linear(wide, self.weight, self.bias)[..., : self.out_features]
@@ -163,7 +166,7 @@ class PaddedLinear(torch.nn.Module):
 class PaddedEmbedding(torch.nn.Module):
     """An Embedding on padded sizes, whose output is the original's, and so are its refusals."""
 
-    def __init__(self, embedding: Any, rows: int, width: int) -> None:
+    def __init__(self, embedding: torch.nn.Embedding, rows: int, width: int) -> None:
         super().__init__()
         self.num_embeddings = embedding.num_embeddings
         self.embedding_dim = embedding.embedding_dim
@@ -173,7 +176,7 @@ class PaddedEmbedding(torch.nn.Module):
             for name in ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
         }
 
-    def forward(self, indices: Any) -> Any:
+    def forward(self, indices: torch.Tensor) -> torch.Tensor:
         # A row of the padding would come back as zeros; a GPU waits for this look at the indices.
         if indices.numel() and int(indices.max()) >= self.num_embeddings:
             raise IndexError("index out of range in self")
@@ -181,13 +184,13 @@ class PaddedEmbedding(torch.nn.Module):
         return rows[..., : self.embedding_dim]
 
 
-def _padded(weight: Any, *sizes: int) -> Any:
+def _padded(weight: torch.Tensor, *sizes: int) -> torch.nn.Parameter:
     wide = weight.detach().new_zeros(sizes)
     wide[tuple(slice(size) for size in weight.shape)] = weight.detach()
     return torch.nn.Parameter(wide, requires_grad=weight.requires_grad)
 
 
-def _layers(model: Any) -> list[tuple[Any, str, Any]]:
+def _layers(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str, Layer]]:
     """Each Linear and Embedding with its name and the module that it is in."""
     wanted = (torch.nn.Linear, torch.nn.Embedding)
     return [
@@ -197,13 +200,13 @@ def _layers(model: Any) -> list[tuple[Any, str, Any]]:
     ]
 
 
-def _sizes(layer: Any) -> tuple[int, int]:
+def _sizes(layer: Layer) -> tuple[int, int]:
     if isinstance(layer, torch.nn.Linear):
         return layer.in_features, layer.out_features
     return layer.num_embeddings, layer.embedding_dim
 
 
-def _why_left(model: Any, parent: Any, layer: Any) -> str:
+def _why_left(model: torch.nn.Module, parent: torch.nn.Module, layer: Layer) -> str:
     """Why a layer cannot be replaced, or nothing."""
     if type(layer) not in (torch.nn.Linear, torch.nn.Embedding):
         return f"{type(layer).__name__} may compute otherwise than its base"
@@ -217,7 +220,7 @@ def _this_gpu() -> str:
     if not torch.cuda.is_available():
         raise InputError("there is no CUDA device here; name a generation, such as ampere")
     capability = torch.cuda.get_device_capability()
-    known = [each for each in GENERATIONS if each <= capability]
+    known = [generation for generation in GENERATIONS if generation <= capability]
     if not known:
         raise InputError(f"a GPU of compute capability {capability} has no tensor cores")
     return GENERATIONS[max(known)]

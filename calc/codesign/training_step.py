@@ -15,12 +15,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypedDict
 
 from calc.codesign.torch_extra import torch
 from calc.core.errors import InputError
 
-Loss = Callable[[Any, Any], Any]
+Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Weigh: TypeAlias = Callable[[torch.Tensor], torch.Tensor | float]
+Pair: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+Batches: TypeAlias = Iterable[Pair]
+Gradients: TypeAlias = tuple[torch.Tensor, int, tuple[str, ...]]
+State: TypeAlias = dict[str, Any]
+"""What torch saves: numbers, tensors and more such dictionaries, by name."""
+
+
+class Options(TypedDict, total=False):
+    """What every trainer may be told beside what is its own."""
+
+    weigh: Weigh
+    clip_norm: float | None
 
 
 @dataclass(frozen=True)
@@ -48,11 +61,11 @@ class Trainer:
 
     def __init__(
         self,
-        model: Any,
-        optimizer: Any,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
         loss: Loss,
         *,
-        weigh: Callable[[Any], Any] = len,
+        weigh: Weigh = len,
         clip_norm: float | None = None,
     ) -> None:
         self.model, self.optimizer, self.loss = model, optimizer, loss
@@ -61,10 +74,7 @@ class Trainer:
         self.device = next(model.parameters()).device
 
     def fit(
-        self,
-        loader: Iterable[tuple[Any, Any]],
-        epochs: int = 1,
-        on_step: Callable[[Step], None] | None = None,
+        self, loader: Batches, epochs: int = 1, on_step: Callable[[Step], None] | None = None
     ) -> list[Step]:
         """A step for every batch of the loader, so many times over."""
         done: list[Step] = []
@@ -78,7 +88,7 @@ class Trainer:
                 raise InputError("fit(): the loader gave no batch; it is empty or used up")
         return done
 
-    def step(self, inputs: Any, targets: Any) -> Step:
+    def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> Step:
         """Train on one batch, and say what happened."""
         if not len(inputs) or len(inputs) != len(targets):
             raise InputError(
@@ -103,7 +113,7 @@ class Trainer:
         seconds = time.perf_counter() - start
         return Step(self.steps, float(loss), seconds, len(inputs), parts, updated, events)
 
-    def gradients(self, inputs: Any, targets: Any) -> tuple[Any, int, tuple[str, ...]]:
+    def gradients(self, inputs: torch.Tensor, targets: torch.Tensor) -> Gradients:
         """Fresh gradients of the batch's mean loss; that loss, the number of parts, the events."""
         self.optimizer.zero_grad()
         whole = self.whole_weight(targets)
@@ -119,19 +129,19 @@ class Trainer:
             total, count = total + mean.detach() * share, count + 1
         return total, count, ()
 
-    def parts(self, inputs: Any, targets: Any) -> Iterator[tuple[Any, Any]]:
+    def parts(self, inputs: torch.Tensor, targets: torch.Tensor) -> Iterator[Pair]:
         """What goes through the model at once: the whole batch."""
         yield inputs, targets
 
-    def whole_weight(self, targets: Any) -> float:
+    def whole_weight(self, targets: torch.Tensor) -> float:
         """What the shares of all parts are shares of."""
         return float(self.weigh(targets))
 
-    def forward(self, inputs: Any, targets: Any) -> Any:
+    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean loss of one part."""
         return self.loss(self.model(inputs), targets)
 
-    def backward(self, loss: Any) -> None:
+    def backward(self, loss: torch.Tensor) -> None:
         """Add this loss's gradients to those that are there."""
         loss.backward()
 
@@ -150,7 +160,7 @@ class Trainer:
         """What else than a smaller learning rate may help against a loss that is no number."""
         return ""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """All that a later run needs to go on as if there had been no end."""
         return {
             "steps": self.steps,
@@ -158,7 +168,7 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Go on from what `state_dict` gave."""
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])

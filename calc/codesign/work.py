@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from calc.codesign.torch_extra import torch
 
+Key: TypeAlias = tuple[int, int, torch.dtype]  # where a tensor lies, and how much it is
 tree_leaves = torch.utils._pytree.tree_leaves  # torch has no public name for it
 
 
@@ -40,7 +41,7 @@ class WorkCounter:
         self._operations.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._operations.__exit__(*error)
         self._tensors.__exit__(*error)
         self.flop, self.traffic = self._operations.flop, self._operations.bytes
@@ -59,7 +60,7 @@ class SavedTensors:
 
     def __init__(self, on_save: Callable[[int], None] = lambda held: None) -> None:
         self.held = self.peak = 0
-        self._on_save, self._times = on_save, dict[Any, int]()
+        self._on_save, self._times = on_save, dict[Key, int]()
 
     def __enter__(self) -> SavedTensors:
         self._hooks = torch.autograd.graph.saved_tensors_hooks(_pack, lambda kept: kept.tensor)
@@ -67,11 +68,11 @@ class SavedTensors:
         self._open.append(self)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._open.remove(self)
         self._hooks.__exit__(*error)
 
-    def hold(self, kept: _Kept, key: Any, size: int) -> None:
+    def hold(self, kept: _Kept, key: Key, size: int) -> None:
         """Count a saved tensor until the graph lets go of what stands for it."""
         if key not in self._times:
             self._on_save(self.held + size)
@@ -80,7 +81,7 @@ class SavedTensors:
         self._times[key] = self._times.get(key, 0) + 1
         weakref.finalize(kept, self._release, key, size)
 
-    def _release(self, key: Any, size: int) -> None:
+    def _release(self, key: Key, size: int) -> None:
         self._times[key] -= 1
         if not self._times[key]:
             del self._times[key]
@@ -90,16 +91,16 @@ class SavedTensors:
 class _Kept:
     """What stands for a saved tensor in the graph, and goes when the graph lets go of it."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor.detach()  # an output would hold the graph that holds this
 
 
-def _pack(tensor: Any) -> _Kept:
+def _pack(tensor: torch.Tensor) -> _Kept:
     kept = _Kept(tensor)
     if not isinstance(tensor if tensor._base is None else tensor._base, torch.nn.Parameter):
         key = (tensor.data_ptr(), tensor.numel(), tensor.dtype)
-        for each in SavedTensors._open:
-            each.hold(kept, key, tensor_bytes(tensor))
+        for counter in SavedTensors._open:
+            counter.hold(kept, key, tensor_bytes(tensor))
     return kept
 
 
@@ -118,19 +119,19 @@ class _Operations(torch.utils._python_dispatch.TorchDispatchMode):
         if not func.is_view:
             moved = (args, kwargs, out)
             self.bytes += sum(
-                tensor_bytes(each) for each in tree_leaves(moved) if isinstance(each, torch.Tensor)
+                tensor_bytes(leaf) for leaf in tree_leaves(moved) if isinstance(leaf, torch.Tensor)
             )
         return out
 
 
-def tensor_bytes(tensor: Any) -> int:
+def tensor_bytes(tensor: torch.Tensor) -> int:
     """Bytes of a tensor's elements; of an expanded one, of those that are there."""
     held: int = tensor.numel() * tensor.element_size()
     stored: int = tensor.untyped_storage().nbytes()
     return min(held, stored)
 
 
-def saved_tensor_bytes(forward: Callable[[], Any]) -> int:
+def saved_tensor_bytes(forward: Callable[[], object]) -> int:
     """Bytes that a forward pass keeps for backward, parameters not counted.
 
     >>> import torch

@@ -190,10 +190,10 @@ class MeasuredAllReduce:
     devices = GradientExchange.devices
 
     fitted = tuple((name, Fitted(curve)) for name, curve in names)
-    alphas = tuple(each.alpha for _, each in fitted if each.curve.span == "domain")
+    alphas = tuple(link.alpha for _, link in fitted if link.curve.span == "domain")
     least_alpha = min(alphas)
     most_alpha = max(alphas)
-    halves = tuple(each.half for _, each in fitted)
+    halves = tuple(link.half for _, link in fitted)
     least_half = min(halves)
     most_half = max(halves)
     half_by_wire = (
@@ -422,7 +422,7 @@ class PipelineSchedule:
         if slices > 1:
             ahead = min(passes, 2 * ahead + (slices - 1) * devices)
         pairs = zip(forward[ahead:], backward, strict=False)
-        in_turn = [each for pair in pairs for each in pair]
+        in_turn = [turn for pair in pairs for turn in pair]
         return [*forward[:ahead], *in_turn, *backward[passes - ahead :]]
 
     @classmethod

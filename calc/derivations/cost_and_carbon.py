@@ -22,8 +22,8 @@ from calc import (
     training,
     transformer,
 )
-from calc.core.units import Quantity
-from calc.derivations.quoting import show
+from calc.core.units import Quantity, QuantityLike
+from calc.derivations.quoting import Row, Rows, show
 from calc.laws.roofline import StepTime
 from calc.planning import Plan, plan
 from calc.planning.expectation import Expectation
@@ -95,7 +95,7 @@ class TokenPrice:
     price_busy = cost.cost_per_token(1, rent, together.throughput, busy).to("USD/Mtoken")
 
     @classmethod
-    def price(cls, context: int, sequences: Any) -> tuple[Quantity, Quantity]:
+    def price(cls, context: int, sequences: QuantityLike) -> tuple[Quantity, Quantity]:
         """Dollars for a million written tokens, and the time between two of an answer."""
         step = inference.decode(cls.model, cls.device, context, sequences)
         return cost.cost_per_token(1, cls.rent, step.throughput).to("USD/Mtoken"), step.lower
@@ -142,7 +142,7 @@ class Joules:
         return floor
 
 
-def joules(step: StepTime, tokens: Any) -> Joules:
+def joules(step: StepTime, tokens: QuantityLike) -> Joules:
     """Of each of so many tokens that a pass reads or writes."""
     count = quantity(1, "token") * tokens
     cells = energy.movement_energy(step.traffic, JoulesOf.dram) / count
@@ -204,7 +204,7 @@ class CarbonAccounts:
     grid_ratio = (world / france).to("")
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """A run's tonnes by its own factors, as reported, and by the averages of the world."""
         run = runs.get(key)
         used = energy.energy_of_run(run.device_power, run.device_time)
@@ -340,7 +340,7 @@ class OneCall:
     software = "vllm"
 
     @classmethod
-    def plan(cls, key: str = "h100", devices: Any = None, weights: str = "BF16") -> Plan:
+    def plan(cls, key: str = "h100", devices: int | None = None, weights: str = "BF16") -> Plan:
         """The same service on other devices, or with other weights."""
         return plan(
             cls.model,
@@ -355,39 +355,41 @@ class OneCall:
         )
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """The answers of the plan, each with its bounds, what is expected and what binds."""
-        made = cls.plan(devices=cls.some)
-        room = made.device.memory_capacity
-        rows: list[tuple[Any, ...]] = [
-            ("Memory", made.memory.to(str(room.units)), None, None, f"it fits in {room}")
+        plan = cls.plan(devices=cls.some)
+        room = plan.device.memory_capacity
+        rows: list[Row] = [
+            ("Memory", plan.memory.to(str(room.units)), None, None, f"it fits in {room}")
         ]
         for title, name, binds in (
-            ("TTFT", "time_to_first_token", made.reading.bound),
-            ("TPOT", "time_per_token", made.binds),
+            ("TTFT", "time_to_first_token", plan.reading.bound),
+            ("TPOT", "time_per_token", plan.binds),
             ("Answer", "answer_time", "–"),
             ("Throughput", "throughput", "–"),
             ("Price", "cost_per_token", "–"),
             ("Energy", "energy_per_token", "–"),
         ):
-            bounds = getattr(made, name)
+            bounds = getattr(plan, name)
             bounds = reversed(bounds) if name == "throughput" else bounds  # the rate at its best
-            rows.append((title, *bounds, getattr(made.expected, name), binds))
+            rows.append((title, *bounds, getattr(plan.expected, name), binds))
         return rows
 
     @classmethod
-    def expected(cls, devices: Any = None, weights: str = "BF16", key: str = "h100") -> Expectation:
+    def expected(
+        cls, devices: int | None = None, weights: str = "BF16", key: str = "h100"
+    ) -> Expectation:
         """What is expected of it on devices of which all rates are measured."""
-        found = cls.plan(key, devices, weights).expected
-        assert found is not None
-        return found
+        expectation = cls.plan(key, devices, weights).expected
+        assert expectation is not None
+        return expectation
 
     @classmethod
-    def token(cls, devices: Any = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
+    def token(cls, devices: int | None = None, weights: str = "BF16") -> tuple[Quantity, Quantity]:
         """A token's expected time and price on H100s."""
-        found = cls.expected(devices, weights)
-        assert found.cost_per_token is not None
-        return found.time_per_token.to("ms"), found.cost_per_token
+        expectation = cls.expected(devices, weights)
+        assert expectation.cost_per_token is not None
+        return expectation.time_per_token.to("ms"), expectation.cost_per_token
 
 
 class PartsOfAToken:
@@ -406,7 +408,7 @@ class PartsOfAToken:
     )
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Each part, its time and its share."""
         return [
             (title, cls.writing[part].to("ms"), cls.writing.share(part).to("%"))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from calc import hardware, machines, models, plan_training, runs, training
 from calc.core.units import quantity
+from calc.derivations.quoting import Row, Rows
 from calc.planning.training import Candidate, all_cuts
 from calc.published.layouts import published_layouts
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
 
 class DesignedRun:
@@ -33,9 +38,10 @@ class DesignedRun:
     )
     searched = plan.searched
     published = next(
-        each
-        for each in plan.candidates
-        if (each.layout.tensor, each.layout.pipeline, each.layout.context) == (8, 16, 1)
+        candidate
+        for candidate in plan.candidates
+        if (candidate.layout.tensor, candidate.layout.pipeline, candidate.layout.context)
+        == (8, 16, 1)
     )
     time = published.time
     mfu = published.mfu.to("%")
@@ -43,29 +49,29 @@ class DesignedRun:
     usable = (plan.run.usable * capacity).to("GB")
 
     @staticmethod
-    def row(each: Candidate) -> tuple[Any, ...]:
+    def row(candidate: Candidate) -> Row:
         """A layout: what its fullest device holds, its bound, what is expected, and its like."""
-        alike = "no" if each.beyond_published else "yes"
-        memory, step = each.memory.total.to("GB"), each.step
-        return str(each), memory, step.lower, each.time, each.mfu.to("%"), alike
+        alike = "no" if candidate.beyond_published else "yes"
+        memory, step = candidate.memory.total.to("GB"), candidate.step
+        return str(candidate), memory, step.lower, candidate.time, candidate.mfu.to("%"), alike
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """The best of each way to cut."""
-        return [cls.row(each) for each in cls.plan.candidates]
+        return [cls.row(candidate) for candidate in cls.plan.candidates]
 
     @classmethod
-    def frontiers(cls) -> dict[str, tuple[Any, Any]]:
+    def frontiers(cls) -> dict[str, tuple[NDArray[numpy.float64], NDArray[numpy.float64]]]:
         """By recomputation, memory in rising order and the least time that so much buys."""
         import numpy
 
-        found = {}
+        frontiers = {}
         for cuts in all_cuts(cls.plan.run):
             times, order = cuts.step.upper.m_as("s"), numpy.argsort(cuts.held, kind="stable")
             least = numpy.minimum.accumulate(times[order])
             steps = numpy.flatnonzero(numpy.diff(least, prepend=numpy.inf))
-            found[cuts.recomputation] = cuts.held[order][steps] / 1e9, least[steps]
-        return found
+            frontiers[cuts.recomputation] = cuts.held[order][steps] / 1e9, least[steps]
+        return frontiers
 
 
 class PublishedLayouts:
@@ -73,7 +79,7 @@ class PublishedLayouts:
 
     found = published_layouts()
     count = len(found)
-    fit = sum(bool(each.memory.total <= each.job.device.memory_capacity) for each in found)
+    fit = sum(bool(layout.memory.total <= layout.job.device.memory_capacity) for layout in found)
 
 
 class RentFor70B:

@@ -1,24 +1,27 @@
-"""What the section "Designing a service" of the chapter "Serving" quotes."""
+"""What the section "Designing a service" of the chapter "Serving" quotes.
+
+Plans and simulations take seconds: they are recorded by `python -m experiments.record_services`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
 from statistics import median
-from typing import Any
+from typing import ClassVar
 
-from calc import plan_service
+from calc import machines, published
 from calc.core.units import Quantity, quantity
+from calc.derivations import recorded
+from calc.derivations.quoting import Row, Rows
 from calc.derivations.serving import OneNode
-from calc.planning.service import Design, ServicePlan, goodput
-from calc.planning.service.search import simulated
+from calc.planning.service.goodput import Goodput
 from calc.published import conditions
+
+RECORDED = recorded.settings("services.toml")
 
 
 class AskedService:
     """What is asked: so many requests a second, and limits that 99 % of them keep."""
 
-    model = OneNode.model
     rate = quantity("20 request/s")
     prompt = OneNode.prompt
     answer = OneNode.answer
@@ -27,58 +30,53 @@ class AskedService:
     percentile = quantity(99, "%")
 
 
-@cache
-def planned(machine: str, **more: Any) -> ServicePlan:
-    """The service on a machine; more is what else is asked of it."""
-    asked: dict[str, Any] = {
-        "rate": AskedService.rate,
-        "prompt": AskedService.prompt,
-        "generated": AskedService.answer,
-        "ttft": AskedService.ttft,
-        "tpot": AskedService.tpot,
-        "percentile": float(AskedService.percentile.magnitude),
-        "software": "vllm",
-    }
-    return plan_service(AskedService.model, machine, **(asked | more))
-
-
 MACHINES = ("dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200")
+
+
+def devices_of(machine: str) -> int:
+    """Of the design on a machine, in all its pools."""
+    return sum(pool["devices"] for pool in RECORDED["machines"][machine]["pools"])
+
+
+def paid(machine: str) -> Quantity:
+    """Device time of a written token there."""
+    throughput = quantity(RECORDED["machines"][machine]["throughput"], "token/s")
+    time: Quantity = (devices_of(machine) / throughput).to("h/Mtoken")
+    return time
 
 
 class DesignedService:
     """A service of Llama 3 70B within limits: machines, pools and what else saves devices."""
 
-    plan = planned("dgx-h100")
-    devices = plan.devices
-    readers, writers = plan.design.pools
-    reading = readers.devices
-    writing = writers.devices
-    mixed = min(each.devices for each in plan.designs if each.keeps and len(each.pools) == 1)
-    least = plan.least_devices
+    _h100s = RECORDED["machines"]["dgx-h100"]
+    devices = devices_of("dgx-h100")
+    reading, writing = (pool["devices"] for pool in _h100s["pools"])
+    mixed = RECORDED["devices"]["mixed"]
+    least = _h100s["least_devices"]
     # Requests that are drawn longer than the model's context are cut to it.
-    drawn_answer = quantity(plan.service.demand.answer, "token")
+    drawn_answer = quantity(RECORDED["drawn_answer"], "token")
 
     # Problem 6: what saves more, by hand and as planned.
     half_of_all = devices / 2
     half_of_reading = devices - reading / 2
-    short_numbers = planned("dgx-h100", weights="fp8", dtype="fp8").devices
+    short_numbers = RECORDED["devices"]["fp8"]
     hits = quantity(50, "%")
-    cached = planned("dgx-h100", hit_rate=hits).devices
+    cached = RECORDED["devices"]["cached"]
     patient_tpot = quantity("100 ms")
-    patient = planned("dgx-h100", tpot=patient_tpot).devices
+    patient = RECORDED["devices"]["patient"]
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """A machine: devices, their pools, both times as simulated, and what a token takes."""
-        plan = planned(key)
+        design = RECORDED["machines"][key]
         return (
-            plan.service.setup.device.key.upper(),
-            plan.devices,
-            ", ".join(f"{pool.count}×{pool.group}" for pool in plan.design.pools),
-            plan.ttft.to("s"),
-            plan.tpot.to("ms"),
-            (plan.devices / plan.throughput).to("h/Mtoken"),
-            plan.least_devices,
+            machines.get(key).device.key.upper(),
+            devices_of(key),
+            ", ".join(f"{pool['copies']}×{pool['group']}" for pool in design["pools"]),
+            quantity(design["ttft"], "s"),
+            quantity(design["tpot"], "s").to("ms"),
+            paid(key),
+            design["least_devices"],
         )
 
 
@@ -88,50 +86,29 @@ class GoodputByLoad:
     rates = (11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
     until = quantity("24 request/s")
 
-    two_pools = DesignedService.plan.design
-    copies = two_pools.devices // DesignedService.readers.group.devices
-    _mixed = next(
-        each.pools[0]
-        for each in DesignedService.plan.designs
-        if len(each.pools) == 1 and each.pools[0].group == DesignedService.readers.group
-    )
-    replicas = Design((replace(_mixed, count=copies),))
-    assert replicas.devices == two_pools.devices
-
-    @staticmethod
-    def at(design: Design, rate: float) -> Design:
-        """A design under a load, simulated."""
-        loaded = design.at_rate(rate)
-        return replace(loaded, pools=tuple(simulated(each) for each in loaded.pools))
-
-    @classmethod
-    @cache
-    def points(cls, apart: bool) -> list[Design]:
-        """The simulated designs at all rates."""
-        design = cls.two_pools if apart else cls.replicas
-        return [cls.at(design, each) for each in cls.rates]
+    copies = RECORDED["copies"]
+    pools: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["pools"]
+    replicas: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["replicas"]
 
 
-def _kept(apart: bool) -> Quantity:
+def kept(loads: list[dict[str, float]]) -> Quantity:
     """The share of requests that keeps both limits at the service's rate, as simulated."""
     rate = AskedService.rate.m_as("request/s")
-    found = GoodputByLoad.points(apart)[GoodputByLoad.rates.index(rate)]
-    assert found.simulated_goodput is not None
-    return quantity(100 * found.simulated_goodput / rate, "%")
+    (load,) = (load for load in loads if load["rate"] == rate)
+    return quantity(100 * load["simulated"] / rate, "%")
 
 
 class KeptWithPools:
     """What the two designs keep at the rate of the question, and how far the closed form is off."""
 
-    apart = _kept(apart=True)
-    mixed = _kept(apart=False)
+    apart = kept(GoodputByLoad.pools)
+    mixed = kept(GoodputByLoad.replicas)
     error = quantity(
         100
         * max(
-            abs(each.goodput / (each.simulated_goodput or 1) - 1)
-            for design in (True, False)
-            for each in GoodputByLoad.points(design)
-            if each.pools[0].service.rate <= GoodputByLoad.until.m_as("request/s")
+            abs(load["closed_form"] / (load["simulated"] or 1) - 1)
+            for load in (*GoodputByLoad.pools, *GoodputByLoad.replicas)
+            if load["rate"] <= GoodputByLoad.until.m_as("request/s")
         ),
         "%",
     )
@@ -143,32 +120,38 @@ class ServiceFrontier:
     limits = quantity([16, 18, 20, 22, 25, 30, 35, 40, 50, 70, 100, 140, 200], "ms")
     tight = quantity("20 ms")
 
-    @classmethod
-    @cache
-    def of(cls, key: str) -> Quantity:
+    @staticmethod
+    def of(key: str) -> Quantity:
         """Device time of a written token by the limit on TPOT."""
-        return planned(key).frontier(cls.limits).to("h/Mtoken")
+        return quantity(RECORDED["machines"][key]["frontier"], "h/Mtoken")
 
-    _of_h100s = DesignedService.plan.frontier(quantity([20, 50], "ms")).m_as("h/Mtoken")
-    more_for_tight = quantity(_of_h100s[0] / _of_h100s[1], "")
+    _of_h100s = of("dgx-h100")
+    more_for_tight = (_of_h100s[limits == tight][0] / _of_h100s[limits == AskedService.tpot][0]).to(
+        ""
+    )
 
 
 class PublishedGoodput:
     """MLPerf's rates within limits, beside what is planned for the same devices."""
 
-    _found = tuple(goodput.compare())
-    count = len(_found)
-    error = quantity(100 * median(abs(error) for each in _found for error in each.errors), "%")
+    _rows = tuple(
+        Goodput(row, row.measured["output_tokens_per_s"], tuple(RECORDED["published"][row.id]))
+        for row in published.rows("serving")
+        if row.id in RECORDED["published"]
+    )
+    count = len(_rows)
+    error = quantity(100 * median(abs(error) for row in _rows for error in row.errors), "%")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Devices and scenario; the published rate; errors of the plan for either spread."""
         return [
             (
-                f"{conditions.devices(each.row)} {conditions.machine(each.row).device.key.upper()}",
-                each.scenario,
-                quantity(each.measured, "token/s"),
-                *(quantity(round(100 * error), "%") for error in each.errors),
+                f"{conditions.devices(goodput.row)}"
+                f" {conditions.machine(goodput.row).device.key.upper()}",
+                goodput.scenario,
+                quantity(goodput.measured, "token/s"),
+                *(quantity(round(100 * error), "%") for error in goodput.errors),
             )
-            for each in cls._found
+            for goodput in cls._rows
         ]

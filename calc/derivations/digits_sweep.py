@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
-from typing import Any
-
 import polars
 from polars import col
 
 from calc import formats, simulation, sparsity
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, show
+from calc.derivations.recorded import MEASURED, Named, settings
 
-MEASURED = DATA / "measured"
-SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "digits.toml").read_text(encoding="utf-8"))
-FINE_TUNING: dict[str, Any] = tomllib.loads(
-    (MEASURED / "digits_fine_tuned.toml").read_text(encoding="utf-8")
-)
+SETTINGS = settings("digits.toml")
+FINE_TUNING = settings("digits_fine_tuned.toml")
 SWEEP = polars.read_csv(MEASURED / "digits_sweep.csv")
 FINE_TUNED = polars.read_csv(MEASURED / "digits_fine_tuned.csv")
 LATENCY = polars.read_csv(MEASURED / "digits_latency.csv")
 SCALED = polars.read_csv(MEASURED / "digits_scaled_pixel.csv")
 
-STORED = [f"memory_{each}_bytes" for each in ("dense", "csr", "bitmask")]
+STORED = [f"memory_{storage}_bytes" for storage in ("dense", "csr", "bitmask")]
 
 
 def summary(rows: polars.DataFrame) -> polars.DataFrame:
@@ -44,15 +38,13 @@ VARIANTS = summary(SWEEP)
 TUNED = summary(FINE_TUNED)
 
 
-def variant(
-    kind: str, pruning: float, precision: str, of: polars.DataFrame = VARIANTS
-) -> dict[str, Any]:
+def variant(kind: str, pruning: float, precision: str, of: polars.DataFrame = VARIANTS) -> Named:
     """The row of a variant, without fine-tuning unless another table is given."""
-    found = (col("kind") == kind) & (col("pruning") == pruning) & (col("precision") == precision)
-    return of.filter(found).row(0, named=True)
+    row = (col("kind") == kind) & (col("pruning") == pruning) & (col("precision") == precision)
+    return of.filter(row).row(0, named=True)
 
 
-def name_of(row: dict[str, Any]) -> str:
+def name_of(row: Named) -> str:
     """How the chapter calls a variant."""
     form = formats.get(row["precision"]).name
     if row["kind"] == "none":
@@ -123,7 +115,7 @@ class PrunedAndQuantized:
 class AcceptedSets:
     """A smaller budget leaves fewer variants, and at first costs no accuracy."""
 
-    budgets = tuple(quantity(each) for each in ("200 kB", "100 kB", "50 kB", "20 kB"))
+    budgets = tuple(quantity(size) for size in ("200 kB", "100 kB", "50 kB", "20 kB"))
 
     @classmethod
     def row(cls, budget: Quantity) -> tuple[Quantity, int, int, str, Quantity, Quoted]:
@@ -263,7 +255,7 @@ EVERY_DIGIT = simulation.pareto_frontier(TUNED, OBJECTIVES)
 FRONT = simulation.pareto_frontier(TUNED, OBJECTIVES, margins={"accuracy": "accuracy_std"})
 
 
-def _smallest_within(allowed: Quantity) -> dict[str, Any]:
+def _smallest_within(allowed: Quantity) -> Named:
     floor = variant("none", 0, "fp32", TUNED)["accuracy"] - allowed.m_as("")
     return FRONT.filter(col("accuracy") >= floor).sort("memory_bytes").row(0, named=True)
 

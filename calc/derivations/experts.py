@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import (
     compare,
     constants,
@@ -18,7 +16,8 @@ from calc import (
     transformer,
 )
 from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Cell, Row
 from calc.laws.roofline import StepTime
 from calc.steps.job import Formats
 
@@ -28,7 +27,7 @@ SIZES = Formats("fp8", "fp8", dispatch=FP8)
 
 
 def decode(
-    devices: int, sequences: Any, context: int = 4096, machine: str = "dgx-h100"
+    devices: int, sequences: QuantityLike, context: int = 4096, machine: str = "dgx-h100"
 ) -> StepTime:
     """A decode step of DeepSeek-V3 whose experts so many devices share out."""
     return experts_of.decode(
@@ -44,7 +43,7 @@ def expected(step: StepTime) -> Quantity:
 
 def weights_held(model: Transformer, devices: int) -> Quantity:
     """Weights of a device in a byte each: its share of the experts, and all else whole."""
-    shared = sum(each.parameters for each in model.matrices if each.copies > 1)
+    shared = sum(matrix.parameters for matrix in model.matrices if matrix.copies > 1)
     own = model.parameters.m_as("param") - shared + shared / devices
     return quantity(own, "byte").to("GB")
 
@@ -84,8 +83,8 @@ class Width:
         """Sequences of a device: as many as fit, and no more than the kernels are made for."""
         memory = machines.get(machine).device.memory_capacity
         cache = transformer.kv_cache_per_token(cls.model)
-        held = weights_held(cls.model, devices)
-        fit = inference.sequences_that_fit(memory, held, f"{cls.context} token", cache)
+        weights = weights_held(cls.model, devices)
+        fit = inference.sequences_that_fit(memory, weights, f"{cls.context} token", cache)
         return min(int(fit.magnitude), cls.most)
 
     @classmethod
@@ -97,17 +96,17 @@ class Width:
         return (tokens / step.lower).to("token/s"), (tokens / expected(step)).to("token/s")
 
     @classmethod
-    def row(cls, devices: int) -> tuple[Any, ...]:
+    def row(cls, devices: int) -> Row:
         """Devices, experts and weights of each, sequences, tokens an expert, step, rate."""
-        held = weights_held(cls.model, devices)
+        weights = weights_held(cls.model, devices)
         batch = cls.sequences(devices)
         each = quantity(Mixture.experts / devices, "")
         if not batch:
-            return (devices, each, held, *(None,) * 5)
+            return (devices, each, weights, *(None,) * 5)
         step = decode(devices, batch)
         met = experts_of.tokens_per_expert(batch, devices, Mixture.experts, Mixture.chosen)
         rate = cls.rates(devices)[1]
-        return (devices, each, held, batch, met, step.lower.to("ms"), expected(step), rate)
+        return (devices, each, weights, batch, met, step.lower.to("ms"), expected(step), rate)
 
     held_by_eight = weights_held(model, 8)
 
@@ -151,9 +150,9 @@ class ExpertExchange:
         raise LookupError(devices)
 
     @classmethod
-    def row(cls, devices: int) -> tuple[Any, ...]:
+    def row(cls, devices: int) -> Row:
         """Devices; of dispatch and combine the least, the expected and the measured time."""
-        cells: list[Any] = [devices]
+        cells: list[Cell] = [devices]
         for size, measured in zip((FP8, BF16), cls.measured(devices), strict=True):
             asked = (cls.machine, cls.tokens, cls.width, cls.copies, devices, size)
             least, expected = experts_of.exchange(*asked)
@@ -210,7 +209,7 @@ class Deployments:
     sequences = (service_rate / node / ((low_rate + high_rate) / 2)).to("")
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Name, devices, sequences, context; step at least, expected, measured; the error."""
         name, batch, context, devices, rate, source = cls.cases[place]
         step = decode(devices, batch, context)
@@ -267,8 +266,8 @@ class PlainExchange:
     hand_bytes = (2 * tokens * ExpertExchange.copies * vector).to("MB")
     hand = (hand_bytes / port).to("us")
     least, expected = (
-        (2 * each).to("us")
-        for each in experts_of.exchange(
+        (2 * bound).to("us")
+        for bound in experts_of.exchange(
             machine, tokens, ExpertExchange.width, ExpertExchange.copies, devices, "2 byte"
         )
     )

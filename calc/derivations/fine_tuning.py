@@ -9,6 +9,7 @@ import numpy
 
 from calc import cost, finetuning, hardware, links, models, plan_training, rollouts, training
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Rows
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
 from calc.steps.rollouts import Lengths
 
@@ -68,15 +69,15 @@ class BytesByRecipe:
     @classmethod
     def kept(cls, model: models.Transformer) -> list[tuple[str, dict[str, Quantity]]]:
         """Each recipe, and adapters, with the parts of what they keep of a model."""
-        found = [(name, finetuning.states(model, recipe)) for name, recipe in cls.recipes]
+        states = [(name, finetuning.states(model, recipe)) for name, recipe in cls.recipes]
         for name, method in (("LoRA", "lora"), ("QLoRA", "qlora")):
-            held = finetuning.memory(model, method, cls.rank)
-            around = held.adapters + held.gradients + held.optimizer
-            found.append((name, {"weight": held.weights, "adapters": around}))
-        return found
+            memory = finetuning.memory(model, method, cls.rank)
+            around = memory.adapters + memory.gradients + memory.optimizer
+            states.append((name, {"weight": memory.weights, "adapters": around}))
+        return states
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """A recipe: bytes for each parameter and in all, of the small and the large model."""
         rows = []
         large = dict(cls.kept(cls.large))
@@ -132,7 +133,7 @@ class DoesItFit:
     compute = finetuning.step(LARGE, card, "qlora", rank, context).lower.to("s")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """A way, and the longest sequence on each card, with whole and with fused losses."""
         rows = []
         for name, model, method, host in cls.ways:
@@ -176,7 +177,7 @@ class MeasuredTuning:
     nearest = min(run.throughput_error for run in compiled if run.throughput_error is not None)
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """A run: its peak measured and predicted, and its rate."""
         rows = []
         for run in cls.runs:
@@ -272,7 +273,7 @@ class MeasuredSteps:
     farthest = min(step.error for step in steps).to("%")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """A step: generation and all of it as expected, and as measured."""
         rows = []
         for step in cls.steps:
@@ -304,7 +305,7 @@ class NewWeights:
     point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """An update: its bytes, its time and its rate."""
         return [
             (NAMES[update.id], update.devices, update.weights, update.time, update.rate)

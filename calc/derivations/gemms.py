@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from statistics import correlation, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calc import constants, gemms, hardware, machines, memory, models, roofline
 from calc.core.units import quantity
+from calc.derivations.quoting import Row
 from calc.published import products
 from calc.published.products import Product
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
 H100 = machines.get("dgx-h100")
 A100 = machines.get("dgx-a100")
@@ -84,7 +89,7 @@ class TileOnSM:
     fetched = (bytes_of_tiles / inputs).to("")
 
     @classmethod
-    def rows(cls) -> Iterator[tuple[Any, ...]]:
+    def rows(cls) -> Iterator[Row]:
         for rows, columns in cls.tiles:
             large, thin = (
                 gemms.tile_efficiency(m, cls.side, rows, columns)
@@ -112,22 +117,22 @@ class Sawtooth:
         shapes = {
             (product.m, product.n, product.k): product for product in products.measured(machine)
         }
-        found = []
+        rows = []
         for (m, n, k), product in shapes.items():
             if m >= TILE[0] and (m + 1, n, k) in shapes:
                 pair = product, shapes[m + 1, n, k]
                 low, high = map(products.predictions, pair)
-                found.append(
+                rows.append(
                     (
                         (high[ONE_TILE] / low[ONE_TILE]).m_as(""),
                         (high[BEST] / low[BEST]).m_as(""),
                         (pair[1].time / pair[0].time).m_as(""),
                     )
                 )
-        return found
+        return rows
 
     @classmethod
-    def rows(cls) -> Iterator[tuple[Any, ...]]:
+    def rows(cls) -> Iterator[Row]:
         for machine in products.names():
             found = cls.steps(machine)
             steps = [step for step in found if step[0] > STEP]
@@ -204,7 +209,7 @@ class GemmsHeld:
     )
 
     @classmethod
-    def rows(cls) -> Iterator[tuple[Any, ...]]:
+    def rows(cls) -> Iterator[Row]:
         for name, found in products.sets().items():
             errors = [products.errors(name, way) for way in cls.ways]
             cells = (
@@ -346,8 +351,9 @@ class GemmMap:
     columns = tuple(round(128 * 2 ** (step / 4)) for step in range(4 * 7 + 1))
 
     @classmethod
-    def share(cls, m: Any, n: Any) -> Any:
+    def share(cls, m: NDArray[numpy.float64], n: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
         """Of the best measured rate, for arrays of rows and of columns."""
         begin = products.start("dgx-h100")
         time = gemms.fastest_time(m, n, cls.k, RATE, BANDWIDTH, UNITS, start=begin)
-        return (2 * m * n * cls.k / RATE.m_as("FLOP/s")) / time.m_as("s")
+        share: NDArray[numpy.float64] = 2 * m * n * cls.k / RATE.m_as("FLOP/s") / time.m_as("s")
+        return share

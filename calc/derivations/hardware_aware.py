@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from statistics import median
-from typing import Any
 
 import polars
 from polars import col
@@ -20,12 +19,12 @@ from calc import (
     roofline,
     transformer,
 )
-from calc.core.records import DATA
+from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
+from calc.derivations.recorded import MEASURED, Named
 from calc.derivations.roofline import DecodeStep
 from calc.measure.timing import NOISY
 
-MEASURED = DATA / "measured"
 KERNELS = polars.read_csv(MEASURED / "cpu_kernels.csv").with_columns(
     (col("measured_seconds") / col("predicted_seconds")).alias("ratio")
 )
@@ -44,11 +43,11 @@ def stored(table: str, name: str) -> Quantity:
     return quantity(row["median"], row["unit"])
 
 
-def kernel(name: str, dtype: str) -> dict[str, Any]:
+def kernel(name: str, dtype: str) -> Named:
     return KERNELS.filter((col("name") == name) & (col("dtype") == dtype)).row(0, named=True)
 
 
-def pair(lever: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def pair(lever: str) -> tuple[Named, Named]:
     fast, slow = PAIRS.filter(col("lever") == lever).iter_rows(named=True)
     return fast, slow
 
@@ -140,11 +139,11 @@ class Validation:
 def published_share(kind: str, device: str) -> Quantity | None:
     """The median share of its bound that published kernels of a kind reach on a device."""
     shares = [
-        each.share_of_bound
-        for each in PUBLISHED
-        if each.row["kind"] == kind
-        and each.share_of_bound
-        and machines.get(each.machine).device.key == device
+        compared.share_of_bound
+        for compared in PUBLISHED
+        if compared.row["kind"] == kind
+        and compared.share_of_bound
+        and machines.get(compared.machine).device.key == device
     ]
     return quantity(100 * median(shares), "%") if shares else None
 
@@ -329,20 +328,22 @@ class EnergyPerToken:
     ).to("mJ/token")
 
 
+def memory_beside_the_chip(device: Accelerator) -> bool:
+    """Whether it publishes a memory that is not the one on its chip."""
+    if not device.publishes("memory_capacity"):
+        return False
+    on_chip = device.on_chip_memory if device.publishes("on_chip_memory") else None
+    return on_chip is None or bool(on_chip != device.memory_capacity)
+
+
 class Envelope:
     """From a phone to a rack: what the registry's devices span."""
 
-    # Of those that have a memory beside the chip.
-    devices = tuple(
-        each
-        for each in map(hardware.get, hardware.names())
-        if each.publishes("memory_capacity")
-        and not (each.publishes("on_chip_memory") and each.on_chip_memory == each.memory_capacity)
-    )
+    devices = tuple(filter(memory_beside_the_chip, map(hardware.get, hardware.names())))
     bandwidths = tuple(
-        each.memory_bandwidth for each in devices if each.publishes("memory_bandwidth")
+        device.memory_bandwidth for device in devices if device.publishes("memory_bandwidth")
     )
-    powers = tuple(each.tdp for each in devices if each.publishes("tdp"))
+    powers = tuple(device.tdp for device in devices if device.publishes("tdp"))
 
     least_bandwidth = min(bandwidths)
     most_bandwidth = max(bandwidths)

@@ -6,12 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from calc import constants, energy, hardware, roofline, training
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import Quoted, approximately, show
+from calc.derivations.quoting import Quoted, Row, approximately, show
 
 # How the key of a device begins tells its table; whatever begins otherwise is a GPU.
 CLOUD = ("tpu", "trainium", "inferentia", "gaudi", "cerebras", "groq")
@@ -40,8 +39,8 @@ def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
 
 def dtype_of_two_bytes(device: Accelerator) -> str | None:
     """The format of two bytes that a device is fastest in, where it has one."""
-    found = [dtype for dtype in ("bf16", "fp16") if dtype in device.dtypes]
-    return max(found, key=device.peak, default=None)
+    dtypes = [dtype for dtype in ("bf16", "fp16") if dtype in device.dtypes]
+    return max(dtypes, key=device.peak, default=None)
 
 
 def _number(value: Quantity, unit: str, digits: int, *inputs: Quantity) -> float | Quoted:
@@ -59,7 +58,7 @@ def _vector_rate(device: Accelerator) -> float | Quoted | None:
     return None if rate is None else _number(rate, "TFLOP/s", 3, rate)
 
 
-def _per_watt(device: Accelerator) -> tuple[Any, ...]:
+def _per_watt(device: Accelerator) -> Row:
     """Power, then what a joule does: in FP16, in INT8, and in bytes from memory."""
     power = device.tdp
     estimated = power.provenance is not None and power.provenance.kind == "estimate"
@@ -95,8 +94,8 @@ class _Group:
             )
             for device in self.devices
         ]
-        self.peak_rows: list[tuple[Any, ...]] = []
-        self.ridge_rows: list[tuple[Any, ...]] = []
+        self.peak_rows: list[Row] = []
+        self.ridge_rows: list[Row] = []
         for device in self.devices:
             dtypes = [
                 next((dtype for dtype in shared if dtype in device.dtypes), None)
@@ -116,9 +115,9 @@ class _Group:
 
     def _columns(self) -> dict[str, tuple[str, ...]]:
         """Data types that any device has; two share a column where no device tells them apart."""
-        found = [d for d in hardware.DTYPES if any(d in device.dtypes for device in self.devices)]
+        dtypes = [d for d in hardware.DTYPES if any(d in device.dtypes for device in self.devices)]
         columns: dict[str, tuple[str, tuple[str, ...]]]
-        columns = {dtype: (dtype.upper(), (dtype,)) for dtype in found}
+        columns = {dtype: (dtype.upper(), (dtype,)) for dtype in dtypes}
         for title, pair in (("16 bits", ("fp16", "bf16")), ("FP8, FP6", ("fp8", "fp6"))):
             both = [device for device in self.devices if set(pair) <= set(device.dtypes)]
             if both and all(device.peak(pair[0]) == device.peak(pair[1]) for device in both):

@@ -25,11 +25,12 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 from calc import hardware, machines, models, runs
-from calc.core.records import DATA
 from calc.core.units import Quantity
+from calc.derivations import recorded
 
 DERIVATIONS = "calc.derivations."
-READERS = ("lines", "origins", "precision", "quoting")  # modules there that hold no derivations
+# Modules there that hold no derivations.
+READERS = ("lines", "origins", "precision", "quoting", "recorded")
 LOOKED_UP = {"get", "peak", "vector_peak", "sparse_peak"}  # methods that compute nothing
 FILE = re.compile(r"[\w./-]+\.(?:csv|toml|jsonl)")
 
@@ -258,7 +259,7 @@ def meaning(part: ast.AST, line: Line) -> Meaning | None:
             return value
     match part:
         case ast.Constant(value=str(name)) if FILE.fullmatch(name):
-            return _file(name)
+            return recorded.file(name)
         case ast.Name(id=name) if name not in line.bound:
             return _named(name, line)
         case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner not in line.bound:
@@ -276,12 +277,6 @@ def _named(name: str, line: Line) -> Line | None:
         return line_of_function(value)
     own = _lines(line.module)[f"{line.module.__name__}:{name}"]
     return own[-1] if own else None
-
-
-def _file(name: str) -> Path | None:
-    """Rows that are stored beside the library."""
-    places = (DATA / folder / name for folder in ("measured", "published", "."))
-    return next((path for path in places if path.is_file()), None)
 
 
 def only_looks_up(part: ast.AST, bound: Set[str]) -> bool:

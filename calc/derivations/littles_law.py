@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from calc import constants, hardware, queueing, training, transformer
 from calc.core.units import quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies
+from calc.derivations.quoting import Rows
 
 
 def number_over_time(
@@ -161,7 +161,7 @@ class Everywhere:
     link_bytes = queueing.bytes_in_flight(link, link_latency).to("kB")
     ssd_bytes = queueing.bytes_in_flight(ssd, ssd_latency).to("kB")
 
-    rows: tuple[tuple[Any, ...], ...] = (
+    rows: Rows = (
         ("Service", "requests", Service.rate, Service.time, Service.in_flight),
         ("Data loader", "images", Loader.rate, Loader.time, Loader.workers),
         (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import context_parallelism, machines, models, published, transformer
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Row
 from calc.laws.roofline import StepTime
 
 
@@ -79,7 +78,7 @@ class LongPrefills:
         return step.lower.to("s"), step.expected.to("s")
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Tokens and GPUs; bound, expected and measured seconds; the error."""
         tokens, servers, seconds = cls.cases[place]
         least, expected = cls.times(tokens, servers)
@@ -88,15 +87,11 @@ class LongPrefills:
         return tokens, cls.node * servers, least, expected, measured, error
 
 
-def long_run(row: str) -> Any:
-    """A published run of NeMo beside what is expected of it."""
-    return next(each for each in published.compare() if each.row.id == row)
-
-
 class LongRuns:
     """Training on long sequences, with the sequence cut and without."""
 
-    _run = long_run("nemo-longseq-17")
+    _run = published.predict(published.row("nemo-longseq-17"))
+    assert _run.error is not None
     tokens = int(_run.row.number("seq_len") or 0)
     cut = quantity(_run.row.measured["model_tflops_per_gpu_with_cp"], "TFLOP/s")
     whole = quantity(_run.row.measured["model_tflops_per_gpu_without_cp"], "TFLOP/s")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import log10
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from calc import constants, energy, hardware, machines, memory, queueing, roofline, training
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths, AnchorLatencies, EnergyOfMovement
-from calc.derivations.quoting import Quoted, approximately, between, show
+from calc.derivations.quoting import Quoted, Row, Rows, approximately, between, show
 
 
 class Level(NamedTuple):
@@ -279,22 +279,22 @@ class Tiles:
     single_attainable = roofline.attainable(peak, bandwidth, single_intensity)
 
     @classmethod
-    def row(cls, place: str, rows: Any, columns: Any) -> tuple[Any, ...]:
+    def row(cls, place: str, rows: Quantity | int, columns: Quantity | int) -> Row:
         """A tile of the result, its sums, its intensity, and what L2 and HBM allow with it."""
         intensity = memory.result_tile_intensity(rows, columns, cls.element_size)
-        held = rows * columns * cls.accumulator_size
-        unit = next(unit for unit in ("MiB", "KiB", "byte") if held >= quantity(1, unit))
+        size = rows * columns * cls.accumulator_size
+        unit = next(unit for unit in ("MiB", "KiB", "byte") if size >= quantity(1, unit))
         return (
             place,
             f"{show(rows, digits=4)} × {show(columns, digits=4)}",
-            held.to(unit),
+            size.to(unit),
             intensity,
             roofline.attainable(cls.peak, cls.l2_bandwidth, intensity),
             roofline.attainable(cls.peak, cls.bandwidth, intensity),
         )
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """From no reuse to the tile of the whole device."""
         wide = cls.neighbours * cls.rows_of_sm
         return [
@@ -420,7 +420,7 @@ class EnergyBudget:
     )
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Each part: what moves or is done, what each bit or operation takes, and its power."""
         done = {
             "Multiply and add": (cls.rate, cls.operation),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TypeAlias
 
 import numpy
+from numpy.typing import NDArray
 
 from calc import constants, formats, hardware
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import show
+from calc.derivations.quoting import Row, Rows, show
 from calc.formats import Block, Float, Integer, Tiles, TwoLevelBlock
+
+Array: TypeAlias = NDArray[numpy.float64]
 
 
 def _after_updates(form: Float, weight: float, update: float, steps: int) -> float:
@@ -26,9 +30,11 @@ def _moves_below(form: Float, step: float) -> float:
     return math.ldexp(1.0, math.floor(math.log2(largest_gap / form.epsilon)) + 1)
 
 
-def _error(found: Any, values: Any, of: Any = ...) -> Quantity:
+def _error(
+    rounded: Array, values: Array, of: slice | NDArray[numpy.bool_] = slice(None)
+) -> Quantity:
     """Root mean square of the errors, of the values themselves, in these places."""
-    wrong, size = (found - values)[of], values[of]
+    wrong, size = (rounded - values)[of], values[of]
     return quantity(math.sqrt((wrong**2).mean() / (size**2).mean()), "").to("%")
 
 
@@ -151,7 +157,7 @@ class Absorption:
     formats = (formats.BF16, formats.FP16, formats.FP32)
 
     @classmethod
-    def row(cls, form: Float) -> tuple[Any, ...]:
+    def row(cls, form: Float) -> Row:
         smallest_update = quantity(form.epsilon / 2, "").to("%")
         end = _after_updates(form, cls.weight, cls.update, cls.steps)
         return form.name, smallest_update, end, show(2 / form.epsilon, digits=8)
@@ -183,7 +189,7 @@ class SharedScale:
     )
 
     @classmethod
-    def row(cls, form: Block | TwoLevelBlock) -> tuple[Any, ...]:
+    def row(cls, form: Block | TwoLevelBlock) -> Row:
         element = form.element
         smallest = element.smallest_subnormal if isinstance(element, Float) else element.step
         weights = _weights(cls.parameters, form)
@@ -274,9 +280,11 @@ class ScalesOfFp8:
     late_error = _error(_whole.round(growth * _tensor, largest=_before), growth * _tensor)
 
     @classmethod
-    def _row(cls, name: str, scales: str, bits: float, found: Any) -> tuple[Any, ...]:
+    def _row(
+        cls, name: str, scales: str, bits: float, rounded: Callable[[Array, float], Array]
+    ) -> Row:
         plain, beside, grown = (
-            found(values, before)
+            rounded(values, before)
             for values, before in (
                 (cls._tensor, cls._before),
                 (cls._beside, cls.outlier),
@@ -293,33 +301,33 @@ class ScalesOfFp8:
         )
 
     @classmethod
-    def table(cls) -> tuple[tuple[Any, ...], ...]:
+    def table(cls) -> Rows:
         """Recipe, what has a scale, bits of a value, and the errors of the three tensors."""
         element, tile = cls.element, cls.tile
         row, square = Tiles(element, 1, tile), Tiles(element, tile, tile)
         powers = Tiles(element, 1, tile, power_of_two=True)
         whole, block = cls._whole, formats.MXFP8_E4M3
         fp32, byte = formats.FP32.bits, formats.E8M0.bits
-        each = element.bits
+        bits = element.bits
         return (
-            cls._row("Delayed", "the tensor, from earlier steps", each, whole.round),
-            cls._row("Current", "the tensor", each, lambda values, _: whole.round(values)),
+            cls._row("Delayed", "the tensor, from earlier steps", bits, whole.round),
+            cls._row("Current", "the tensor", bits, lambda values, _: whole.round(values)),
             cls._row(
                 "Square tiles",
                 f"{tile} × {tile}, in FP32",
-                each + fp32 / tile**2,
+                bits + fp32 / tile**2,
                 lambda values, _: square.round(values),
             ),
             cls._row(
                 "Row tiles",
                 f"1 × {tile}, in FP32",
-                each + fp32 / tile,
+                bits + fp32 / tile,
                 lambda values, _: row.round(values),
             ),
             cls._row(
                 "Row tiles, powers of two",
                 f"1 × {tile}, in E8M0",
-                each + byte / tile,
+                bits + byte / tile,
                 lambda values, _: powers.round(values),
             ),
             cls._row(
@@ -389,9 +397,9 @@ def rotated_error(form: Block | TwoLevelBlock, times: float, rotated: bool) -> Q
     blocks[:, 3] = times * numpy.sign(blocks[:, 3])
     signs = random.choice([-1.0, 1.0], size)
     how = {"rule": "rceil"} if isinstance(form, Block) else {}
-    given = formats.hadamard_transform(blocks, size, signs) if rotated else blocks
-    found = form.round(given, **how)
-    back = formats.inverse_hadamard_transform(found, size, signs) if rotated else found
+    turned = formats.hadamard_transform(blocks, size, signs) if rotated else blocks
+    rounded = form.round(turned, **how)
+    back = formats.inverse_hadamard_transform(rounded, size, signs) if rotated else rounded
     return _error(back, blocks)
 
 
@@ -471,7 +479,7 @@ class FormatCost:
     @classmethod
     def row(
         cls, form: Float | Integer | Block, peak: Quantity | None, energy: Quantity | None
-    ) -> tuple[Any, ...]:
+    ) -> Row:
         weights = _weights(cls.parameters, form)
         return form.name, weights, (weights / cls.bandwidth).to("ms"), peak, energy
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import (
     constants,
     convolution,
@@ -25,6 +23,7 @@ from calc.catalog.models import (
     network,
 )
 from calc.core.units import Quantity, quantity
+from calc.derivations.quoting import Rows
 from calc.steps.throughput import Throughput
 
 TWO_BYTES = quantity("2 byte")
@@ -83,12 +82,12 @@ class MeasuredImages:
     )
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Model, device, intensity, bound by, at most, measured, share."""
-        found = []
+        rows = []
         for name, device, batch, measured in cls.cases:
             answer = throughput.of(name, device, batch)
-            found.append(
+            rows.append(
                 (
                     answer.model.name,
                     answer.machine.device.name.removeprefix("NVIDIA GeForce RTX "),
@@ -99,7 +98,7 @@ class MeasuredImages:
                     share(measured, answer.rate),
                 )
             )
-        return found
+        return rows
 
 
 def _traffic(answer: Throughput) -> Quantity:
@@ -176,7 +175,7 @@ class DiffusedImage:
     per_hour = (1 / measured).to("1/hour")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Time of an image, and the share of the peak that it makes use of."""
         assert cls.expected is not None
         return [

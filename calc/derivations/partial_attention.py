@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import attention, models, transformer
 from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Row
 
 A_TOKEN = quantity("1 token")
 
@@ -37,7 +36,7 @@ class Kept:
     gemma_all_full = (transformer.kv_cache_per_token(gemma) * long * A_TOKEN).to("GiB")
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """A model, its layers, what a token and a sequence add, and both at two lengths."""
         model = models.get(key)
         layers = ((kind, model.layers_with(kind)) for kind in cls.kinds)
@@ -47,7 +46,10 @@ class Kept:
             ", ".join(f"{count} {kind}" for kind, count in layers if count),
             transformer.kv_cache_per_token(model).m_as("KiB/token"),
             state or None,
-            *(transformer.kv_cache(model, each).m_as("GiB") for each in (cls.short, cls.long)),
+            *(
+                transformer.kv_cache(model, context).m_as("GiB")
+                for context in (cls.short, cls.long)
+            ),
         )
 
 
@@ -65,7 +67,7 @@ class CacheGrowth:
     longest = Kept.long
 
     @staticmethod
-    def at(model: Transformer, context: Any) -> Quantity:
+    def at(model: Transformer, context: QuantityLike) -> Quantity:
         return transformer.kv_cache(model, context).to("MiB")
 
 
@@ -104,7 +106,9 @@ class Chosen:
 def _absorbed(model: Transformer, context: int) -> Quantity:
     """Operations of a token that is written with its matrices absorbed."""
     products = transformer.decode_matmuls(model, context)
-    total: Quantity = sum((each.operations for each in products), quantity("0 FLOP")) / A_TOKEN
+    total: Quantity = (
+        sum((product.operations for product in products), quantity("0 FLOP")) / A_TOKEN
+    )
     return total
 
 

@@ -96,7 +96,7 @@ def _key(datum: Quantity) -> str:
     return datum.provenance.key if datum.provenance else ""
 
 
-def _further_digits(value: Any, line: Line, key: str) -> int:
+def _further_digits(value: object, line: Line, key: str) -> int:
     """How many digits more than an input a result may have, for how little of it hangs on that."""
     again = _recomputed(line, key)
     try:

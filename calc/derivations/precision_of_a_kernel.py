@@ -6,12 +6,12 @@ What it quotes of the resolvent is in calc.derivations.resolvent.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from calc import constants, formats, roofline
 from calc.core.units import quantity
+from calc.derivations.quoting import Row
 from calc.derivations.resolvent import KernelRoof, KernelSpeed, MachineOfKernel, timed
 from calc.formats import Float
 
@@ -34,7 +34,7 @@ class NaiveForms:
     fp32_ratio = formats[2].epsilon ** -0.5
 
     @classmethod
-    def row(cls, form: Float) -> tuple[Any, ...]:
+    def row(cls, form: Float) -> Row:
         """Format; largest logit; steps of decay; mean over standard deviation."""
         largest = math.log(form.max)
         return form.name, largest, largest / cls.growth, form.epsilon**-0.5

@@ -5,11 +5,10 @@ All of it follows the data: whoever adds a row, a rate or a fault changes these 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc import (
     curves,
@@ -22,10 +21,9 @@ from calc import (
     software,
     training,
 )
-from calc.core.files import read_text
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import show
+from calc.derivations import recorded
+from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, conditions, training as training_rows
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
@@ -33,8 +31,8 @@ from calc.published.serving import NO_LENGTHS
 from calc.steps.timing import step
 
 COMPARED = published.compare()
-# Any, since each of these has a prediction, and those that are asked for it an expectation.
-BOUNDED: list[Any] = [each for each in COMPARED if each.prediction is not None]
+Compared: TypeAlias = Any  # a Comparison with a prediction, and with what is asked of that
+BOUNDED: list[Compared] = [compared for compared in COMPARED if compared.prediction is not None]
 FEW = 5  # rows of a system that a table sums up
 LABORATORIES = {  # by how the keys of sources of curves begin
     "aws": "AWS",
@@ -66,7 +64,11 @@ NAMES = {
 }
 
 
-def percent(share: float | None) -> Any:
+Share: TypeAlias = Quantity | None
+Part: TypeAlias = tuple[str, Quantity, Share, str, str]
+
+
+def percent(share: float | None) -> Share:
     """A share as readers see it; what is not known is a dash in tables."""
     return None if share is None else quantity(100 * share, "%")
 
@@ -76,21 +78,21 @@ def middle(shares: Iterable[float]) -> Quantity:
     return quantity(round(100 * median(shares)), "%")
 
 
-def row(name: str) -> Any:
+def row(name: str) -> Compared:
     """The row of that id."""
-    (found,) = (each for each in COMPARED if each.row.id == name)
+    (found,) = (compared for compared in COMPARED if compared.row.id == name)
     return found
 
 
-def system(each: Comparison) -> tuple[str, str]:
+def system(compared: Comparison) -> tuple[str, str]:
     """Software, with MoE where it runs a mixture of experts, and device, by short names."""
-    known = software.get(each.software).name if each.software else "others"
-    return f"{known} MoE" if mixture(each) else known, device(each)
+    known = software.get(compared.software).name if compared.software else "others"
+    return f"{known} MoE" if mixture(compared) else known, device(compared)
 
 
-def device(each: Comparison) -> str:
+def device(compared: Comparison) -> str:
     """The device by its short name."""
-    return short_name(each.machine)
+    return short_name(compared.machine)
 
 
 def short_name(machine: str) -> str:
@@ -99,50 +101,54 @@ def short_name(machine: str) -> str:
     return " ".join(WRITTEN.get(part, part.upper()) for part in parts)
 
 
-def mixture(each: Comparison) -> bool:
+def mixture(compared: Comparison) -> bool:
     """Whether the model of a row of training or serving is a mixture of experts."""
-    return conditions.model(each.row).experts is not None
+    return conditions.model(compared.row).experts is not None
 
 
 def sums(
     comparisons: Iterable[Comparison], by: Callable[[Comparison], str], least: int = FEW
 ) -> list[Summary]:
     """Summaries of kinds that have enough rows, from the nearest to the bound on."""
-    found = published.summary(list(comparisons), by)
-    found = [each for each in found if each.usable >= least]
-    return sorted(found, key=lambda each: -(each.share_of_bound or 0.0))
+    kinds = published.summary(list(comparisons), by)
+    kinds = [kind for kind in kinds if kind.usable >= least]
+    return sorted(kinds, key=lambda kind: -(kind.share_of_bound or 0.0))
 
 
-def with_lengths(group: str) -> list[Any]:
+def with_lengths(group: str) -> list[Compared]:
     """Rows of a group whose bound is one of their own work: what is left out states no lengths."""
     return [
-        each
-        for each in BOUNDED
-        if each.row.group == group and each.prediction.missing != NO_LENGTHS
+        compared
+        for compared in BOUNDED
+        if compared.row.group == group and compared.prediction.missing != NO_LENGTHS
     ]
 
 
-def expected_of(group: str) -> list[Any]:
+def expected_of(group: str) -> list[Compared]:
     """Rows of a group of which something is expected."""
-    return [each for each in BOUNDED if each.row.group == group and each.error is not None]
+    return [
+        compared
+        for compared in BOUNDED
+        if compared.row.group == group and compared.error is not None
+    ]
 
 
 def nearest(
     rows: Sequence[Comparison], by: Callable[[Comparison], str], place: int
 ) -> tuple[str, Quantity]:
     """The kind whose median share of the bound is at that place, from the highest on."""
-    found = sums(rows, by, least=1)[place]
-    return found.of, quantity(100 * (found.share_of_bound or 0.0), "%")
+    kind = sums(rows, by, least=1)[place]
+    return kind.of, quantity(100 * (kind.share_of_bound or 0.0), "%")
 
 
-def curve_name(each: Comparison) -> str:
+def curve_name(compared: Comparison) -> str:
     """A curve's devices, operation and laboratory."""
-    return f"{device(each)}, {of(each)}, {LABORATORIES[each.row.source.split('-')[0]]}"
+    return f"{device(compared)}, {of(compared)}, {LABORATORIES[compared.row.source.split('-')[0]]}"
 
 
 def within(rows: Sequence[Comparison], band: float) -> Quantity:
     """The share of rows that are no further off, by their factor."""
-    near = sum(far(each) <= log(1 + band) for each in rows)
+    near = sum(far(compared) <= log(1 + band) for compared in rows)
     return quantity(100 * near / len(rows), "%")
 
 
@@ -169,19 +175,19 @@ class Served:
 
 
 def parts_of(
-    compared: Any, seconds: float, told: dict[str, tuple[str, str, str]]
-) -> tuple[tuple[Any, ...], ...]:
+    compared: Compared, seconds: float, told: dict[str, tuple[str, str, str]]
+) -> tuple[Part, ...]:
     """Each part's name, time, share, rate and source; what is hidden comes off at the end."""
-    found = compared.prediction
-    total = found.expected
-    ordered = sorted(found.parts.items(), key=lambda item: -item[1])
+    prediction = compared.prediction
+    total = prediction.expected
+    ordered = sorted(prediction.parts.items(), key=lambda item: -item[1])
     rows = [
         (told[name][0], quantity(time * seconds, "s"), percent(time / total), *told[name][1:])
         for name, time in ordered
         if time
     ]
-    if found.hidden:
-        hidden = -found.hidden
+    if prediction.hidden:
+        hidden = -prediction.hidden
         rows.append(
             (
                 "hidden by overlap",
@@ -194,10 +200,9 @@ def parts_of(
     return (*rows, ("together", quantity(total * seconds, "s"), percent(1.0), "", ""))
 
 
-def time_of(part: str, rows: tuple[tuple[Any, ...], ...]) -> Quantity:
+def time_of(part: str, rows: tuple[Part, ...]) -> Quantity:
     """The time of a part of that name."""
-    times: list[Quantity] = [row[1] for row in rows if row[0] == part]
-    return times[0]
+    return next(time for name, time, *_ in rows if name == part)
 
 
 def rate(kind: str, *names: str) -> tuple[str, str]:
@@ -209,10 +214,10 @@ def rate(kind: str, *names: str) -> tuple[str, str]:
 
 def curve(*operations: str, span: str = "domain") -> tuple[str, str]:
     """The curves of collectives that a time is taken from."""
-    found = [each for operation in operations for each in curves.of(operation, MACHINE, span)]
-    if not found:
+    measured = [one for operation in operations for one in curves.of(operation, MACHINE, span)]
+    if not measured:
         return "curve of a machine like it", "@sec-collectives-measured"
-    return "curve over sizes", " ".join({f"[@{each.source}]": None for each in found})
+    return "curve over sizes", " ".join({f"[@{one.source}]": None for one in measured})
 
 
 def fitted(key: str, *names: str) -> tuple[str, str]:
@@ -284,36 +289,36 @@ class PublishedRows:
     total = len(COMPARED)
     bounded = len(BOUNDED)
     unread = total - bounded
-    faster = sum(each.faster_than_lower for each in BOUNDED)
+    faster = sum(compared.faster_than_lower for compared in BOUNDED)
     rounding = percent(ROUNDING)
     rows = tuple(
         (
-            NAMES[each.of],
-            each.rows,
-            each.usable,
-            each.expected,
-            each.faster_than_lower,
-            each.slower_than_upper,
-            percent(each.share_of_bound),
-            percent(each.median_error),
-            percent(each.largest_errors),
+            NAMES[kind.of],
+            kind.rows,
+            kind.usable,
+            kind.expected,
+            kind.faster_than_lower,
+            kind.slower_than_upper,
+            percent(kind.share_of_bound),
+            percent(kind.median_error),
+            percent(kind.largest_errors),
         )
-        for each in published.summary(COMPARED)
+        for kind in published.summary(COMPARED)
     )
 
 
-def shares(group: str) -> tuple[tuple[Any, ...], ...]:
+def shares(group: str) -> Rows:
     """The share of the bound that a software reaches on a machine, and how far off we are."""
-    found = sums(with_lengths(group), lambda each: "\t".join(system(each)))
+    kinds = sums(with_lengths(group), lambda compared: "\t".join(system(compared)))
     return tuple(
         (
-            *each.of.split("\t"),
-            each.usable,
-            percent(each.share_of_bound),
-            percent(each.median_error),
-            percent(each.slower_than_upper / each.expected) if each.expected else None,
+            *kind.of.split("\t"),
+            kind.usable,
+            percent(kind.share_of_bound),
+            percent(kind.median_error),
+            percent(kind.slower_than_upper / kind.expected) if kind.expected else None,
         )
-        for each in found
+        for kind in kinds
     )
 
 
@@ -322,10 +327,10 @@ class Shares:
 
     training = shares("training")
     serving = shares("serving")
-    of_training = middle(each.share_of_bound for each in with_lengths("training"))
-    of_serving = middle(each.share_of_bound for each in with_lengths("serving"))
-    dense = middle(each.share_of_bound for each in with_lengths("training") if not mixture(each))
-    mixtures = middle(each.share_of_bound for each in with_lengths("training") if mixture(each))
+    of_training = middle(row.share_of_bound for row in with_lengths("training"))
+    of_serving = middle(row.share_of_bound for row in with_lengths("serving"))
+    dense = middle(row.share_of_bound for row in with_lengths("training") if not mixture(row))
+    mixtures = middle(row.share_of_bound for row in with_lengths("training") if mixture(row))
     few = FEW
     worth = (1 / of_serving).to("")
 
@@ -334,9 +339,9 @@ BATCHES = ((1, "1"), (16, "2 to 16"), (128, "17 to 128"), (1e9, "more"))  # up t
 ALL = "as many as fit"
 
 
-def batch_of(each: Comparison) -> str:
+def batch_of(compared: Comparison) -> str:
     """The class of a serving row's batch, over all devices."""
-    batch = each.row.number("batch")
+    batch = compared.row.number("batch")
     if batch is None:
         return ALL
     return next(words for most, words in BATCHES if batch <= most)
@@ -364,22 +369,26 @@ class Batches:
         for key in ("vllm", "tensorrt-llm", "gpt-fast", "llama-cpp")
         for found in (
             {
-                each.of: each
-                for each in sums(
-                    [each for each in with_lengths("serving") if each.software == key], batch_of
+                kind.of: kind
+                for kind in sums(
+                    [row for row in with_lengths("serving") if row.software == key], batch_of
                 )
             },
         )
     )
 
 
-def judged() -> Iterator[tuple[Any, ...]]:
+def judged() -> Iterator[tuple[str, str, int, int, Share, int, Share, Share]]:
     """Software with fitted numbers: on what, how many of each, and the errors of both parts."""
     for key in FITTED:
         one = software.get(key)
-        rows = [each for each in BOUNDED if each.software == key and each.error is not None]
-        (own,) = published.summary([each for each in rows if each.fitted])
-        (others,) = published.summary([each for each in rows if not each.fitted])
+        rows = [
+            compared
+            for compared in BOUNDED
+            if compared.software == key and compared.error is not None
+        ]
+        (own,) = published.summary([compared for compared in rows if compared.fitted])
+        (others,) = published.summary([compared for compared in rows if not compared.fitted])
         yield (
             one.name,
             short_name(one.fitted_on),
@@ -399,9 +408,9 @@ class FittedSoftware:
     """Few numbers of software stand against many rows."""
 
     rows = tuple(judged())
-    numbers = sum(each[2] for each in rows)
-    own = sum(each[3] for each in rows)
-    others = sum(each[5] for each in rows)
+    numbers = sum(row[2] for row in rows)
+    own = sum(row[3] for row in rows)
+    others = sum(row[5] for row in rows)
     of_kernels = len((kernels.START, kernels.SMALLER_TILE))
     peer = quantity(9, "%")
 
@@ -413,20 +422,22 @@ class LeftOut:
     """Curves of collectives, each predicted from those of others."""
 
     count = len(LEFT_OUT)
-    nearest = middle(each.nearest for each in LEFT_OUT)
-    line = middle(each.line for each in LEFT_OUT)
+    nearest = middle(curve.nearest for curve in LEFT_OUT)
+    line = middle(curve.line for curve in LEFT_OUT)
     band = quantity(20, "%")
     from_size = quantity(curves.COMPARED_FROM, "byte").to("kB")
 
 
-def of(each: Comparison) -> str:
+def of(compared: Comparison) -> str:
     """What a row measures: its model, its collective or its kernel."""
-    if each.row.group == "collective":
-        operation = str(each.row["collective"]).replace("_", "-").replace("alltoall", "all-to-all")
-        return f"{operation} of {conditions.devices(each.row)}"
-    if each.row.group == "kernel":
-        return str(each.row["kernel"] or KERNELS[each.row["kind"]])
-    return str(each.row["model"]).split("/")[-1].split(" (")[0].replace("_", " ")
+    if compared.row.group == "collective":
+        operation = (
+            str(compared.row["collective"]).replace("_", "-").replace("alltoall", "all-to-all")
+        )
+        return f"{operation} of {conditions.devices(compared.row)}"
+    if compared.row.group == "kernel":
+        return str(compared.row["kernel"] or KERNELS[compared.row["kind"]])
+    return str(compared.row["model"]).split("/")[-1].split(" (")[0].replace("_", " ")
 
 
 KERNELS = {"gemm": "GEMM", "attention": "attention", "memory_bandwidth": "memory"}
@@ -456,17 +467,17 @@ KNOWN = {  # what is known of kinds of rows that are far off, by what they measu
 }
 
 
-def far(each: Comparison) -> float:
+def far(compared: Comparison) -> float:
     """How far a row is off, to either side."""
-    return abs(log(1 + (each.error or 0.0)))
+    return abs(log(1 + (compared.error or 0.0)))
 
 
-def furthest() -> Iterator[tuple[Any, ...]]:
+def furthest() -> Iterator[Row]:
     """The kinds of rows that are furthest off, a few of each group, each by its worst row."""
     for group, count in SHOWN.items():
         kinds: dict[tuple[str, str], list[Comparison]] = {}
-        for each in sorted(expected_of(group), key=far, reverse=True):
-            kinds.setdefault((of(each), device(each)), []).append(each)
+        for compared in sorted(expected_of(group), key=far, reverse=True):
+            kinds.setdefault((of(compared), device(compared)), []).append(compared)
         for (what, where), alike in list(kinds.items())[:count]:
             worst = alike[0]
             yield (
@@ -479,20 +490,20 @@ def furthest() -> Iterator[tuple[Any, ...]]:
 
 
 # What `python -m benchmarks.peers` recorded.
-ANSWERS = tuple(csv.DictReader(read_text(DATA / "measured" / "peers.csv").splitlines()))
-OTHERS = tuple(each for each in ANSWERS if each["planner"] != "calc")
+ANSWERS = recorded.rows("peers.csv")
+OTHERS = tuple(answer for answer in ANSWERS if answer["planner"] != "calc")
 
 
-def beside(name: str) -> tuple[Any, ...]:
+def beside(name: str) -> Row:
     """A row, what was measured of one device, and what each planner predicts over that."""
-    each = row(name)
+    compared = row(name)
     answers = [answer for answer in OTHERS if answer["row"] == name]
     measured = float(answers[0]["measured"])
     return (
-        of(each),
-        f"{conditions.devices(each.row)} {device(each)}",
+        of(compared),
+        f"{conditions.devices(compared.row)} {device(compared)}",
         f"{measured:.4g}",
-        each.measured / each.prediction.expected,
+        compared.measured / compared.prediction.expected,
         *(
             float(answer["predicted"]) / measured if answer["predicted"] else None
             for answer in answers
@@ -503,7 +514,9 @@ def beside(name: str) -> tuple[Any, ...]:
 def of_ours(answer: dict[str, str]) -> float:
     """Processor time of an answer over that of ours to the same question."""
     (ours,) = (
-        each for each in ANSWERS if (each["row"], each["planner"]) == (answer["row"], "calc")
+        compared
+        for compared in ANSWERS
+        if (compared["row"], compared["planner"]) == (answer["row"], "calc")
     )
     return float(answer["seconds"]) / float(ours["seconds"])
 
@@ -511,10 +524,10 @@ def of_ours(answer: dict[str, str]) -> float:
 class Peers:
     """Other planners on published rows, each with its own defaults."""
 
-    rows = tuple(beside(name) for name in dict.fromkeys(each["row"] for each in ANSWERS))
+    rows = tuple(beside(name) for name in dict.fromkeys(answer["row"] for answer in ANSWERS))
     questions = len(rows)
-    others = len({each["planner"] for each in OTHERS})
-    times = tuple(of_ours(each) for each in OTHERS if each["seconds"])
+    others = len({answer["planner"] for answer in OTHERS})
+    times = tuple(of_ours(answer) for answer in OTHERS if answer["seconds"])
     quickest = min(times)
     slowest = max(times)
 
@@ -528,11 +541,11 @@ class Furthest:
     times = prefill * of_card
 
 
-def beyond() -> Iterator[tuple[Any, ...]]:
+def beyond() -> Iterator[Row]:
     """Kinds of programs by the share of rows that are slower than with nothing hidden."""
     for group in ("training", "serving"):
         for experts in (False, True):
-            rows = [each for each in expected_of(group) if mixture(each) == experts]
+            rows = [compared for compared in expected_of(group) if mixture(compared) == experts]
             (found,) = published.summary(rows)
             yield (
                 f"{group}, {'mixtures of experts' if experts else 'models without experts'}",
@@ -548,11 +561,13 @@ class Beyond:
 
     rows = tuple(beyond())
     without_experts = middle(
-        abs(each.error) for each in expected_of("training") if not mixture(each)
+        abs(compared.error) for compared in expected_of("training") if not mixture(compared)
     )
-    mixtures = middle(abs(each.error) for each in expected_of("training") if mixture(each))
-    no_fp4 = sum("FP4" in each.prediction.missing for each in BOUNDED)
-    no_lengths = sum(each.prediction.missing == NO_LENGTHS for each in BOUNDED)
+    mixtures = middle(
+        abs(compared.error) for compared in expected_of("training") if mixture(compared)
+    )
+    no_fp4 = sum("FP4" in compared.prediction.missing for compared in BOUNDED)
+    no_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
 
 class Slide:
@@ -620,7 +635,7 @@ class OwnServer:
     answer = 512
     devices = 8
     rate = quantity("2000 token/s")
-    found: Any = published.predict(
+    found: Compared = published.predict(
         published.Row(
             "serving",
             "mine",

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import NormalDist
-from typing import Any
+from typing import TypeAlias
 
 import numpy
+from numpy.typing import NDArray
 
 from calc import formats, hardware, inference, machines, models, quantization, roofline, training
 from calc.core.units import Quantity, quantity
 
+Array: TypeAlias = NDArray[numpy.float64]
 
-def normal(count: int, stride: int = 1) -> Any:
+
+def normal(count: int, stride: int = 1) -> Array:
     normal = NormalDist()
     ranks = [(index * stride % count + 0.5) / count for index in range(count)]
     return numpy.array([normal.inv_cdf(rank) for rank in ranks])
 
 
-def _root_mean_square(values: Any) -> float:
+def _root_mean_square(values: Array) -> float:
     return float((values**2).mean() ** 0.5)
 
 
@@ -88,7 +91,7 @@ class Schemes:
 
     @classmethod
     def row(
-        cls, name: str, scheme: quantization.Scheme, data: Any, form: str
+        cls, name: str, scheme: quantization.Scheme, data: Array, form: str
     ) -> tuple[str, str, float, float, float, float]:
         error = scheme.round_trip(data) - data
         return (
@@ -199,7 +202,7 @@ class Clipping:
         )
 
     @classmethod
-    def errors(cls, bits: int, fractions: Any) -> tuple[Any, Any]:
+    def errors(cls, bits: int, fractions: Array) -> tuple[Array, Array]:
         """Mean squared error by rounding and by clipping, for these fractions of the range."""
         whole = quantization.symmetric(cls.weights, bits)
         rounding, clipping = [], []
@@ -260,7 +263,7 @@ class Groups:
     overhead = (bits_of_group / code - 1).to("%")
     overhead_of_small_group = (bits_of_small_group / code - 1).to("%")
 
-    sqnr_of_channel, sqnr_of_group = (_sqnr_of_groups(each) for each in (width, group))
+    sqnr_of_channel, sqnr_of_group = (_sqnr_of_groups(size) for size in (width, group))
     gain_of_group = sqnr_of_group - sqnr_of_channel
     speed_against_int8 = (ModelTooLarge.int8 / (bits_of_group)).to("")
 
@@ -286,12 +289,14 @@ class ReleasedWeights:
 
     bandwidth = device.memory_bandwidth
     memory = inference.weight_memory(model, "released")
-    experts = quantity(sum(each.parameters for each in model.matrices if each.group == "experts"))
+    experts = quantity(
+        sum(matrix.parameters for matrix in model.matrices if matrix.group == "experts")
+    )
     others = (1 - experts / model.parameters.m_as("param")).to("%")
     read = inference.weights_read(model, 1, "released")
     read_by_many = inference.weights_read(model, sequences, "released")
     rest = quantity(
-        2 * sum(each.parameters for each in model.matrices if each.group != "experts"), "byte"
+        2 * sum(matrix.parameters for matrix in model.matrices if matrix.group != "experts"), "byte"
     ).to("GB")
     share_of_rest = (rest / read).to("%")
     share_with_many = (rest / read_by_many).to("%")
@@ -307,14 +312,14 @@ class ReleasedWeights:
         model = models.get(key)
         form = model.released.formats
         experts, attention = (
-            formats.printed(form.get(each, form["others"])) for each in cls.groups
+            formats.printed(form.get(group, form["others"])) for group in cls.groups
         )
         counted = inference.weight_memory(model, "released").to("GB")
         read = inference.weights_read(model, 1, "released").to("GB")
         return model.name, experts, attention, counted, model.checkpoint.to("GB"), read
 
 
-def _what_is_left(round_trip: Callable[[Any], Any]) -> tuple[Quantity, Quantity]:
+def _what_is_left(round_trip: Callable[[Array], Array]) -> tuple[Quantity, Quantity]:
     """SQNR of a shuffled bell, and of the ordinary channels of the matrix with a wide one."""
     bell, matrix = normal(Rounding.count, stride=1571), OutlierChannel.weights
     return (
@@ -323,16 +328,17 @@ def _what_is_left(round_trip: Callable[[Any], Any]) -> tuple[Quantity, Quantity]
     )
 
 
-def _in_int8(data: Any) -> Any:
+def _in_int8(data: Array) -> Array:
     return quantization.symmetric(data, 8).round_trip(data)
 
 
-def _in_fp8(data: Any) -> Any:
+def _in_fp8(data: Array) -> Array:
     scale = abs(data).max() / formats.FP8_E4M3.max
-    return formats.FP8_E4M3.round(data / scale) * scale
+    rounded: Array = formats.FP8_E4M3.round(data / scale) * scale
+    return rounded
 
 
-def _in_int4(data: Any) -> Any:
+def _in_int4(data: Array) -> Array:
     return quantization.symmetric(data, 4, group_size=Groups.small_group).round_trip(data)
 
 

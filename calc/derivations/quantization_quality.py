@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from calc import (
@@ -19,6 +17,7 @@ from calc import (
 )
 from calc.core.units import Quantity, quantity
 from calc.derivations.quantization import Groups, Rounding, normal
+from calc.derivations.quoting import Row, Rows
 from calc.formats import QuantizedModel
 
 
@@ -66,9 +65,9 @@ class BellNoise:
         return quantity(10 ** (-sqnr.magnitude / 10), "").to("%")
 
     @classmethod
-    def row(cls, bits: int) -> tuple[Any, ...]:
+    def row(cls, bits: int) -> Row:
         """Bits, SQNR with one scale, in groups and in small groups, and the noise in groups."""
-        one, groups, small = (cls.sqnr(bits, each) for each in (None, cls.group, cls.small_group))
+        one, groups, small = (cls.sqnr(bits, group) for group in (None, cls.group, cls.small_group))
         return bits, one, groups, small, cls.noise(groups)
 
 
@@ -88,7 +87,7 @@ class PublishedQuality:
     rows = formats.quantized_models()
 
     @classmethod
-    def perplexity(cls) -> list[tuple[Any, ...]]:
+    def perplexity(cls) -> Rows:
         """The rows of perplexity, of which less is better."""
         return [
             (
@@ -105,7 +104,7 @@ class PublishedQuality:
         ]
 
     @classmethod
-    def tasks(cls) -> list[tuple[Any, ...]]:
+    def tasks(cls) -> Rows:
         """The rows of scores, of which more is better."""
         return [
             (

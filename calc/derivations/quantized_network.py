@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import tomllib
-from typing import Any
-
 import numpy
+from numpy.typing import NDArray
 
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations import recorded
+from calc.derivations.quoting import Row
 
-MEASURED = DATA / "measured"
 # Of its two-sided 95 % interval, by degrees of freedom; a stored run of other seeds needs its own.
 STUDENT_T = {5: 2.571}
 
@@ -19,12 +16,8 @@ STUDENT_T = {5: 2.571}
 class QuantizedNetwork:
     """A small network quantised in many ways: the paired rise of its loss, over seeds."""
 
-    settings: dict[str, Any] = tomllib.loads(
-        (MEASURED / "quantization.toml").read_text(encoding="utf-8")
-    )
-    rows = tuple(
-        csv.DictReader((MEASURED / "quantization.csv").read_text(encoding="utf-8").splitlines())
-    )
+    settings = recorded.settings("quantization.toml")
+    rows = recorded.rows("quantization.csv")
     seeds = len(settings["seeds"])
     steps = settings["steps"]
     more_steps = settings["more_steps"]
@@ -35,26 +28,28 @@ class QuantizedNetwork:
     confidence = quantity(95, "%")
 
     @classmethod
-    def values(cls, column: str, method: str, weights: int = 16, **others: Any) -> Any:
+    def values(
+        cls, column: str, method: str, weights: int = 16, **others: int | str
+    ) -> NDArray[numpy.float64]:
         """A column of the rows of a recipe, by seed."""
         defaults = {"share": "channel", "activations": 16, "cache": 16, "network": "trained"}
         wanted = {"method": method, "weights": weights} | defaults | others
-        found = [
+        numbers = [
             float(row[column])
             for row in cls.rows
             if all(row[name] == str(value) for name, value in wanted.items())
         ]
-        if len(found) != cls.seeds:
-            raise ValueError(f"{wanted} has {len(found)} rows, not one for each seed")
-        return numpy.array(found)
+        if len(numbers) != cls.seeds:
+            raise ValueError(f"{wanted} has {len(numbers)} rows, not one for each seed")
+        return numpy.array(numbers)
 
     @classmethod
-    def rise(cls, method: str, weights: int = 16, **others: Any) -> tuple[Quantity, Quantity]:
+    def rise(cls, method: str, weights: int = 16, **others: int | str) -> tuple[Quantity, Quantity]:
         """By how much the loss rises over that of the network as it was trained."""
         return interval(cls.values("loss", method, weights, **others) - cls.values("loss", "none"))
 
     @classmethod
-    def sqnr(cls, method: str, weights: int, **others: Any) -> Quantity:
+    def sqnr(cls, method: str, weights: int, **others: int | str) -> Quantity:
         """Mean SQNR of the weights."""
         return quantity(float(cls.values("sqnr", method, weights, **others).mean()), "")
 
@@ -64,13 +59,13 @@ class QuantizedNetwork:
         return interval(cls.values("loss", *first) - cls.values("loss", *second))
 
     @classmethod
-    def row(cls, what: str, method: str, bits: tuple[int, ...], **others: Any) -> tuple[Any, ...]:
+    def row(cls, what: str, method: str, bits: tuple[int, ...], **others: int | str) -> Row:
         """A method at each number of bits: the rise, and the SQNR at four bits."""
-        rises = [plus_minus(*cls.rise(method, each, **others)) for each in bits]
+        rises = [plus_minus(*cls.rise(method, bit, **others)) for bit in bits]
         return what, *rises, cls.sqnr(method, 4, **others)
 
 
-def interval(values: Any) -> tuple[Quantity, Quantity]:
+def interval(values: NDArray[numpy.float64]) -> tuple[Quantity, Quantity]:
     """Mean, and half the width of its 95 % interval by Student's t."""
     half = STUDENT_T[len(values) - 1] * numpy.std(values, ddof=1) / len(values) ** 0.5
     return quantity(float(numpy.mean(values)), ""), quantity(float(half), "")

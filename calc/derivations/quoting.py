@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from types import FrameType
-from typing import Any
+from typing import TypeAlias
 
 from calc.core import formatting
 from calc.core.errors import InputError
@@ -49,6 +49,11 @@ class Quoted:
 
     def __str__(self) -> str:
         return self.markdown
+
+
+Cell: TypeAlias = Quantity | float | str | Quoted | None
+Row: TypeAlias = tuple[Cell, ...]
+Rows: TypeAlias = Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ def _prose(
     return formatting.prose(quantity, _carried(value, digits), rescaled=not unit)
 
 
-def approximately(value: Quantity, digits: int | None = None) -> Quoted:
+def approximately(value: Quantity | float, digits: int | None = None) -> Quoted:
     """An estimate, or what follows from one, marked as such."""
     marked = f"≈\N{NO-BREAK SPACE}{_prose(value, digits=digits)}"
     return _named(marked, value, sys._getframe(1))
@@ -170,7 +175,7 @@ def between(low: Quantity, high: Quantity, digits: int | None = None) -> Quoted:
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int | None = None
+    header: Sequence[str], rows: Sequence[Sequence[Cell]], digits: int | None = None
 ) -> Quoted:
     """A Markdown table: quantities are shown and stand to the right, text stands to the left.
 
@@ -216,7 +221,7 @@ def _unit_in_head(title: str, rows: Sequence[list[str]], column: int) -> str:
     return f"{bracketed[1]} ({bracketed[2]}, {unit})" if bracketed else f"{title} ({unit})"
 
 
-def _cell(value: Any, digits: int | None) -> str:
+def _cell(value: Cell, digits: int | None) -> str:
     if value is None:
         return DASH
     if isinstance(value, Quoted):

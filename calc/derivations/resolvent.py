@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import tomllib
-from typing import Any
 
 import numpy
 import polars
+from numpy.typing import NDArray
 from polars import col
 
 from calc import roofline
@@ -15,11 +14,11 @@ from calc.codesign.accuracy import INPUT_KINDS, overflow_onset
 from calc.codesign.kernel_speed import FLOP_PER_ENTRY, bytes_per_entry
 from calc.codesign.resolvent_numpy import scaled_minors
 from calc.codesign.resolvent_problem import Problem
-from calc.core.records import DATA
 from calc.core.units import quantity
+from calc.derivations.quoting import Row
+from calc.derivations.recorded import MEASURED, settings
 
-MEASURED = DATA / "measured"
-SETTINGS: dict[str, Any] = tomllib.loads((MEASURED / "resolvent.toml").read_text(encoding="utf-8"))
+SETTINGS = settings("resolvent.toml")
 ONSETS = polars.read_csv(MEASURED / "resolvent_onset.csv")
 ACCURACY = polars.read_csv(MEASURED / "resolvent_accuracy.csv")
 BANDED = polars.read_csv(MEASURED / "resolvent_banded.csv")
@@ -81,12 +80,13 @@ class ShrinkingMinors:
     median_digits = _median(_digits)
 
 
-def log_minors(kind: str, samples: int, n: int) -> Any:
+def log_minors(kind: str, samples: int, n: int) -> NDArray[numpy.float64]:
     """log10 |θ_i| of i = 1 … n, as rows of (samples, n)."""
     a, b, c, z = INPUT_KINDS[kind](numpy.random.default_rng(SETTINGS["seed"]), samples, n)
     problem = Problem.checked(a, b, c, z, "complex128")
     mantissa, exponent = scaled_minors(problem.shifted, problem.products)
-    return (numpy.log10(abs(mantissa)) + exponent * math.log10(2))[1:].T
+    logarithms: NDArray[numpy.float64] = numpy.log10(abs(mantissa)) + exponent * math.log10(2)
+    return logarithms[1:].T
 
 
 def worst(what: str, dtype: str, kinds: tuple[str, ...], method: str = "ratio") -> float:
@@ -94,9 +94,9 @@ def worst(what: str, dtype: str, kinds: tuple[str, ...], method: str = "ratio") 
     rows = ACCURACY.filter(
         (col("method") == method) & (col("dtype") == dtype) & col("kind").is_in(kinds)
     )
-    found = rows[what].max()
-    assert isinstance(found, (int, float))
-    return float(found)
+    largest = rows[what].max()
+    assert isinstance(largest, (int, float))
+    return float(largest)
 
 
 def at_length(what: str, kind: str, n: int, method: str, dtype: str) -> float:
@@ -171,7 +171,7 @@ SIZES = [tuple(row) for row in SPEED.select("batch", "n").unique(maintain_order=
 
 def _gain_of_complex64(backend: str, batch: int, n: int) -> float:
     seconds = [
-        timed("kernel_seconds", backend, batch, n, each) for each in ("complex128", "complex64")
+        timed("kernel_seconds", backend, batch, n, dtype) for dtype in ("complex128", "complex64")
     ]
     return seconds[0] / seconds[1]
 
@@ -198,7 +198,7 @@ class KernelSpeed:
     )
 
     @classmethod
-    def row(cls, batch: int, n: int) -> tuple[Any, ...]:
+    def row(cls, batch: int, n: int) -> Row:
         """Size; the eager loop's time; how many times faster NumPy and numba are; complex64."""
         return (
             f"{batch} × {n}",

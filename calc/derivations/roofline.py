@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from calc import constants, hardware, machines, models, roofline, training, transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.quoting import Quoted, show
 from calc.published import products
 
@@ -134,13 +134,13 @@ class BatchOfRequests:
     short_slowdown = (short_step.between(peak, bandwidth).lower / weights_time).to("")
 
     @classmethod
-    def step(cls, batch: Any, context: int) -> roofline.Workload:
+    def step(cls, batch: QuantityLike, context: int) -> roofline.Workload:
         """A decode step of so many requests, each with so many tokens before it."""
         cache = batch * quantity(context, "token") * cls.cache_per_token
         return roofline.Workload(cls.operations * batch, cls.weights + cache)
 
     @classmethod
-    def slowdown(cls, batch: Any, context: int) -> Any:
+    def slowdown(cls, batch: QuantityLike, context: int) -> Any:
         """Its time, by that of reading the weights alone."""
         step = cls.step(batch, context)
         time = roofline.execution_time_overlapped(
@@ -157,12 +157,12 @@ class BatchOfRequests:
 
 def large_products(machine: str, side: int) -> list[tuple[float, float]]:
     """Intensities and rates, in FLOP/byte and TFLOP/s, of products with weights of that side."""
-    found = []
-    for each in products.measured(machine):
-        if min(each.n, each.k) >= side:
-            work = roofline.gemm(each.m, each.n, each.k, A100Roofline.element_size)
-            found.append((work.intensity.m_as("FLOP/byte"), each.rate.m_as("TFLOP/s")))
-    return found
+    points = []
+    for product in products.measured(machine):
+        if min(product.n, product.k) >= side:
+            work = roofline.gemm(product.m, product.n, product.k, A100Roofline.element_size)
+            points.append((work.intensity.m_as("FLOP/byte"), product.rate.m_as("TFLOP/s")))
+    return points
 
 
 def median_share(

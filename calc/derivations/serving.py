@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from statistics import median
 from typing import Any
 
 from calc import collectives, hardware, inference, models, published, queueing, transformer
 from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.catalog.software import software_of
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Row, Rows
 from calc.laws.roofline import StepTime
 from calc.planning import plan
 
 
-def step(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> StepTime:
+def step(
+    model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
+) -> StepTime:
     """A pass that writes with so many H100s, weights and caches in two bytes."""
     return inference.decode(model, hardware.get("h100"), context, sequences, devices)
 
 
-def expected(model: Transformer, devices: int, sequences: Any, context: int = 2048) -> Quantity:
+def expected(
+    model: Transformer, devices: int, sequences: QuantityLike, context: int = 2048
+) -> Quantity:
     """The same pass of vLLM at measured rates: the token that such a context is followed by."""
-    made = plan(
+    planned = plan(
         model,
         "dgx-h100",
         batch=sequences,
@@ -29,8 +36,8 @@ def expected(model: Transformer, devices: int, sequences: Any, context: int = 20
         devices=devices,
         software="vllm",
     )
-    assert made.expected is not None
-    return made.expected.time_per_token.to("ms")
+    assert planned.expected is not None
+    return planned.expected.time_per_token.to("ms")
 
 
 def cache_of(model: Transformer, context: int) -> Quantity:
@@ -124,12 +131,12 @@ class Passes:
     contexts = (2048, 8192)
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Server, context, first token, step alone, largest batch; then full: step, rate, vLLM."""
         return [cls.row(*server, context) for server in cls.servers for context in cls.contexts]
 
     @staticmethod
-    def row(key: str, name: str, devices: int, context: int) -> tuple[Any, ...]:
+    def row(key: str, name: str, devices: int, context: int) -> Row:
         model, h100 = models.get(key), hardware.get("h100")
         prompt = OneGpu.prompt_share * context
         read = inference.prefill(model, h100, prompt, 1, devices)
@@ -147,12 +154,18 @@ class Passes:
         )
 
 
+@cache
 def fitted_to() -> dict[str, Any]:
-    """The published rows that vLLM's own time is fitted to, by their ids."""
+    """The published rows that vLLM's own time is fitted to, by their ids; all are of H100s."""
+    rows = [
+        row
+        for row in published.rows("serving")
+        if row.device.startswith("NVIDIA H100") and software_of(row.software).key == "vllm"
+    ]
     return {
-        each.row.id: each
-        for each in published.compare()
-        if each.software == "vllm" and each.fitted and each.error is not None
+        compared.row.id: compared
+        for compared in published.compare(rows)
+        if compared.fitted and compared.error is not None
     }
 
 
@@ -163,7 +176,7 @@ class FittedBatches:
     """
 
     largest = fitted_to()["mlenergy-42"]
-    batches = tuple(each.row.number("batch") for each in fitted_to().values())
+    batches = tuple(compared.row.number("batch") for compared in fitted_to().values())
 
     count = len(batches)
     smallest_batch, largest_batch = min(batches), max(batches)
@@ -206,14 +219,14 @@ class StepParts:
     largest_short = inference.largest_batch(model, h100, context, devices, short_size, short_size)
 
     @classmethod
-    def parts(cls, sequences: Any, size: Quantity) -> tuple[Any, Any, Any]:
+    def parts(cls, sequences: QuantityLike, size: Quantity) -> tuple[Any, Any, Any]:
         """Milliseconds of reading weights, of reading caches, and of arithmetic in BF16."""
-        found = inference.decode(
+        step = inference.decode(
             cls.model, cls.h100, cls.context, sequences, 8, weight_size=size, kv_size=size
         )
         weights = inference.weights_read(cls.model, sequences, size) / cls.bandwidth
-        memory = found.parts["memory"]
-        compute = found.parts["compute"]
+        memory = step.parts["memory"]
+        compute = step.parts["compute"]
         return weights.m_as("ms"), (memory - weights).m_as("ms"), compute.m_as("ms")
 
     # Arithmetic grows with the batch as the caches do, but the weights are there from the start.
@@ -234,14 +247,16 @@ class FewerBytes:
     group = 64
 
     @classmethod
-    def time(cls, sequences: int, weights: Any = "2 byte", cache: Any = "2 byte") -> Quantity:
-        found = inference.decode(
+    def time(
+        cls, sequences: int, weights: QuantityLike = "2 byte", cache: QuantityLike = "2 byte"
+    ) -> Quantity:
+        step = inference.decode(
             cls.model, cls.h100, cls.context, sequences, weight_size=weights, kv_size=cache
         )
-        return found.lower.to("ms")
+        return step.lower.to("ms")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Step alone and of many, their gains, and the largest batch, by what is shortened."""
         cases = (
             ("Nothing", "2 byte", "2 byte"),
@@ -312,7 +327,7 @@ class Speculation:
     expected_gain = inference.speculative_speedup(acceptance, drafted, expected_cost)
 
     @classmethod
-    def speedup(cls, sequences: Any) -> Any:
+    def speedup(cls, sequences: QuantityLike) -> Any:
         """With the roofs of checking and drafting, which the law of one stream leaves out."""
         plain = step(cls.large, cls.devices, sequences)
         compute = plain.parts["compute"] * (cls.drafted + 1)
@@ -400,8 +415,8 @@ class Slots:
         present = queueing.requests_in_flight(rate, time).m_as("request")
         waiting = queueing.batch_waiting_probability(*chain).to("%")
         wait = queueing.batch_waiting_time(*chain).to("ms")
-        found = (waiting, wait) if waiting > cls.hardly_any else (None, None)
-        return load.to("%"), rate.to("request/s"), quantity(present, ""), time, *found
+        waited = (waiting, wait) if waiting > cls.hardly_any else (None, None)
+        return load.to("%"), rate.to("request/s"), quantity(present, ""), time, *waited
 
 
 class LongConversations:
@@ -443,7 +458,7 @@ class DraftLength:
     cost = quantity("0.11")
 
     best = quantity(
-        max(range(1, 20), key=lambda each: inference.speculative_speedup(0.7, each, 0.11)), ""
+        max(range(1, 20), key=lambda drafted: inference.speculative_speedup(0.7, drafted, 0.11)), ""
     )
     best_gain = inference.speculative_speedup(acceptance, best, cost)
     eight = inference.speculative_speedup(acceptance, 8, cost)
@@ -456,12 +471,12 @@ def split_node(devices: int) -> tuple[Quantity, Quantity, Quantity]:
     The first at the lower bound of a step, the second as expected of vLLM, messages included.
     """
     model, h100, copies = OneNode.model, OneNode.h100, OneNode.devices // devices
-    each = inference.largest_batch(model, h100, OneNode.context, devices)
-    tokens = copies * each * quantity("1 token")
+    sequences = inference.largest_batch(model, h100, OneNode.context, devices)
+    tokens = copies * sequences * quantity("1 token")
     return (
-        copies * each,
-        (tokens / step(model, devices, each).lower).to("token/s"),
-        (tokens / expected(model, devices, each)).to("token/s"),
+        copies * sequences,
+        (tokens / step(model, devices, sequences).lower).to("token/s"),
+        (tokens / expected(model, devices, sequences)).to("token/s"),
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
 
 from calc import hardware, inference, machines, models, queueing, roofline, serving, transformer
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
+from calc.derivations import recorded
 from calc.derivations.precision import rounded
+from calc.derivations.quoting import Row
 from calc.derivations.serving import OneNode
 from calc.laws.roofline import StepTime
 from calc.steps.job import Job, Layout
@@ -47,7 +46,7 @@ class Chunks:
     reread_share = (rereads / quantity(prompt, "token")).to("")
 
     @classmethod
-    def row(cls, chunk: int) -> tuple[Any, ...]:
+    def row(cls, chunk: int) -> Row:
         """Chunk; step by the bound and as expected; time of the prompt, and its rate."""
         step = mixed(chunk)
         times = step.lower.to("ms"), expected(step)
@@ -81,10 +80,9 @@ class Prefixes:
     hits_of_deepseek = quantity("56.3%")
     rate_of_deepseek = quantity("73700 token/s")
 
-    with (DATA / "measured" / "prefix_hits.csv").open() as _file:
-        points = tuple(
-            (float(row["tokens"]), float(row["hit_rate"])) for row in csv.DictReader(_file)
-        )
+    points = tuple(
+        (float(row["tokens"]), float(row["hit_rate"])) for row in recorded.rows("prefix_hits.csv")
+    )
     requests = 12031
     most = quantity(100 * points[-1][1], "%")
     gain = quantity(1 / (1 - points[-1][1]), "")
@@ -94,11 +92,11 @@ class Prefixes:
     carried = (links * port).to("GB/s")
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Tokens in the cache, their memory for Llama 3 70B, and the share found."""
         tokens, share = cls.points[place]
-        kept = quantity(tokens, "token")
-        return kept, (kept * cls.per_token).to("GB"), quantity(100 * share, "%")
+        cached = quantity(tokens, "token")
+        return cached, (cached * cls.per_token).to("GB"), quantity(100 * share, "%")
 
 
 class Pools:
@@ -188,12 +186,12 @@ class MeasuredDrafts:
     tree = serving.tree_tokens(acceptance, branches, depth)
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Draft, model, tokens a pass, speedup, and the share that arrives."""
         draft, model, tokens, speedup, source = cls.rows[place]
-        digits = min(len(f"{each:g}".replace(".", "")) for each in (tokens, speedup))
-        kept = rounded(quantity(100 * speedup / tokens, "%"), digits)
-        return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), kept
+        digits = min(len(f"{number:g}".replace(".", "")) for number in (tokens, speedup))
+        arrived = rounded(quantity(100 * speedup / tokens, "%"), digits)
+        return f"{draft} {source}", model, quantity(tokens, ""), quantity(speedup, ""), arrived
 
 
 @dataclass(frozen=True)
@@ -246,18 +244,18 @@ class DraftsByBatch:
     def gain(cls, head: Head, sequences: int) -> tuple[float, float]:
         """By the bound, and at measured rates, without any work of the host."""
         steps = cls.times(head, sequences)
-        least = [each.lower for each in steps]
-        found = [expected(each) for each in steps]
+        least = [step.lower for step in steps]
+        times = [expected(step) for step in steps]
         bound, kernels = (
             serving.drafting_gain(head.tokens, plain, check, cls.drafted, draft).m_as("")
-            for plain, check, draft in (least, found)
+            for plain, check, draft in (least, times)
         )
         return bound, kernels
 
     @classmethod
     def rest(cls, head: Head, sequences: int) -> Quantity:
         """Time of a pass, as its measured gain implies, less that of its kernels."""
-        plain, check, draft = (expected(each) for each in cls.times(head, sequences))
+        plain, check, draft = (expected(step) for step in cls.times(head, sequences))
         gain = head.gains[cls.batches.index(sequences)]
         time: Quantity = head.tokens * plain / gain - check - cls.drafted * draft
         return time.to("ms")
@@ -319,7 +317,7 @@ class DraftsOfAMixture:
         return (check / plain).m_as(""), gain, with_drafts / without
 
     @classmethod
-    def row(cls, place: int) -> tuple[Any, ...]:
+    def row(cls, place: int) -> Row:
         """Devices, sequences, tokens checked, tokens a pass, longer, gain of kernels, measured."""
         return *cls.measured[place][:4], *cls.gain(place)
 

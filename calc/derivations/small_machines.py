@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import statistics
-import tomllib
 from collections.abc import Iterable
 from typing import Any
 
 from calc import constants, convolution, energy, formats, hardware, inference, models
+from calc.catalog.hardware import Accelerator
 from calc.catalog.models import Convolutional, network
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
-from calc.derivations.quoting import show
+from calc.derivations import recorded
+from calc.derivations.quoting import Row, show
 from calc.simulation import (
     PRECISIONS,
     LayerSizes,
@@ -108,10 +107,12 @@ class Schedules:
     @classmethod
     def all_outputs(cls, model: Convolutional) -> Quantity:
         """What all layers write, together."""
-        return quantity(sum(each.written for each in model.convolutions), "byte").to("kB")
+        return quantity(sum(layer.written for layer in model.convolutions), "byte").to("kB")
 
     @classmethod
-    def row(cls, model: Convolutional, program: str, published: Quantity) -> tuple[Any, ...]:
+    def row(
+        cls, model: Convolutional, program: str, published: Quantity
+    ) -> tuple[str, Quantity, Quantity, str, Quantity, Quantity]:
         """Network, all outputs, the peak, who published which figure, and the peak's error."""
         peak = convolution.peak_memory(model, in_place=program == "TinyEngine").to("kB")
         error = (peak / published - 1).to("%")
@@ -138,12 +139,12 @@ def layer_times(model: Convolutional) -> list[tuple[str, Quantity]]:
     """The kind of each layer, and its time at the higher of its roofs."""
     return [
         (
-            each.kind,
-            convolution.workload(each, 1, INT8)
+            layer.kind,
+            convolution.workload(layer, 1, INT8)
             .between(Microcontroller.peak, Microcontroller.bandwidth)
             .lower,
         )
-        for each in model.convolutions
+        for layer in model.convolutions
     ]
 
 
@@ -179,7 +180,7 @@ class MeasuredLayers:
     depthwise_share = (depthwise_time / visual_bound).to("%")
 
     @classmethod
-    def row(cls, model: Convolutional, frequency: Quantity) -> tuple[Any, ...]:
+    def row(cls, model: Convolutional, frequency: Quantity) -> Row:
         """Network, operations, bound, measured, their ratio, by the first one's rate, error."""
         work, bound, measured = (
             convolution.forward_flops(model).to("MFLOP"),
@@ -260,8 +261,8 @@ class PhoneDecode:
 
     @classmethod
     def row(
-        cls, machine: str, weights: str, device: Any, read: Quantity, measured: Quantity
-    ) -> tuple[Any, ...]:
+        cls, machine: str, weights: str, device: Accelerator, read: Quantity, measured: Quantity
+    ) -> Row:
         """Machine, weights, bytes a token, bound, measured, share."""
         bound = (device.memory_bandwidth / read).to("1/s")
         digits = 3 if device is cls.orin else 2  # a phone's bandwidth is an estimate
@@ -341,7 +342,7 @@ class MemoryByMode:
             estimate_total_memory(cls.model, cls.batch, precision, mode, cls.optimizer)
             for precision in ("fp32", "fp16", "int8")
         ]
-        bytes_held = [each.m_as("byte") for each in totals]
+        bytes_held = [total.m_as("byte") for total in totals]
         if mode == "training":  # nobody keeps gradients and Adam's states in INT8
             bytes_held[-1] = None
         return [f"`{mode}`", what, *bytes_held]
@@ -396,10 +397,6 @@ class ConstrainedExample:
     batch = choice.batch
 
 
-def _stored(name: str) -> str:
-    return (DATA / "measured" / name).read_text(encoding="utf-8")
-
-
 def _by_precision(rows: Iterable[dict[str, str]], column: str) -> dict[str, tuple[float, ...]]:
     """The numbers of a column, one for each seed, by their precision."""
     found: dict[str, list[float]] = {name: [] for name in PRECISIONS}
@@ -411,8 +408,8 @@ def _by_precision(rows: Iterable[dict[str, str]], column: str) -> dict[str, tupl
 class PrecisionCost:
     """On the digits no precision costs more accuracy than another seed does."""
 
-    measured = tomllib.loads(_stored("digits_precision.toml"))
-    rows = tuple(csv.DictReader(_stored("digits_precision.csv").splitlines()))
+    measured = recorded.settings("digits_precision.toml")
+    rows = recorded.rows("digits_precision.csv")
     seeds = len(measured["seeds"])
     test_samples = measured["test_samples"]
 

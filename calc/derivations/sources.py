@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from itertools import chain, groupby
-from typing import Any
 
 from calc import constants, formats, hardware, models, runs
 from calc.catalog.hardware import Accelerator
 from calc.catalog.runs import Run
 from calc.core.records import DATA, KINDS, Record
 from calc.core.units import Quantity
-from calc.derivations.quoting import show
+from calc.derivations.quoting import Row, Rows, show
 from calc.formats import QuantizedModel, TrainingFormat
 from calc.formats.recipes import SENSES
 
@@ -55,7 +54,7 @@ def _origin(record: Record) -> str:
     return provenance.kind + cited
 
 
-def _constant_row(record: Record) -> tuple[Any, ...]:
+def _constant_row(record: Record) -> Row:
     provenance = record.provenance
     title = f"[{provenance.title}]{{#{anchor(provenance.key)}}}"
     return title, record.published, _origin(record) + _reading(provenance.note)
@@ -188,13 +187,13 @@ def anchor(key: str) -> str:
     return key.replace("_", "-")
 
 
-def _constant_rows(groups: Groups) -> dict[str, list[tuple[Any, ...]]]:
+def _constant_rows(groups: Groups) -> dict[str, list[Row]]:
     return {
         heading: [_constant_row(record) for record in group] for heading, group in groups.items()
     }
 
 
-def _kind_rows(*records: Iterable[Record]) -> tuple[tuple[Any, ...], ...]:
+def _kind_rows(*records: Iterable[Record]) -> Rows:
     counts = [Counter(record.provenance.kind for record in group) for group in records]
     return tuple((kind, MEANINGS[kind], *(count[kind] for count in counts)) for kind in KINDS)
 

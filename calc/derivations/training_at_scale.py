@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Any
 
 from calc import (
     collectives,
@@ -19,11 +18,11 @@ from calc import (
     transformer,
 )
 from calc.catalog.models.architecture import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.links_examples import Checkpoint
 from calc.derivations.numbers_to_know import AnchorLatencies
 from calc.derivations.precision import rounded, with_digits_of
-from calc.derivations.quoting import show
+from calc.derivations.quoting import Row, Rows, show
 from calc.laws.roofline import StepTime
 from calc.steps.job import Batch, Job, Layout
 from calc.steps.layouts import DeviceMemory, Link
@@ -148,8 +147,8 @@ class Cuts:
     @classmethod
     def fits(cls, tensor: int) -> bool:
         """Whether a device holds its slice."""
-        held = layouts.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
-        return bool(held.total <= cls.h100.memory_capacity)
+        memory = layouts.memory_per_device(cls.model, cls.sliced(cls.devices, tensor), cls.length)
+        return bool(memory.total <= cls.h100.memory_capacity)
 
 
 class TrafficOfCuts:
@@ -180,12 +179,12 @@ class TrafficOfCuts:
     ratio = (tensor / pipeline).to("")
 
     @staticmethod
-    def row(cut: str, sends: str, size: Quantity, leaving: Quantity) -> tuple[Any, ...]:
+    def row(cut: str, sends: str, size: Quantity, leaving: Quantity) -> Row:
         """A cut, what it sends, how much in a step, and how long by NVLink and by ports."""
         return cut, sends, size, (size / Cuts.machine.bandwidth).to("s"), (size / leaving).to("s")
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """From most to least."""
         activations, weights = "activations of all tokens, in every layer", "weights and gradients"
         once = "activations and their gradients, once"
@@ -310,7 +309,7 @@ class TrainingRuns:
         return (run.hfu,) if run.publishes("hfu") else ()
 
     @classmethod
-    def row(cls, run: runs.Run) -> tuple[Any, ...]:
+    def row(cls, run: runs.Run) -> Row:
         """A run: what it reports, what the equation gives, and their ratio."""
         device = run.device.split(" ", 1)[1].removesuffix(" 80 GB").removesuffix(" 40 GB")
         device = _unbroken(device)
@@ -392,7 +391,7 @@ class Failures:
     fixed_goodput = training.goodput(fixed, checkpoint, restart, between).to("%")
 
     @classmethod
-    def useful(cls, devices: Any, checkpoint: Quantity, restart: Quantity) -> Quantity:
+    def useful(cls, devices: QuantityLike, checkpoint: Quantity, restart: Quantity) -> Quantity:
         """Share of the time that lasts on so many devices, at the best interval."""
         between = training.time_between_failures(cls.of_a_device, devices)
         interval = training.checkpoint_interval(checkpoint, between)
@@ -484,11 +483,11 @@ class LeastWork:
         self.repaid = (more / self.saved).to("token")
         self._fit = by_size, alpha, by_tokens, beta
 
-    def row(self, name: str) -> tuple[Any, ...]:
+    def row(self, name: str) -> Row:
         """The loss, the model that costs least for it, and what the small one costs."""
         printed = (
-            with_digits_of(each, *self._fit)
-            for each in (self.parameters, self.tokens, self.ratio, self.repaid)
+            with_digits_of(result, *self._fit)
+            for result in (self.parameters, self.tokens, self.ratio, self.repaid)
         )
         return name, self.loss, *printed
 
@@ -511,7 +510,7 @@ class PastTheOptimum:
     second_repaid = second.repaid
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Each fit with its results."""
         return [cls.first.row("Hoffmann, 2022"), cls.second.row("Besiroglu, 2024")]
 

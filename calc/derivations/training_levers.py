@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from math import ceil
-from typing import Any
 
 import polars
 from polars import col
@@ -20,14 +18,12 @@ from calc import (
     training,
     transformer,
 )
-from calc.core.records import DATA
 from calc.core.units import Quantity, quantity
 from calc.derivations.numbers_to_know import AnchorBandwidths
+from calc.derivations.quoting import Row
+from calc.derivations.recorded import MEASURED, settings
 
-MEASURED = DATA / "measured"
-SETTINGS: dict[str, Any] = tomllib.loads(
-    (MEASURED / "training_levers.toml").read_text(encoding="utf-8")
-)
+SETTINGS = settings("training_levers.toml")
 LEVERS = polars.read_csv(MEASURED / "training_levers.csv")
 WITH_BF16 = polars.read_csv(MEASURED / "training_precision_bf16.csv")
 RUN = codesign.read_run(MEASURED / "training_run.jsonl")
@@ -37,16 +33,16 @@ PARTS = ("forward", "backward", "optimizer", "clearing", "data")
 
 def measured(lever: str, case: str, measure: str, rows: polars.DataFrame = LEVERS) -> float:
     """One stored number."""
-    found = (col("lever") == lever) & (col("case") == case) & (col("measure") == measure)
-    return float(rows.filter(found)["value"].item())
+    row = (col("lever") == lever) & (col("case") == case) & (col("measure") == measure)
+    return float(rows.filter(row)["value"].item())
 
 
 def all_of(
     lever: str, measure: str, within: str = "", rows: polars.DataFrame = LEVERS
 ) -> list[float]:
     """The stored numbers of a measure in all cases, or in those whose name has this in it."""
-    found = (col("lever") == lever) & (col("measure") == measure) & col("case").str.contains(within)
-    return rows.filter(found)["value"].to_list()
+    cases = (col("lever") == lever) & (col("measure") == measure) & col("case").str.contains(within)
+    return rows.filter(cases)["value"].to_list()
 
 
 def shares_of_step(width: int) -> dict[str, float]:
@@ -120,7 +116,7 @@ class SixteenBitSteps:
     worst_without = min(_without)
 
     @classmethod
-    def row(cls, width: int) -> tuple[Any, ...]:
+    def row(cls, width: int) -> Row:
         """Width; speed in BF16 with and without instructions, and in FP16; share of products."""
         case = f"width {width}"
         products = measured("parts", case, "forward") + measured("parts", case, "backward")
@@ -264,7 +260,7 @@ class TwoProcesses:
     widths = (256, 1024, 2048)
 
     @classmethod
-    def row(cls, width: int) -> tuple[Any, ...]:
+    def row(cls, width: int) -> Row:
         """Width; Amdahl's bound, the prediction with the ring, and what was measured."""
         return (
             width,

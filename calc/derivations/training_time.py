@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import collectives, constants, energy, hardware, machines, runs, training
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
 from calc.derivations.communication import Overlap, TwoNetworks
 from calc.derivations.precision import with_digits_of
+from calc.derivations.quoting import Row
 
 
 class FirstEstimate:
@@ -37,7 +36,7 @@ class PublishedRuns:
     palm_mfu_with_attention = palm.mfu_with_attention
     palm_hfu = palm.hfu
     llama3_mfu = llama3.mfu
-    all = tuple(each for each in map(runs.get, runs.names()) if each.publishes("work"))
+    all = tuple(run for run in map(runs.get, runs.names()) if run.publishes("work"))
 
     palm_overall = training.mfu(
         palm.parameters, palm.tokens, 1, palm.device_peak, palm.device_time
@@ -50,7 +49,7 @@ class PublishedRuns:
     ).to("%")
 
     @staticmethod
-    def work_row(run: runs.Run) -> tuple[Any, ...]:
+    def work_row(run: runs.Run) -> Row:
         """Operations by the equation, and as reported."""
         computed = training.training_flops(run.parameters, run.tokens).to("ZFLOP")
         reported = run.work.to("ZFLOP")
@@ -115,15 +114,15 @@ class Cluster:
     tokens_at_best = batch * (2 * gradients / leaving) / (behind * one_device)
 
     @classmethod
-    def arithmetic(cls, devices: Any) -> Quantity:
+    def arithmetic(cls, devices: QuantityLike) -> Quantity:
         """Time of a step's arithmetic."""
         return training.training_time(cls.parameters, cls.batch, devices, cls.peak, cls.mfu)
 
     @classmethod
     def all_reduce(cls, devices: int) -> Quantity:
         """Time of a step's sum of gradients, as measured curves let one expect it."""
-        found = collectives.time("all_reduce", cls.gradients, devices, cls.machine)
-        return found.expected  # type: ignore[return-value]
+        exchange = collectives.time("all_reduce", cls.gradients, devices, cls.machine)
+        return exchange.expected  # type: ignore[return-value]
 
     @classmethod
     def run_time(cls, devices: int, overlap: float) -> Quantity:
@@ -135,7 +134,7 @@ class Cluster:
         return time
 
     @classmethod
-    def row(cls, devices: int) -> tuple[Any, ...]:
+    def row(cls, devices: int) -> Row:
         """A step's parts, the run between its bounds, and what the last doubling gained."""
         hidden, added = cls.run_time(devices, 1), cls.run_time(devices, 0)
         return (

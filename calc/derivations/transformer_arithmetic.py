@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calc import finetuning, hardware, models, quantization, roofline, runs, training, transformer
 from calc.catalog.models import Transformer
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity, QuantityLike, quantity
+from calc.derivations.quoting import Row, Rows
 
 
 class ModelParts:
@@ -36,7 +35,7 @@ class ModelParts:
     mixtral_active = models.get("mixtral-8x7b").active_parameters
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """Billions of parameters by part, counted and active."""
         model = models.get(key)
         parts = {name: part.m_as("param") / 1e9 for name, part in model.parts.items()}
@@ -84,7 +83,7 @@ class Crossover:
     largest = transformer.crossover_context(models.get("llama-3-405b"))
 
     @staticmethod
-    def work(model: Transformer, context: Any) -> Quantity:
+    def work(model: Transformer, context: QuantityLike) -> Quantity:
         """Operations of a token forward, also at contexts that the model was not made for."""
         attention = transformer.attention_flops(
             context, model.layers, model.heads, model.key_width, model.head_value_width
@@ -144,7 +143,7 @@ class Products:
     prefill_fused = roofline.arithmetic_intensity(fused_operations, fused_traffic)
 
     @classmethod
-    def rows(cls) -> list[tuple[Any, ...]]:
+    def rows(cls) -> Rows:
         """Shape and intensity of each product of a layer, reading, writing alone and together."""
         return [
             (
@@ -173,11 +172,11 @@ class BatchOfDecodes:
     expert_intensity = expert.intensity(Products.element)
 
     @classmethod
-    def intensity(cls, key: str, name: str, sequences: Any) -> Quantity:
+    def intensity(cls, key: str, name: str, sequences: QuantityLike) -> Quantity:
         """Of one product of a model, by how many sequences are written at a time."""
         products = transformer.decode_matmuls(models.get(key), cls.context, sequences)
-        found = next(product for product in products if product.name == name)
-        return found.intensity(Products.element)
+        matmul = next(product for product in products if product.name == name)
+        return matmul.intensity(Products.element)
 
     @classmethod
     def attention_intensity(cls, key: str) -> Quantity:
@@ -228,7 +227,7 @@ class Caches:
     gemma_whole = transformer.kv_cache(gemma, gemma.context).to("GiB")
 
     @classmethod
-    def row(cls, key: str) -> tuple[Any, ...]:
+    def row(cls, key: str) -> Row:
         """A model, its heads and those of its keys, and its cache for a token and for them all."""
         model = models.get(key)
         cache = transformer.kv_cache_per_token(model)

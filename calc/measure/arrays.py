@@ -7,14 +7,16 @@ often than not, so that a load as wide as a line straddles two. PyTorch's arrays
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
+from numpy.typing import DTypeLike, NDArray
 
+Array: TypeAlias = NDArray[Any]  # of whichever format a kernel runs in
 LINE = 64  # bytes
 
 
-def empty(shape: int | tuple[int, ...], dtype: Any = numpy.float64) -> Any:
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike = numpy.float64) -> Array:
     """Like `numpy.empty`, from the beginning of a cache line on."""
     lengths = shape if isinstance(shape, tuple) else (shape,)
     size = math.prod(lengths) * numpy.dtype(dtype).itemsize
@@ -23,7 +25,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any = numpy.float64) -> Any:
     return room[first : first + size].view(dtype).reshape(lengths)
 
 
-def filled(value: float, shape: int | tuple[int, ...], dtype: Any = numpy.float64) -> Any:
+def filled(value: float, shape: int | tuple[int, ...], dtype: DTypeLike = numpy.float64) -> Array:
     """Like `numpy.full`, from the beginning of a cache line on; its pages are there."""
     array = empty(shape, dtype)
     array.fill(value)

@@ -8,12 +8,11 @@ a program gets, not the one that the memory has.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
 
 import numpy
 
 from calc.core.units import quantity
-from calc.measure.arrays import filled
+from calc.measure.arrays import Array, filled
 from calc.measure.threads import in_slices
 from calc.measure.timing import Measured, timed
 
@@ -45,7 +44,7 @@ def triad(array_bytes: int, threads: int = 1) -> Measured:
     return time.rate(quantity(3 * b.nbytes, "byte"))
 
 
-def one_triad(a: Any, b: Any, c: Any, times: int = 1) -> None:
+def one_triad(a: Array, b: Array, c: Array, times: int = 1) -> None:
     """a = b + 3 c, so many times over."""
     if find_spec("numba"):
         from calc.measure import compiled

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
+
+from calc.measure.arrays import Array
 
 compiled = numba.njit(cache=True, nogil=True, fastmath=True)
 
 
 @compiled
-def triad(a: Any, b: Any, c: Any, times: int) -> None:
+def triad(a: Array, b: Array, c: Array, times: int) -> None:
     """a = b + 3 c, so many times over."""
     for _ in range(times):
         for i in range(a.size):
@@ -18,7 +18,7 @@ def triad(a: Any, b: Any, c: Any, times: int) -> None:
 
 
 @compiled
-def chase(following: Any, start: int, steps: int) -> int:
+def chase(following: Array, start: int, steps: int) -> int:
     """Where a walk from `start` ends; each step waits for the load of the one before."""
     at = start
     for _ in range(steps):

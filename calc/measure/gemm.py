@@ -32,4 +32,4 @@ def rate(dtype: str, side: int, threads: int = 1) -> Measured:
 def peak(dtype: str, threads: int = 1) -> Measured:
     """The best rate over SIDES."""
     rates = [rate(dtype, side, threads) for side in SIDES]
-    return max(rates, key=lambda each: float(each.value.m_as("FLOP/s")))
+    return max(rates, key=lambda rate: float(rate.value.m_as("FLOP/s")))

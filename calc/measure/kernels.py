@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
 from numpy.lib.stride_tricks import sliding_window_view
@@ -21,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from calc.codesign.resolvent import resolvent_diagonal
 from calc.core.units import quantity
 from calc.laws.roofline import Workload, elementwise, gemm
-from calc.measure.arrays import empty, filled
+from calc.measure.arrays import Array, empty, filled
 
 SEED = 0
 BYTES = {"fp32": 4, "fp64": 8}
@@ -42,8 +41,8 @@ class Kernel:
     def total(self) -> Workload:
         """All passes together."""
         whole = self.passes[0]
-        for each in self.passes[1:]:
-            whole += each
+        for one in self.passes[1:]:
+            whole += one
         return whole
 
 
@@ -176,7 +175,7 @@ def layer_norm(size: int) -> Kernel:
     out = empty(x.shape, x.dtype)
     g, b = _random("fp32", x.shape[1]), _random("fp32", x.shape[1])
 
-    def run() -> Any:
+    def run() -> object:
         numpy.subtract(x, x.mean(axis=1, keepdims=True), out=out)
         variance = numpy.einsum("ij,ij->i", out, out) / x.shape[1]
         numpy.divide(out, numpy.sqrt(variance + 1e-5)[:, None], out=out)
@@ -193,7 +192,7 @@ def transpose(size: int) -> Kernel:
     a = _matrix(size)
     b = filled(0.0, (a.shape[1], a.shape[0]), a.dtype)
 
-    def run() -> Any:
+    def run() -> object:
         numpy.copyto(b, a.T)
         return b
 
@@ -236,7 +235,7 @@ def attention_prefill(heads: int = 16, tokens: int = 1024, width: int = 64) -> K
     scores = empty((heads, tokens, tokens), numpy.float32)
     out = empty(q.shape, q.dtype)
 
-    def run() -> Any:
+    def run() -> object:
         numpy.matmul(q, k.transpose(0, 2, 1), out=scores)
         return numpy.matmul(_run_softmax(scores, scores), v, out=out)
 
@@ -255,7 +254,7 @@ def attention_decode(size: int, heads: int = 32, width: int = 128) -> Kernel:
     k, v = (_random("fp32", heads, tokens, width) for _ in range(2))
     q = _random("fp32", heads, 1, width)
 
-    def run() -> Any:
+    def run() -> object:
         scores = numpy.matmul(q, k.transpose(0, 2, 1))
         return numpy.matmul(_run_softmax(scores, scores), v)
 
@@ -278,7 +277,7 @@ def convolution(channels: int = 64, side: int = 128) -> Kernel:
     patches = empty((pixels, 9 * channels), numpy.float32)
     out = empty((pixels, channels), numpy.float32)
 
-    def run() -> Any:
+    def run() -> object:
         numpy.copyto(patches.reshape(windows.shape), windows)
         return numpy.matmul(patches, weights, out=out)
 
@@ -301,12 +300,12 @@ def resolvent(batch: int = 2048, n: int = 128) -> Kernel:
     return Kernel("resolvent", "recursion", "fp64", (work,), lambda: resolvent_diagonal(a, b, b, z))
 
 
-def _random(dtype: str, *shape: int) -> Any:
+def _random(dtype: str, *shape: int) -> Array:
     out = empty(shape, FORMATS[dtype])
     return numpy.random.default_rng(SEED).random(out=out, dtype=FORMATS[dtype])  # type: ignore[arg-type]
 
 
-def _matrix(size: int) -> Any:
+def _matrix(size: int) -> Array:
     """FP32 rows of 4096."""
     return _random("fp32", size // 4 // 4096, 4096)
 
@@ -316,7 +315,7 @@ def _thin(size: int) -> tuple[int, int]:
     return size // 4 // 4096, 4096
 
 
-def _mapped(array: Any, operations: int, arrays: int) -> Workload:
+def _mapped(array: Array, operations: int, arrays: int) -> Workload:
     """A pass over an array: operations and arrays moved for each element."""
     each = quantity(operations, "FLOP")
     return elementwise(array.size, each, arrays, quantity(array.itemsize, "byte"))
@@ -330,12 +329,12 @@ def _times(work: Workload, count: int) -> Workload:
     return Workload(work.operations * count, work.traffic * count)
 
 
-def _softmax(x: Any) -> tuple[Workload, ...]:
+def _softmax(x: Array) -> tuple[Workload, ...]:
     counts = ((1, 1), (1, 2), (1, 2), (1, 1), (1, 2))
     return tuple(_mapped(x, operations, arrays) for operations, arrays in counts)
 
 
-def _run_softmax(x: Any, out: Any) -> Any:
+def _run_softmax(x: Array, out: Array) -> Array:
     numpy.subtract(x, x.max(axis=-1, keepdims=True), out=out)
     numpy.exp(out, out=out)
     return numpy.divide(out, out.sum(axis=-1, keepdims=True), out=out)

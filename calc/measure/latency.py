@@ -12,21 +12,22 @@ from __future__ import annotations
 import array
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import TypeVar
 
 import numpy
 
 from calc.core.errors import InputError
-from calc.measure.arrays import LINE
+from calc.measure.arrays import LINE, Array
 from calc.measure.timing import Measured, timed_anew
 
+Table = TypeVar("Table", Array, "array.array[int]")
 STEPS = 2**18
 PYTHON_STEPS = 2**15
 IN_THE_FIRST_CACHE = 2**13
 SEED = 0
 
 
-def chain(size: int) -> Any:
+def chain(size: int) -> Array:
     """Indices of 8 bytes, one for each cache line: a single cycle through all, at random."""
     per_line = LINE // 8
     lines = size // LINE
@@ -43,7 +44,7 @@ def latency(size: int) -> Measured:
     how = f"pointer chase through {size} byte"
     if find_spec("numba"):
         return _by_numba(size, how)
-    whole, first = (_by_python(each, how) for each in (size, IN_THE_FIRST_CACHE))
+    whole, first = (_by_python(length, how) for length in (size, IN_THE_FIRST_CACHE))
     above = whole.value - first.value
     return Measured(above, whole.spread, whole.repeats, f"{how} by Python, above the first cache")
 
@@ -57,21 +58,23 @@ def _by_numba(size: int, how: str) -> Measured:
 
 
 def _by_python(size: int, how: str) -> Measured:
-    def chase(steps_from: Any, start: int, steps: int) -> int:
+    def chase(steps_from: array.array[int], start: int, steps: int) -> int:
         at = start
         for _ in range(steps):
             at = steps_from[at]
         return at
 
     def make() -> Callable[[], object]:
-        held = array.array("q", chain(size).tobytes())  # its elements come out faster than NumPy's
-        return _walk(chase, held, PYTHON_STEPS)
+        chained = array.array(
+            "q", chain(size).tobytes()
+        )  # its elements come out faster than NumPy's
+        return _walk(chase, chained, PYTHON_STEPS)
 
     return timed_anew(make, how, longest=0.3).per(PYTHON_STEPS)
 
 
 def _walk(
-    chase: Callable[[Any, int, int], int], following: Any, steps: int
+    chase: Callable[[Table, int, int], int], following: Table, steps: int
 ) -> Callable[[], object]:
     """Each call goes on from where the one before ended, so that it finds no warm line."""
     at = 0

@@ -52,7 +52,7 @@ class Machine:
         """The largest cache, where the system tells of any."""
         return quantity(max(self.caches.values()) / 2**20, "MiB") if self.caches else None
 
-    def as_table(self) -> dict[str, Any]:
+    def as_table(self) -> dict[str, object]:
         """Plain values, as a TOML file holds them."""
         table = asdict(self)
         caches = {f"L{level}": size for level, size in table.pop("caches").items()}
@@ -83,8 +83,8 @@ def _processor(root: Path) -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     if platform.system() == "Darwin":
-        asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        return subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
     return platform.processor() or platform.machine()
 
 
@@ -94,11 +94,11 @@ def _cores(root: Path) -> int:
     quotas = []
     for group in _groups(root, "cpu"):
         quotas.append(_text(group / "cpu.max").split())
-        quotas.append([_text(group / f"cpu.cfs_{each}_us").strip() for each in ("quota", "period")])
+        quotas.append([_text(group / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")])
     shares = [
         int(quota[0]) / int(quota[1])
         for quota in quotas
-        if len(quota) == 2 and all(each.isdecimal() for each in quota)
+        if len(quota) == 2 and all(number.isdecimal() for number in quota)
     ]
     return max(1, min([allowed or 1, *(math.floor(share) for share in shares)]))
 
@@ -123,14 +123,14 @@ def _memory(root: Path) -> int:
 def _groups(root: Path, controller: str) -> set[Path]:
     """The control groups that this process is in, each with those around it; of either version."""
     top = root / "sys/fs/cgroup"
-    found = {top, top / controller}
+    folders = {top, top / controller}
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
             first = top / controller if controllers else top
             own = first / path.lstrip("/")
-            found |= {own, *own.parents} - set(top.parents)
-    return found
+            folders |= {own, *own.parents} - set(top.parents)
+    return folders
 
 
 def _caches(root: Path) -> dict[int, int]:

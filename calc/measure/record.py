@@ -10,7 +10,6 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from calc.catalog import hardware
 from calc.catalog.hardware import Accelerator
@@ -54,11 +53,11 @@ def record_text(survey: Survey, command: str) -> str:
         "command": command,
         "threads": survey.threads,
         "machine": survey.machine,
-        "bandwidth": {name: _row(each, "GB/s") for name, each in survey.bandwidths.items()},
-        "peak": {name: _row(each, "GFLOP/s") for name, each in survey.peaks.items()},
-        "latency": {name: _row(each, "ns") for name, each in survey.latencies.items()},
+        "bandwidth": {name: _row(measured, "GB/s") for name, measured in survey.bandwidths.items()},
+        "peak": {name: _row(measured, "GFLOP/s") for name, measured in survey.peaks.items()},
+        "latency": {name: _row(measured, "ns") for name, measured in survey.latencies.items()},
         "working_set": {
-            str(size): _row(each, "GB/s") for size, each in survey.working_sets.items()
+            str(size): _row(measured, "GB/s") for size, measured in survey.working_sets.items()
         },
     }
     device = {
@@ -68,7 +67,9 @@ def record_text(survey: Survey, command: str) -> str:
         "source": SOURCE,
         "checked": survey.day,
         **fields,
-        "peak": {name: _value(each, _unit_of(each)) for name, each in survey.peaks.items()},
+        "peak": {
+            name: _value(measured, _unit_of(measured)) for name, measured in survey.peaks.items()
+        },
         "measurement": {name: value for name, value in measured.items() if value != {}},
     }
     return HEADING + tomli_w.dumps({key_of(survey.name): device})
@@ -135,18 +136,18 @@ def read(path: Path | str) -> Accelerator:
     # Unlike Path's, this answers for every text; what is no path load() refuses.
     if isinstance(path, str | Path) and not os.path.exists(path):
         raise InputError(f"{path}: there is no such file; `calc measure` writes one")
-    found = list(hardware.load(path).values())
-    if len(found) != 1 or not found[0].measurement:
+    devices = list(hardware.load(path).values())
+    if len(devices) != 1 or not devices[0].measurement:
         raise InputError(
             f"{path}: a record of one measured machine is needed, as `calc measure` writes it"
         )
     for name, kind, what in (("threads", int, "a whole number"), ("machine", dict, "a table")):
-        if not isinstance(found[0].measurement.get(name), kind):
+        if not isinstance(devices[0].measurement.get(name), kind):
             raise InputError(
                 f"{path}: measurement.{name} must be {what}, as `calc measure` writes it;"
-                f" got {abbreviated(found[0].measurement.get(name))}"
+                f" got {abbreviated(devices[0].measurement.get(name))}"
             )
-    return found[0]
+    return devices[0]
 
 
 def key_of(name: str) -> str:
@@ -158,7 +159,7 @@ def _unit_of(peak: Measured) -> str:
     return "TFLOP/s" if peak.value > quantity("1 TFLOP/s") else "GFLOP/s"
 
 
-def _value(measured: Measured, unit: str) -> dict[str, Any]:
+def _value(measured: Measured, unit: str) -> dict[str, object]:
     return {
         "value": float(f"{measured.value.m_as(unit):.6g}"),
         "unit": unit,
@@ -167,7 +168,7 @@ def _value(measured: Measured, unit: str) -> dict[str, Any]:
     }
 
 
-def _row(measured: Measured, unit: str) -> dict[str, Any]:
+def _row(measured: Measured, unit: str) -> dict[str, object]:
     return {
         "median": float(f"{measured.value.m_as(unit):.6g}"),
         "unit": unit,

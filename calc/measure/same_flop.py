@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy
 
@@ -82,7 +81,7 @@ def picked(size: int, at_random: bool) -> Kernel:
     out = filled(0.0, table.shape, table.dtype)
     read = len(table) * (LINE if at_random else 4)
 
-    def run() -> Any:
+    def run() -> object:
         return numpy.take(table, order, out=out, mode="clip").sum()
 
     passes = (
@@ -102,7 +101,7 @@ def polynomial(size: int, block: int) -> Kernel:
     x, y = (filled(1.0, size // 4, numpy.float32) for _ in range(2))
     x[:] = numpy.linspace(0, 1, len(x))
 
-    def run() -> Any:
+    def run() -> object:
         for start in range(0, len(x), block):
             part, result = x[start : start + block], y[start : start + block]
             result.fill(1.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
@@ -16,14 +16,15 @@ from calc.measure.machine import Machine, this_machine
 from calc.measure.timing import Measured, NoisyError
 
 Progress = Callable[[int, int], None]
-Steps = dict[tuple[str, Any], Callable[[], Measured]]
+Key: TypeAlias = tuple[str, str | int]  # a kind of measurement, and what of that kind
+Steps: TypeAlias = dict[Key, Callable[[], Measured]]
 
 
 @dataclass(frozen=True)
 class Survey:
     """What was measured: the machine, its bandwidths, peaks and latencies, each with its spread."""
 
-    machine: dict[str, Any]
+    machine: dict[str, object]
     name: str
     memory_bytes: int
     cache: Quantity | None
@@ -147,7 +148,7 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
     """
     from calc.measure import torch_rates
 
-    told = torch_rates.gpu()
+    gpu = torch_rates.gpu()
     steps: Steps = {
         ("bandwidth", "copy"): torch_rates.copy_on_gpu,
         ("latency", "launch"): torch_rates.launch_latency,
@@ -156,10 +157,10 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
         steps["peak", dtype] = partial(torch_rates.rate, dtype, "cuda")
     done = _done(steps, on_progress)
     return Survey(
-        machine={**this_machine().as_table(), "gpu": told},
-        name=told["name"],
-        memory_bytes=told["memory"],
-        cache=quantity(told["cache"] / 2**20, "MiB"),
+        machine={**this_machine().as_table(), "gpu": gpu},
+        name=gpu["name"],
+        memory_bytes=gpu["memory"],
+        cache=quantity(gpu["cache"] / 2**20, "MiB"),
         threads=1,
         day=datetime.datetime.now(datetime.UTC).date(),
         bandwidths=_of("bandwidth", done),
@@ -169,12 +170,14 @@ def gpu_survey(on_progress: Progress | None = None) -> Survey:
     )
 
 
-def _done(steps: Steps, on_progress: Progress | None) -> dict[tuple[str, Any], Measured]:
+def _done(steps: Steps, on_progress: Progress | None) -> dict[Key, Measured]:
     """Every step in turn; what was too noisy once more after all others, when quiet may be back.
 
     What is too noisy then too is left out, unless there is no device without it.
     """
-    done, noisy, lost = {}, [], {}
+    done: dict[Key, Measured] = {}
+    noisy: list[Key] = []
+    lost: dict[Key, NoisyError] = {}
     for number, (key, step) in enumerate(steps.items()):
         if on_progress:
             on_progress(number, len(steps))
@@ -194,9 +197,9 @@ def _done(steps: Steps, on_progress: Progress | None) -> dict[tuple[str, Any], M
     return {key: done[key] for key in steps if key in done}
 
 
-def _left_out(steps: Steps, done: dict[tuple[str, Any], Measured]) -> tuple[str, ...]:
+def _left_out(steps: Steps, done: dict[Key, Measured]) -> tuple[str, ...]:
     return tuple(f"{kind} {name}" for kind, name in steps if (kind, name) not in done)
 
 
-def _of(kind: str, done: dict[tuple[str, Any], Measured]) -> dict[Any, Measured]:
-    return {name: each for (group, name), each in done.items() if group == kind}
+def _of(kind: str, done: dict[Key, Measured]) -> dict[Any, Measured]:
+    return {name: measured for (group, name), measured in done.items() if group == kind}

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
 
 from calc.core.errors import MissingExtraError
+from calc.measure.arrays import Array
 
 
 @contextmanager
@@ -34,14 +34,14 @@ def blas_threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def in_slices(
-    work: Callable[..., object], arrays: tuple[Any, ...], count: int
+    work: Callable[..., object], arrays: tuple[Array, ...], count: int
 ) -> Iterator[Callable[[], object]]:
     """`work(*arrays)` as a call that gives each thread a slice; only for work without the GIL."""
     if count == 1:
         yield lambda: work(*arrays)
         return
     length = len(arrays[0])
-    edges = [length * each // count for each in range(count + 1)]
-    parts = [tuple(each[low:high] for each in arrays) for low, high in pairwise(edges)]
+    edges = [length * part // count for part in range(count + 1)]
+    parts = [tuple(array[low:high] for array in arrays) for low, high in pairwise(edges)]
     with ThreadPoolExecutor(count) as pool:
         yield lambda: list(pool.map(lambda part: work(*part), parts))

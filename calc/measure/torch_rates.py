@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from calc.core.errors import InputError, MissingExtraError, abbreviated
 from calc.core.units import quantity
@@ -75,8 +75,17 @@ def launch_latency() -> Measured:
     return time.per(LAUNCHES)
 
 
-def gpu() -> dict[str, Any]:
-    """Name, memory and L2 cache in bytes, as CUDA tells them; no serial number."""
+class Gpu(TypedDict):
+    """What CUDA tells of a GPU: its memory and L2 cache are in bytes."""
+
+    name: str
+    memory: int
+    cache: int
+    cuda: str
+
+
+def gpu() -> Gpu:
+    """The first GPU, without its serial number."""
     _need_cuda()
     properties = torch.cuda.get_device_properties(0)
     return {

@@ -45,7 +45,7 @@ def predicted_time(kernel: Kernel, device: Accelerator) -> Quantity:
     >>> print(predicted_time(suite(2**20)[8](), hardware.H100))
     626.0 ns
     """
-    return sum((each.on(device, kernel.dtype).lower for each in kernel.passes), quantity(0, "s"))
+    return sum((part.on(device, kernel.dtype).lower for part in kernel.passes), quantity(0, "s"))
 
 
 def validate(
@@ -103,4 +103,4 @@ def median_error(ratios: Sequence[float]) -> float:
     >>> median_error([1.0, 0.8, 4.0])
     0.25
     """
-    return statistics.median(error(each) for each in ratios)
+    return statistics.median(error(ratio) for ratio in ratios)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
 
 from calc.core.units import quantity
-from calc.measure.arrays import LINE, filled
+from calc.measure.arrays import LINE, Array, filled
 from calc.measure.bandwidth import one_triad
 from calc.measure.timing import Measured, timed_anew
 
@@ -30,10 +29,10 @@ def bandwidth(size: int) -> Measured:
         return lambda: one_triad(a, b, c, times)
 
     time = timed_anew(make, f"triad within {size} byte", longest=0.3)
-    return time.rate(quantity(sum(each.nbytes for each in arrays(size)) * times, "byte"))
+    return time.rate(quantity(sum(array.nbytes for array in arrays(size)) * times, "byte"))
 
 
-def arrays(size: int) -> list[Any]:
+def arrays(size: int) -> list[Array]:
     """Three arrays of FP64, one behind the other, each from the beginning of a cache line on.
 
     Where an allocator puts them, they straddle lines, or a load of one shares the low bits of its

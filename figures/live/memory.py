@@ -35,9 +35,9 @@ def answer(
     setup = Estimate.read(model, place, counts, Options(weights, kv))
     rows = []
     for count in linked_counts(setup):
-        held = with_devices(setup, count)
-        rows.append(("weights", str(count), HELD.of(held.weight_memory)))
-        rows.append(("keys and values", str(count), HELD.of(held.cache_memory)))
+        memory = with_devices(setup, count)
+        rows.append(("weights", str(count), HELD.of(memory.weight_memory)))
+        rows.append(("keys and values", str(count), HELD.of(memory.cache_memory)))
     fewest = on_fewest_devices(setup)
     fits = f"{fewest.devices}" if fewest.fits else "more than can share it"
     facts = {

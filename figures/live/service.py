@@ -36,7 +36,7 @@ def answer(
     """A line for each machine, through the batches that keep the limits."""
     names = list(dict.fromkeys([machine, other]))
     prices = {machine: price} | ({other: beside} if other != machine else {})
-    found = calc.compare(
+    compared = calc.compare(
         model,
         names,
         prompt=prompt,
@@ -47,20 +47,21 @@ def answer(
         by="cost",
     )
     rows, dots, facts = [], [], {}
-    for entry in found.entries:
+    for entry in compared.entries:
         rows += [
-            (entry.machine.name, found.latency(plan), found.price(plan)) for plan in entry.curve
+            (entry.machine.name, compared.latency(plan), compared.price(plan))
+            for plan in entry.curve
         ]
         if entry.curve:
-            best = found.plan_of(entry)
+            best = compared.plan_of(entry)
             facts[entry.machine.name] = (
-                f"{PAID.unit.replace('USD/', f'{found.price(best):.4g} USD/')} on"
+                f"{PAID.unit.replace('USD/', f'{compared.price(best):.4g} USD/')} on"
                 f" {best.devices} devices at batch {best.batch}"
             )
-            dots.append((f"batch {best.batch}", found.latency(best), found.price(best)))
+            dots.append((f"batch {best.batch}", compared.latency(best), compared.price(best)))
         else:
             facts[entry.machine.name] = entry.reason
-    facts["By"] = found.basis
+    facts["By"] = compared.basis
     told = {name: str(value) for name, value in prices.items()}
     python = (
         f"import calc\n\nprint(calc.compare({model!r}, {names}, prompt={prompt},"

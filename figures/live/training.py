@@ -44,7 +44,7 @@ def answer(
     """The parts of a step by the number of slices, and of the chosen layout what it all takes."""
     network, place = models.transformer(model), machines.get(machine)
     chosen = _layout(devices, sequences, tensor, pipeline, int(sharding), micro)
-    held = layouts.memory_per_device(network, chosen, length, micro, recomputation)
+    memory = layouts.memory_per_device(network, chosen, length, micro, recomputation)
     batch = Batch(length, micro, recomputation)
     step = step_of(Job(network, place, chosen), batch)
     rows = []
@@ -55,11 +55,11 @@ def answer(
             rows += [(name, str(slices), TIME.of(part)) for name, part in parts.items()]
     time = step.upper if step.expected is None else step.expected
     mfu = training.mfu_of_operations(step.operations, 1, step.peak, time)
-    fits = "fits" if held.total <= place.device.memory_capacity else "does not fit"
+    fits = "fits" if memory.total <= place.device.memory_capacity else "does not fit"
     facts = {
         "Layout": f"DP {chosen.data}, {chosen.microbatches} microbatches",
-        "Memory of a device": f"{held.total} of {place.device.memory_capacity}: {fits}",
-        "Of it states": str(held.weights + held.gradients + held.optimizer),
+        "Memory of a device": f"{memory.total} of {place.device.memory_capacity}: {fits}",
+        "Of it states": str(memory.weights + memory.gradients + memory.optimizer),
         "A step": f"{step.lower} to {step.upper}",
         "Expected of a step": step.not_expected or str(step.expected),
         "MFU at that": str(mfu.to("%")),

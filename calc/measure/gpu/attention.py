@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from itertools import product
-from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from calc.catalog import models
-from calc.measure.gpu.bench import DTYPES, Bench, Case, Work
+from calc.measure.gpu.bench import DTYPES, Bench, Case, Row, Work
 
 KERNELS = {  # None lets torch choose
     "torch's choice": None,
@@ -22,7 +21,7 @@ KERNELS = {  # None lets torch choose
 }
 MODEL = models.LLAMA_3_8B
 SHAPE = (MODEL.heads, MODEL.kv_heads, MODEL.head_width)
-HEADS, KV_HEADS, WIDTH = (int(each.m_as("")) for each in SHAPE)
+HEADS, KV_HEADS, WIDTH = (int(size.m_as("")) for size in SHAPE)
 PREFILLS = (1024, 4096, 16384, 65536)
 DECODES = tuple(product((1, 8, 64), (1024, 8192, 65536)))
 
@@ -54,9 +53,7 @@ def cases(bench: Bench) -> Iterator[Case]:
         )
 
 
-def _labels(
-    pass_: str, kernel: str, dtype: str, batch: int, tokens: int, context: int
-) -> dict[str, Any]:
+def _labels(pass_: str, kernel: str, dtype: str, batch: int, tokens: int, context: int) -> Row:
     return {
         "pass": pass_,
         "kernel": kernel,
@@ -71,14 +68,14 @@ def _prefill(bench: Bench, kernel: str, dtype: str, tokens: int, pass_: str) -> 
     q, k, v = (bench.random(1, HEADS, tokens, WIDTH, dtype=DTYPES[dtype]) for _ in range(3))
     backend = KERNELS[kernel]
 
-    def forward() -> Any:
+    def forward() -> torch.Tensor:
         with sdpa_kernel(backend) if backend is not None else nullcontext():
             return scaled_dot_product_attention(q, k, v, is_causal=True)
 
     if pass_ == "forward":
         return forward
-    for each in (q, k, v):
-        each.requires_grad_()
+    for tensor in (q, k, v):
+        tensor.requires_grad_()
     out = forward()
     gradient = torch.ones_like(out)
     return lambda: torch.autograd.grad(out, (q, k, v), gradient, retain_graph=True)

@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from calc.core.errors import InputError, MissingExtraError
 from calc.measure.timing import NoisyError, timed
@@ -16,7 +16,7 @@ try:
 except ImportError:
     raise MissingExtraError("calc.measure, on a GPU,", "torch", "torch") from None
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]  # a line of a table: words, numbers and what is not known
 Work = Callable[[], object]
 LONGEST = 0.3  # seconds that the repeats of one case take
 DTYPES = {
@@ -69,12 +69,12 @@ class Bench:
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    def random(self, *shape: int, dtype: Any = torch.float32) -> Any:
+    def random(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Numbers between 0 and 1: zeros would take less power, and with it more clock."""
         wide = dtype if dtype in {torch.float32, torch.float64} else torch.bfloat16
         return torch.rand(shape, dtype=wide, device=self.device).to(dtype)
 
-    def case(self, make: Callable[[], Work], **labels: Any) -> Case:
+    def case(self, make: Callable[[], Work], **labels: object) -> Case:
         """A case that is timed: `make` allocates what the work needs, and returns the work."""
         return Case(labels, lambda: self.time(make, ", ".join(map(str, labels.values()))))
 
@@ -86,9 +86,9 @@ class Bench:
         """
         try:
             longest = 0.002 if self.small else LONGEST
-            found = timed(make(), what, longest=longest, clock=self.clock)
-            seconds = float(found.value.m_as("s"))
-            return dict(zip(TIMES, (seconds, found.spread, found.repeats, ""), strict=True))
+            measured = timed(make(), what, longest=longest, clock=self.clock)
+            seconds = float(measured.value.m_as("s"))
+            return dict(zip(TIMES, (seconds, measured.spread, measured.repeats, ""), strict=True))
         except NoisyError:
             return unmeasured("too noisy")
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -20,6 +18,6 @@ def chase_kernel(table, result, hops):  # type: ignore[no-untyped-def]
     tl.store(result, at)
 
 
-def chase(table: torch.Tensor, result: torch.Tensor, hops: int) -> Any:
+def chase(table: torch.Tensor, result: torch.Tensor, hops: int) -> object:
     """Follow the table for so many hops from the place in `result`, and leave the last there."""
     return chase_kernel[(1,)](table, result, hops, num_warps=1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import torch
 from torch import distributed, multiprocessing
@@ -16,6 +16,8 @@ from torch import distributed, multiprocessing
 from calc.measure.gpu.bench import Bench, Case, Row, Work, reason, unmeasured
 from calc.measure.timing import FEWEST
 
+Key: TypeAlias = tuple[str, int]  # an operation and its bytes
+Times: TypeAlias = dict[Key, list[float] | str]  # seconds, or why there are none
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
 SIZES = tuple(2**power for power in range(10, 31, 2))
 
@@ -23,14 +25,14 @@ SIZES = tuple(2**power for power in range(10, 31, 2))
 def cases(bench: Bench) -> Iterator[Case]:
     """Each operation by its size: the bytes of a device's whole buffer."""
     count = 2 if bench.small else torch.cuda.device_count()
-    found: dict[tuple[str, int], list[float]] = {}
+    found: Times = {}
     sizes = (2**12,) if bench.small else SIZES
     for operation, size in product(OPERATIONS, sizes):
         labels = {"operation": operation, "devices": count, "bytes": size}
         yield Case(labels, partial(_row, bench, count, sizes, found, (operation, size)))
 
 
-def _row(bench: Bench, count: int, sizes: tuple[int, ...], found: Any, key: Any) -> Row:
+def _row(bench: Bench, count: int, sizes: tuple[int, ...], found: Times, key: Key) -> Row:
     """The row of one case; the first of them runs all, since processes take long to start."""
     if count < 2:
         return unmeasured("this machine has one GPU")
@@ -43,18 +45,19 @@ def _row(bench: Bench, count: int, sizes: tuple[int, ...], found: Any, key: Any)
             multiprocessing.ProcessExitedException,
         ) as error:
             return unmeasured(reason(error))
-    if isinstance(found[key], str):
-        return unmeasured(found[key])
-    low, median, high = statistics.quantiles(found[key], n=4, method="inclusive")
+    times = found[key]
+    if isinstance(times, str):
+        return unmeasured(times)
+    low, median, high = statistics.quantiles(times, n=4, method="inclusive")
     spread = (high - low) / median
-    return {"seconds": median, "spread": spread, "repeats": len(found[key]), "why": ""}
+    return {"seconds": median, "spread": spread, "repeats": len(times), "why": ""}
 
 
-def _all(bench: Bench, count: int, sizes: tuple[int, ...]) -> Any:
+def _all(bench: Bench, count: int, sizes: tuple[int, ...]) -> Times:
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder) / "times"
+        times = Path(folder) / "times"
         multiprocessing.spawn(_process, (count, bench.device, bench.small, sizes, folder), count)
-        return torch.load(told)
+        return torch.load(times)
 
 
 def _process(
@@ -70,7 +73,7 @@ def _process(
         rank=rank,
         world_size=count,
     )
-    found: dict[tuple[str, int], Any] = {}
+    found: Times = {}
     for operation, size in product(OPERATIONS, sizes):
         try:
             found[operation, size] = _times(bench, operation, size, count)

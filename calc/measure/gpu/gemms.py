@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Any
 
 import torch
 
@@ -42,9 +41,9 @@ def cases(bench: Bench) -> Iterator[Case]:
 def _matrices(bench: Bench) -> list[tuple[int, int]]:
     """Outputs and inputs of a layer's products: those that read the same input are one."""
     fused: dict[tuple[str, int], int] = {}
-    for each in models.LLAMA_3_8B.matrices:
-        place = FUSED.get(each.name, each.name)
-        fused[place, each.inputs] = fused.get((place, each.inputs), 0) + each.outputs
+    for matrix in models.LLAMA_3_8B.matrices:
+        place = FUSED.get(matrix.name, matrix.name)
+        fused[place, matrix.inputs] = fused.get((place, matrix.inputs), 0) + matrix.outputs
     shrink = 128 if bench.small else 1
     return [(outputs // shrink // 16 * 16, k // shrink) for (_, k), outputs in fused.items()]
 
@@ -65,12 +64,12 @@ def multiply(bench: Bench, dtype: str, m: int, n: int, k: int) -> Work:
     if dtype == FP8:
         a, b = (bench.random(*shape, dtype=torch.float8_e4m3fn) for shape in shapes)
         one = torch.ones((), device=bench.device)
-        scaled: Callable[..., Any] = torch._scaled_mm
+        scaled: Callable[..., torch.Tensor] = torch._scaled_mm
         return lambda: scaled(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
     a, b = (bench.random(*shape, dtype=DTYPES[dtype]) for shape in shapes)
     out = torch.empty(m, n, dtype=DTYPES[dtype], device=bench.device)
 
-    def run() -> Any:
+    def run() -> torch.Tensor:
         torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
         return torch.matmul(a, b.T, out=out)
 

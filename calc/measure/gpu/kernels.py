@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch.nn.functional import conv2d, layer_norm
@@ -33,7 +32,7 @@ def cases(bench: Bench) -> Iterator[Case]:
     yield _convolution(bench)
 
 
-def _unary(bench: Bench, rows: int, *, run: Callable[..., Any]) -> Work:
+def _unary(bench: Bench, rows: int, *, run: Callable[..., object]) -> Work:
     a = bench.random(rows, ROW)
     out = torch.empty_like(a)
     return lambda: run(a, out=out)
@@ -49,7 +48,7 @@ def _add(bench: Bench, rows: int) -> Work:
     return lambda: torch.add(a, b, out=out)
 
 
-def _reduced(bench: Bench, rows: int, *, run: Callable[..., Any]) -> Work:
+def _reduced(bench: Bench, rows: int, *, run: Callable[..., object]) -> Work:
     a = bench.random(rows, ROW)
     return lambda: run(a)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
@@ -20,6 +20,7 @@ from calc.catalog import models
 from calc.measure.gpu.bench import Bench, Case, Row, Work
 from calc.measure.gpu.launching import captured
 
+Pair: TypeAlias = tuple[Tensor, Tensor]
 MODEL = models.LLAMA_3_8B
 DECODES = tuple(product((1, 4, 16, 64, 128), (1024, 8192, 32768)))
 PREFILLS = tuple(product((1, 8), (512, 2048, 8192)))
@@ -57,7 +58,7 @@ class Shape:
 class Block(nn.Module):
     """One layer: attention with rotary positions over grouped heads, and a gated feed-forward."""
 
-    def __init__(self, shape: Shape, bench: Bench, dtype: Any) -> None:
+    def __init__(self, shape: Shape, bench: Bench, dtype: torch.dtype) -> None:
         super().__init__()
         options = {"bias": False, "device": bench.device, "dtype": dtype}
         self.shape = shape
@@ -69,22 +70,22 @@ class Block(nn.Module):
         ones = partial(torch.ones, shape.width, device=bench.device, dtype=dtype)
         self.norms = nn.ParameterList([nn.Parameter(ones()) for _ in range(2)])
 
-    def forward(self, x: Any, angles: Any, cache: Any = None, at: int = 0) -> Any:
+    def forward(self, x: Tensor, angles: Pair, cache: Pair | None = None, at: int = 0) -> Tensor:
         """A causal pass over x (batch, tokens, width); with a cache, a token that reads it all."""
         x = x + self.out(self._attended(self._normed(x, 0), angles, cache, at))
         gate, up = self.gate_up(self._normed(x, 1)).chunk(2, dim=-1)
         return x + self.down(silu(gate) * up)
 
-    def _normed(self, x: Any, which: int) -> Any:
+    def _normed(self, x: Tensor, which: int) -> Tensor:
         return rms_norm(x, (self.shape.width,), self.norms[which].to(x.dtype))
 
-    def _attended(self, x: Any, angles: Any, cache: Any, at: int) -> Any:
+    def _attended(self, x: Tensor, angles: Pair, cache: Pair | None, at: int) -> Tensor:
         shape, (batch, tokens, _) = self.shape, x.shape
         parts = (shape.heads, shape.kv_heads, shape.kv_heads)
-        widths = [each * shape.head_width for each in parts]
+        widths = [part * shape.head_width for part in parts]
         q, k, v = (
-            each.view(batch, tokens, count, shape.head_width).transpose(1, 2)
-            for each, count in zip(self.qkv(x).split(widths, dim=-1), parts, strict=True)
+            part.view(batch, tokens, count, shape.head_width).transpose(1, 2)
+            for part, count in zip(self.qkv(x).split(widths, dim=-1), parts, strict=True)
         )
         q, k = _turned(q, angles), _turned(k, angles)
         if cache is not None:
@@ -95,14 +96,14 @@ class Block(nn.Module):
         return y.transpose(1, 2).reshape(batch, tokens, -1)
 
 
-def _turned(x: Any, angles: Any) -> Any:
+def _turned(x: Tensor, angles: Pair) -> Tensor:
     """Rotary positions: each pair of elements, half a head apart, turned by its angle."""
     cosine, sine = angles
     first, second = x.chunk(2, dim=-1)
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
 
 
-def _angles(shape: Shape, tokens: int, bench: Bench, dtype: Any) -> tuple[Any, Any]:
+def _angles(shape: Shape, tokens: int, bench: Bench, dtype: torch.dtype) -> Pair:
     half = shape.head_width // 2
     turns = 500_000.0 ** -(torch.arange(half, device=bench.device) / half)
     angle = torch.outer(torch.arange(tokens, device=bench.device), turns)
@@ -129,9 +130,7 @@ def loop_cases(bench: Bench) -> Iterator[Case]:
             )
 
 
-def _labels(
-    loop: str, way: str, layers: int, batch: int, tokens: int, context: int
-) -> dict[str, Any]:
+def _labels(loop: str, way: str, layers: int, batch: int, tokens: int, context: int) -> Row:
     names = ("loop", "way", "layers", "batch", "tokens", "context")
     return dict(zip(names, (loop, way, layers, batch, tokens, context), strict=True))
 
@@ -161,10 +160,10 @@ def _decode(bench: Bench, shape: Shape, layers: int, batch: int, context: int, w
         for _ in blocks
     ]
     x = bench.random(batch, 1, shape.width, dtype=torch.bfloat16)
-    angles = tuple(each[-1:] for each in _angles(shape, context, bench, torch.bfloat16))
+    angles = tuple(angle[-1:] for angle in _angles(shape, context, bench, torch.bfloat16))
 
     @torch.no_grad()
-    def step() -> Any:
+    def step() -> object:
         y = x
         for block, cache in zip(blocks, caches, strict=True):
             y = block(y, angles, cache, context - 1)
@@ -179,7 +178,7 @@ def _prefill(bench: Bench, shape: Shape, layers: int, batch: int, tokens: int) -
     angles = _angles(shape, tokens, bench, torch.bfloat16)
 
     @torch.no_grad()
-    def run() -> Any:
+    def run() -> object:
         y = x
         for block in blocks:
             y = block(y, angles)
@@ -205,7 +204,7 @@ def _lever(bench: Bench, lever: str) -> Row:
 def _step(
     bench: Bench,
     *,
-    master: Any = torch.float32,
+    master: torch.dtype = torch.float32,
     tf32: bool = False,
     autocast: bool = False,
     compiled: bool = False,
@@ -217,7 +216,7 @@ def _step(
     batch, tokens = (2, 16) if bench.small else TRAINED
     block = Block(shape, bench, master)
     backend = "eager" if bench.small else "inductor"  # a trial traces and does not compile
-    run: Callable[..., Any] = torch.compile(block, backend=backend) if compiled else block
+    run: Callable[..., Tensor] = torch.compile(block, backend=backend) if compiled else block
     x = bench.random(batch, tokens, shape.width, dtype=master).requires_grad_()
     angles = _angles(shape, tokens, bench, torch.bfloat16 if autocast else master)
     adam = torch.optim.AdamW(block.parameters(), fused=fused)

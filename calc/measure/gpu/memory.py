@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from statistics import quantiles
-from typing import Any
 
 import numpy
 import torch
 
+from calc.measure.arrays import Array
 from calc.measure.gpu.bench import Bench, Case, Row, Work, reason, unmeasured
 from calc.measure.timing import FEWEST
 
@@ -123,7 +123,7 @@ def _elapsed(bench: Bench, work: Work, beside: Work | None) -> float:
     return milliseconds / 1e3
 
 
-def cycle(lines: int) -> Any:
+def cycle(lines: int) -> Array:
     """Elements of 8 bytes, of which the first of each line names that of the next in one cycle."""
     step = LINE // 8
     order = numpy.random.default_rng(0).permutation(lines)

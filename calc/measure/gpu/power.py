@@ -66,7 +66,7 @@ def _power(bench: Bench, make: Callable[[], Work] | None) -> Row:
         reader.join()
         bench.free()
     settled = found[len(found) // 2 :]
-    watts, clocks = (statistics.median(each) for each in zip(*settled, strict=True))
+    watts, clocks = (statistics.median(readings) for readings in zip(*settled, strict=True))
     spread = (max(watts for watts, _ in settled) - min(watts for watts, _ in settled)) / watts
     return {
         "watts": watts,

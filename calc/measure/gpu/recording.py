@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -91,7 +90,7 @@ def _folder(folder: Path | str) -> Path:
     return place
 
 
-def _check_same(place: Path, conditions: dict[str, Any]) -> None:
+def _check_same(place: Path, conditions: Row) -> None:
     """One folder is one GPU with one software: rows of two do not belong beside each other."""
     path = place / CONDITIONS
     if not path.exists():
@@ -111,10 +110,10 @@ def _check_same(place: Path, conditions: dict[str, Any]) -> None:
 SAME = ("gpu", "memory", "torch", "runtime", "small")
 
 
-def _conditions(bench: Bench) -> dict[str, Any]:
+def _conditions(bench: Bench) -> Row:
     """What the rows depend on, and nothing that names one machine."""
     machine = this_machine()
-    told: dict[str, Any] = {
+    told: Row = {
         "measured": str(datetime.datetime.now(datetime.UTC).date()),
         "command": "calc measure --gpu --all",
         "gpu": "none: a trial on the CPU",
@@ -161,5 +160,5 @@ def _csv(rows: list[Row]) -> str:
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy
 import torch
@@ -42,7 +41,7 @@ def _swept(bench: Bench, dtype: str, batch: int, n: int, *, backend: str) -> Wor
     products = torch.from_numpy(problem.products).to(bench.device)
 
     @torch.no_grad()
-    def run() -> Any:
+    def run() -> object:
         return columns(shifted, products, "ratio", dtype, backend)[0]
 
     return run
@@ -55,7 +54,7 @@ def _inverse(bench: Bench, dtype: str, batch: int, n: int) -> Work:
     return lambda: torch.linalg.inv(matrices).diagonal(dim1=-2, dim2=-1)
 
 
-def _dense(a: Any, b: Any, c: Any, z: Any) -> Any:
+def _dense(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     batch, n = a.shape
     dense = numpy.zeros((batch, n, n), dtype=complex)
     at = numpy.arange(n)

@@ -1,0 +1,113 @@
+"""Plan the services of the chapter "Serving", simulate them under other loads, and store both.
+
+    python -m experiments.record_services
+
+Writes calc/data/computed/services.toml, which `calc.derivations.designing_services` reads: what a
+planner and a simulation take seconds for would else be computed wherever the chapter is quoted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import tomli_w
+
+from calc import plan_service
+from calc.core.records import DATA
+from calc.derivations.designing_services import (
+    MACHINES,
+    AskedService,
+    DesignedService,
+    GoodputByLoad,
+    ServiceFrontier,
+)
+from calc.derivations.serving import OneNode
+from calc.planning.service import Design, ServicePlan, goodput
+from calc.planning.service.search import simulated
+
+FILE = DATA / "computed" / "services.toml"
+HEADING = """\
+# Services as `calc.plan_service` designs them, and their goodput as simulated. Nothing is typed
+# here: `python -m experiments.record_services` writes it, and a test computes it again.
+# Times in seconds, rates in requests or tokens a second, prices in device hours per Mtoken.
+
+"""
+
+
+def main() -> None:
+    FILE.write_text(HEADING + tomli_w.dumps(services()), encoding="utf-8")
+
+
+def services() -> dict[str, Any]:
+    """All that the file holds."""
+    plan = planned("dgx-h100")
+    pools = plan.design
+    like_readers = (
+        design.pools[0]
+        for design in plan.designs
+        if len(design.pools) == 1 and design.pools[0].group == pools.pools[0].group
+    )
+    one = next(like_readers)
+    replicas = Design((replace(one, count=pools.devices // one.group.devices),))
+    assert replicas.devices == pools.devices
+    return {
+        "devices": {
+            "mixed": min(
+                design.devices for design in plan.designs if design.keeps and len(design.pools) == 1
+            ),
+            "fp8": planned("dgx-h100", weights="fp8", dtype="fp8").devices,
+            "cached": planned("dgx-h100", hit_rate=DesignedService.hits).devices,
+            "patient": planned("dgx-h100", tpot=DesignedService.patient_tpot).devices,
+        },
+        "drawn_answer": plan.service.demand.answer,
+        "copies": replicas.pools[0].count,
+        "machines": {key: designed(planned(key)) for key in MACHINES},
+        "loads": {
+            "pools": [under(pools, rate) for rate in GoodputByLoad.rates],
+            "replicas": [under(replicas, rate) for rate in GoodputByLoad.rates],
+        },
+        "published": {found.row.id: list(found.predicted) for found in goodput.compare()},
+    }
+
+
+@cache
+def planned(machine: str, **more: Any) -> ServicePlan:
+    """The service on a machine; more is what else is asked of it."""
+    asked: dict[str, Any] = {
+        "rate": AskedService.rate,
+        "prompt": AskedService.prompt,
+        "generated": AskedService.answer,
+        "ttft": AskedService.ttft,
+        "tpot": AskedService.tpot,
+        "percentile": float(AskedService.percentile.magnitude),
+        "software": "vllm",
+    }
+    return plan_service(OneNode.model, machine, **(asked | more))
+
+
+def designed(plan: ServicePlan) -> dict[str, Any]:
+    """The design that a machine's plan chose, and what a token costs there by the limit on it."""
+    return {
+        "least_devices": plan.least_devices,
+        "ttft": plan.ttft.m_as("s"),
+        "tpot": plan.tpot.m_as("s"),
+        "throughput": plan.throughput.m_as("token/s"),
+        "pools": [
+            {"copies": pool.count, "group": str(pool.group), "devices": pool.devices}
+            for pool in plan.design.pools
+        ],
+        "frontier": plan.frontier(ServiceFrontier.limits).m_as("h/Mtoken").tolist(),
+    }
+
+
+def under(design: Design, rate: float) -> dict[str, float | None]:
+    """Requests a second of a design that keep both limits under a load, by both accounts."""
+    loaded = design.at_rate(rate)
+    run = replace(loaded, pools=tuple(simulated(pool) for pool in loaded.pools))
+    return {"rate": rate, "closed_form": run.goodput, "simulated": run.simulated_goodput}
+
+
+if __name__ == "__main__":
+    main()

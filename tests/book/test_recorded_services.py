@@ -1,0 +1,47 @@
+"""What is recorded of services is what the planner and the simulation say today."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from typing import Any
+
+import pytest
+
+from calc.derivations.designing_services import DesignedService, GoodputByLoad
+from experiments import record_services
+
+pytestmark = pytest.mark.xdist_group("derivations")
+
+AGAIN = "python -m experiments.record_services"
+RECORDED = tomllib.loads(record_services.FILE.read_text(encoding="utf-8"))
+
+
+def differences(recorded: Any, fresh: Any, place: str = "") -> list[str]:
+    """Where the two are not the same, but for the last digits of a number."""
+    if isinstance(recorded, dict) and isinstance(fresh, dict):
+        keys = [*{**recorded, **fresh}]
+        pairs = [(key, recorded.get(key), fresh.get(key)) for key in keys]
+    elif isinstance(recorded, list) and isinstance(fresh, list) and len(recorded) == len(fresh):
+        pairs = list(zip(range(len(fresh)), recorded, fresh, strict=True))
+    elif isinstance(recorded, int | float) and isinstance(fresh, int | float):
+        alike = math.isclose(recorded, fresh, rel_tol=1e-9)
+        return [] if alike else [f"{place}: {recorded} recorded, {fresh} now"]
+    else:
+        return [] if recorded == fresh else [f"{place}: {recorded} recorded, {fresh} now"]
+    return [line for key, *both in pairs for line in differences(*both, f"{place}/{key}")]
+
+
+def test_the_cheapest_of_the_plans_is_as_it_was_recorded() -> None:
+    plan = record_services.planned("dgx-h100", tpot=DesignedService.patient_tpot)
+    assert plan.devices == RECORDED["devices"]["patient"], AGAIN
+
+
+@pytest.mark.slow
+def test_all_that_is_recorded_is_what_is_computed() -> None:
+    assert not differences(RECORDED, record_services.services()), AGAIN
+
+
+def test_loads_are_those_that_are_drawn() -> None:
+    for loads in (GoodputByLoad.pools, GoodputByLoad.replicas):
+        assert tuple(load["rate"] for load in loads) == GoodputByLoad.rates
