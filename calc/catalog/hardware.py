@@ -24,6 +24,7 @@ from calc.core.public import public_names
 from calc.core.records import (
     DATA,
     OWN_FILE,
+    Count,
     Record,
     as_attributes,
     check_each_way,
@@ -139,13 +140,13 @@ class Accelerator:
         return self._read("link_bandwidth")
 
     @property
-    def units(self) -> Quantity:
+    def units(self) -> int:
         """What works side by side: streaming multiprocessors, compute units, cores.
 
         >>> print(get("h100").units)
         132
         """
-        return self._read("units")
+        return Count.of(self._read("units"))
 
     @property
     def clock(self) -> Quantity:

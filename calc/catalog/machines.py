@@ -75,7 +75,6 @@ NAMES = {  # of what each of these is measured on; products are measured by form
     "launch": ("a launch", "a graph"),
 }
 NO_TIME = quantity(0, "s")
-ONE = quantity(1, "")
 INHERITED = ("kind", "source", "checked")
 KNOWN = (
     *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
@@ -191,9 +190,9 @@ class Machine:
         return max(measured) if measured else self.reached("memory", "copy")
 
     @property
-    def processors(self) -> Quantity:
+    def processors(self) -> int:
         """What computes tiles side by side on a device; one where their number is unpublished."""
-        return self.device.units if self.device.publishes("units") else ONE
+        return self.device.units if self.device.publishes("units") else 1
 
     @property
     def gap(self) -> Quantity:

@@ -24,7 +24,7 @@ from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.records import source
+from calc.core.records import Datum, source
 from calc.core.report import Report, Table, fact_rows
 from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity, quantity
@@ -373,7 +373,7 @@ def facts_of(kind: str, thing: Any) -> dict[str, Any]:
     names = [each.name for each in fields(thing)]
     if kind == "models":
         values = {name: getattr(thing, name) for name in names if name != "total"}
-        numbers = {name: each for name, each in values.items() if isinstance(each, Quantity)}
+        numbers = {name: each for name, each in values.items() if isinstance(each, Datum)}
         counted = {"counted": thing.parameters, "published": thing.total}
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
         release = getattr(thing, "released", None)

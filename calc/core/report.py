@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from calc.core.formatting import columns, html_table
 from calc.core.provenance import Provenance
-from calc.core.records import Record
+from calc.core.records import Count, Record
 from calc.core.units import Quantity
 
 ORIGIN = ("title", "kind", "source", "year", "checked", "note")
@@ -158,6 +158,8 @@ def plain(value: Any) -> Any:
     """A value as JSON has it; NaN and infinities, which it has not, are null."""
     if isinstance(value, Record):
         return (plain(value.published) or {"value": None, "unit": None}) | _origin(value.provenance)
+    if isinstance(value, Count) and value.provenance is not None:
+        return {"value": int(value), "unit": "1"} | _origin(value.provenance)
     if isinstance(value, Quantity):
         if value.provenance is None and value.unitless:
             return plain(value.magnitude)

@@ -123,7 +123,7 @@ def table_memory(
     """
     model = network(model, Recommender)
     size = size_of("element_size", element_size)
-    return size * float(sum(model.rows) * model.embedding_width.magnitude)
+    return sum(model.rows) * model.embedding_width * size
 
 
 def sample_traffic(

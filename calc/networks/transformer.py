@@ -470,9 +470,9 @@ def prefill_matmuls(
     model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
     each, batch = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
-    groups = _int(model.kv_heads)
-    rows, count = each * _int(model.heads) / groups, batch * groups
-    keys, values = _int(model.key_width), _int(model.head_value_width)
+    groups = model.kv_heads
+    rows, count = each * model.heads / groups, batch * groups
+    keys, values = model.key_width, model.head_value_width
     scores = [*_index_scores(model, each, each, batch)]
     for name, seen, layers in _attentions(model, each):
         block, blocks = rows * seen / each, count * each / seen
@@ -512,11 +512,11 @@ def decode_matmuls(
             " calc.throughput.of answers for it, and `calc throughput`"
         )
     whole, batch = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
-    heads, groups = _int(model.heads), _int(model.kv_heads)
-    latent = _int(model.kv_latent)
+    heads, groups = model.heads, model.kv_heads
+    latent = model.kv_latent or 0
     rows, count = (heads, batch) if latent else (heads / groups, batch * groups)
-    keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
-    values = latent or _int(model.head_value_width)
+    keys = latent + (model.rotary_width or 0) if latent else model.key_width
+    values = latent or model.head_value_width
     scores = [*_index_scores(model, 1, whole, batch)]
     for name, seen, layers in _attentions(model, whole):
         scores += [
@@ -705,7 +705,7 @@ def attended_per_token(
     model = _check(model)
     widths = model.key_width + model.head_value_width
     if model.kv_latent is not None:
-        widths = 2 * model.kv_latent + quantity(_int(model.rotary_width), "")
+        widths = 2 * model.kv_latent + (model.rotary_width or 0)
     size = size_of("element_size", element_size)
     return (model.heads * widths * size / quantity("1 token")).to("byte/token")
 
@@ -794,7 +794,7 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     memory = quantity("0 byte")
     for kind, layers, heads, keys, values in _recurrences(model):
         memory = memory + attention.state_memory(layers, heads, keys, values)
-        channels, kernel = model.convolved(kind), _int(model.convolution)
+        channels, kernel = model.convolved(kind), (model.convolution or 0)
         memory = memory + attention.convolution_memory(layers, channels, kernel)
     return memory
 
@@ -823,8 +823,8 @@ def cache_read(
     )
     if not (layers := model.layers_with("sparse")):
         return whole.to("byte")
-    skipped = quantity(context) - windowed_context(context, _int(model.index_topk), 1)
-    latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+    skipped = quantity(context) - windowed_context(context, (model.index_topk or 0), 1)
+    latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
     each = latent_bytes_per_token(layers, latent, rotary, element_size)
     return (whole - each * skipped * quantity("1 token")).to("byte")
 
@@ -885,7 +885,7 @@ def activation_memory(
         return (
             tokens * model.layers * model.width * formats.element_size("element_size", element_size)
         )
-    blocks = model.blocks / _int(model.layers)  # two, where a layer is not one of them alone
+    blocks = model.blocks / model.layers  # two, where a layer is not one of them alone
     norms = blocks if model.norms is None else model.norms
     kept = layer_activations(
         model.width, *_kept_widths(model), element_size, mask_size, norms + blocks - 2
@@ -912,17 +912,13 @@ def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Tran
     longest = largest(asked)
     if math.isnan(longest) or largest(-asked) > 0:
         raise InputError(f"{needed}; got {abbreviated(context)}")
-    if longest > model.context.magnitude:
+    if longest > model.context:
         raise InputError(
-            f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
+            f"{model.name} reads at most {model.context:.0f} tokens; got a context of"
             f" {longest:.0f}; to take more, say so: model.with_context({longest:.0f}),"
             f" or context={longest:.0f} of a plan (--context)"
         )
     return model
-
-
-def _int(count: Quantity | None) -> int:
-    return 0 if count is None else int(count.magnitude)
 
 
 def _with_attention(
@@ -940,7 +936,7 @@ def _with_attention(
         seen = limited(limit) if limit else quantity(context)
         total = total + attention_flops(seen, layers, *widths)
     if layers := model.layers_with("sparse"):
-        heads, width = _int(model.index_heads), _int(model.index_head_width)
+        heads, width = (model.index_heads or 0), (model.index_head_width or 0)
         total = total + attention.index_flops(context, layers, heads, width)
     return total
 
@@ -956,17 +952,17 @@ def _limits(model: Transformer) -> Iterator[tuple[str, int, int]]:
         ("selected ", model.index_topk, ("sparse",)),
     ):
         if layers := model.layers_with(*kinds):
-            yield name, _int(limit), layers
+            yield name, (limit or 0), layers
 
 
 def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]:
     """Kinds with a state: their layers, and a state's heads, rows and columns."""
     if layers := model.layers_with("linear"):
-        widths = _int(model.linear_key_width), _int(model.linear_value_width)
-        yield "linear", layers, _int(model.linear_value_heads), *widths
+        widths = (model.linear_key_width or 0), (model.linear_value_width or 0)
+        yield "linear", layers, (model.linear_value_heads or 0), *widths
     if layers := model.layers_with("state"):
-        widths = _int(model.state_width), _int(model.state_head_width)
-        yield "state", layers, _int(model.state_heads), *widths
+        widths = (model.state_width or 0), (model.state_head_width or 0)
+        yield "state", layers, (model.state_heads or 0), *widths
 
 
 def _states(model: Transformer, tokens: Number) -> Iterator[Matmul]:
@@ -983,7 +979,7 @@ def _read_states(model: Transformer, tokens: Number, length: Number) -> Iterator
     """The products that take the tokens of prompts through states, in chunks if there are any."""
     if model.chunk is None:
         return _states(model, tokens)
-    return _chunks(model, tokens, minimum(length, float(_int(model.chunk))))
+    return _chunks(model, tokens, minimum(length, float(model.chunk or 0)))
 
 
 def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmul]:
@@ -991,7 +987,7 @@ def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmu
     for kind, layers, heads, keys, values in _recurrences(model):
         chunks = tokens / chunk
         count = chunks * heads
-        shared = count if kind == "linear" else chunks * _int(model.state_groups)
+        shared = count if kind == "linear" else chunks * (model.state_groups or 0)
         if kind == "linear":
             yield Matmul("chunk keys on keys", chunk, chunk, keys, count, layers)
             yield Matmul("chunk keys corrected", chunk, keys, chunk, count, layers)
@@ -1016,10 +1012,10 @@ def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     """Of the latents of a token, and of the keys by which it is selected."""
     found = quantity("0 byte/token")
     if layers := model.layers_with("latent", "sparse"):
-        latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+        latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
         found = latent_bytes_per_token(layers, latent, rotary, element_size)
     if layers := model.layers_with("sparse"):
-        found = found + attention.index_bytes_per_token(layers, _int(model.index_head_width))
+        found = found + attention.index_bytes_per_token(layers, (model.index_head_width or 0))
     return found
 
 
@@ -1034,8 +1030,8 @@ def _index_scores(
 ) -> Iterator[Matmul]:
     """The products by which tokens choose what to attend to."""
     if layers := model.layers_with("sparse"):
-        width = _int(model.index_head_width)
-        queries = rows * _int(model.index_heads)
+        width = model.index_head_width or 0
+        queries = rows * (model.index_heads or 0)
         yield Matmul("index scores", queries, context, width, sequences, layers)
 
 
@@ -1048,7 +1044,7 @@ def _in_order(
     stored_latents: bool = False,
 ) -> Iterator[Matmul]:
     """The products with each matrix, those of the scores and states before their outputs."""
-    heads = _int(model.heads)
+    heads = model.heads
     for part, name, inputs, outputs, layers, copies, used, _ in model.matrices:
         if name == "attention output":
             yield from scores
@@ -1074,5 +1070,5 @@ def _kept_widths(model: Transformer) -> tuple[float, float]:
         if part in kept:
             last = name.endswith("down" if part == "feed-forward" else "output")
             kept[part] += (inputs if last else outputs) * used * layers
-    layers = _int(model.layers)
+    layers = model.layers
     return kept["attention"] / layers, kept["feed-forward"] / layers

@@ -30,7 +30,7 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
     """
     check_transformer(model)
     counts = []
-    for count in range(1, int(model.heads.magnitude) + 1):
+    for count in range(1, model.heads + 1):
         with suppress(InputError):
             Layout(tensor=count).check(model)
             counts.append(count)
@@ -101,7 +101,7 @@ def check_devices(setup: Setup) -> None:
     for count in _different(setup.devices):
         if count not in counts:
             *others, last = counts
-            heads, groups = setup.model.heads.magnitude, setup.model.kv_heads.magnitude
+            heads, groups = setup.model.heads, setup.model.kv_heads
             raise InputError(
                 f"{count:g} devices cannot share the heads of {setup.model.name} evenly,"
                 f" {heads:g} of queries and {groups:g} of keys and values: take"

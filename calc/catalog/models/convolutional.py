@@ -108,9 +108,9 @@ class Convolutional(Network):
 
     family: ClassVar[str] = "a convolutional network"
 
-    height: Quantity
-    width: Quantity
-    channels: Quantity
+    height: int
+    width: int
+    channels: int
     """Of the input."""
     blocks: tuple[Block, ...]
     biases: bool = False
@@ -126,7 +126,7 @@ class Convolutional(Network):
     @property
     def convolutions(self) -> tuple[Convolution, ...]:
         """Every convolution on the way of an input, the dense layers as those of one place."""
-        place = Place(self._int("height"), self._int("width"), self._int("channels"))
+        place = Place(self.height, self.width, self.channels)
         found: list[Convolution] = []
         for number, block in enumerate(self.blocks, start=1):
             for repeat in range(block.repeats):

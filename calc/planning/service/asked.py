@@ -104,7 +104,7 @@ def within_context(trace: Trace, model: Transformer, path: Path | str | None) ->
     is an error."""
     import numpy
 
-    most = int(model.context.magnitude)
+    most = model.context
     long = trace.prompts + trace.answers > most
     if not long.any():
         return trace

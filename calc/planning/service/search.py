@@ -174,7 +174,7 @@ def _groups(setup: Setup) -> list[Group]:
         counts = [1]
     groups = [Group(each) for each in counts]
     if setup.model.experts is not None:
-        shared = [each for each in counts if each > 1 and setup.model.experts.magnitude % each == 0]
+        shared = [each for each in counts if each > 1 and setup.model.experts % each == 0]
         groups += [Group(each, each) for each in shared]
     return groups
 

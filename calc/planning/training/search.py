@@ -151,8 +151,8 @@ def _as_fixed(job: Run) -> str:
 def _layouts(job: Run) -> Iterator[tuple[int, ...]]:
     """Layouts that the counts allow; `Layout.legal` has the last word."""
     model, machine = job.model, job.machine
-    heads, layers = int(model.heads.magnitude), int(model.layers.magnitude)
-    experts = 1 if model.experts is None else int(model.experts.magnitude)
+    heads, layers = model.heads, model.layers
+    experts = model.experts or 1
     slices = [each for each in _divisors(heads) if each <= max(machine.domain, 1)]
     found = 0
     for tensor, pipeline in product(_wanted(job, "tensor", slices), _stages(job, layers)):
