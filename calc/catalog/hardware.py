@@ -323,7 +323,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
             )
         return {dtype: rate(name, title, value, dtype) for dtype, value in values.items()}
 
-    def rate(name: str, title: str, value: Any, dtype: str) -> Record:
+    def rate(name: str, title: str, value: object, dtype: str) -> Record:
         place = f"{path}: {key}.{name}.{dtype}"
         if dtype not in DTYPES:
             raise InputError(
@@ -473,7 +473,7 @@ def _from_file(name: str) -> Accelerator:
     return _accelerator(key, tables[key], file)
 
 
-def is_machine(table: Any) -> bool:
+def is_machine(table: object) -> bool:
     """Whether a table of a file is a machine's, which says what it joins several of, and how.
 
     >>> is_machine({"name": "My box", "device": "mine", "domain": 2})

@@ -357,7 +357,7 @@ def key_of(name: str) -> str | None:
     return _spellings().get(squeezed(name))
 
 
-def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> Machine:
+def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) -> Machine:
     if not isinstance(table, dict):
         raise InputError(f"{path}: {key} must be a table; got {abbreviated(table)}")
     check_fields(f"{path}: {key}", table, KNOWN)
@@ -367,7 +367,9 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
     inherited = {name: table[name] for name in INHERITED if name in table}
     named = inherited | {"title": f"of {table['name']}"}
 
-    def record(place: str, title: str, unit: str, value: Any, defaults: dict[str, Any]) -> Record:
+    def record(
+        place: str, title: str, unit: str, value: object, defaults: dict[str, Any]
+    ) -> Record:
         defaults = defaults | {"title": f"{title} of {table['name']}"}
         found = read_record(value, f"{key}.{place}", path, defaults)
         check_positive(f"{path}: {key}.{place}", found, unit)

@@ -50,7 +50,7 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
     return value
 
 
-def _may_be_number(given: Any) -> bool:
+def _may_be_number(given: object) -> bool:
     """Not so a word, a truth, or what numpy makes a float of with a warning: complex or masked."""
     complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(
         given, "mask", False
@@ -58,20 +58,20 @@ def _may_be_number(given: Any) -> bool:
     return not (isinstance(given, bool | str) or complex_or_masked)
 
 
-def truth(name: str, given: Any) -> bool:
+def truth(name: str, given: object) -> bool:
     """True or False and nothing that merely counts as one of them, such as 0 or a text."""
     if not isinstance(given, bool):
         raise InputError(f"{name} must be True or False; got {abbreviated(given)}")
     return given
 
 
-def check_is(kind: type, name: str, given: Any, example: str) -> None:
+def check_is(kind: type, name: str, given: object, example: str) -> None:
     """Refuse what is not of the kind that is needed."""
     if not isinstance(given, kind):
         raise InputError(f"{name} must be {example}; got {abbreviated(given)}")
 
 
-def one_of(name: str, given: Any, known: Iterable[str]) -> str:
+def one_of(name: str, given: object, known: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
     if not isinstance(given, str) or given not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}; got {abbreviated(given)}")

@@ -216,6 +216,6 @@ def _unit_after_number(powers: Mapping[str, Any], quantity: Written) -> str:
     return unit if unit == "%" else f" {unit}" if unit else ""
 
 
-def _power_text(name: str, power: Any, units: UnitTable) -> str:
+def _power_text(name: str, power: object, units: UnitTable) -> str:
     symbol = units.symbol(name)
     return symbol + ("" if power == 1 else f"{power:g}".translate(SUPERSCRIPTS))

@@ -184,7 +184,7 @@ def check_each_way(place: str, table: Mapping[str, Any]) -> None:
 
 
 def read_record(
-    table: Any, key: str, path: Path | str, inherited: dict[str, Any] | None = None
+    table: object, key: str, path: Path | str, inherited: dict[str, Any] | None = None
 ) -> Record:
     """One checked record; fields that it does not have come from `inherited`."""
     if not isinstance(table, dict):
@@ -194,7 +194,7 @@ def read_record(
     check_fields(f"{path}: {key}", table, FIELDS)
     fields = {**(inherited or {}), **table}
 
-    def field(name: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+    def field(name: str, kind: type | tuple[type, ...], default: object = ...) -> Any:
         found = fields.get(name, default)
         if found is ...:
             raise InputError(f"{path}: {key} has no {name}; it must be {FIELDS[name]}")

@@ -154,7 +154,7 @@ def values(thing: object, names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names.split()}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value as JSON has it; NaN and infinities, which it has not, are null."""
     if isinstance(value, Record):
         return (plain(value.published) or {"value": None, "unit": None}) | _origin(value.provenance)
@@ -201,7 +201,7 @@ def fact_rows(
     return rows
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if not isinstance(value, Record):
         return f"{value:.7g}" if isinstance(value, float) else str(value)
     kind = value.provenance.kind

@@ -164,7 +164,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         with _going_together(self, other):
             return super()._add_sub(other, operator)
 
-    def _iadd_sub(self, other: Any, operator: Any) -> Any:
+    def _iadd_sub(self, other: object, operator: object) -> Any:
         with _going_together(self, other):
             return super()._iadd_sub(other, operator)
 
@@ -184,15 +184,17 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         with _going_together(self, other):
             return _merged(super()._mul_div(other, *operators), units)
 
-    def _imul_div(self, other: Any, *operators: Any) -> Any:
+    def _imul_div(self, other: object, *operators: object) -> Any:
         units = self._units, getattr(other, "_units", None)
         with _going_together(self, other):
             return _merged(super()._imul_div(other, *operators), units)
 
-    def __pow__(self, other: Any) -> Quantity:
+    def __pow__(self, other: object) -> Quantity:
         return cast(Quantity, _merged(super().__pow__(other), [self._units]))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: object, method: str, *inputs: object, **options: object
+    ) -> Any:
         with _going_together(*inputs):
             result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
         return _merged(result, [getattr(each, "_units", None) for each in inputs])
@@ -230,7 +232,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         equal = self == other
         return not equal if isinstance(equal, bool) else ~equal
 
-    def compare(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+    def compare(self, other: object, op: Callable[[Any, Any], Any]) -> Any:
         """What <, <=, > and >= call: as exact as ==, and any quantity may be held against zero."""
         if pair := self._comparable_with(other):
             with _going_together(*pair):
@@ -292,24 +294,26 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         except InputError as error:
             raise AttributeError(str(error)) from None
 
-    def parse_expression(self, input_string: str, *_: Any, **__: Any) -> Quantity:
+    def parse_expression(self, input_string: str, *_: object, **__: object) -> Quantity:
         return from_parts(*_parse(input_string))
 
     __call__ = parse_expression  # pint binds its own
 
-    def _parse_units_as_container(self, input_string: str, *_: Any, **__: Any) -> UnitsContainer:
+    def _parse_units_as_container(
+        self, input_string: str, *_: object, **__: object
+    ) -> UnitsContainer:
         cache = self._cache.parse_unit
         if input_string not in cache:
             cache[input_string] = UnitsContainer(parsing.parse_unit(input_string, self))
         return cache[input_string]
 
-    def get_dimensionality(self, input_units: Any) -> UnitsContainer:
+    def get_dimensionality(self, input_units: object) -> UnitsContainer:
         return super().get_dimensionality(self._read(input_units))
 
-    def get_compatible_units(self, input_units: Any) -> frozenset[Unit]:
+    def get_compatible_units(self, input_units: object) -> frozenset[Unit]:
         return super().get_compatible_units(self._read(input_units))
 
-    def _read(self, units: Any) -> Any:
+    def _read(self, units: object) -> Any:
         """Text such as "GB/s" or "[information]/[time]" as its units; pint would evaluate it."""
         if not isinstance(units, str):
             return units
@@ -323,7 +327,7 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
                 return f"({unit.name})"
         raise InputError(f"there is no dimension {dimension[0]}")
 
-    def define(self, definition: Any) -> NoReturn:
+    def define(self, definition: object) -> NoReturn:
         raise InputError(
             f"cannot define {abbreviated(definition)}: calc's units are those of units.txt"
         )
@@ -383,7 +387,7 @@ def _factor_between(
 
 
 def from_parts(
-    magnitude: Any, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
+    magnitude: object, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
 ) -> Quantity:
     """A Quantity of parts known to be sound, as parsing, laws, copies and pickles have them."""
     made = object.__new__(Quantity)
@@ -416,7 +420,7 @@ def _going_together(*operands: object) -> Iterator[None]:
         raise do_not_broadcast(operands) from None
 
 
-def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:
+def _merged(result: object, operand_units: Sequence[UnitsContainer | None]) -> Any:
     """A result of arithmetic with one unit for each dimension; a unit that an operand has stays."""
     if type(result) is not Quantity:
         return result
@@ -456,7 +460,7 @@ def as_float_or_array(value: Any) -> Any:
     return _refuse_magnitude(value)
 
 
-def _checked_array(value: Any) -> Any:
+def _checked_array(value: object) -> Any:
     try:
         array = numpy.asarray(_without_quantities(value))
     except ImportError:
@@ -471,7 +475,7 @@ def _checked_array(value: Any) -> Any:
     return array if array.ndim else float(array)
 
 
-def _without_quantities(value: Any) -> Any:
+def _without_quantities(value: object) -> Any:
     """A list with the pure numbers of the quantities in it, whose units numpy would strip."""
     if isinstance(value, PlainQuantity):
         return Quantity(value).m_as("")
@@ -480,14 +484,14 @@ def _without_quantities(value: Any) -> Any:
     )
 
 
-def _refuse_magnitude(value: Any) -> NoReturn:
+def _refuse_magnitude(value: object) -> NoReturn:
     raise InputError(
         "a number, or a list or array of numbers, is needed; got"
         f" {abbreviated(value)}{why_no_numbers(value)}"
     )
 
 
-def why_no_numbers(value: Any, unit: str = "GB") -> str:
+def why_no_numbers(value: object, unit: str = "GB") -> str:
     """What is the matter with numbers that are refused, as the end of a sentence."""
     lists = [each for each in (value, *_held(value)) if isinstance(each, list | tuple)]
     parts: list[Any] = [part for each in lists for part in each] or [value]
@@ -500,7 +504,7 @@ def why_no_numbers(value: Any, unit: str = "GB") -> str:
     return ""
 
 
-def _held(value: Any) -> Sequence[Any]:
+def _held(value: object) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 

@@ -395,8 +395,8 @@ def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
 
 def _scheme(
     scale: Floats,
-    zero_point: Any,
-    offset: Any,
+    zero_point: object,
+    offset: object,
     bits: int,
     low: int,
     high: int,
@@ -497,7 +497,7 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
     return whole
 
 
-def _array(numbers: Any, name: str) -> NDArray[Any]:
+def _array(numbers: object, name: str) -> NDArray[Any]:
     try:
         return as_array(name, numbers)
     except ImportError:

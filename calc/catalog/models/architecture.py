@@ -572,7 +572,7 @@ def from_shape(
     return Transformer(name=name, **numbers, **others)
 
 
-def check_transformer(model: Any) -> None:
+def check_transformer(model: object) -> None:
     """Refuse what is no transformer."""
     if not isinstance(model, Transformer):
         name = getattr(model, "name", abbreviated(model))

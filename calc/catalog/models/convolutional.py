@@ -291,7 +291,7 @@ KINDS: dict[str, Callable[[_Layers, Place, tuple[int, int]], Place]] = {
 }
 
 
-def _blocks(model: str, given: Any) -> Iterator[Block]:
+def _blocks(model: str, given: object) -> Iterator[Block]:
     """The blocks of tables, or blocks already."""
     known = [each.name for each in fields(Block)]
     if not isinstance(given, Iterable) or isinstance(given, str | dict) or not given:
@@ -311,7 +311,7 @@ def _blocks(model: str, given: Any) -> Iterator[Block]:
         yield Block(**{name: _read(place, name, value) for name, value in table.items()})
 
 
-def _read(place: str, name: str, value: Any) -> Any:
+def _read(place: str, name: str, value: object) -> Any:
     """A field of a block: a side stands for both."""
     if name in ("kind", "normalized", "bare_shortcut"):
         return value

@@ -130,7 +130,7 @@ def _get(key: str) -> Transformer | Network:
     numbers = {field.name for field in number_fields(made)}
     check_fields(f"{FILE}: {key}", table, sorted(known))
 
-    def read(name: str, value: Any) -> Any:
+    def read(name: str, value: object) -> Any:
         if name == "released":
             return _release(value, f"{key}.{name}", inherited | {"title": table["name"]})
         if name not in numbers:  # a word or a list, whose source is that of the table
