@@ -43,7 +43,7 @@ from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
 from calc.core import device
-from calc.core.elementwise import TOO_LARGE, evaluate, scale
+from calc.core.elementwise import TOO_LARGE, Number, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.spelling import COUNTED
 from calc.core.units import (
@@ -103,7 +103,7 @@ class Argument:
         self.is_count = all(base in COUNTED for base in self.units)  # true of a pure number too
         self.factors: dict[UnitsContainer, float] = {self.units: 1.0}
 
-    def magnitude(self, given: object) -> Any:
+    def magnitude(self, given: object) -> Number:
         """The magnitude in this argument's unit, as a float or a float array, checked."""
         if type(given) is Quantity:
             value = self._in_unit(given)
@@ -111,7 +111,7 @@ class Argument:
             value = self._in_unit(self._read(given), self._suffix_hint(given))
         else:
             value = self._count(given)
-        if type(value) is float:
+        if isinstance(value, float):
             low = high = value
         elif value.size:
             low, high = float(value.min()), float(value.max())
@@ -121,7 +121,7 @@ class Argument:
             self._refuse_range(given, low, high)
         return value
 
-    def _in_unit(self, given: Quantity, hint: str = "") -> Any:
+    def _in_unit(self, given: Quantity, hint: str = "") -> Number:
         units = given._units
         factor = self.factors.get(units)
         if factor is None:

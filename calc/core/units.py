@@ -387,7 +387,7 @@ def _factor_between(
 
 
 def from_parts(
-    magnitude: object, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
+    magnitude: Number, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
 ) -> Quantity:
     """A Quantity of parts known to be sound, as parsing, laws, copies and pickles have them."""
     made = object.__new__(Quantity)
@@ -446,7 +446,7 @@ def _combined(
     return registry.merged(units) or (1.0, units)
 
 
-def as_float_or_array(value: Any) -> Any:
+def as_float_or_array(value: Any) -> Number:
     """The number as a float, or the numbers as an array of floats; what is no number is refused."""
     if type(value) is float:
         return value
@@ -460,7 +460,7 @@ def as_float_or_array(value: Any) -> Any:
     return _refuse_magnitude(value)
 
 
-def _checked_array(value: object) -> Any:
+def _checked_array(value: object) -> Number:
     try:
         array = numpy.asarray(_without_quantities(value))
     except ImportError:
