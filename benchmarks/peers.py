@@ -243,11 +243,11 @@ def question(row: Row) -> dict[str, Any]:
 
 
 def _shape(model: Transformer) -> dict[str, Any]:
-    layers = float(model.layers.magnitude)
+    layers = float(model.layers)
     mlp = sum(matrix.parameters for matrix in model.matrices if matrix.part == "feed-forward")
-    width = int(model.width.magnitude)
-    shape = {name: int(getattr(model, name).magnitude) for name in ("layers", "heads", "kv_heads")}
-    vocabulary = 0 if model.vocabulary is None else int(model.vocabulary.magnitude)
+    width = model.width
+    shape = {name: getattr(model, name) for name in ("layers", "heads", "kv_heads")}
+    vocabulary = model.vocabulary or 0
     return shape | {
         "width": width,
         "vocabulary": vocabulary,

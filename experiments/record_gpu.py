@@ -197,7 +197,7 @@ def report(device: Accelerator, tables: dict[str, Rows], machine: machines.Machi
     ]
 
 
-LAYERS = str(int(models.LLAMA_3_8B.layers.m_as("")))
+LAYERS = str(models.LLAMA_3_8B.layers)
 
 
 def _line(name: str, measured: float, predicted: Quantity | None) -> tuple[str, ...]:

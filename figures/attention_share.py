@@ -39,7 +39,7 @@ def alt() -> str:
 
 
 def _model(axes: Axes, model: models.Transformer) -> None:
-    crossover, limit = transformer.crossover_context(model).magnitude, model.context.magnitude
+    crossover, limit = transformer.crossover_context(model).magnitude, model.context
     for low, high, line in ((Crossover.shortest, limit, "-"), (limit, Crossover.longest, ":")):
         context = numpy.geomspace(low, high, 100)
         work = Crossover.work(model, context).m_as("GFLOP/token")

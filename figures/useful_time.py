@@ -85,7 +85,7 @@ def _by_devices(axes: Axes) -> None:
         useful = Failures.useful(devices, checkpoint, restart).m_as("%")
         axes.plot(devices, useful, color=colour)
     axes.plot(devices, _saved_at_times(devices).m_as("%"), ":", color=style.INK, linewidth=1.4)
-    reported = Failures.devices.m_as(""), Failures.effective_time.m_as("%")
+    reported = Failures.devices, Failures.effective_time.m_as("%")
     axes.plot(*reported, "^", color=style.INK, markersize=7)
     _note(axes, 240000, 100, f"restart in {show(Failures.quick_restart)}", style.GREEN, "right")
     _note(axes, 58000, 85, f"in {show(Failures.restart)}", style.BLUE)

@@ -6,8 +6,6 @@ error that lists those it has, never another type's rate, and says whether it is
 not published. Devices that are announced are no part of `names`.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import re
@@ -26,6 +24,7 @@ from calc.core.public import public_names
 from calc.core.records import (
     DATA,
     OWN_FILE,
+    Count,
     Record,
     as_attributes,
     check_each_way,
@@ -141,13 +140,13 @@ class Accelerator:
         return self._read("link_bandwidth")
 
     @property
-    def units(self) -> Quantity:
+    def units(self) -> int:
         """What works side by side: streaming multiprocessors, compute units, cores.
 
         >>> print(get("h100").units)
         132
         """
-        return self._read("units")
+        return Count.of(self._read("units"))
 
     @property
     def clock(self) -> Quantity:
@@ -324,7 +323,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
             )
         return {dtype: rate(name, title, value, dtype) for dtype, value in values.items()}
 
-    def rate(name: str, title: str, value: Any, dtype: str) -> Record:
+    def rate(name: str, title: str, value: object, dtype: str) -> Record:
         place = f"{path}: {key}.{name}.{dtype}"
         if dtype not in DTYPES:
             raise InputError(
@@ -474,7 +473,7 @@ def _from_file(name: str) -> Accelerator:
     return _accelerator(key, tables[key], file)
 
 
-def is_machine(table: Any) -> bool:
+def is_machine(table: object) -> bool:
     """Whether a table of a file is a machine's, which says what it joins several of, and how.
 
     >>> is_machine({"name": "My box", "device": "mine", "domain": 2})

@@ -75,7 +75,6 @@ NAMES = {  # of what each of these is measured on; products are measured by form
     "launch": ("a launch", "a graph"),
 }
 NO_TIME = quantity(0, "s")
-ONE = quantity(1, "")
 INHERITED = ("kind", "source", "checked")
 KNOWN = (
     *("name", "device", "domain", "fabric", "sides", "wraparound", "sums_in_switch", "usual"),
@@ -191,9 +190,9 @@ class Machine:
         return max(measured) if measured else self.reached("memory", "copy")
 
     @property
-    def processors(self) -> Quantity:
+    def processors(self) -> int:
         """What computes tiles side by side on a device; one where their number is unpublished."""
-        return self.device.units if self.device.publishes("units") else ONE
+        return self.device.units if self.device.publishes("units") else 1
 
     @property
     def gap(self) -> Quantity:
@@ -358,7 +357,7 @@ def key_of(name: str) -> str | None:
     return _spellings().get(squeezed(name))
 
 
-def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> Machine:
+def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) -> Machine:
     if not isinstance(table, dict):
         raise InputError(f"{path}: {key} must be a table; got {abbreviated(table)}")
     check_fields(f"{path}: {key}", table, KNOWN)
@@ -368,7 +367,9 @@ def _machine(key: str, table: Any, tables: dict[str, Any], path: Path | str) -> 
     inherited = {name: table[name] for name in INHERITED if name in table}
     named = inherited | {"title": f"of {table['name']}"}
 
-    def record(place: str, title: str, unit: str, value: Any, defaults: dict[str, Any]) -> Record:
+    def record(
+        place: str, title: str, unit: str, value: object, defaults: dict[str, Any]
+    ) -> Record:
         defaults = defaults | {"title": f"{title} of {table['name']}"}
         found = read_record(value, f"{key}.{place}", path, defaults)
         check_positive(f"{path}: {key}.{place}", found, unit)

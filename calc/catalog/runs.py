@@ -10,7 +10,7 @@ from functools import cache
 
 from calc.core.errors import InputError
 from calc.core.names import resolve, spellings, squeezed
-from calc.core.records import DATA, Record, check_fields, read_record, read_toml
+from calc.core.records import DATA, Count, Record, check_fields, read_record, read_toml
 from calc.core.units import Quantity
 
 FILE = DATA / "training_runs.toml"
@@ -67,9 +67,9 @@ class Run:
         return self._read("device_peak")
 
     @property
-    def devices(self) -> Quantity:
+    def devices(self) -> int:
         """Devices that ran at once, at most."""
-        return self._read("devices")
+        return Count.of(self._read("devices"))
 
     @property
     def device_time(self) -> Quantity:

@@ -26,7 +26,7 @@ from calc.core.law import ARGUMENTS
 from calc.core.meanings import meaning
 from calc.core.names import spellings, squeezed
 from calc.core.provenance import Provenance
-from calc.core.records import source
+from calc.core.records import Datum, source
 from calc.core.report import Report, Table, fact_rows
 from calc.core.synonyms import SYNONYMS
 from calc.core.units import Quantity, quantity
@@ -379,7 +379,7 @@ def facts_of(kind: str, thing: Any) -> Facts:
     names = [part.name for part in fields(thing)]
     if kind == "models":
         values = {name: getattr(thing, name) for name in names if name != "total"}
-        numbers = {name: value for name, value in values.items() if isinstance(value, Quantity)}
+        numbers = {name: value for name, value in values.items() if isinstance(value, Datum)}
         counted = {"counted": thing.parameters, "published": thing.total}
         shape = thing.shape if isinstance(thing, models.Network) else {"layers_of": thing.kinds}
         release = getattr(thing, "released", None)
@@ -402,7 +402,7 @@ def _in_two_forms(model: models.Model) -> Facts:
     if not isinstance(model, models.Transformer) or model.kv_latent is None:
         return {}
     written = transformer.decode_matmuls(model, model.context)
-    latent, rotary = model.kv_latent, model.rotary_width
+    latent, rotary = model.kv_latent, model.rotary_width or quantity(0)
     return {
         "token_at_full_context": {
             "expanded_as_read": transformer.forward_flops(model, model.context),

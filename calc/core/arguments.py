@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from calc.core.elementwise import floor
+from calc.core.elementwise import floor, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LARGEST = 2**62  # above all counts, so that no integer of an array wraps
 
@@ -47,7 +50,7 @@ def number(name: str, given: Any, at_least: float = 0.0, above: float = -math.in
     return value
 
 
-def _may_be_number(given: Any) -> bool:
+def _may_be_number(given: object) -> bool:
     """Not so a word, a truth, or what numpy makes a float of with a warning: complex or masked."""
     complex_or_masked = getattr(given, "dtype", None) in ("c8", "c16") or getattr(
         given, "mask", False
@@ -55,20 +58,20 @@ def _may_be_number(given: Any) -> bool:
     return not (isinstance(given, bool | str) or complex_or_masked)
 
 
-def truth(name: str, given: Any) -> bool:
+def truth(name: str, given: object) -> bool:
     """True or False and nothing that merely counts as one of them, such as 0 or a text."""
     if not isinstance(given, bool):
         raise InputError(f"{name} must be True or False; got {abbreviated(given)}")
     return given
 
 
-def check_is(kind: type, name: str, given: Any, example: str) -> None:
+def check_is(kind: type, name: str, given: object, example: str) -> None:
     """Refuse what is not of the kind that is needed."""
     if not isinstance(given, kind):
         raise InputError(f"{name} must be {example}; got {abbreviated(given)}")
 
 
-def one_of(name: str, given: Any, known: Iterable[str]) -> str:
+def one_of(name: str, given: object, known: Iterable[str]) -> str:
     """A word that is known, such as the name of a mode."""
     if not isinstance(given, str) or given not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}; got {abbreviated(given)}")
@@ -86,12 +89,12 @@ def as_list(name: str, given: Any) -> list[Any]:
     return held
 
 
-def as_array(name: str, given: Any) -> Any:
+def as_array(name: str, given: object) -> NDArray[Any]:
     """What a list or an array holds, its rows of one length."""
-    import numpy
-
     try:
         return numpy.asarray(given)
+    except ImportError:
+        raise
     except Exception:  # rows of unequal length, or an array that fails at being one
         raise InputError(
             f"{name} must be a list or an array whose rows are of one length;"
@@ -103,8 +106,6 @@ def check_shapes(counts: dict[str, Quantity]) -> None:
     """Refuse arrays that do not go together, with the name and the shape of each."""
     arrays = {name: count.shape for name, count in counts.items() if count.ndim}
     if len(arrays) > 1:
-        import numpy
-
         try:
             numpy.broadcast_shapes(*arrays.values())
         except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from calc.core.errors import InputError, abbreviated
 
@@ -44,7 +44,7 @@ named: Callable[[str], Device | None]
 """The device of that name, which `calc` looks up for the sentence that refuses its name."""
 
 
-def check_device(given: Any) -> None:
+def check_device(given: object) -> None:
     """Refuse what is no device, and the name of one, which is written otherwise."""
     if not hasattr(type(given), "instead"):
         hint = f": write hardware.get({abbreviated(given)})" if isinstance(given, str) else ""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from calc.core.elementwise import numpy
 from calc.core.spelling import COUNTED, UnitTable, Written
 
 DIGITS = 4
@@ -198,8 +199,6 @@ def _whole_digits(size: float) -> int:
 
 
 def _array(magnitudes: Any, spec: str) -> str:
-    import numpy
-
     each: Any = {"float_kind": lambda magnitude: _tidy(format(magnitude, spec))}
     return numpy.array2string(magnitudes, formatter=each if spec else None)
 
@@ -217,6 +216,6 @@ def _unit_after_number(powers: Mapping[str, Any], quantity: Written) -> str:
     return unit if unit == "%" else f" {unit}" if unit else ""
 
 
-def _power_text(name: str, power: Any, units: UnitTable) -> str:
+def _power_text(name: str, power: object, units: UnitTable) -> str:
     symbol = units.symbol(name)
     return symbol + ("" if power == 1 else f"{power:g}".translate(SUPERSCRIPTS))

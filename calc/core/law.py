@@ -43,7 +43,7 @@ from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
 from calc.core import device
-from calc.core.elementwise import TOO_LARGE, evaluate, scale
+from calc.core.elementwise import TOO_LARGE, Number, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.spelling import COUNTED
 from calc.core.units import (
@@ -103,7 +103,7 @@ class Argument:
         self.is_count = all(base in COUNTED for base in self.units)  # true of a pure number too
         self.factors: dict[UnitsContainer, float] = {self.units: 1.0}
 
-    def magnitude(self, given: Any) -> Any:
+    def magnitude(self, given: object) -> Number:
         """The magnitude in this argument's unit, as a float or a float array, checked."""
         if type(given) is Quantity:
             value = self._in_unit(given)
@@ -111,7 +111,7 @@ class Argument:
             value = self._in_unit(self._read(given), self._suffix_hint(given))
         else:
             value = self._count(given)
-        if type(value) is float:
+        if isinstance(value, float):
             low = high = value
         elif value.size:
             low, high = float(value.min()), float(value.max())
@@ -121,7 +121,7 @@ class Argument:
             self._refuse_range(given, low, high)
         return value
 
-    def _in_unit(self, given: Quantity, hint: str = "") -> Any:
+    def _in_unit(self, given: Quantity, hint: str = "") -> Number:
         units = given._units
         factor = self.factors.get(units)
         if factor is None:
@@ -132,21 +132,21 @@ class Argument:
             self.factors[units] = factor
         return given._magnitude if factor == 1.0 else scale(given._magnitude, factor)
 
-    def _read(self, given: Any) -> Quantity:
+    def _read(self, given: object) -> Quantity:
         try:
             return self.allowed.read(given)
         except InputError as error:
             self._refuse_device(given)
             raise InputError(f"{self.law_name}(): {self.name}: {error}") from None
 
-    def _refuse_device(self, given: Any) -> None:
+    def _refuse_device(self, given: object) -> None:
         """The key of a device is no quantity; of the sentence, only it needs the devices."""
         if isinstance(given, str) and (named := device.named(given)):
             number = named.number_in(self.unit)
             wanted = f': write hardware.get("{named.key}").{number}' if number else ""
             self._refuse(named, f"got {abbreviated(given)}, the name of a device{wanted}")
 
-    def _suffix_hint(self, given: Any) -> str:
+    def _suffix_hint(self, given: object) -> str:
         """What to write for "70B", which is 70 byte, where something is counted."""
         meant = re.fullmatch(r"\s*([0-9.]+)\s*B\s*", given) if isinstance(given, str) else None
         if meant is None or not self.is_count:
@@ -166,7 +166,7 @@ class Argument:
             self._refuse(given, f"got {abbreviated(given)} without a unit")
         return numbers
 
-    def _refuse_range(self, given: Any, low: float, high: float) -> NoReturn:
+    def _refuse_range(self, given: object, low: float, high: float) -> NoReturn:
         got = str(given) if isinstance(given, Quantity) else abbreviated(given)
         if getattr(given, "ndim", False):
             outside = high if self.allowed.holds(low, low) else low
@@ -176,7 +176,7 @@ class Argument:
             got += f" (a percentage is written {low:g}%)"
         raise InputError(f"{self.law_name}(): {self.name} must be {self.allowed.words}; got {got}")
 
-    def _refuse(self, given: Any, got: str) -> NoReturn:
+    def _refuse(self, given: object, got: str) -> NoReturn:
         needs = f"a quantity in {self.unit}" if self.unit else "a pure number"
         if self.is_count and self.unit:
             needs = f"a number of {self.unit} (with or without the unit)"
@@ -288,7 +288,7 @@ def _bound(signature: inspect.Signature, name: str, args: Any, kwargs: Any) -> l
     return list(bound.arguments.values())
 
 
-def _argument(law_name: str, name: str, hint: Any) -> Argument:
+def _argument(law_name: str, name: str, hint: object) -> Argument:
     unit, *rest = _metadata(hint) or (None,)
     private = name.startswith("_")
     symbol = "" if private else rest.pop(0) if rest else ""
@@ -304,7 +304,7 @@ def _argument(law_name: str, name: str, hint: Any) -> Argument:
         return Argument(law_name, name, unit, symbol, allowed)
 
 
-def _result(law_name: str, hint: Any) -> Result | None:
+def _result(law_name: str, hint: object) -> Result | None:
     """None for a law whose answer is not a quantity, such as "compute" or "memory"."""
     if hint is str:
         return None
@@ -327,7 +327,7 @@ def _declaring(law_name: str, what: str) -> Iterator[None]:
         raise InputError(f"{law_name}(): {what}: {error}") from None
 
 
-def _metadata(hint: Any) -> tuple[Any, ...]:
+def _metadata(hint: object) -> tuple[Any, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from calc.core.errors import InputError, abbreviated, did_you_mean
 
@@ -15,7 +14,7 @@ def spellings(names: Mapping[str, Iterable[str]]) -> dict[str, str]:
     return {squeezed(each): key for key, others in names.items() for each in (key, *others)}
 
 
-def squeezed(name: Any) -> str:
+def squeezed(name: object) -> str:
     """A name without what people write in different ways: case, spaces, "-", "_" and ".".
 
     >>> squeezed("Llama_3.1 8B")
@@ -24,7 +23,7 @@ def squeezed(name: Any) -> str:
     return "".join(str(name).lower().translate(SEPARATORS).split())
 
 
-def resolve(what: str, given: Any, known: Mapping[str, str], listing: str = "") -> str:
+def resolve(what: str, given: object, known: Mapping[str, str], listing: str = "") -> str:
     """The key that a spelling stands for; one of none is refused with those that are near.
 
     >>> resolve("device", "H-100", spellings({"h100": ["NVIDIA H100"], "t4": []}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import FunctionType, ModuleType
-from typing import Any
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -23,7 +22,7 @@ class Package(ModuleType):
     `calc.laws()` beside `from calc.laws import roofline`.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType) and isinstance(vars(self).get(name), FunctionType):
             return
         if isinstance(value, ModuleType) and "__dir__" not in vars(value):

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
@@ -60,14 +60,30 @@ class Record:
         return value
 
 
-def source(value: Quantity) -> str:
+class Count(int):
+    """A whole number of a data file, which knows where it comes from."""
+
+    provenance: Provenance | None = None
+
+    @classmethod
+    def of(cls, number: Quantity) -> int:
+        """The number of a quantity that has no unit, with the same source."""
+        count = cls(number.m_as(""))
+        count.provenance = number.provenance
+        return count
+
+
+Datum: TypeAlias = Quantity | Count
+
+
+def source(value: Quantity | int) -> str:
     """The citation of a value that was read from a data file.
 
     >>> import calc
     >>> print(calc.source(calc.constants.energy_dram_word))  # doctest: +ELLIPSIS
     DRAM access, one 32-bit word: measured, Han et al. (2015), Learning...
     """
-    if not isinstance(value, Quantity):
+    if not isinstance(value, Datum):
         raise InputError(
             f"source() needs a quantity of calc, such as calc.hardware.H100.tdp; got"
             f" {abbreviated(value)}"
@@ -168,7 +184,7 @@ def check_each_way(place: str, table: Mapping[str, Any]) -> None:
 
 
 def read_record(
-    table: Any, key: str, path: Path | str, inherited: dict[str, Any] | None = None
+    table: object, key: str, path: Path | str, inherited: dict[str, Any] | None = None
 ) -> Record:
     """One checked record; fields that it does not have come from `inherited`."""
     if not isinstance(table, dict):
@@ -178,7 +194,7 @@ def read_record(
     check_fields(f"{path}: {key}", table, FIELDS)
     fields = {**(inherited or {}), **table}
 
-    def field(name: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+    def field(name: str, kind: type | tuple[type, ...], default: object = ...) -> Any:
         found = fields.get(name, default)
         if found is ...:
             raise InputError(f"{path}: {key} has no {name}; it must be {FIELDS[name]}")

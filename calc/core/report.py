@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from calc.core.formatting import columns, html_table
 from calc.core.provenance import Provenance
-from calc.core.records import Record
+from calc.core.records import Count, Record
 from calc.core.units import Quantity
 
 ORIGIN = ("title", "kind", "source", "year", "checked", "note")
@@ -154,10 +154,12 @@ def values(thing: object, names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names.split()}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value as JSON has it; NaN and infinities, which it has not, are null."""
     if isinstance(value, Record):
         return (plain(value.published) or {"value": None, "unit": None}) | _origin(value.provenance)
+    if isinstance(value, Count) and value.provenance is not None:
+        return {"value": int(value), "unit": "1"} | _origin(value.provenance)
     if isinstance(value, Quantity):
         if value.provenance is None and value.unitless:
             return plain(value.magnitude)
@@ -199,7 +201,7 @@ def fact_rows(
     return rows
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if not isinstance(value, Record):
         return f"{value:.7g}" if isinstance(value, float) else str(value)
     kind = value.provenance.kind

@@ -33,7 +33,7 @@ class Tasks:
         self.pending: dict[Future[Any], _Task] = {}
         self.finished: SimpleQueue[Future[Any]] = SimpleQueue()
 
-    def submit(self, makes: Any, function: Callable[..., Any], *arguments: Any) -> None:
+    def submit(self, makes: object, function: Callable[..., Any], *arguments: object) -> None:
         self._submit(_Task(makes, function, arguments))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:

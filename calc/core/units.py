@@ -28,11 +28,13 @@ from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated, do_not_broadcast
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from calc.core.elementwise import Number
     from calc.core.provenance import Provenance
 
 
@@ -128,6 +130,21 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     # Most quantities hold one float, and pint asks of each whether it is something else. What it
     # would do with floats is done here at once; all else, and every refusal, is left to it.
 
+    if TYPE_CHECKING:  # pint says Any, or its own class, of what is of the class that it began with
+
+        def __add__(self, other: Quantity | Number) -> Quantity: ...
+        def __radd__(self, other: Number) -> Quantity: ...
+        def __sub__(self, other: Quantity | Number) -> Quantity: ...
+        def __rsub__(self, other: Number) -> Quantity: ...
+        def __mul__(self, other: Quantity | Unit | Number) -> Quantity: ...
+        def __rmul__(self, other: Number) -> Quantity: ...
+        def __truediv__(self, other: Quantity | Unit | Number) -> Quantity: ...
+        def __rtruediv__(self, other: Number) -> Quantity: ...
+        def __iadd__(self, other: Quantity | Number) -> Quantity: ...  # type: ignore[override]
+        def __isub__(self, other: Quantity | Number) -> Quantity: ...
+        def __neg__(self) -> Quantity: ...
+        def __abs__(self) -> Quantity: ...
+
     def to(self, other: Any = None, *contexts: Any, **context_arguments: Any) -> Quantity:
         if type(other) is str and type(self._magnitude) is float:
             units = self._REGISTRY._parse_units_as_container(other)
@@ -147,7 +164,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         with _going_together(self, other):
             return super()._add_sub(other, operator)
 
-    def _iadd_sub(self, other: Any, operator: Any) -> Any:
+    def _iadd_sub(self, other: object, operator: object) -> Any:
         with _going_together(self, other):
             return super()._iadd_sub(other, operator)
 
@@ -167,15 +184,17 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         with _going_together(self, other):
             return _merged(super()._mul_div(other, *operators), units)
 
-    def _imul_div(self, other: Any, *operators: Any) -> Any:
+    def _imul_div(self, other: object, *operators: object) -> Any:
         units = self._units, getattr(other, "_units", None)
         with _going_together(self, other):
             return _merged(super()._imul_div(other, *operators), units)
 
-    def __pow__(self, other: Any) -> Any:
-        return _merged(super().__pow__(other), [self._units])
+    def __pow__(self, other: object) -> Quantity:
+        return cast(Quantity, _merged(super().__pow__(other), [self._units]))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: object, method: str, *inputs: object, **options: object
+    ) -> Any:
         with _going_together(*inputs):
             result: Any = super().__array_ufunc__(ufunc, method, *inputs, **options)  # type: ignore[no-untyped-call]
         return _merged(result, [getattr(each, "_units", None) for each in inputs])
@@ -187,8 +206,6 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         canonical = _rounded if root else _cleaned
         if isinstance(value, float):
             return canonical(value), root
-        import numpy
-
         flat = [canonical(each) for each in value.ravel().tolist()]
         return numpy.array(flat, dtype=float).reshape(value.shape), root
 
@@ -215,7 +232,7 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         equal = self == other
         return not equal if isinstance(equal, bool) else ~equal
 
-    def compare(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+    def compare(self, other: object, op: Callable[[Any, Any], Any]) -> Any:
         """What <, <=, > and >= call: as exact as ==, and any quantity may be held against zero."""
         if pair := self._comparable_with(other):
             with _going_together(*pair):
@@ -277,24 +294,26 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
         except InputError as error:
             raise AttributeError(str(error)) from None
 
-    def parse_expression(self, input_string: str, *_: Any, **__: Any) -> Quantity:
+    def parse_expression(self, input_string: str, *_: object, **__: object) -> Quantity:
         return from_parts(*_parse(input_string))
 
     __call__ = parse_expression  # pint binds its own
 
-    def _parse_units_as_container(self, input_string: str, *_: Any, **__: Any) -> UnitsContainer:
+    def _parse_units_as_container(
+        self, input_string: str, *_: object, **__: object
+    ) -> UnitsContainer:
         cache = self._cache.parse_unit
         if input_string not in cache:
             cache[input_string] = UnitsContainer(parsing.parse_unit(input_string, self))
         return cache[input_string]
 
-    def get_dimensionality(self, input_units: Any) -> UnitsContainer:
+    def get_dimensionality(self, input_units: object) -> UnitsContainer:
         return super().get_dimensionality(self._read(input_units))
 
-    def get_compatible_units(self, input_units: Any) -> frozenset[Unit]:
+    def get_compatible_units(self, input_units: object) -> frozenset[Unit]:
         return super().get_compatible_units(self._read(input_units))
 
-    def _read(self, units: Any) -> Any:
+    def _read(self, units: object) -> Any:
         """Text such as "GB/s" or "[information]/[time]" as its units; pint would evaluate it."""
         if not isinstance(units, str):
             return units
@@ -308,7 +327,7 @@ class Registry(GenericNumpyRegistry[Quantity, Unit]):
                 return f"({unit.name})"
         raise InputError(f"there is no dimension {dimension[0]}")
 
-    def define(self, definition: Any) -> NoReturn:
+    def define(self, definition: object) -> NoReturn:
         raise InputError(
             f"cannot define {abbreviated(definition)}: calc's units are those of units.txt"
         )
@@ -368,7 +387,7 @@ def _factor_between(
 
 
 def from_parts(
-    magnitude: Any, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
+    magnitude: Number, units: parsing.Powers | UnitsContainer, provenance: Provenance | None = None
 ) -> Quantity:
     """A Quantity of parts known to be sound, as parsing, laws, copies and pickles have them."""
     made = object.__new__(Quantity)
@@ -401,7 +420,7 @@ def _going_together(*operands: object) -> Iterator[None]:
         raise do_not_broadcast(operands) from None
 
 
-def _merged(result: Any, operand_units: Sequence[UnitsContainer | None]) -> Any:
+def _merged(result: object, operand_units: Sequence[UnitsContainer | None]) -> Any:
     """A result of arithmetic with one unit for each dimension; a unit that an operand has stays."""
     if type(result) is not Quantity:
         return result
@@ -427,7 +446,7 @@ def _combined(
     return registry.merged(units) or (1.0, units)
 
 
-def as_float_or_array(value: Any) -> Any:
+def as_float_or_array(value: Any) -> Number:
     """The number as a float, or the numbers as an array of floats; what is no number is refused."""
     if type(value) is float:
         return value
@@ -441,10 +460,8 @@ def as_float_or_array(value: Any) -> Any:
     return _refuse_magnitude(value)
 
 
-def _checked_array(value: Any) -> Any:
+def _checked_array(value: object) -> Number:
     try:
-        import numpy
-
         array = numpy.asarray(_without_quantities(value))
     except ImportError:
         raise NumpyNeededError(
@@ -458,7 +475,7 @@ def _checked_array(value: Any) -> Any:
     return array if array.ndim else float(array)
 
 
-def _without_quantities(value: Any) -> Any:
+def _without_quantities(value: object) -> Any:
     """A list with the pure numbers of the quantities in it, whose units numpy would strip."""
     if isinstance(value, PlainQuantity):
         return Quantity(value).m_as("")
@@ -467,14 +484,14 @@ def _without_quantities(value: Any) -> Any:
     )
 
 
-def _refuse_magnitude(value: Any) -> NoReturn:
+def _refuse_magnitude(value: object) -> NoReturn:
     raise InputError(
         "a number, or a list or array of numbers, is needed; got"
         f" {abbreviated(value)}{why_no_numbers(value)}"
     )
 
 
-def why_no_numbers(value: Any, unit: str = "GB") -> str:
+def why_no_numbers(value: object, unit: str = "GB") -> str:
     """What is the matter with numbers that are refused, as the end of a sentence."""
     lists = [each for each in (value, *_held(value)) if isinstance(each, list | tuple)]
     parts: list[Any] = [part for each in lists for part in each] or [value]
@@ -487,7 +504,7 @@ def why_no_numbers(value: Any, unit: str = "GB") -> str:
     return ""
 
 
-def _held(value: Any) -> Sequence[Any]:
+def _held(value: object) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 

@@ -152,7 +152,7 @@ class PaddedVocabulary:
     """GPT-2's vocabulary, padded: as many tiles, but rows that begin where loads want them."""
 
     model: Any = models.get("gpt-2")
-    tokens = int(model.vocabulary.magnitude)
+    tokens = model.vocabulary
     multiple = 64
     columns_of_tile = 128
     claim = 0.25
@@ -234,8 +234,8 @@ class GroupedExperts:
     """Experts of a mixture: a tile each, whatever few tokens they have, and one launch for all."""
 
     model: Any = models.get("deepseek-v3")
-    experts = int(model.experts.magnitude)
-    active = int(model.active_experts.magnitude)
+    experts = model.experts
+    active = model.active_experts
     tile = 64
     held = 32
     tokens_each = 20
@@ -253,7 +253,7 @@ class SlicedWidths:
     """A width that slices make odd: padded to the tile, at a few columns' cost."""
 
     model: Any = models.get("llama-2-7b")
-    width = int(model.feed_forward_width.magnitude)
+    width = model.feed_forward_width
     slices = 8
     tile_columns = 128
     tokens = 2048

@@ -25,6 +25,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 from calc import hardware, machines, models, runs
+from calc.core.records import DATA, Count, Datum
 from calc.core.units import Quantity
 from calc.derivations import recorded
 
@@ -88,7 +89,7 @@ class Line:
             return None
 
 
-Meaning = Quantity | Thing | Path | Line
+Meaning = Datum | Thing | Path | Line
 
 
 def is_derivation(value: object) -> TypeGuard[type]:
@@ -99,8 +100,8 @@ def _holds_derivations(module: str) -> bool:
     return module.startswith(DERIVATIONS) and module.removeprefix(DERIVATIONS) not in READERS
 
 
-def is_datum(value: object) -> TypeGuard[Quantity]:
-    return isinstance(value, Quantity) and value.provenance is not None
+def is_datum(value: object) -> TypeGuard[Datum]:
+    return isinstance(value, Datum) and value.provenance is not None
 
 
 @cache
@@ -216,7 +217,7 @@ def _note(value: object, line: Line) -> None:
     if isinstance(value, list | tuple):
         for part, own in zip(value, lines_of_parts(line, value), strict=False):
             _note(part, own)
-    elif isinstance(value, Quantity | float):
+    elif isinstance(value, Quantity | Count | float):
         literal = isinstance(line.code, ast.Constant)  # one object wherever a module has it
         alias = id(value) in _made and only_looks_up(line.code, line.bound)
         if not literal and not alias:

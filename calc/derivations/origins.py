@@ -29,7 +29,7 @@ import calc
 from calc import hardware, machines, models, runs
 from calc.core import formatting
 from calc.core.law import LAWS
-from calc.core.records import DATA
+from calc.core.records import DATA, Count, Datum
 from calc.core.units import Quantity
 from calc.derivations.lines import (
     Line,
@@ -235,7 +235,7 @@ class _Tree:
         self.add(f"{owner}.{attribute}")
         return f"{owner}.{attribute}"
 
-    def datum(self, value: Quantity) -> str:
+    def datum(self, value: Datum) -> str:
         """The name of a number of the data files."""
         provenance = value.provenance
         assert provenance
@@ -263,7 +263,7 @@ class _Tree:
                         self.entered.pop()
                 case Line():
                     yield ast.unparse(part), self.line(known, known.value)
-                case Quantity():
+                case Quantity() | Count():
                     yield ast.unparse(part), self.datum(known)
                 case Path():
                     yield known.name, self.file(known)

@@ -210,7 +210,7 @@ class RecommenderSample:
     traffic = recommenders.sample_traffic(model)
     work = recommenders.sample_flops(model)
     intensity = roofline.arithmetic_intensity(work, traffic)
-    adding = quantity(float(lookups * model.embedding_width.magnitude), "FLOP")
+    adding = quantity(float(lookups * model.embedding_width), "FLOP")
     lookup_intensity = roofline.arithmetic_intensity(adding, traffic)
     ridge_point = device.ridge_point("fp16")
     latency = constants.latency_hbm3
@@ -301,7 +301,7 @@ class SmallerPatches:
     side = 8
 
     tokens = (OneImage.pixels // side) ** 2 + 1
-    more = tokens / OneImage.tokens.m_as("")
+    more = tokens / OneImage.tokens
     longer = model.with_context(tokens)
     work = sum(
         (product.operations for product in transformer.prefill_matmuls(longer, tokens)),

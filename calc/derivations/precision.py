@@ -21,8 +21,9 @@ from typing import Any
 
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
+from calc.core.records import Count, Datum
 from calc.core.units import Quantity
-from calc.derivations.lines import Line, line_that_made, meaning, parts
+from calc.derivations.lines import Line, is_datum, line_that_made, meaning, parts
 
 OF_AN_ESTIMATE = 2
 OF_A_MEASUREMENT = 2  # or more, where more were published
@@ -31,7 +32,7 @@ EXACT = 17
 COUNTS = ("count_", "channels_", "lanes_")
 CHANGE = 1.001  # of an input, to see what becomes of a result
 
-Inputs = dict[str, Quantity | None]  # data by their keys; None for a device as a whole
+Inputs = dict[str, Datum | None]  # data by their keys; None for a device as a whole
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Precision:
 
 def precision(value: object) -> Precision:
     """That of a result which stands in a derivation; a number of the data is printed as it is."""
-    if isinstance(value, Quantity) and value.provenance is not None:
+    if is_datum(value) and value.provenance:
         return Precision(estimated=value.provenance.kind == "estimate")
     worst = Precision()
     if line := line_that_made(value):
@@ -57,14 +58,16 @@ def precision(value: object) -> Precision:
     return worst
 
 
-def digits_of_data(datum: Quantity) -> int:
+def digits_of_data(datum: Datum) -> int:
     """How many digits of a number of the data count."""
     if _kind(datum) == "estimate":
         return OF_AN_ESTIMATE
     if _kind(datum) == "definition" or _key(datum).startswith(COUNTS):
         return EXACT
-    if _kind(datum) == "datasheet" and datum.unitless and datum.magnitude == int(datum.magnitude):
+    if isinstance(datum, Count):
         return EXACT  # how many layers or cores there are
+    if _kind(datum) == "datasheet" and datum.unitless and datum.magnitude == int(datum.magnitude):
+        return EXACT
     printed = f"{datum.magnitude:.12g}".partition("e")[0].replace(".", "").lstrip("-0")
     least = OF_A_MEASUREMENT if _kind(datum) == "measured" else OF_A_DATASHEET
     return max(least, len(printed))
@@ -88,11 +91,11 @@ def rounded(value: Quantity, digits: int) -> Quantity:
     return Quantity(float(f"{value.magnitude:.{digits}g}"), value.units)
 
 
-def _kind(datum: Quantity) -> str:
+def _kind(datum: Datum) -> str:
     return datum.provenance.kind if datum.provenance else ""
 
 
-def _key(datum: Quantity) -> str:
+def _key(datum: Datum) -> str:
     return datum.provenance.key if datum.provenance else ""
 
 
@@ -119,7 +122,7 @@ def _inputs(line: Line) -> Inputs:
             match known:
                 case Line():
                     inputs |= _inputs(known)
-                case Quantity():
+                case Quantity() | Count():
                     inputs[_key(known)] = known
                 case Accelerator() | Machine():
                     inputs[known.key] = None

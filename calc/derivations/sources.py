@@ -153,9 +153,9 @@ def _model_records(key: str) -> dict[str, Record]:
     model = models.get(key)
     numbers = {field.name: getattr(model, field.name) for field in fields(model)}
     return {
-        name.replace("_", " ").replace("kv", "KV"): Record(number.provenance, number)
+        name.replace("_", " ").replace("kv", "KV"): Record(number.provenance, Quantity(number))
         for name, number in numbers.items()
-        if isinstance(number, Quantity) and number.provenance is not None
+        if getattr(number, "provenance", None) is not None and name != "released"
     }
 
 

@@ -140,7 +140,7 @@ class SevenBillion:
 
     _model = models.get("llama-2-7b")
     sequences = 8
-    context = int(_model.context.magnitude)
+    context = _model.context
     parameters = _model.parameters
     device = hardware.H100.memory_capacity
     per_parameter = training.recipe("adam-mixed").bytes_per_parameter

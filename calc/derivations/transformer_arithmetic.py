@@ -121,7 +121,7 @@ class Products:
     alone = transformer.decode_matmuls(llama, context)
     together = transformer.decode_matmuls(llama, context, sequences)
     names = ("query", "key", "scores", "weighted values", "attention output", "gate", "down")
-    group = (llama.heads / llama.kv_heads).to("")
+    group = llama.heads // llama.kv_heads
     prefill_scores = next(product for product in prefill if product.name == "scores").intensity(
         element
     )

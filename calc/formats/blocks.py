@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from calc.core.arguments import number, one_of
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import Coded, check_width, codes_out, like, numbers, read_codes
 from calc.formats.floating import Float
@@ -69,7 +69,7 @@ class PowerOfTwo(Coded):
         A value below the smallest scale becomes the smallest; what rounds above the largest, and
         what is not positive, becomes NaN.
         """
-        numpy, given = numbers(values)
+        given = numbers(values)
         with numpy.errstate(invalid="ignore"):
             positive = numpy.isfinite(given) & (given > 0)
         size = numpy.where(positive, numpy.minimum(given, 2 * self.max), 1.0)
@@ -77,7 +77,7 @@ class PowerOfTwo(Coded):
         code = numpy.maximum(exponent, -self.bias) + self.bias
         last = 2**self.bits - 1
         code = numpy.where(positive, numpy.minimum(code, last), last)
-        return codes_out(numpy, given, code, self.bits)
+        return codes_out(given, code, self.bits)
 
     def decode(self, codes: Any) -> Any:
         """The scales that bits stand for.
@@ -86,7 +86,7 @@ class PowerOfTwo(Coded):
         >>> E8M0.decode([126, 127, 128, 255])
         array([0.5, 1. , 2. , nan])
         """
-        numpy, given = read_codes(self, codes)
+        given = read_codes(self, codes)
         scale = numpy.ldexp(1.0, given.astype(numpy.int64) - self.bias)
         return like(given, numpy.where(given == 2**self.bits - 1, math.nan, scale))
 
@@ -129,7 +129,7 @@ class InBlocks(Coded):
             name = f"{self.element.name} in blocks of {self.block_size}"
             object.__setattr__(self, "name", name)
 
-    def _cut(self: Any, numpy: ModuleType, given: Any) -> Any:
+    def _cut(self: Any, given: Any) -> Any:
         """Values in blocks, along a new last axis; the last block is filled up with zeros."""
         if not given.ndim:
             raise InputError(f"{self.name} encodes blocks, so it needs an array; got one number")
@@ -146,8 +146,8 @@ class InBlocks(Coded):
 
     def _scaled(self: Any, scales: Any, elements: Any) -> Any:
         """Each element times the scale of its block."""
-        numpy, value = numbers(self.element.decode(elements))
-        _, scale = numbers(self.scale.decode(scales))
+        value = numbers(self.element.decode(elements))
+        scale = numbers(self.scale.decode(scales))
         if not value.ndim or scale.shape != (*value.shape[:-1], self._blocks(value.shape[-1])):
             raise InputError(
                 f"{self.name} has one scale for each {self.block_size} elements along the last"
@@ -200,8 +200,8 @@ class Block(InBlocks):
         [0.0, 8.0, 32.0, -0.0]
         """
         one_of(f"{self.name}: rule", rule, SCALE_RULES)
-        numpy, given = numbers(values)
-        padded = self._cut(numpy, given)
+        given = numbers(values)
+        padded = self._cut(given)
         largest = numpy.max(numpy.abs(padded), axis=-1)
         finite = numpy.isfinite(largest)
         above_zero = numpy.where(finite, numpy.maximum(largest, self.scale.min), 1.0)
@@ -254,10 +254,10 @@ class TwoLevelBlock(InBlocks):
         >>> NVFP4.scale.decode(scales).tolist(), NVFP4.element.decode(elements).tolist()
         ([448.0], [0.0, 2.0, 6.0, -0.0])
         """
-        numpy, given = numbers(values)
+        given = numbers(values)
         single = numpy.float32
         with numpy.errstate(over="ignore"):
-            blocks = self._cut(numpy, given.astype(single))
+            blocks = self._cut(given.astype(single))
         top = numpy.max(numpy.abs(blocks), initial=single(0))
         if not numpy.isfinite(top):
             raise InputError(
@@ -278,6 +278,6 @@ class TwoLevelBlock(InBlocks):
 
     def decode(self, scales: Any, elements: Any, tensor_scale: float) -> Any:
         """The values that elements, scales and the scale of their tensor stand for, in FP32."""
-        numpy, scaled = numbers(self._scaled(scales, elements))
+        scaled = numbers(self._scaled(scales, elements))
         whole = numpy.float32(number(f"{self.name}: tensor_scale", tensor_scale))
         return (scaled.astype(numpy.float32) * whole).astype(float)

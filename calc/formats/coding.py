@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pint.facets.plain import PlainQuantity
 
 from calc.core.arguments import as_array
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.units import Quantity, as_float_or_array, quantity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Coded:
@@ -47,30 +50,29 @@ def check_width(name: str, given: Any, low: int, high: int) -> None:
         )
 
 
-def needed_numpy() -> ModuleType:
+def needs_numpy() -> None:
     try:
-        import numpy
+        _ = numpy.ndarray
     except ImportError:
         raise NumpyNeededError(
             "a number format rounds, encodes and decodes with numpy, which is not installed"
         ) from None
-    return numpy
 
 
-def numbers(values: Any) -> tuple[ModuleType, Any]:
+def numbers(values: object) -> NDArray[Any]:
     """Values as an array of floats, of no dimension for a single one."""
-    numpy = needed_numpy()
+    needs_numpy()
     if isinstance(values, PlainQuantity):
         raise InputError(
             f"a number format holds bare numbers; got {values}: give its magnitude in a unit,"
             f' as .m_as("{values.units}") does'
         )
-    return numpy, numpy.asarray(as_float_or_array(values))
+    return numpy.asarray(as_float_or_array(values))
 
 
-def read_codes(form: Any, given: Any) -> tuple[ModuleType, Any]:
+def read_codes(form: Any, given: object) -> NDArray[numpy.uint64]:
     """Codes as an array of unsigned integers, within the width of their format."""
-    numpy = needed_numpy()
+    needs_numpy()
     refusal = InputError(
         f"a code of {form.name} is a whole number from 0 to {2**form.bits - 1};"
         f" got {abbreviated(given)}"
@@ -79,13 +81,13 @@ def read_codes(form: Any, given: Any) -> tuple[ModuleType, Any]:
         raise refusal
     codes = as_array(f"codes of {form.name}", given)
     if codes.size == 0:
-        return numpy, codes.astype(numpy.uint64)
+        return codes.astype(numpy.uint64)
     if codes.dtype.kind not in "iu" or codes.min() < 0 or int(codes.max()) >= 2**form.bits:
         raise refusal
-    return numpy, codes.astype(numpy.uint64)
+    return codes.astype(numpy.uint64)
 
 
-def whole_steps(numpy: ModuleType, steps: Any, random: Any) -> Any:
+def whole_steps(steps: Any, random: Any) -> Any:
     """Steps as whole numbers: the nearest, the even of two; or, with a generator, at random.
 
     A random number from 0 to 1 is added and what is behind the point cut off, so that a step
@@ -101,7 +103,7 @@ def whole_steps(numpy: ModuleType, steps: Any, random: Any) -> Any:
     return numpy.floor(steps + random.random(numpy.shape(steps))).astype(numpy.int64)
 
 
-def codes_out(numpy: ModuleType, given: Any, code: Any, bits: int) -> Any:
+def codes_out(given: Any, code: Any, bits: int) -> Any:
     """Codes in the narrowest unsigned type that holds them; of a single value, an int."""
     width = next(width for width in (8, 16, 32, 64) if width >= bits)
     return code.astype(f"uint{width}") if given.ndim else int(code)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from calc.core.arguments import one_of
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.formats.coding import (
@@ -15,7 +15,7 @@ from calc.formats.coding import (
     check_width,
     codes_out,
     like,
-    needed_numpy,
+    needs_numpy,
     numbers,
     read_codes,
     whole_steps,
@@ -124,10 +124,10 @@ class Float(Coded):
         >>> FP16.ulp(1.0), FP16.ulp(2048.0), FP16.ulp(0.0) == FP16.smallest_subnormal
         (0.0009765625, 2.0, True)
         """
-        numpy, given = numbers(values)
+        given = numbers(values)
         size = numpy.abs(given)
         inside = size <= self.max
-        exponent = self._exponent(numpy, numpy.where(inside, size, 0.0))
+        exponent = self._exponent(numpy.where(inside, size, 0.0))
         gap = numpy.ldexp(1.0, exponent - self.mantissa_bits)
         return like(given, numpy.where(inside, gap, math.nan))
 
@@ -148,13 +148,13 @@ class Float(Coded):
         >>> hex(FP16.encode(-1.5)), hex(FP8_E4M3.encode(464)), hex(FP8_E4M3.encode(465))
         ('0xbe00', '0x7e', '0x7f')
         """
-        numpy, given, missing, infinite, exponent, steps = self._steps(values, random)
+        given, missing, infinite, exponent, steps = self._steps(values, random)
         # A mantissa that rounds up to the next power of two carries into the exponent by itself.
         code = ((exponent - self.min_exponent) << self.mantissa_bits) + steps
         code = numpy.where(infinite, self._overflow_code, numpy.minimum(code, self._overflow_code))
         code = numpy.where(missing, self._nan_code, code).astype(numpy.uint64)
         code |= numpy.signbit(given).astype(numpy.uint64) << numpy.uint64(self.bits - 1)
-        return codes_out(numpy, given, code, self.bits)
+        return codes_out(given, code, self.bits)
 
     def decode(self, codes: Any) -> Any:
         """The values that bits stand for.
@@ -163,7 +163,7 @@ class Float(Coded):
         >>> FP8_E4M3.decode([0x00, 0x01, 0x38, 0x7E, 0x7F]).tolist()
         [0.0, 0.001953125, 1.0, 448.0, nan]
         """
-        numpy, given = read_codes(self, codes)
+        given = read_codes(self, codes)
         sign = given >> numpy.uint64(self.bits - 1)
         code = (given ^ (sign << numpy.uint64(self.bits - 1))).astype(numpy.int64)
         finite = numpy.minimum(code, self._max_code)
@@ -183,7 +183,7 @@ class Float(Coded):
         >>> FP8_E4M3.round([0.3, -17.0, 465.0])
         array([  0.3125, -16.    ,      nan])
         """
-        numpy, given, missing, infinite, exponent, steps = self._steps(values, random)
+        given, missing, infinite, exponent, steps = self._steps(values, random)
         with numpy.errstate(over="ignore"):
             kept = numpy.ldexp(steps.astype(float), exponent - self.mantissa_bits)
         beyond = {"ieee": math.inf, "nan": math.nan, "none": self.max}[self.specials]
@@ -197,11 +197,11 @@ class Float(Coded):
         >>> BF16.round_fp32([0.1, 300.0]).tolist()
         [0.10009765625, 300.0]
         """
-        numpy = needed_numpy()
+        needs_numpy()
         given = values
         if not (isinstance(values, numpy.ndarray) and values.dtype == numpy.float32):
             with numpy.errstate(over="ignore"):
-                given = numbers(values)[1].astype(numpy.float32)
+                given = numbers(values).astype(numpy.float32)
         split = self.exponent_bits, self.mantissa_bits, self.specials
         if split == (8, 23, "ieee"):
             return given
@@ -215,18 +215,18 @@ class Float(Coded):
             kept = (bits + numpy.uint32(2 ** (cut - 1) - 1) + (bits >> cut & one)) >> cut << cut
             return numpy.where(numpy.isnan(given), given, kept.view(numpy.float32))
 
-    def _steps(self, values: Any, random: Any) -> tuple[ModuleType, Any, Any, Any, Any, Any]:
+    def _steps(self, values: Any, random: Any) -> tuple[Any, Any, Any, Any, Any]:
         """Values, where they are NaN or infinite, and their sizes rounded to steps of a binade."""
-        numpy, given = numbers(values)
+        given = numbers(values)
         missing, infinite = numpy.isnan(given), numpy.isinf(given)
         if self.specials == "none" and missing.any():
             raise InputError(f"{self.name} has no NaN, and there is one among the values")
         size = numpy.where(missing | infinite, 0.0, numpy.abs(given))
-        exponent = self._exponent(numpy, size)
-        steps = whole_steps(numpy, numpy.ldexp(size, self.mantissa_bits - exponent), random)
-        return numpy, given, missing, infinite, exponent, steps
+        exponent = self._exponent(size)
+        steps = whole_steps(numpy.ldexp(size, self.mantissa_bits - exponent), random)
+        return given, missing, infinite, exponent, steps
 
-    def _exponent(self, numpy: ModuleType, size: Any) -> Any:
+    def _exponent(self, size: Any) -> Any:
         """The exponent of the binade in which a value lies, as a 64-bit integer."""
         return numpy.frexp(numpy.maximum(size, self.smallest_normal))[1].astype(numpy.int64) - 1
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError
 from calc.formats.coding import (
     Coded,
@@ -66,13 +67,13 @@ class Integer(Coded):
         >>> INT8.encode(-1), INT8.encode([2.5, 3.5, 1000]).tolist()
         (255, [2, 4, 127])
         """
-        numpy, given = numbers(values)
+        given = numbers(values)
         if numpy.isnan(given).any():
             raise InputError(f"{self.name} has no NaN, and there is one among the values")
         clipped = numpy.clip(given, self.min, self.max)
-        steps = whole_steps(numpy, numpy.ldexp(clipped, self.fraction_bits), random)
+        steps = whole_steps(numpy.ldexp(clipped, self.fraction_bits), random)
         code = (steps & (2**self.bits - 1)).astype(numpy.uint64)
-        return codes_out(numpy, given, code, self.bits)
+        return codes_out(given, code, self.bits)
 
     def decode(self, codes: Any) -> Any:
         """The values that bits stand for.
@@ -81,7 +82,7 @@ class Integer(Coded):
         >>> INT4.decode([0, 7, 8, 15]).tolist()
         [0.0, 7.0, -8.0, -1.0]
         """
-        numpy, given = read_codes(self, codes)
+        given = read_codes(self, codes)
         steps = given.astype(numpy.int64)
         steps = numpy.where(steps >= 2 ** (self.bits - 1), steps - 2**self.bits, steps)
         return like(given, numpy.ldexp(steps.astype(float), -self.fraction_bits))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calc.core.arguments import as_array
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import check_width, numbers
 
@@ -21,8 +22,8 @@ def hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
     >>> hadamard_transform([8.0, 0.0, 0.0, 0.0], size=4).tolist()
     [4.0, 4.0, 4.0, 4.0]
     """
-    numpy, blocks, flips = _blocks(values, size, signs)
-    return _butterfly(numpy, blocks * flips, size).reshape(numbers(values)[1].shape)
+    blocks, flips = _blocks(values, size, signs)
+    return _butterfly(blocks * flips, size).reshape(numbers(values).shape)
 
 
 def inverse_hadamard_transform(values: Any, size: int = 16, signs: Any = None) -> Any:
@@ -31,15 +32,15 @@ def inverse_hadamard_transform(values: Any, size: int = 16, signs: Any = None) -
     >>> inverse_hadamard_transform([4.0, 4.0, 4.0, 4.0], size=4).tolist()
     [8.0, 0.0, 0.0, 0.0]
     """
-    numpy, blocks, flips = _blocks(values, size, signs)
-    return (_butterfly(numpy, blocks, size) * flips).reshape(numbers(values)[1].shape)
+    blocks, flips = _blocks(values, size, signs)
+    return (_butterfly(blocks, size) * flips).reshape(numbers(values).shape)
 
 
-def _blocks(values: Any, size: int, signs: Any) -> tuple[Any, Any, Any]:
+def _blocks(values: Any, size: int, signs: Any) -> tuple[Any, Any]:
     check_width("hadamard_transform(): size", size, 2, 2**20)
     if size & (size - 1):
         raise InputError(f"hadamard_transform(): size must be a power of two; got {size}")
-    numpy, given = numbers(values)
+    given = numbers(values)
     if not given.ndim or given.shape[-1] % size:
         raise InputError(
             f"hadamard_transform() turns blocks of {size} values along the last axis; got an"
@@ -51,10 +52,10 @@ def _blocks(values: Any, size: int, signs: Any) -> tuple[Any, Any, Any]:
             f"hadamard_transform(): signs are {size} numbers, each 1 or -1; got"
             f" {abbreviated(signs)}"
         )
-    return numpy, given.reshape(-1, size), flips
+    return given.reshape(-1, size), flips
 
 
-def _butterfly(numpy: Any, blocks: Any, size: int) -> Any:
+def _butterfly(blocks: Any, size: int) -> Any:
     """Each block times H: sums and differences of halves, again and again, then the root."""
     count = blocks.shape[0]
     width = 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError
 from calc.formats.coding import check_width, like, numbers
 from calc.formats.floating import Float, check_float
@@ -19,7 +20,7 @@ def running_sum(terms: Any, form: Float, random: Any = None) -> Any:
     >>> running_sum([1.0] * 1000, BF16)
     256.0
     """
-    numpy, given = _rounded("running_sum", terms, form)
+    given = _rounded("running_sum", terms, form)
     total = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
         total = form.round(total + given[..., step], random=random)
@@ -33,7 +34,7 @@ def pairwise_sum(terms: Any, form: Float) -> Any:
     >>> pairwise_sum([1.0] * 1000, BF16)
     1000.0
     """
-    numpy, given = _rounded("pairwise_sum", terms, form)
+    given = _rounded("pairwise_sum", terms, form)
     part = given
     while part.shape[-1] > 1:
         if part.shape[-1] % 2:
@@ -49,7 +50,7 @@ def kahan_sum(terms: Any, form: Float) -> Any:
     >>> kahan_sum([1.0] * 1000, BF16)
     1000.0
     """
-    numpy, given = _rounded("kahan_sum", terms, form)
+    given = _rounded("kahan_sum", terms, form)
     total = lost = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
         term = form.round(given[..., step] - lost)
@@ -66,7 +67,7 @@ def neumaier_sum(terms: Any, form: Float) -> Any:
     >>> neumaier_sum([1.0, 1e30, 1.0, -1e30], BF16), kahan_sum([1.0, 1e30, 1.0, -1e30], BF16)
     (2.0, 0.0)
     """
-    numpy, given = _rounded("neumaier_sum", terms, form)
+    given = _rounded("neumaier_sum", terms, form)
     total = lost = numpy.zeros(given.shape[:-1])
     for step in range(given.shape[-1]):
         term = form.round(given[..., step])
@@ -94,7 +95,7 @@ def tensor_core_sum(
     """
     check_width("tensor_core_sum(): bits", bits, 2, 24)
     check_width("tensor_core_sum(): depth", depth, 1, 2**20)
-    numpy, given = _terms(products)
+    given = _terms(products)
     if promoted_after is not None:
         check_width("tensor_core_sum(): promoted_after", promoted_after, depth, 2**30)
         if promoted_after % depth:
@@ -107,29 +108,29 @@ def tensor_core_sum(
     for start in range(0, given.shape[-1], depth):
         group = given[..., start : start + depth]
         largest = numpy.max(numpy.abs(group), axis=-1, keepdims=True)
-        added = _cut_off(numpy, group, largest, bits).sum(axis=-1)
+        added = _cut_off(group, largest, bits).sum(axis=-1)
         register = register + added
-        register = _cut_off(numpy, register, numpy.abs(register), bits)
+        register = _cut_off(register, numpy.abs(register), bits)
         if promoted_after and (start + depth) % promoted_after == 0:
             total = total + register.astype(numpy.float32)
             register = numpy.zeros_like(register)
     return like(given[..., 0], (total + register.astype(numpy.float32)).astype(float))
 
 
-def _cut_off(numpy: Any, values: Any, largest: Any, bits: int) -> Any:
+def _cut_off(values: Any, largest: Any, bits: int) -> Any:
     """Values without what is behind so many bits, counted from the first of the largest one."""
     last = numpy.frexp(largest)[1] - bits
     return numpy.ldexp(numpy.trunc(numpy.ldexp(values, -last)), last)
 
 
-def _rounded(name: str, given: Any, form: Any) -> tuple[Any, Any]:
+def _rounded(name: str, given: Any, form: Any) -> Any:
     """The terms of a sum that a format rounds, which must be one of floating point."""
     check_float(f"{name}(): form", form)
     return _terms(given)
 
 
-def _terms(given: Any) -> tuple[Any, Any]:
-    numpy, terms = numbers(given)
+def _terms(given: object) -> Any:
+    terms = numbers(given)
     if not terms.ndim or not terms.shape[-1]:
         raise InputError("a sum needs terms along the last axis of an array; got none")
-    return numpy, terms
+    return terms

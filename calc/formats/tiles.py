@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calc.core.arguments import number, truth
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.blocks import Encoded
 from calc.formats.coding import check_width, numbers
@@ -45,7 +46,7 @@ class Tiles:
         `largest` stands in for the largest value of every tile: what exceeds it saturates. So
         does delayed scaling, which takes it from the steps before.
         """
-        numpy, given = numbers(values)
+        given = numbers(values)
         if given.ndim != 2 or not given.size:
             raise InputError(
                 f"tiles are cut from a matrix; got an array of shape {tuple(given.shape)}"
@@ -56,26 +57,26 @@ class Tiles:
             largest = number("largest", largest, above=0.0)
         single, most = numpy.float32, numpy.float32(self.element.max)
         given = given.astype(single)
-        peaks = self._peaks(numpy, given) if largest is None else self._all(numpy, given, largest)
+        peaks = self._peaks(given) if largest is None else self._all(given, largest)
         with numpy.errstate(over="ignore", divide="ignore"):
             up = numpy.minimum(most / peaks, numpy.finfo(single).max)
         if self.power_of_two:
             up = numpy.ldexp(single(1), numpy.frexp(up)[1] - 1)
         up = numpy.where(peaks == 0, single(1), up)
         with numpy.errstate(over="ignore"):
-            scaled = numpy.clip(given * self._spread(numpy, up, given.shape), -most, most)
+            scaled = numpy.clip(given * self._spread(up, given.shape), -most, most)
         return Encoded(single(1) / up, self.element.encode(scaled, random))
 
     def decode(self, scales: Any, elements: Any) -> Any:
         """The values that scales and elements stand for, in FP32."""
-        numpy, value = numbers(self.element.decode(elements))
-        _, scale = numbers(scales)
+        value = numbers(self.element.decode(elements))
+        scale = numbers(scales)
         if value.ndim != 2 or scale.shape != self._grid(value.shape):
             raise InputError(
                 f"each tile has one scale; got scales of shape {tuple(scale.shape)} for elements"
                 f" of shape {tuple(value.shape)}"
             )
-        spread = self._spread(numpy, scale.astype(numpy.float32), value.shape)
+        spread = self._spread(scale.astype(numpy.float32), value.shape)
         return (value.astype(numpy.float32) * spread).astype(float)
 
     def round(self, values: Any, largest: float | None = None, random: Any = None) -> Any:
@@ -96,16 +97,16 @@ class Tiles:
             -(-length // tile) for length, tile in zip(shape, self._tile(shape), strict=True)
         )
 
-    def _peaks(self, numpy: Any, given: Any) -> Any:
+    def _peaks(self, given: Any) -> Any:
         """The largest value of each tile."""
         rows, columns = self._tile(given.shape)
         by_rows = numpy.maximum.reduceat(numpy.abs(given), range(0, given.shape[0], rows), axis=0)
         return numpy.maximum.reduceat(by_rows, range(0, given.shape[1], columns), axis=1)
 
-    def _all(self, numpy: Any, given: Any, largest: float) -> Any:
+    def _all(self, given: Any, largest: float) -> Any:
         return numpy.full(self._grid(given.shape), largest, numpy.float32)
 
-    def _spread(self, numpy: Any, scales: Any, shape: tuple[int, ...]) -> Any:
+    def _spread(self, scales: Any, shape: tuple[int, ...]) -> Any:
         """The scale of each value."""
         rows, columns = self._tile(shape)
         wide = numpy.repeat(numpy.repeat(scales, rows, axis=0), columns, axis=1)
@@ -130,6 +131,6 @@ def delayed(
     whole = Tiles(element)
     peaks: deque[float] = deque(maxlen=history)
     for tensor in tensors:
-        numpy, given = numbers(tensor)
+        given = numbers(tensor)
         yield whole.round(given, largest=max(peaks, default=0.0) or element.max, random=random)
         peaks.append(float(numpy.max(numpy.abs(given))))

@@ -1,7 +1,5 @@
 """Diffusion transformers: passes of an image, tokens of a pass, and the work of both."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated
@@ -119,7 +117,7 @@ def pass_flops(
     74.36 TFLOP
     """
     model = network(model, DiffusionTransformer)
-    inner = (model.heads * model.head_width).m_as("")
+    inner = model.heads * model.head_width
     count = tokens(model, height, width)
     products = 2.0 * model.blocks * model.stream_weights * count.m_as("")
     return quantity(products, "FLOP") + joint_attention_flops(count, model.blocks, inner)

@@ -1,14 +1,11 @@
 """Transformers with an encoder and a decoder: cross-attention, its cache, and the work of both."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
-from operator import add
 from typing import Annotated
 
 from calc.catalog.models import EncoderDecoder, network
-from calc.core.elementwise import evaluate, largest
+from calc.core.elementwise import Number, largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -92,7 +89,7 @@ def encoder_flops(
     """
     model = network(model, EncoderDecoder)
     length = _length(model, source)
-    layers = model.encoder_layers.m_as("")
+    layers = model.encoder_layers
     products = 2.0 * length * layers * sum(model.layer_weights.values())
     scores = cross_attention_flops(length, layers, model.heads, model.head_width)
     return quantity(products + scores.m_as("FLOP/token") * length, "FLOP")
@@ -112,7 +109,7 @@ def cross_projection_flops(
     model = network(model, EncoderDecoder)
     length = _length(model, source)
     keys_and_values = model.layer_weights["attention"] / 2
-    return quantity(2.0 * length * model.decoder_layers.m_as("") * keys_and_values, "FLOP")
+    return quantity(2.0 * length * model.decoder_layers * keys_and_values, "FLOP")
 
 
 def decoder_flops(
@@ -129,11 +126,11 @@ def decoder_flops(
     1.863 GFLOP/token
     """
     model = network(model, EncoderDecoder)
-    source, layers = _length(model, source), model.decoder_layers.m_as("")
+    source, layers = _length(model, source), model.decoder_layers
     attention, feed_forward = model.layer_weights.values()
     weights = layers * (1.5 * attention + feed_forward)
-    weights += (model.vocabulary * model.width).m_as("")
-    seen = evaluate(add, (source, quantity(written).m_as("")))
+    weights += model.vocabulary * model.width
+    seen = quantity(source) + quantity(written)
     scores = cross_attention_flops(seen, layers, model.heads, model.head_width)
     return quantity(2.0 * weights, "FLOP/token") + scores
 
@@ -151,16 +148,12 @@ def caches(
     """
     model = network(model, EncoderDecoder)
     shape = (model.decoder_layers, model.heads, model.head_width, element_size)
-    parts = cross_cache(_length(model, source), *shape), self_cache(written, *shape)
-    both: Quantity = evaluate(add, parts)
-    return both
+    return cross_cache(_length(model, source), *shape) + self_cache(written, *shape)
 
 
-def _length(model: EncoderDecoder, source: QuantityLike) -> float:
-    length = quantity(source).m_as("")
+def _length(model: EncoderDecoder, source: QuantityLike) -> Number:
+    length: Number = quantity(source).m_as("")
     longest = model.source_context
-    if longest is not None and (most := largest(length)) > longest.m_as(""):
-        raise InputError(
-            f"{model.name} reads at most {longest.m_as(''):g} places of its source; got {most:g}"
-        )
+    if longest is not None and (most := largest(length)) > longest:
+        raise InputError(f"{model.name} reads at most {longest} places of its source; got {most:g}")
     return length

@@ -8,7 +8,6 @@ those of full attention do is in the laws of `calc.attention`.
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from calc import formats
 from calc.catalog import constants, models
 from calc.catalog.models import Transformer
 from calc.core.arguments import one_of
-from calc.core.elementwise import largest, maximum, minimum, where
+from calc.core.elementwise import Number, largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -419,22 +418,21 @@ class Matmul:
     """Matrix products alike: (m × k) · (k × n), so many of them in each of so many layers."""
 
     name: str
-    m: Any
-    n: Any
-    k: Any
-    count: Any
+    m: Number
+    n: Number
+    k: Number
+    count: Number
     layers: int
 
     @property
     def operations(self) -> Quantity:
         """Operations of all of them."""
-        each: Quantity = roofline.gemm_operations(self.m, self.n, self.k)
-        return each * self.count * self.layers
+        return roofline.gemm_operations(self.m, self.n, self.k) * self.count * self.layers
 
     def traffic(self, element_size: QuantityLike = "2 byte") -> Quantity:
         """Bytes that all of them must move, where each goes to memory and back by itself."""
-        each: Quantity = roofline.gemm_traffic(self.m, self.n, self.k, element_size)
-        return each * self.count * self.layers
+        moved = roofline.gemm_traffic(self.m, self.n, self.k, element_size)
+        return moved * self.count * self.layers
 
     def intensity(self, element_size: QuantityLike = "2 byte") -> Quantity:
         """Operations for each byte moved.
@@ -471,19 +469,19 @@ def prefill_matmuls(
     """
     model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
-    length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
-    groups = _int(model.kv_heads)
-    rows, count = length * _int(model.heads) / groups, sequences * groups
-    keys, values = _int(model.key_width), _int(model.head_value_width)
-    scores = [*_index_scores(model, length, length, sequences)]
-    for name, seen, layers in _attentions(model, length):
-        block, blocks = rows * seen / length, count * length / seen
+    each, batch = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
+    groups = model.kv_heads
+    rows, count = each * model.heads / groups, batch * groups
+    keys, values = model.key_width, model.head_value_width
+    scores = [*_index_scores(model, each, each, batch)]
+    for name, seen, layers in _attentions(model, each):
+        block, blocks = rows * seen / each, count * each / seen
         scores += [
             Matmul(f"{name}scores", block, seen, keys, blocks, layers),
             Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
         ]
-    states = [*_read_states(model, tokens, length)]
-    return tuple(_in_order(model, tokens, sequences, scores, states))
+    states = [*_read_states(model, tokens, each)]
+    return tuple(_in_order(model, tokens, batch, scores, states))
 
 
 def decode_matmuls(
@@ -513,21 +511,20 @@ def decode_matmuls(
             f"{model.name} writes no tokens: its output is a {model.output} layer;"
             " calc.throughput.of answers for it, and `calc throughput`"
         )
-    context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
-    heads, groups = _int(model.heads), _int(model.kv_heads)
-    latent = _int(model.kv_latent)
-    rows, count = (heads, sequences) if latent else (heads / groups, sequences * groups)
-    keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
-    values = latent or _int(model.head_value_width)
-    scores = [*_index_scores(model, 1, context, sequences)]
-    for name, seen, layers in _attentions(model, context):
+    whole, batch = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
+    heads, groups = model.heads, model.kv_heads
+    latent = model.kv_latent or 0
+    rows, count = (heads, batch) if latent else (heads / groups, batch * groups)
+    keys = latent + (model.rotary_width or 0) if latent else model.key_width
+    values = latent or model.head_value_width
+    scores = [*_index_scores(model, 1, whole, batch)]
+    for name, seen, layers in _attentions(model, whole):
         scores += [
             Matmul(f"{name}scores", rows, seen, keys, count, layers),
             Matmul(f"{name}weighted values", rows, values, seen, count, layers),
         ]
-    states = [*_states(model, sequences)]
-    stored = bool(latent)
-    return tuple(_in_order(model, sequences, sequences, scores, states, stored_latents=stored))
+    states = [*_states(model, batch)]
+    return tuple(_in_order(model, batch, batch, scores, states, stored_latents=bool(latent)))
 
 
 def forward_flops(
@@ -708,7 +705,7 @@ def attended_per_token(
     model = _check(model)
     widths = model.key_width + model.head_value_width
     if model.kv_latent is not None:
-        widths = 2 * model.kv_latent + quantity(_int(model.rotary_width), "")
+        widths = 2 * model.kv_latent + (model.rotary_width or 0)
     size = size_of("element_size", element_size)
     return (model.heads * widths * size / quantity("1 token")).to("byte/token")
 
@@ -797,7 +794,7 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     memory = quantity("0 byte")
     for kind, layers, heads, keys, values in _recurrences(model):
         memory = memory + attention.state_memory(layers, heads, keys, values)
-        channels, kernel = model.convolved(kind), _int(model.convolution)
+        channels, kernel = model.convolved(kind), (model.convolution or 0)
         memory = memory + attention.convolution_memory(layers, channels, kernel)
     return memory
 
@@ -826,8 +823,8 @@ def cache_read(
     )
     if not (layers := model.layers_with("sparse")):
         return whole.to("byte")
-    skipped = quantity(context) - windowed_context(context, _int(model.index_topk), 1)
-    latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+    skipped = quantity(context) - windowed_context(context, (model.index_topk or 0), 1)
+    latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
     each = latent_bytes_per_token(layers, latent, rotary, element_size)
     return (whole - each * skipped * quantity("1 token")).to("byte")
 
@@ -888,7 +885,7 @@ def activation_memory(
         return (
             tokens * model.layers * model.width * formats.element_size("element_size", element_size)
         )
-    blocks = model.blocks / _int(model.layers)  # two, where a layer is not one of them alone
+    blocks = model.blocks / model.layers  # two, where a layer is not one of them alone
     norms = blocks if model.norms is None else model.norms
     kept = layer_activations(
         model.width, *_kept_widths(model), element_size, mask_size, norms + blocks - 2
@@ -915,17 +912,13 @@ def _check(given: Any, context: QuantityLike = 1, name: str = "context") -> Tran
     longest = largest(asked)
     if math.isnan(longest) or largest(-asked) > 0:
         raise InputError(f"{needed}; got {abbreviated(context)}")
-    if longest > model.context.magnitude:
+    if longest > model.context:
         raise InputError(
-            f"{model.name} reads at most {model.context.magnitude:.0f} tokens; got a context of"
+            f"{model.name} reads at most {model.context:.0f} tokens; got a context of"
             f" {longest:.0f}; to take more, say so: model.with_context({longest:.0f}),"
             f" or context={longest:.0f} of a plan (--context)"
         )
     return model
-
-
-def _int(count: Quantity | None) -> int:
-    return 0 if count is None else int(count.magnitude)
 
 
 def _with_attention(
@@ -943,7 +936,7 @@ def _with_attention(
         seen = limited(limit) if limit else quantity(context)
         total = total + attention_flops(seen, layers, *widths)
     if layers := model.layers_with("sparse"):
-        heads, width = _int(model.index_heads), _int(model.index_head_width)
+        heads, width = (model.index_heads or 0), (model.index_head_width or 0)
         total = total + attention.index_flops(context, layers, heads, width)
     return total
 
@@ -959,20 +952,20 @@ def _limits(model: Transformer) -> Iterator[tuple[str, int, int]]:
         ("selected ", model.index_topk, ("sparse",)),
     ):
         if layers := model.layers_with(*kinds):
-            yield name, _int(limit), layers
+            yield name, (limit or 0), layers
 
 
 def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]:
     """Kinds with a state: their layers, and a state's heads, rows and columns."""
     if layers := model.layers_with("linear"):
-        widths = _int(model.linear_key_width), _int(model.linear_value_width)
-        yield "linear", layers, _int(model.linear_value_heads), *widths
+        widths = (model.linear_key_width or 0), (model.linear_value_width or 0)
+        yield "linear", layers, (model.linear_value_heads or 0), *widths
     if layers := model.layers_with("state"):
-        widths = _int(model.state_width), _int(model.state_head_width)
-        yield "state", layers, _int(model.state_heads), *widths
+        widths = (model.state_width or 0), (model.state_head_width or 0)
+        yield "state", layers, (model.state_heads or 0), *widths
 
 
-def _states(model: Transformer, tokens: Any) -> Iterator[Matmul]:
+def _states(model: Transformer, tokens: Number) -> Iterator[Matmul]:
     """The products that take so many tokens one by one through their states."""
     for kind, layers, heads, keys, values in _recurrences(model):
         count = tokens * heads
@@ -982,19 +975,19 @@ def _states(model: Transformer, tokens: Any) -> Iterator[Matmul]:
         yield Matmul("state read", 1, values, keys, count, layers)
 
 
-def _read_states(model: Transformer, tokens: Any, length: Any) -> Iterator[Matmul]:
+def _read_states(model: Transformer, tokens: Number, length: Number) -> Iterator[Matmul]:
     """The products that take the tokens of prompts through states, in chunks if there are any."""
     if model.chunk is None:
         return _states(model, tokens)
-    return _chunks(model, tokens, minimum(length, float(_int(model.chunk))))
+    return _chunks(model, tokens, minimum(length, float(model.chunk or 0)))
 
 
-def _chunks(model: Transformer, tokens: Any, chunk: Any) -> Iterator[Matmul]:
+def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmul]:
     """The products that take so many tokens through their states in chunks of so many."""
     for kind, layers, heads, keys, values in _recurrences(model):
         chunks = tokens / chunk
         count = chunks * heads
-        shared = count if kind == "linear" else chunks * _int(model.state_groups)
+        shared = count if kind == "linear" else chunks * (model.state_groups or 0)
         if kind == "linear":
             yield Matmul("chunk keys on keys", chunk, chunk, keys, count, layers)
             yield Matmul("chunk keys corrected", chunk, keys, chunk, count, layers)
@@ -1019,37 +1012,39 @@ def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     """Of the latents of a token, and of the keys by which it is selected."""
     found = quantity("0 byte/token")
     if layers := model.layers_with("latent", "sparse"):
-        latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
+        latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
         found = latent_bytes_per_token(layers, latent, rotary, element_size)
     if layers := model.layers_with("sparse"):
-        found = found + attention.index_bytes_per_token(layers, _int(model.index_head_width))
+        found = found + attention.index_bytes_per_token(layers, (model.index_head_width or 0))
     return found
 
 
-def _attentions(model: Transformer, context: Any) -> Iterator[tuple[str, Any, int]]:
+def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int]]:
     """What the names of the scores begin with, the positions looked at, and the layers that do."""
     for name, limit, layers in _limits(model):
         yield name, minimum(context, float(limit)) if limit else context, layers
 
 
-def _index_scores(model: Transformer, rows: Any, context: Any, sequences: Any) -> Iterator[Matmul]:
+def _index_scores(
+    model: Transformer, rows: Number, context: Number, sequences: Number
+) -> Iterator[Matmul]:
     """The products by which tokens choose what to attend to."""
     if layers := model.layers_with("sparse"):
-        width = _int(model.index_head_width)
-        queries = rows * _int(model.index_heads)
+        width = model.index_head_width or 0
+        queries = rows * (model.index_heads or 0)
         yield Matmul("index scores", queries, context, width, sequences, layers)
 
 
 def _in_order(
     model: Transformer,
-    tokens: Any,
-    sequences: Any,
+    tokens: Number,
+    sequences: Number,
     scores: list[Matmul],
     states: list[Matmul],
     stored_latents: bool = False,
 ) -> Iterator[Matmul]:
     """The products with each matrix, those of the scores and states before their outputs."""
-    heads = _int(model.heads)
+    heads = model.heads
     for part, name, inputs, outputs, layers, copies, used, _ in model.matrices:
         if name == "attention output":
             yield from scores
@@ -1075,5 +1070,5 @@ def _kept_widths(model: Transformer) -> tuple[float, float]:
         if part in kept:
             last = name.endswith("down" if part == "feed-forward" else "output")
             kept[part] += (inputs if last else outputs) * used * layers
-    layers = _int(model.layers)
+    layers = model.layers
     return kept["attention"] / layers, kept["feed-forward"] / layers

@@ -29,7 +29,7 @@ def device_counts(model: Transformer) -> tuple[int, ...]:
     (1, 2, 4, 8, 16, 32, 64)
     """
     check_transformer(model)
-    heads = int(model.heads.magnitude)
+    heads = model.heads
     counts = (count for count in range(1, heads + 1) if heads % count == 0)
     return tuple(count for count in counts if Layout(tensor=count).legal(model))
 
@@ -98,7 +98,7 @@ def check_devices(setup: Setup) -> None:
     for count in _different(setup.devices):
         if not Layout(tensor=int(count)).legal(setup.model):
             *others, last = device_counts(setup.model)
-            heads, groups = setup.model.heads.magnitude, setup.model.kv_heads.magnitude
+            heads, groups = setup.model.heads, setup.model.kv_heads
             raise InputError(
                 f"{count:g} devices cannot share the heads of {setup.model.name} evenly,"
                 f" {heads:g} of queries and {groups:g} of keys and values: take"

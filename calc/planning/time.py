@@ -29,7 +29,7 @@ def decode(setup: Setup) -> StepTime:
     reach = setup.model.reach
     if reach is None:
         return _step(setup, _writing(setup, setup.prompt + setup.generated / 2))
-    full = minimum(maximum(reach, setup.prompt), setup.context)
+    full = minimum(maximum(quantity(reach), setup.prompt), setup.context)
     before = _step(setup, _writing(setup, (setup.prompt + full) / 2))
     after = _step(setup, _writing(setup, (full + setup.context) / 2))
     share = (full - setup.prompt) / setup.generated

@@ -15,7 +15,6 @@ from calc.catalog import hardware, machines, models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.errors import InputError
-from calc.core.units import quantity
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import Row
 
@@ -110,7 +109,7 @@ def model(row: Row) -> Transformer:
     if row["model"] is None:
         raise UnusableRowError("its model is not stated")
     named = _model(str(row["model"]))
-    return replace(named, layers=quantity(layers, "")) if layers else named
+    return replace(named, layers=int(layers)) if layers else named
 
 
 @cache

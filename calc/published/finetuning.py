@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
@@ -45,7 +45,7 @@ class Tuning:
         """Tokens per second that are expected by measured rates of kernels."""
         settings = {k: v for k, v in self.settings.items() if k not in ONLY_MEMORY}
         step = finetuning.step(device=self.device, **settings)
-        rate: Quantity = step.tokens / step.expected
+        rate: Quantity = step.tokens / cast(Quantity, step.expected)
         return rate.to("token/s")
 
     @property

@@ -211,7 +211,7 @@ def prefill(
             replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
         ]
         found = Parts(launched, machine, UNKNOWN)
-        vectors = own.m_as("") * 2 * model.width.m_as("")
+        vectors = own.m_as("") * 2 * model.width
         found.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:
             block = found["attention"].m_as("s") / model.caching_layers / parts_of_context

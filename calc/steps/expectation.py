@@ -261,7 +261,7 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
     parts = Parts(kernels.step(job, tokens, shared_caches), job.measured_on, job.software)
     if job.layers_that_exchange:
         parts.add_exchange(job, load.computed)
-    vectors = load.computed * 2 * model.width.m_as("")
+    vectors = load.computed * 2 * model.width
     parts.add_messages("tensor", job.sums, "all_reduce", vectors, slices)
     if shared_caches and largest(load.writing):
         attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
@@ -294,30 +294,30 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
     parts = Parts(kernels_of_one, machine, program)
-    fullest = layout.layers_of_a_stage(model) / model.layers.m_as("")
+    fullest = layout.layers_of_a_stage(model) / model.layers
     for kind, time in parts.items():
         alone = time if places is None else time[places]
         parts[kind] = alone * (microbatches * fullest)
     compute = parts.total
     if largest(layout.pipeline) > 1:
         parts["bubble"] = compute * bubble
-    vectors = length * batch.sequences / layout.context * 2 * model.width.m_as("")
-    layers = model.layers.m_as("") * fullest * microbatches
+    vectors = length * batch.sequences / layout.context * 2 * model.width
+    layers = model.layers * fullest * microbatches
     blocks = model.blocks * fullest * microbatches
     parts.add_messages("tensor", 2 * blocks, "all_reduce", vectors, layout.tensor)
     if "tensor" in parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
-        size = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
+        size = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers
         kept = transformer.kept_context(reaching(model, length), length).m_as("")
         cached = size * kept * batch.sequences
         among = where(layout.context > 1, layout.context * layout.tensor, 1)
         parts.add_messages("context", 3 * layers, "all_gather", cached, among)
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
-        sent = vectors / layout.tensor * model.active_experts.m_as("")
-        routed = layers * model.layers_with("experts") / model.layers.m_as("")
+        sent = vectors / layout.tensor * model.active_experts
+        routed = layers * model.layers_with("experts") / model.layers
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated = 0.0
     share = job.trained.share(model)

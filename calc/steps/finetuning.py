@@ -378,7 +378,7 @@ def longest_context(
         held = memory(model, method, rank, context, **options).total
         return float(held.m_as("byte")) - room
 
-    longest = int(model.context.magnitude)
+    longest = model.context
     while longest > 0 and (excess := beyond(longest)) > 0:
         # Memory grows ever faster with the context, so that this never goes below the longest.
         last_token = excess - beyond(longest - 1) if longest > 1 else excess

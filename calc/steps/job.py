@@ -131,13 +131,13 @@ class Layout:
     def layers_of_a_stage(self, model: Transformer) -> Any:
         """Layers of a device, where its stages are the fullest."""
         stages = self.pipeline * self.stages_per_device
-        return self.stages_per_device * ceiling(model.layers.magnitude / stages)
+        return self.stages_per_device * ceiling(model.layers / stages)
 
     def rules(self, model: Transformer) -> Iterator[tuple[Any, str]]:
         """Whether a model can be cut like this, and the sentence for where it cannot."""
-        heads, groups = int(model.heads.magnitude), int(model.kv_heads.magnitude)
-        layers = int(model.layers.magnitude)
-        experts = 1 if model.experts is None else int(model.experts.magnitude)
+        heads, groups = model.heads, model.kv_heads
+        layers = model.layers
+        experts = model.experts or 1
         stages = self.pipeline * self.stages_per_device
         yield (
             heads % self.tensor == 0,
@@ -152,7 +152,7 @@ class Layout:
         for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
             if (width := getattr(model, name)) is not None:
                 yield (
-                    int(width.magnitude) % self.tensor == 0,
+                    width % self.tensor == 0,
                     f"{{tensor}} slices do not divide the {name.replace('_', ' ')} of"
                     f" {model.name}, {width}: choose tensor among the divisors",
                 )
@@ -232,14 +232,14 @@ class Layout:
         inner = model.parameters - embedding - output - model.expert_parameters
         alone = embedding + output
         ends = maximum(embedding, embedding if model.tied_embeddings else output)
-        share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
+        share = quantity(self.layers_of_a_stage(model) / model.layers, "")
         apart = (self.pipeline > 1) & (self.schedule != "zb-v")
         held = where(apart, ends.m_as("param"), alone.m_as("param"))
         return (inner * share + quantity(held, "param")) / self.tensor
 
     def expert_parameters(self, model: Transformer) -> Quantity:
         """Those in experts, of which a device has its share, of a model that was checked."""
-        share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
+        share = quantity(self.layers_of_a_stage(model) / model.layers, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
 
     def weights_read(self, weights: Weights, tokens: Any) -> Quantity:
@@ -399,9 +399,9 @@ class Job:
         return self.machine
 
     @property
-    def chosen_experts(self) -> Quantity:
+    def chosen_experts(self) -> int:
         """Experts that a token is sent to; one where the model has none."""
-        return self.model.active_experts or quantity(1, "")
+        return self.model.active_experts or 1
 
     @cached_property
     def weights(self) -> Weights:
@@ -421,7 +421,7 @@ class Job:
 
     def sent_to_experts(self, tokens: Any) -> tuple[Quantity, Quantity]:
         """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back."""
-        numbers = tokens * self.model.width.m_as("") * self.chosen_experts.m_as("")
+        numbers = tokens * self.model.width * self.chosen_experts
         each = numbers / self.layout.tensor
         return each * self.formats.dispatch, each * self.formats.combine
 
@@ -447,10 +447,10 @@ def reaching(model: Transformer, tokens: float) -> Transformer:
 
     >>> from calc import models
     >>> print(reaching(models.get("llama-3-8b"), 100_000).context)
-    1e9
+    1000000000
     """
     check_transformer(model)
-    enough = number("tokens", tokens) <= model.context.magnitude
+    enough = number("tokens", tokens) <= model.context
     return model if enough else model.with_context(LONGEST)
 
 

@@ -42,7 +42,6 @@ FUSED = (  # matrices that one product multiplies with, since they have the same
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
 )
-ONE = quantity(1, "")
 NO_WORK = quantity(0, "FLOP")
 NO_BYTES = quantity(0, "byte")
 
@@ -179,7 +178,7 @@ class Gemm:
     @property
     def waves(self) -> int:
         """How often the processors compute a tile each."""
-        return math.ceil(self.tiles / self.machine.processors.magnitude)
+        return math.ceil(self.tiles / self.machine.processors)
 
     @property
     def tile_efficiency(self) -> Quantity:
@@ -492,9 +491,9 @@ class Slice:
         """The passes over vectors between products, fused as compilers and engines fuse them."""
         model = self.model
         vectors = tokens * TWO_BYTES
-        width = int(model.width.magnitude)
-        heads = int(model.heads.magnitude) + int(model.kv_heads.magnitude)
-        rotated = heads * int(model.head_width.magnitude) / self.slices
+        width = model.width
+        heads = model.heads + model.kv_heads
+        rotated = heads * model.head_width / self.slices
         attending = model.caching_layers
         yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
         yield Kernel("rotation", "memory", attending, traffic=2 * rotated * vectors)
@@ -503,7 +502,7 @@ class Slice:
                 hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
                 yield Kernel("activation", "memory", up.layers, traffic=hidden * vectors)
         for router in (each for each in model.matrices if each.part == "router"):
-            chosen = int((model.active_experts or ONE).magnitude)
+            chosen = model.active_experts or 1
             sent = 4 * width * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
@@ -529,7 +528,7 @@ class Slice:
         work = 2 * sequences * seen * attended / self.slices
         if sparse := model.layers_with("sparse"):
             scored = attention.index_flops(
-                tokens, sparse, model.index_heads or ONE, model.index_head_width or ONE
+                tokens, sparse, model.index_heads or 1, model.index_head_width or 1
             )
             work += sequences * scored.m_as("FLOP/token") / model.caching_layers / self.slices
         yield Kernel(

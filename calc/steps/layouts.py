@@ -214,7 +214,7 @@ def _activations(
 ) -> tuple[Quantity, Quantity]:
     """Those that the first stage has under way, and those of the last."""
     whole = transformer.activation_memory(model, length, sequences, recomputation)
-    share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude, "")
+    share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers, "")
     made = whole * share / layout.context
     thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
     first = activations_in_flight(made, layout.tensor, layout.pipeline, layout.microbatches, thin)
@@ -299,7 +299,7 @@ def training_step(
     frozen = job.trained.frozen
     of_weights = 0 * projections if frozen else projections
     bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
-    uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude
+    uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers
     layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
     tokens_of_device = tokens / layout.context  # of a microbatch
     vectors = stage_traffic(maximum(tokens_of_device, quantity(1, "")), model.width, 1)
@@ -311,7 +311,7 @@ def training_step(
     reading = (2 if frozen else 3) * layout.microbatches * weight * read
     computing = compute_time(computed, peak, efficiency) * uneven
     computing = maximum(computing, reading / device.memory_bandwidth)
-    sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers.magnitude
+    sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers
     parts = {"compute": computing * (1 + bubble), "tensor": talk.sums(vectors) * layers * sums}
     if largest(layout.context) > 1:
         kept = transformer.kept_context(model, length) * sequences * quantity(1, "token")
@@ -419,7 +419,7 @@ class _OverLinks:
             cached, self.layout.context, outer.bandwidth, outer.latency
         )
 
-    def exchanges(self, sent: Quantity, chosen: Quantity) -> Quantity:
+    def exchanges(self, sent: Quantity, chosen: int) -> Quantity:
         """Time of sending tokens to so many experts each, or results back."""
         outer, copies = self.outer, sent * chosen
         return collectives.all_to_all(copies, self.layout.experts, outer.bandwidth, outer.latency)
@@ -458,7 +458,7 @@ class _OnMachine:
         """At least the time of gathering the keys and values of all parts of a sequence."""
         return self._least("all_gather", cached, self.layout.context, self.layout.tensor)
 
-    def exchanges(self, sent: Quantity, chosen: Quantity) -> Quantity:
+    def exchanges(self, sent: Quantity, chosen: int) -> Quantity:
         """At least the time of sending tokens to so many experts each, or results back.
 
         A token goes once to each device that it reaches, and across domains once to each of these.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from calc import formats
 from calc.catalog import constants, hardware, machines, models
@@ -35,7 +35,7 @@ from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
 from calc.steps import collectives, kernels
 from calc.steps.job import TWO_BYTES, input_size
-from calc.steps.kernels import NO_BYTES, NO_WORK, ONE, Kernel
+from calc.steps.kernels import NO_BYTES, NO_WORK, Kernel
 
 PAIRS = 51_200
 """Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
@@ -383,20 +383,22 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
         )
 
     def found() -> Iterator[Kernel]:
-        length = int(model.context.magnitude)
-        inner = int((model.heads * model.head_width).m_as(""))
-        window = length if model.window is None else min(length, int(model.window.magnitude))
+        length = model.context
+        inner = model.heads * model.head_width
+        window = length if model.window is None else min(length, model.window)
         for kind, seen in (("full", length), ("window", window)):
             if layers := model.layers_with(kind):
                 yield asked.attention(length, inner, asked.batch, layers, seen)
         for each in transformer.prefill_matmuls(model, length, asked.batch):
             if not each.name.endswith(("scores", "weighted values")):
                 shape = (float(each.m), float(each.n), float(each.k))
-                yield asked.product(each.name, *shape, launches=each.count * each.layers)
+                yield asked.product(
+                    each.name, *shape, launches=cast(float, each.count) * each.layers
+                )
 
-    length = asked.batch * int(model.context.magnitude)
-    width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)
-    vectors = asked.vectors(length, width, hidden, int(model.layers.magnitude))
+    length = asked.batch * model.context
+    width, hidden = model.width, model.feed_forward_width or 1
+    vectors = asked.vectors(length, width, hidden, model.layers)
     note = f"An image is {model.context} tokens; reading and scaling it is left out."
     note = (
         f"A text fills the context of {model.context} tokens, without padding." if texts else note
@@ -420,22 +422,22 @@ def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
 
 def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     """Passes over the tokens of text and image, from noise to a batch of images."""
-    steps = int(model.steps.magnitude)
+    steps = model.steps
     steps = steps if asked.steps is None else whole_number("steps", asked.steps)
     whole_number("height", asked.height)
     whole_number("width", asked.width)
     each = diffusion.tokens(model, asked.height, asked.width).m_as("")
-    text = int(model.text_tokens.magnitude)
-    inner = int((model.heads * model.head_width).m_as(""))
-    shape = (int(model.width.magnitude), inner, int(model.feed_forward_width.magnitude))
-    double = int(model.double_blocks.magnitude)
+    text = model.text_tokens
+    inner = model.heads * model.head_width
+    shape = (model.width, inner, model.feed_forward_width)
+    double = model.double_blocks
 
     def found() -> Iterator[Kernel]:
         yield asked.attention(each, inner, asked.batch, model.blocks)
         yield from asked.layer("image: ", (each - text) * asked.batch, *shape, double)
         yield from asked.layer("text: ", text * asked.batch, *shape, double)
         if model.single_blocks is not None:
-            single = int(model.single_blocks.magnitude)
+            single = model.single_blocks
             yield from asked.layer("both: ", each * asked.batch, *shape, single)
 
     passes = diffusion.passes_of_an_image(steps, model.passes).m_as("")
@@ -458,10 +460,10 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
 
 def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
     """The encoder's pass over a batch of sources, as long as it was made to read, or to write."""
-    length = (model.source_context or model.context).m_as("")
-    inner = int((model.heads * model.head_width).m_as(""))
-    hidden = int(model.feed_forward_width.magnitude)
-    width, layers = int(model.width.magnitude), int(model.encoder_layers.magnitude)
+    length = model.source_context or model.context
+    inner = model.heads * model.head_width
+    hidden = model.feed_forward_width
+    width, layers = model.width, model.encoder_layers
     tokens = length * asked.batch
 
     def found() -> Iterator[Kernel]:
@@ -496,7 +498,7 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
         f"A pair reads {sum(model.lookups)} rows of {row} at random, none of them cached, at the"
         " full bandwidth of memory.",
     )
-    sums = len(model.rows) * model.embedding_width.m_as("") * asked.batch
+    sums = len(model.rows) * model.embedding_width * asked.batch
     return asked.answer(
         model,
         "pairs",

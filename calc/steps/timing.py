@@ -108,7 +108,7 @@ def _operations_of_reading(job: Job, load: Tokens) -> Quantity:
 def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending tokens to experts and back."""
     machine, slices = job.measured_on, quantity(job.layout.tensor, "")
-    vectors = load.computed * job.model.width.m_as("") * TWO_BYTES
+    vectors = load.computed * job.model.width * TWO_BYTES
     time = job.sums * collectives.least_time("all_reduce", vectors, slices, machine)
     if layers := job.layers_that_exchange:
         for sent in job.sent_to_experts(load.computed):

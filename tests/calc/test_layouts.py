@@ -357,7 +357,7 @@ def test_schedules_without_a_bubble(schedule: str, thin: int, bubble: float, sen
     bytes_sent = [step(each, **given).parts["pipeline"].m_as("s") for each in (layout, usual)]
     latency = 32 * 10e-6
     assert bytes_sent[0] - latency == pytest.approx(sent * (bytes_sent[1] - latency))
-    logits = 4 * 8192 * LLAMA.vocabulary.magnitude / 8  # type: ignore[union-attr]
+    logits = 4 * 8192 * LLAMA.vocabulary / 8  # type: ignore[union-attr]
     memories = [memory_per_device(LLAMA, each, 8192) for each in (layout, usual)]
     held = [memory.activations + memory.loss for memory in memories]
     more = 0 if schedule == "1f1b" else logits
@@ -474,6 +474,6 @@ def test_experts_are_shared_out_to_slices_too() -> None:
     assert (layout.copies, layout.experts) == (16, 32)
     inside = model.expert_parameters.m_as("param") * layout.layers_of_a_stage(model)
     share = layout.expert_parameters(model).m_as("param")
-    assert share == pytest.approx(inside / model.layers.magnitude / 32)
+    assert share == pytest.approx(inside / model.layers / 32)
     with pytest.raises(InputError, match="or be a multiple of it that divides all"):
         Layout(data=2, tensor=2, experts=8).check(models.get("mixtral-8x7b"))

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from calc import InputError, Quantity, models, plan, quantity, source, transformer
+from calc import InputError, models, plan, quantity, source, transformer
 from calc.catalog.models import data, families
 from calc.core.citations import bibliography
 from calc.core.names import squeezed
+from calc.core.records import Datum
 
 TRANSFORMERS = [name for name in models.names() if isinstance(models.get(name), models.Transformer)]
 
@@ -130,7 +131,7 @@ def test_parameters_round_to_the_name(name: str) -> None:
 
 @pytest.mark.parametrize("model", [models.get(name) for name in TRANSFORMERS], ids=TRANSFORMERS)
 def test_layers_are_of_the_published_kinds(model: models.Transformer) -> None:
-    kinds = LAYERS.get(model.key, {"full": int(model.layers.magnitude)})
+    kinds = LAYERS.get(model.key, {"full": model.layers})
     assert {kind: model.layers_with(kind) for kind in kinds} == kinds
 
 
@@ -190,7 +191,7 @@ def test_counts_agree_with_each_other(name: str) -> None:
 def test_each_number_names_its_source(name: str) -> None:
     model = models.get(name)
     numbers = [getattr(model, field.name) for field in fields(model)]
-    read = [each for each in numbers if isinstance(each, Quantity)]
+    read = [each for each in numbers if isinstance(each, Datum)]
     assert len(read) >= (5 if name in TRANSFORMERS else 4)
     for number in read:
         assert number.provenance is not None
@@ -331,7 +332,7 @@ def test_a_released_config_gives_the_model(
     found, ours = read(RELEASED[key]), models.get(key)
     assert found.parts == ours.parts
     assert found.active_parameters == ours.active_parameters
-    longest = int(min(ours.context, found.context).magnitude)
+    longest = min(ours.context, found.context)
     for length in (100, longest):
         assert transformer.causal_flops(found, length) == transformer.causal_flops(ours, length)
         assert transformer.kv_cache(found, length) == transformer.kv_cache(ours, length)
@@ -564,7 +565,7 @@ def test_a_longer_context_is_allowed_with_a_word() -> None:
     longer = model.with_context(131072)
     assert longer.parameters == model.parameters
     assert transformer.decode_matmuls(longer, 131072)
-    assert model.context.magnitude == 8192
+    assert model.context == 8192
     made = plan(model, "h100", prompt=100_000, generated=1000, context="131072")
     assert any("taken to read 131072 tokens" in sentence for sentence in made.assumptions)
     assert made.prompt.magnitude == 100_000

@@ -55,7 +55,7 @@ def writers() -> list[Transformer]:
         for model in all_of_them
         if isinstance(model, Transformer)
         and model.output in ("own", "tied")
-        and model.context.m_as("") >= PROMPT + GENERATED
+        and model.context >= PROMPT + GENERATED
     ]
 
 

@@ -135,7 +135,7 @@ def test_source_of_what_has_none() -> None:
     with pytest.raises(InputError, match="was computed"):
         calc.source(2 * constants.get("energy_dram_word"))
     with pytest.raises(InputError, match="needs a quantity of calc"):
-        calc.source(3)  # type: ignore[arg-type]
+        calc.source(3)
 
 
 def test_citations() -> None:

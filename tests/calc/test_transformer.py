@@ -96,7 +96,7 @@ def test_attention_overhead_is_that_of_training() -> None:
 @every_transformer
 def test_operations_are_those_of_the_matrix_products(model: models.Transformer) -> None:
     """In training each token has an output; a prefill has one for each sequence."""
-    length = int(model.context.magnitude)
+    length = model.context
     work = 0.0
     for each in transformer.prefill_matmuls(model, length):
         once = each.name in ("pooler", "classes")
@@ -182,7 +182,7 @@ def test_scores_of_a_decode_are_no_denser_for_a_larger_batch() -> None:
     """
     for model in WRITERS:
         if model.kv_latent is None:
-            group = (model.heads / model.kv_heads).magnitude
+            group = model.heads / model.kv_heads
             for sequences in (1, 1000):
                 products = transformer.decode_matmuls(model, 1024, sequences)
                 for scores in (each for each in products if each.name.endswith("scores")):

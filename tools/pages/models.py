@@ -7,7 +7,7 @@ from typing import Any
 
 from calc import models, transformer
 from calc.catalog.models import Network, Transformer
-from calc.core.units import Quantity
+from calc.core.records import Datum
 from calc.derivations.quoting import show
 from tools.pages import bullets
 
@@ -51,7 +51,7 @@ def _model(model: Transformer | Network) -> Iterator[str]:
 
 
 def _network(model: Network) -> Iterator[str]:
-    numbers = {name: number for name, number in vars(model).items() if isinstance(number, Quantity)}
+    numbers = {name: number for name, number in vars(model).items() if isinstance(number, Datum)}
     yield _told(numbers, (name for name in numbers if name != "total"))
     yield _parameters(model)
 

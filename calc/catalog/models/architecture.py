@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, cycle, islice, repeat
 from typing import Any, NamedTuple, Self
 
-from calc.catalog.models.networks import UNITS
+from calc.catalog.models.networks import read_number, read_numbers
 from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import as_list, one_of
-from calc.core.elementwise import largest
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.units import Quantity, QuantityLike, quantity
 
 PARTS = ("embedding", "attention", "feed-forward", "router", "norms", "output")
 BIASES = ("qkv", "attention output", "feed-forward", "router", "output", "sinks")
-LARGEST = {  # counts beyond any model: only slips of the keyboard lead there
-    "": 1e9,
-    "param": 1e15,
-    "byte": 1e16,
-}
 NONE = "none"
 LATENT = ("query_latent", "kv_latent", "rotary_width", "value_width")
 ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer of the kind has
@@ -97,12 +91,12 @@ class Transformer:
     key: str = ""
     name: str = "this transformer"
     year: int | None = None
-    layers: Quantity
-    width: Quantity
-    heads: Quantity
-    kv_heads: Quantity
-    head_width: Quantity
-    context: Quantity
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    context: int
     attention: tuple[str, ...] = ("full",)
     feed_forward: tuple[str, ...] = ()
     """Kinds of feed-forward network; left out, those of experts where there are any, or dense."""
@@ -111,38 +105,38 @@ class Transformer:
     norm: str = "rms"
     biases: tuple[str, ...] = ()
     output: str = "own"
-    feed_forward_width: Quantity | None = None
-    vocabulary: Quantity | None = None
-    patch_inputs: Quantity | None = None
-    classes: Quantity | None = None
-    positions: Quantity | None = None
-    other_embeddings: Quantity | None = None
-    norms: Quantity | None = None
+    feed_forward_width: int | None = None
+    vocabulary: int | None = None
+    patch_inputs: int | None = None
+    classes: int | None = None
+    positions: int | None = None
+    other_embeddings: int | None = None
+    norms: int | None = None
     qk_norm: str | None = None
-    experts: Quantity | None = None
-    active_experts: Quantity | None = None
-    shared_experts: Quantity | None = None
-    expert_width: Quantity | None = None
-    shared_expert_width: Quantity | None = None
-    query_latent: Quantity | None = None
-    kv_latent: Quantity | None = None
-    rotary_width: Quantity | None = None
-    value_width: Quantity | None = None
-    window: Quantity | None = None
-    index_heads: Quantity | None = None
-    index_head_width: Quantity | None = None
-    index_topk: Quantity | None = None
-    linear_key_heads: Quantity | None = None
-    linear_value_heads: Quantity | None = None
-    linear_key_width: Quantity | None = None
-    linear_value_width: Quantity | None = None
-    state_heads: Quantity | None = None
-    state_head_width: Quantity | None = None
-    state_width: Quantity | None = None
-    state_groups: Quantity | None = None
-    time_step_rank: Quantity | None = None
-    convolution: Quantity | None = None
-    chunk: Quantity | None = None
+    experts: int | None = None
+    active_experts: int | None = None
+    shared_experts: int | None = None
+    expert_width: int | None = None
+    shared_expert_width: int | None = None
+    query_latent: int | None = None
+    kv_latent: int | None = None
+    rotary_width: int | None = None
+    value_width: int | None = None
+    window: int | None = None
+    index_heads: int | None = None
+    index_head_width: int | None = None
+    index_topk: int | None = None
+    linear_key_heads: int | None = None
+    linear_value_heads: int | None = None
+    linear_key_width: int | None = None
+    linear_value_width: int | None = None
+    state_heads: int | None = None
+    state_head_width: int | None = None
+    state_width: int | None = None
+    state_groups: int | None = None
+    time_step_rank: int | None = None
+    convolution: int | None = None
+    chunk: int | None = None
     total: Quantity | None = None
     """Parameters as published; `parameters` counts them."""
     released: Release | None = None
@@ -152,13 +146,7 @@ class Transformer:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        for field in fields(self):
-            value, needed = getattr(self, field.name), field.default is MISSING
-            if str(field.type).startswith("Quantity") and (needed or value is not None):
-                unit, least = UNITS.get(field.name, ""), int(needed)
-                count = _count(self.name, field.name, value, unit, least)
-                object.__setattr__(self, field.name, count)
+        read_numbers(self)
         usual = ("experts",) if self._has("experts") else ("dense",)
         stated = as_list(f"{self.name}: feed_forward", self.feed_forward)
         object.__setattr__(self, "feed_forward", tuple(stated) or usual)
@@ -175,16 +163,16 @@ class Transformer:
                 f" {abbreviated(self.released)}"
             )
         self._check_whole()
-        heads, kv_heads = self._count("heads"), self._count("kv_heads")
+        heads, kv_heads = self.heads, self.kv_heads
         if heads % kv_heads:
             raise InputError(
                 f"{self.name}: its {kv_heads} heads of keys and values must divide its {heads}"
                 " query heads"
             )
-        if self._count("active_experts") > self._count("experts"):
+        if (self.active_experts or 0) > (self.experts or 0):
             raise InputError(
-                f"{self.name}: a token cannot be sent to {self._count('active_experts')} experts"
-                f" of {self._count('experts')}"
+                f"{self.name}: a token cannot be sent to {self.active_experts} experts"
+                f" of {self.experts}"
             )
 
     def _check_whole(self) -> None:
@@ -233,7 +221,7 @@ class Transformer:
                 )
             one_of(stated, kind, known)
             runs.append(repeat(kind, int(times or 1)))
-        pattern, layers = list(chain.from_iterable(runs)), self._count("layers")
+        pattern, layers = list(chain.from_iterable(runs)), self.layers
         if len(pattern) > layers:
             raise InputError(f"{stated} lists {len(pattern)} layers, and there are {layers}")
         return list(islice(cycle(pattern), layers))
@@ -249,9 +237,9 @@ class Transformer:
         return sum(self._layers[kind] for kind in kinds)
 
     @property
-    def kinds(self) -> dict[str, Quantity]:
+    def kinds(self) -> dict[str, int]:
         """How many layers there are of each kind of attention and of feed-forward network."""
-        return {kind: quantity(count, "") for kind, count in self._layers.items()}
+        return dict(self._layers)
 
     @property
     def caching_layers(self) -> int:
@@ -261,10 +249,10 @@ class Transformer:
     @property
     def blocks(self) -> int:
         """Blocks that add to the stream: attentions and feed-forward networks of all layers."""
-        return 2 * self._count("layers") - self.layers_with(NONE)
+        return 2 * self.layers - self.layers_with(NONE)
 
     @property
-    def reach(self) -> Quantity | None:
+    def reach(self) -> int | None:
         """Positions beyond which some layer looks at no more: its window, or those it selects."""
         return self.window if self.window is not None else self.index_topk
 
@@ -278,24 +266,24 @@ class Transformer:
         >>> print(models.get("llama-3-8b").with_context(131072).context)
         131072
         """
-        longest = _count(self.name, "context", context)
+        longest = read_number(self.name, "context", context)
         note = f"it is taken to read {longest} tokens, and {self.context} are published"
         return replace(self, context=longest, notes=(*self.notes, note))
 
     @property
-    def key_width(self) -> Quantity:
+    def key_width(self) -> int:
         """Width of a head's query and key, with the part that latent attention keeps apart."""
-        return quantity(self._count("head_width") + self._count("rotary_width"), "1")
+        return self.head_width + (self.rotary_width or 0)
 
     @property
-    def head_value_width(self) -> Quantity:
+    def head_value_width(self) -> int:
         """Width of a head's value."""
         return self.value_width if self.value_width is not None else self.head_width
 
     @property
     def cache_heads(self) -> int:
         """Parts by which devices can divide a cache: its heads, and of latents the whole alone."""
-        return 1 if self.kv_latent is not None else int(self.kv_heads.magnitude)
+        return 1 if self.kv_latent is not None else self.kv_heads
 
     @property
     def tied_embeddings(self) -> bool:
@@ -306,14 +294,14 @@ class Transformer:
     def matrices(self) -> tuple[Matrix, ...]:
         """The matrices that a token is multiplied by on its way, the tied output included."""
         matrices = [*self._attention(), *self._feed_forward()]
-        width = self._count("width")
+        width = self.width
         if self.patch_inputs is not None:
-            patch = Matrix("embedding", "patches", self._count("patch_inputs"), width, 1, bias=True)
+            patch = Matrix("embedding", "patches", (self.patch_inputs or 0), width, 1, bias=True)
             matrices = [patch, *matrices]
         if self.output == "none":
             return tuple(matrices)
-        rows = {"pooler": width, "classes": self._count("classes")}
-        outputs = rows.get(self.output, self._count("vocabulary"))
+        rows = {"pooler": width, "classes": (self.classes or 0)}
+        outputs = rows.get(self.output, (self.vocabulary or 0))
         name = self.output if self.output in rows else "vocabulary"
         bias = self.output in rows or "output" in self.biases
         return (*matrices, Matrix("output", name, width, outputs, 1, bias=bias))
@@ -337,12 +325,12 @@ class Transformer:
             if not (matrix.part == "output" and self.tied_embeddings):
                 biases = matrix.outputs * matrix.copies * matrix.layers if matrix.bias else 0
                 counts[matrix.part] += matrix.parameters + biases
-        width = self._count("width")
-        vectors = (self._count(each) for each in ("vocabulary", "positions", "other_embeddings"))
-        counts["embedding"] += width * sum(vectors)
-        norms = self._count("norms") * self._count("layers") or self.blocks
+        width = self.width
+        vectors = (self.vocabulary, self.positions, self.other_embeddings)
+        counts["embedding"] += width * sum(count or 0 for count in vectors)
+        norms = (self.norms or 0) * self.layers or self.blocks
         counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
-        counts["norms"] += 2 * self._count("index_head_width") * self.layers_with("sparse")
+        counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with("sparse")
         counts["attention"] += self._vectors()
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
@@ -397,25 +385,25 @@ class Transformer:
 
     def _inner_norms(self) -> int:
         """Numbers in normalisations inside of the attentions."""
-        head = self._count("head_width")
-        normed = {None: 0, "head": 2, "all heads": self._count("heads") + self._count("kv_heads")}
-        latents = self._count("query_latent") + self._count("kv_latent")
-        inner, rank = self.state_inner, self._count("time_step_rank")
-        state = rank + 2 * self._count("state_width") if rank else inner
+        head = self.head_width
+        normed = {None: 0, "head": 2, "all heads": self.heads + self.kv_heads}
+        latents = (self.query_latent or 0) + (self.kv_latent or 0)
+        inner, rank = self.state_inner, (self.time_step_rank or 0)
+        state = rank + 2 * (self.state_width or 0) if rank else inner
         return (
             self.layers_with("full", "window") * normed[self.qk_norm] * head
             + self.layers_with("latent", "sparse") * latents
-            + self.layers_with("linear") * self._count("linear_value_width")
+            + self.layers_with("linear") * (self.linear_value_width or 0)
             + self.layers_with("state") * state
         )
 
     def _vectors(self) -> int:
         """Numbers of the attentions that stand in no matrix: sinks, convolutions, decays."""
-        sinks = self._count("heads") if "sinks" in self.biases else 0
-        kernel, heads = self._count("convolution"), self._count("state_heads")
-        inner, rank = self.state_inner, self._count("time_step_rank")
-        decays = inner * (self._count("state_width") + 1) if rank else 3 * heads
-        linear = self.convolved("linear") * kernel + 2 * self._count("linear_value_heads")
+        sinks = self.heads if "sinks" in self.biases else 0
+        kernel, heads = (self.convolution or 0), (self.state_heads or 0)
+        inner, rank = self.state_inner, (self.time_step_rank or 0)
+        decays = inner * ((self.state_width or 0) + 1) if rank else 3 * heads
+        linear = self.convolved("linear") * kernel + 2 * (self.linear_value_heads or 0)
         return (
             self.layers_with("full", "window") * sinks
             + self.layers_with("linear") * linear
@@ -425,26 +413,26 @@ class Transformer:
     @property
     def state_inner(self) -> int:
         """Channels of a state-space layer, those of all its heads."""
-        return self._count("state_heads") * self._count("state_head_width")
+        return (self.state_heads or 0) * (self.state_head_width or 0)
 
     def convolved(self, kind: str) -> int:
         """Channels of the short convolution of a layer of this kind, "linear" or "state"."""
         if kind == "linear":
-            keys = self._count("linear_key_heads") * self._count("linear_key_width")
-            return 2 * keys + self._count("linear_value_heads") * self._count("linear_value_width")
+            keys = (self.linear_key_heads or 0) * (self.linear_key_width or 0)
+            return 2 * keys + (self.linear_value_heads or 0) * (self.linear_value_width or 0)
         if self.time_step_rank is not None:  # Mamba's first version convolves before it selects
             return self.state_inner
-        return self.state_inner + 2 * self._count("state_groups") * self._count("state_width")
+        return self.state_inner + 2 * (self.state_groups or 0) * (self.state_width or 0)
 
     def _attention(self) -> list[Matrix]:
         return [*self._of_heads(), *self._of_latents(), *self._linear(), *self._state()]
 
     def _of_heads(self) -> list[Matrix]:
-        layers, width, heads = self.layers_with("full", "window"), self._count("width"), self.heads
+        layers, width, heads = self.layers_with("full", "window"), self.width, self.heads
         if not layers:
             return []
-        queries = int(heads.magnitude) * self._count("head_width")
-        keys, bias = self._count("kv_heads") * self._count("head_width"), "qkv" in self.biases
+        queries = heads * self.head_width
+        keys, bias = self.kv_heads * self.head_width, "qkv" in self.biases
         with_gate = 2 if "attention" in self.gates else 1
         last = "attention output" in self.biases
         return [
@@ -458,10 +446,10 @@ class Transformer:
         layers, sparse = self.layers_with("latent", "sparse"), self.layers_with("sparse")
         if not layers:
             return []
-        width, heads, head = self._count("width"), self._count("heads"), self._count("head_width")
-        query, latent = self._count("query_latent"), self._count("kv_latent")
-        rotary, value = self._count("rotary_width"), self._count("value_width")
-        index, index_heads = self._count("index_head_width"), self._count("index_heads")
+        width, heads, head = self.width, self.heads, self.head_width
+        query, latent = (self.query_latent or 0), (self.kv_latent or 0)
+        rotary, value = (self.rotary_width or 0), (self.value_width or 0)
+        index, index_heads = (self.index_head_width or 0), (self.index_heads or 0)
         indexer = [
             Matrix("attention", "index query", query, index_heads * index, sparse),
             Matrix("attention", "index key", width, index, sparse),
@@ -479,11 +467,11 @@ class Transformer:
         ]
 
     def _linear(self) -> list[Matrix]:
-        layers, width = self.layers_with("linear"), self._count("width")
+        layers, width = self.layers_with("linear"), self.width
         if not layers:
             return []
-        heads = self._count("linear_value_heads")
-        values = heads * self._count("linear_value_width")
+        heads = self.linear_value_heads or 0
+        values = heads * (self.linear_value_width or 0)
         # Queries, keys, values and a gate as wide as these; a decay and a rate for each head.
         made = self.convolved("linear") + values + 2 * heads
         return [
@@ -492,15 +480,15 @@ class Transformer:
         ]
 
     def _state(self) -> list[Matrix]:
-        layers, width, inner = self.layers_with("state"), self._count("width"), self.state_inner
+        layers, width, inner = self.layers_with("state"), self.width, self.state_inner
         if not layers:
             return []
         out = Matrix("attention", "state output", inner, width, layers)
-        rank = self._count("time_step_rank")
+        rank = self.time_step_rank or 0
         if not rank:  # values, gates, the vectors that write and read the state, a step for a head
-            made = inner + self.convolved("state") + self._count("state_heads")
+            made = inner + self.convolved("state") + (self.state_heads or 0)
             return [Matrix("attention", "state input", width, made, layers), out]
-        chosen = rank + 2 * self._count("state_width")
+        chosen = rank + 2 * (self.state_width or 0)
         return [
             Matrix("attention", "state input", width, 2 * inner, layers),
             Matrix("attention", "state selection", inner, chosen, layers),
@@ -509,15 +497,15 @@ class Transformer:
         ]
 
     def _feed_forward(self) -> list[Matrix]:
-        width, routed = self._count("width"), self.layers_with("experts")
-        shared = self._count("shared_experts")
+        width, routed = self.width, self.layers_with("experts")
+        shared = self.shared_experts or 0
         matrices = []
         names = ("gate", "up", "down") if self.gated else ("up", "down")
-        narrow = self._count("expert_width")
+        narrow = self.expert_width or 0
         for prefix, hidden, layers, copies, used in (
-            ("", self._count("feed_forward_width"), self.layers_with("dense"), 1, 1),
-            ("shared ", self._count("shared_expert_width") or narrow, routed, shared, shared),
-            ("expert ", narrow, routed, self._count("experts"), self._count("active_experts")),
+            ("", (self.feed_forward_width or 0), self.layers_with("dense"), 1, 1),
+            ("shared ", (self.shared_expert_width or 0) or narrow, routed, shared, shared),
+            ("expert ", narrow, routed, (self.experts or 0), (self.active_experts or 0)),
         ):
             if layers and copies:
                 matrices += [
@@ -533,15 +521,11 @@ class Transformer:
                     for name in names
                 ]
         if routed:
-            experts, bias = self._count("experts"), "router" in self.biases
+            experts, bias = (self.experts or 0), "router" in self.biases
             matrices.append(Matrix("router", "router", width, experts, routed, bias=bias))
             if "shared experts" in self.gates:
                 matrices.append(Matrix("router", "gate of shared experts", width, 1, routed))
         return matrices
-
-    def _count(self, name: str) -> int:
-        value: Quantity | None = getattr(self, name)
-        return 0 if value is None else int(value.magnitude)
 
 
 def from_shape(
@@ -565,14 +549,12 @@ def from_shape(
     >>> print(shape.parameters)
     8.030B param
     """
-    _check_name(name)
     if head_width is None:
-        whole, parts = _count(name, "width", width), _count(name, "heads", heads)
-        head_width, rest = divmod(whole.magnitude, parts.magnitude)
+        whole, parts = read_number(name, "width", width), read_number(name, "heads", heads)
+        head_width, rest = divmod(whole, parts)
         if rest:
             raise InputError(
-                f"{name}: without a head_width, its {parts} heads must divide its width of"
-                f" {whole.magnitude:g}"
+                f"{name}: without a head_width, its {parts} heads must divide its width of {whole}"
             )
     numbers: dict[str, Any] = {
         "layers": layers,
@@ -590,33 +572,7 @@ def from_shape(
     return Transformer(name=name, **numbers, **others)
 
 
-def _check_name(name: Any) -> None:
-    if not (isinstance(name, str) and name.strip() and name.isprintable()):
-        raise InputError(f"a model's name is a line of text; got {abbreviated(name)}")
-
-
-def _count(model: str, name: str, given: Any, unit: str = "", least: int = 1) -> Quantity:
-    """A whole number, as a quantity that keeps where it comes from."""
-    try:
-        count = given if isinstance(given, Quantity) else quantity(given)
-        count = quantity(count.magnitude, unit) if unit and count.unitless else count
-    except InputError as error:
-        raise InputError(f"{model}: {name}: {error}") from None
-    if (
-        not count.is_compatible_with(unit)
-        or count.ndim
-        or not least <= count.m_as(unit) <= LARGEST[unit]
-        or count.m_as(unit) % 1
-        or isinstance(given, bool)
-    ):
-        most = f" to {quantity(LARGEST[unit])}" if largest(count) > LARGEST[unit] else ""
-        raise InputError(
-            f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(given)}"
-        )
-    return count
-
-
-def check_transformer(model: Any) -> None:
+def check_transformer(model: object) -> None:
     """Refuse what is no transformer."""
     if not isinstance(model, Transformer):
         name = getattr(model, "name", abbreviated(model))

@@ -66,7 +66,7 @@ class Config:
     def error(self, said: str) -> InputError:
         return InputError(f"{self.path}: {said}")
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """The value of that name, or the default where it is not there or null."""
         self._asked.add(name)
         value = self._values.get(name)
@@ -96,7 +96,7 @@ class Config:
             raise self.error(f"{name} must be true or false; got {abbreviated(value)}")
         return value
 
-    def must_be(self, name: str, only: Any) -> None:
+    def must_be(self, name: str, only: object) -> None:
         """Refuse a number that is read, and changes the answer in ways that are not."""
         value = self.get(name, only)
         if value != only:

@@ -108,9 +108,9 @@ class Convolutional(Network):
 
     family: ClassVar[str] = "a convolutional network"
 
-    height: Quantity
-    width: Quantity
-    channels: Quantity
+    height: int
+    width: int
+    channels: int
     """Of the input."""
     blocks: tuple[Block, ...]
     biases: bool = False
@@ -126,7 +126,7 @@ class Convolutional(Network):
     @property
     def convolutions(self) -> tuple[Convolution, ...]:
         """Every convolution on the way of an input, the dense layers as those of one place."""
-        place = Place(self._int("height"), self._int("width"), self._int("channels"))
+        place = Place(self.height, self.width, self.channels)
         found: list[Convolution] = []
         for number, block in enumerate(self.blocks, start=1):
             for repeat in range(block.repeats):
@@ -291,7 +291,7 @@ KINDS: dict[str, Callable[[_Layers, Place, tuple[int, int]], Place]] = {
 }
 
 
-def _blocks(model: str, given: Any) -> Iterator[Block]:
+def _blocks(model: str, given: object) -> Iterator[Block]:
     """The blocks of tables, or blocks already."""
     known = [each.name for each in fields(Block)]
     if not isinstance(given, Iterable) or isinstance(given, str | dict) or not given:
@@ -311,7 +311,7 @@ def _blocks(model: str, given: Any) -> Iterator[Block]:
         yield Block(**{name: _read(place, name, value) for name, value in table.items()})
 
 
-def _read(place: str, name: str, value: Any) -> Any:
+def _read(place: str, name: str, value: object) -> Any:
     """A field of a block: a side stands for both."""
     if name in ("kind", "normalized", "bare_shortcut"):
         return value

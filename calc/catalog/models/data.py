@@ -10,7 +10,7 @@ from calc.catalog.models.architecture import Transformer, check_transformer
 from calc.catalog.models.convolutional import Convolutional
 from calc.catalog.models.diffusion import DiffusionTransformer
 from calc.catalog.models.encoder_decoder import EncoderDecoder
-from calc.catalog.models.networks import UNITS, Network
+from calc.catalog.models.networks import UNITS, Network, number_fields
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import GROUPS, Release
 from calc.core.arguments import one_of
@@ -127,10 +127,10 @@ def _get(key: str) -> Transformer | Network:
     made = FAMILIES[family]
     inherited = {name: table.pop(name) for name in INHERITED}
     known = {field.name for field in fields(made)} - {"key", "notes"}
-    numbers = {field.name for field in fields(made) if str(field.type).startswith("Quantity")}
+    numbers = {field.name for field in number_fields(made)}
     check_fields(f"{FILE}: {key}", table, sorted(known))
 
-    def read(name: str, value: Any) -> Any:
+    def read(name: str, value: object) -> Any:
         if name == "released":
             return _release(value, f"{key}.{name}", inherited | {"title": table["name"]})
         if name not in numbers:  # a word or a list, whose source is that of the table

@@ -22,22 +22,22 @@ class DiffusionTransformer(Network):
 
     family: ClassVar[str] = "a diffusion transformer"
 
-    width: Quantity
-    heads: Quantity
-    head_width: Quantity
-    feed_forward_width: Quantity
-    double_blocks: Quantity
-    single_blocks: Quantity | None = None
-    patch_inputs: Quantity
-    patch_pixels: Quantity
+    width: int
+    heads: int
+    head_width: int
+    feed_forward_width: int
+    double_blocks: int
+    single_blocks: int | None = None
+    patch_inputs: int
+    patch_pixels: int
     """Pixels of the image along each side of what becomes a token."""
-    text_width: Quantity
-    text_tokens: Quantity
-    vector_width: Quantity
-    time_width: Quantity
-    steps: Quantity
+    text_width: int
+    text_tokens: int
+    vector_width: int
+    time_width: int
+    steps: int
     """Steps that its library takes where nothing else is said."""
-    passes: Quantity
+    passes: int
     """Passes of a step: two where it is guided by what it makes without a text."""
     embedded_guidance: bool = False
     head_norms: bool = False
@@ -47,13 +47,13 @@ class DiffusionTransformer(Network):
     @property
     def stream_weights(self) -> int:
         """Weights that a token is multiplied by in a block: attention, and feed-forward."""
-        width, hidden = self._int("width"), self._int("feed_forward_width")
-        return 4 * width * self._int("heads") * self._int("head_width") + 2 * width * hidden
+        width, hidden = self.width, self.feed_forward_width
+        return 4 * width * self.heads * self.head_width + 2 * width * hidden
 
     @property
     def blocks(self) -> int:
         """All blocks, each of which has one attention over all tokens."""
-        return self._int("double_blocks") + self._int("single_blocks")
+        return self.double_blocks + (self.single_blocks or 0)
 
     @property
     def parts(self) -> dict[str, Quantity]:
@@ -70,9 +70,9 @@ class DiffusionTransformer(Network):
         modulation 3.247B param
         output 196.7K param
         """
-        width, inner = self._int("width"), self._int("heads") * self._int("head_width")
-        hidden, double = self._int("feed_forward_width"), self._int("double_blocks")
-        norms = 2 * self._int("head_width") if self.head_norms else 0
+        width, inner = self.width, self.heads * self.head_width
+        hidden, double = self.feed_forward_width, self.double_blocks
+        norms = 2 * self.head_width if self.head_norms else 0
         attention = linear(width, 3 * inner) + norms
         rest = linear(inner, width) + linear(width, hidden) + linear(hidden, width)
         # One matrix holds what a single block makes of attention and of its hidden activations, and
@@ -85,13 +85,12 @@ class DiffusionTransformer(Network):
         )
         of_half = linear(width, 2 * width)  # a shift and a scale
         of_last = of_stream - of_half if self.half_last_block else 0
-        singles = self._int("single_blocks")
-        vectors = [self._int("time_width")] * (2 if self.embedded_guidance else 1)
+        singles = self.single_blocks or 0
+        vectors = [self.time_width] * (2 if self.embedded_guidance else 1)
         made = sum(
-            linear(each, width) + linear(width, width)
-            for each in (*vectors, self._int("vector_width"))
+            linear(each, width) + linear(width, width) for each in (*vectors, self.vector_width)
         )
-        patch, text = self._int("patch_inputs"), self._int("text_width")
+        patch, text = self.patch_inputs, self.text_width
         return self._counted(
             {
                 "embedding": linear(patch, width) + linear(text, width) + made,

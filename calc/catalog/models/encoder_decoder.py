@@ -25,21 +25,21 @@ class EncoderDecoder(Network):
 
     family: ClassVar[str] = "an encoder–decoder transformer"
 
-    encoder_layers: Quantity
-    decoder_layers: Quantity
-    width: Quantity
-    heads: Quantity
-    head_width: Quantity
-    feed_forward_width: Quantity
-    vocabulary: Quantity
-    context: Quantity
+    encoder_layers: int
+    decoder_layers: int
+    width: int
+    heads: int
+    head_width: int
+    feed_forward_width: int
+    vocabulary: int
+    context: int
     """The most tokens that its decoder was made to write."""
-    source_context: Quantity | None = None
+    source_context: int | None = None
     """The most that its encoder was made to read, where that is fixed."""
-    positions: Quantity | None = None
-    source_positions: Quantity | None = None
-    relative_positions: Quantity | None = None
-    mel_bins: Quantity | None = None
+    positions: int | None = None
+    source_positions: int | None = None
+    relative_positions: int | None = None
+    mel_bins: int | None = None
     gated: bool = False
     norm: str = "rms"
     biases: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ class EncoderDecoder(Network):
     @property
     def layer_weights(self) -> dict[str, int]:
         """Weights of one attention, which the decoder has twice a layer, and one feed-forward."""
-        width, inner = self._int("width"), self._int("heads") * self._int("head_width")
-        hidden = self._int("feed_forward_width")
+        width, inner = self.width, self.heads * self.head_width
+        hidden = self.feed_forward_width
         matrices = 3 if self.gated else 2
         return {"attention": 4 * width * inner, "feed-forward": matrices * width * hidden}
 
@@ -77,19 +77,19 @@ class EncoderDecoder(Network):
         cross-attention 209.8M param
         norms 414.7K param
         """
-        width, inner = self._int("width"), self._int("heads") * self._int("head_width")
-        hidden, encoder = self._int("feed_forward_width"), self._int("encoder_layers")
-        decoder, weights = self._int("decoder_layers"), self.layer_weights
+        width, inner = self.width, self.heads * self.head_width
+        hidden, encoder = self.feed_forward_width, self.encoder_layers
+        decoder, weights = self.decoder_layers, self.layer_weights
         attention = weights["attention"] + width * ("attention output" in self.biases)
         attention += inner * sum(each in self.biases for each in ("query", "key", "value"))
         ends = (hidden * (2 if self.gated else 1) + width) * ("feed-forward" in self.biases)
         layer = attention + weights["feed-forward"] + ends
-        mel = self._int("mel_bins")
+        mel = self.mel_bins or 0
         sound = linear(mel * CONVOLUTION, width) + linear(width * CONVOLUTION, width)
         normalizations = 2 * encoder + 1 + 3 * decoder + 1
-        stored = self._int("positions") + self._int("source_positions")
-        relative = STACKS * self._int("relative_positions") * self._int("heads")
-        table = self._int("vocabulary") * width
+        stored = (self.positions or 0) + (self.source_positions or 0)
+        relative = STACKS * (self.relative_positions or 0) * self.heads
+        table = self.vocabulary * width
         return self._counted(
             {
                 "embedding": table,

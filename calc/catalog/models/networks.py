@@ -6,14 +6,20 @@ Each family is a module beside this one, and its `@dataclass` holds the numbers 
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar
 
 from calc.core.elementwise import largest
 from calc.core.errors import InputError, abbreviated
+from calc.core.records import Count
 from calc.core.units import Quantity, quantity
 
-LARGEST = 1e15  # beyond any count of parameters: only slips of the keyboard lead there
+LARGEST = {  # beyond any model: only slips of the keyboard lead there
+    "": 1e9,
+    "param": 1e15,
+    "byte": 1e16,
+    "FLOP": 1e15,
+}
 UNITS = {  # of fields that are no pure counts
     "total": "param",
     "checkpoint": "byte",
@@ -40,13 +46,7 @@ class Network:
     """Parameters as published; `parameters` counts them."""
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and self.name.strip() and self.name.isprintable()):
-            raise InputError(f"a model's name is a line of text; got {abbreviated(self.name)}")
-        for field in fields(self):
-            value, needed = getattr(self, field.name), field.default is MISSING
-            if str(field.type).startswith("Quantity") and (needed or value is not None):
-                unit = UNITS.get(field.name, "")
-                object.__setattr__(self, field.name, _count(self.name, field.name, value, unit))
+        read_numbers(self)
 
     @property
     def parts(self) -> dict[str, Quantity]:
@@ -66,10 +66,6 @@ class Network:
     def _counted(self, counts: dict[str, int]) -> dict[str, Quantity]:
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
-    def _int(self, name: str) -> int:
-        value: Quantity | None = getattr(self, name)
-        return 0 if value is None else int(value.magnitude)
-
 
 def whole_numbers(model: str, name: str, given: Any) -> tuple[int, ...]:
     """A list of whole numbers from 1, such as the rows of tables."""
@@ -86,18 +82,39 @@ def whole_numbers(model: str, name: str, given: Any) -> tuple[int, ...]:
     return found
 
 
-def _count(model: str, name: str, given: Any, unit: str) -> Quantity:
-    """A whole number, as a quantity that keeps where it comes from."""
+def read_numbers(model: Any) -> None:
+    """Replace the numbers that a model was made of, be they quantities or text, by checked ones.
+
+    Counts become whole numbers; what has a unit in `UNITS` stays a quantity.
+    """
+    if not (isinstance(model.name, str) and model.name.strip() and model.name.isprintable()):
+        raise InputError(f"a model's name is a line of text; got {abbreviated(model.name)}")
+    for field in number_fields(type(model)):
+        value, needed = getattr(model, field.name), field.default is MISSING
+        if needed or value is not None:
+            number = read_number(model.name, field.name, value, int(needed))
+            object.__setattr__(model, field.name, number)
+
+
+def number_fields(family: type) -> list[Field[Any]]:
+    """The fields of a family of models that are numbers with a source."""
+    kinds = "int", "int | None", "Quantity | None"
+    return [field for field in fields(family) if field.type in kinds and field.name != "year"]
+
+
+def read_number(model: str, name: str, given: Any, least: int = 1) -> Any:
+    """A whole number that keeps where it comes from: an int, or a quantity where it has a unit."""
+    unit = UNITS.get(name, "")
     try:
-        count = given if isinstance(given, Quantity) else quantity(given)
-        count = quantity(count.magnitude, unit) if unit and count.unitless else count
+        number = given if isinstance(given, Quantity) else quantity(given)
+        number = quantity(number.magnitude, unit) if unit and number.unitless else number
     except InputError as error:
         raise InputError(f"{model}: {name}: {error}") from None
-    fits = count.is_compatible_with(unit) and not count.ndim and not isinstance(given, bool)
-    whole = unit == "FLOP" or (fits and not count.m_as(unit) % 1)
-    if not fits or not whole or not 1 <= count.m_as(unit) <= LARGEST:
-        most = f" to {quantity(LARGEST)}" if fits and largest(count) > LARGEST else ""
+    fits = number.is_compatible_with(unit) and not number.ndim and not isinstance(given, bool)
+    whole = unit == "FLOP" or (fits and not number.m_as(unit) % 1)
+    if not fits or not whole or not least <= number.m_as(unit) <= LARGEST[unit]:
+        most = f" to {quantity(LARGEST[unit])}" if largest(number) > LARGEST[unit] else ""
         raise InputError(
-            f"{model}: {name} must be a whole number from 1{most}; got {abbreviated(given)}"
+            f"{model}: {name} must be a whole number from {least}{most}; got {abbreviated(given)}"
         )
-    return count
+    return number if unit else Count.of(number)

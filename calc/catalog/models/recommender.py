@@ -21,10 +21,10 @@ class Recommender(Network):
 
     family: ClassVar[str] = "a recommender"
 
-    embedding_width: Quantity
-    dense_features: Quantity
-    cross_layers: Quantity
-    cross_rank: Quantity
+    embedding_width: int
+    dense_features: int
+    cross_layers: int
+    cross_rank: int
     rows: tuple[int, ...]
     """Of each table."""
     lookups: tuple[int, ...]
@@ -43,23 +43,23 @@ class Recommender(Network):
                 f"{self.name}: lookups must be a number for each of its {len(self.rows)} tables;"
                 f" got {len(self.lookups)}"
             )
-        if self.bottom_mlp[-1] != self._int("embedding_width"):
+        if self.bottom_mlp[-1] != self.embedding_width:
             raise InputError(
                 f"{self.name}: bottom_mlp must end with the embedding_width,"
-                f" {self._int('embedding_width')}; got {self.bottom_mlp[-1]}"
+                f" {self.embedding_width}; got {self.bottom_mlp[-1]}"
             )
 
     @property
     def features(self) -> int:
         """Width of all features side by side: a vector of each table, and one of the dense ones."""
-        return (len(self.rows) + 1) * self._int("embedding_width")
+        return (len(self.rows) + 1) * self.embedding_width
 
     @property
     def layers(self) -> tuple[tuple[str, int, int], ...]:
         """Its matrices, of which each sample meets every weight once: part, inputs, outputs."""
-        bottom = pairwise((self._int("dense_features"), *self.bottom_mlp))
-        crossed, rank = self.features, self._int("cross_rank")
-        cross = [(crossed, rank), (rank, crossed)] * self._int("cross_layers")
+        bottom = pairwise((self.dense_features, *self.bottom_mlp))
+        crossed, rank = self.features, self.cross_rank
+        cross = [(crossed, rank), (rank, crossed)] * self.cross_layers
         top = pairwise((crossed, *self.top_mlp))
         return (
             *(("bottom MLP", *each) for each in bottom),
@@ -79,7 +79,7 @@ class Recommender(Network):
         cross layers 10.63M param
         top MLP 5.246M param
         """
-        counts = {"tables": sum(self.rows) * self._int("embedding_width")}
+        counts = {"tables": sum(self.rows) * self.embedding_width}
         for part, inputs, outputs in self.layers:
             # Of the two matrices of a cross layer only the second has a bias.
             bias = part != "cross layers" or outputs == self.features

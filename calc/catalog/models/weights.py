@@ -102,7 +102,7 @@ class Weights:
         return told(self.given)
 
 
-def is_released(given: Any) -> bool:
+def is_released(given: object) -> bool:
     """Whether a caller asks for the formats of the release.
 
     >>> is_released("Released"), is_released("bf16")

@@ -41,8 +41,8 @@ class Shape:
         self.heads, self.kv_heads = max(1, read["heads"] // by), max(1, read["kv_heads"] // by)
         self.head_width = read["head_width"]
         self.width = self.heads * self.head_width if small else read["width"]
-        self.hidden = int(MODEL.feed_forward_width.m_as("")) // by
-        self.vocabulary = int(MODEL.vocabulary.m_as("")) // by
+        self.hidden = MODEL.feed_forward_width // by
+        self.vocabulary = MODEL.vocabulary // by
 
     @property
     def layer_parameters(self) -> int:

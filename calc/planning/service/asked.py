@@ -102,7 +102,7 @@ def trace_of(
 def within_context(trace: Trace, model: Transformer, path: Path | str | None) -> Trace:
     """Requests that the model can read: drawn ones are cut, and a recorded one that is too long
     is an error."""
-    most = int(model.context.magnitude)
+    most = model.context
     long = trace.prompts + trace.answers > most
     if not long.any():
         return trace

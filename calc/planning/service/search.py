@@ -175,7 +175,7 @@ def _groups(setup: Setup) -> list[Group]:
         counts = [1]
     groups = [Group(count) for count in counts]
     if (experts := setup.model.experts) is not None:
-        shared = [count for count in counts if count > 1 and experts.magnitude % count == 0]
+        shared = [count for count in counts if count > 1 and experts % count == 0]
         groups += [Group(count, count) for count in shared]
     return groups
 

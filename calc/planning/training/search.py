@@ -150,8 +150,8 @@ def all_cuts(run: Run) -> list[Cuts]:
 def _layouts(run: Run) -> Iterator[tuple[int, ...]]:
     """Layouts that the counts allow; `Layout.legal` has the last word."""
     model, machine = run.job.model, run.machine
-    heads, layers = int(model.heads.magnitude), int(model.layers.magnitude)
-    experts = 1 if model.experts is None else int(model.experts.magnitude)
+    heads, layers = model.heads, model.layers
+    experts = model.experts or 1
     slices = [count for count in _divisors(heads) if count <= max(machine.domain, 1)]
     stages = [count for count in _divisors(run.devices) if count <= layers]
     cuts = product(_wanted(run, "tensor", slices), _wanted(run, "pipeline", stages))
