@@ -31,7 +31,9 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
 
+SECOND, TOKEN, FLOP = quantity(1, "s"), quantity(1, "token"), quantity(1, "FLOP")
 BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
+NO_WORK, NO_BYTES = 0 * FLOP, 0 * BYTE
 PARTS = ("weight", "gradient", "optimizer")
 SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
 """Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
@@ -400,6 +402,21 @@ class Job:
         return self.machine
 
     @property
+    def peak(self) -> Quantity:
+        """The published rate of all devices together, in the format of products."""
+        return self.device.peak(self.formats.dtype) * self.layout.devices
+
+    @property
+    def memory_bandwidth(self) -> Quantity:
+        """That of the memory of all devices together."""
+        return self.device.memory_bandwidth * self.layout.devices
+
+    @property
+    def sends(self) -> bool:
+        """Whether any two devices are there that send each other something."""
+        return max(self.measured_on.domain, largest(self.layout.devices)) > 1
+
+    @property
     def chosen_experts(self) -> Quantity:
         """Experts that a token is sent to; one where the model has none."""
         return self.model.active_experts or quantity(1, "")
@@ -408,6 +425,20 @@ class Job:
     def weights(self) -> Weights:
         """The formats of the weights, by group of matrices."""
         return Weights.of(self.model, self.formats.weights, "weight_size")
+
+    @cached_property
+    def weight_memory(self) -> Quantity:
+        """Bytes of all weights that devices hold: each copy has its own of what is not shared out.
+
+        >>> print(Job.of("mixtral-8x7b", "dgx-h100", Layout(data=8, experts=8)).weight_memory)
+        115.9 GB
+        """
+        whole, shared = self.weights.memory, NO_BYTES
+        if self.layout.experts > 1:
+            for matrix in self.model.matrices:
+                if matrix.used < matrix.copies:
+                    shared = shared + matrix.parameters * self.weights.size(matrix)
+        return whole + (self.layout.data - 1) * (whole - shared)
 
     @property
     def layers_that_exchange(self) -> int:
@@ -426,6 +457,11 @@ class Job:
         each = numbers / self.layout.tensor
         return each * self.formats.dispatch, each * self.formats.combine
 
+    @cached_property
+    def attended_size(self) -> float:
+        """Bytes of a token's queries in a layer, or of what they have found, of all heads."""
+        return float(transformer.attended_per_token(self.model).m_as("byte/token")) / 2
+
     @property
     def copies_of_caches(self) -> Any:
         """How many slices have the same heads of keys and values: those beyond their number do.
@@ -436,8 +472,8 @@ class Job:
 
     def with_context(self, tokens: float) -> Job:
         """The same with a model made to read so many tokens, whatever it was made for."""
-        longest = reaching(self.model, tokens)
-        return self if longest is self.model else replace(self, model=longest)
+        enough = tokens <= self.model.context.magnitude
+        return self if enough else replace(self, model=self.model.with_context(LONGEST))
 
 
 LONGEST = 1e9  # tokens of a sequence
@@ -481,9 +517,29 @@ class Tokens:
         check_is(Tokens, "load", load, "calc.Tokens(…)")
 
     @property
+    def longest(self) -> float:
+        """Tokens that the longest of its sequences has, those of its cache included."""
+        return max(largest(self.context), largest(self.before + self.prompt))
+
+    @property
+    def writes(self) -> bool:
+        """Whether any sequence writes."""
+        return largest(self.writing) > 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether any prompt is read."""
+        return largest(self.reading) > 0
+
+    @property
+    def checked(self) -> Any:
+        """Tokens that sequences write or, where they were drafted, check."""
+        return self.writing * (1 + self.drafted)
+
+    @property
     def computed(self) -> Any:
         """Tokens that pass through the model."""
-        return self.writing * (1 + self.drafted) + self.reading
+        return self.checked + self.reading
 
     @property
     def prompts(self) -> Any:

@@ -8,7 +8,9 @@ searches all of them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from calc.catalog import machines, models
@@ -16,7 +18,7 @@ from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, one_of
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, where
+from calc.core.elementwise import ceiling, largest, maximum, of_each, where
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
@@ -34,12 +36,11 @@ from calc.networks import transformer
 from calc.networks.transformer import loss_memory
 from calc.steps import collectives, expectation
 from calc.steps.expectation import Parts
-from calc.steps.job import PARTS, SCHEDULES, TWO_BYTES, Batch, Job, Layout as Layout
+from calc.steps.job import PARTS, SCHEDULES, SECOND, TOKEN, TWO_BYTES, Batch, Job, Layout as Layout
 
 Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
 NO_SIZE = quantity(0, "byte/param")
 NOTHING = quantity(0, "byte")
-A_TOKEN = quantity(1, "token")
 ORDER = ("weights", "adapters", "gradients", "optimizer", "activations", "layer", "loss")
 LOSSES = {"in place": 1, "whole": 1, "chunked": 8, "fused": 1}
 """How a loss is computed, and in how many parts."""
@@ -382,7 +383,7 @@ def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quanti
     if layout.schedule == "1f1b":
         return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
     # At any rate, which cancels out:
-    times = [compute_time(each * A_TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    times = [compute_time(each * TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
     ahead, back, delayed = times
     waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
     return (waiting / ((ahead + back + delayed) * microbatches)).to("")
@@ -500,27 +501,20 @@ class _OnMachine:
 
         In an array, what no slice of the machine has room for takes for ever.
         """
-        if not (getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)):
-            room = replace(self.machine, domain=max(1, self.machine.domain // apart))
-            return collectives.least_time(operation, size, members, room)
-        import numpy
+        rooms = maximum(1, self.machine.domain // apart)
+        several = getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)
+        pace = of_each(partial(self._pace, operation, not several), members, rooms)
+        return pace * size.m_as("byte") * SECOND
 
-        rooms = numpy.maximum(1, self.machine.domain // apart)
-        pairs = members * (self.machine.domain + 1) + rooms  # one number for each different two
-        different, places = numpy.unique(pairs, return_inverse=True)
-        pace = [
-            self._pace(operation, *divmod(int(pair), self.machine.domain + 1)) for pair in different
-        ]
-        each = numpy.array(pace)[places.reshape(numpy.shape(pairs))]
-        return quantity(each * size.m_as("byte"), "s")
-
-    def _pace(self, operation: str, members: int, room: int) -> float:
+    def _pace(self, operation: str, must_fit: bool, members: float, room: float) -> float:
         """Seconds a byte."""
-        domain = replace(self.machine, domain=room)
+        machine = replace(self.machine, domain=int(room))
         try:
-            return collectives.least_time(operation, "1 byte", members, domain).m_as("s")
+            return float(collectives.seconds_per_byte(operation, members, machine))
         except InputError:
-            return float("inf")
+            if must_fit:
+                raise
+            return math.inf
 
 
 Messages = _OfNoTime | _OverLinks | _OnMachine
