@@ -17,9 +17,8 @@ from typing import Any
 
 from calc.catalog import constants, machines
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
-from calc.catalog.models import Transformer
 from calc.catalog.software import Software
-from calc.core.elementwise import different, largest, maximum, minimum, of_each, smallest, where
+from calc.core.elementwise import different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.units import Quantity
@@ -279,7 +278,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
     parts = Parts(kernels_of_one, machine, program)
-    fullest = layout.layers_of_a_stage(model) / model.layers.m_as("")
+    fullest = job.layers_of_a_stage / model.layers.m_as("")
     for kind, time in parts.items():
         alone = time if places is None else time[places]
         parts[kind] = alone * (microbatches * fullest)
@@ -294,9 +293,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
-        size = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
-        kept = transformer.kept_context(job.with_context(length).model, length).m_as("")
-        cached = size * kept * batch.sequences
+        cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")
         among = where(layout.context > 1, layout.context * layout.tensor, 1)
         parts.add_messages("context", 3 * layers, "all_gather", cached, among)
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
@@ -304,25 +301,17 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
         sent = vectors / layout.tensor * model.active_experts.m_as("")
         routed = layers * model.layers_with("experts") / model.layers.m_as("")
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
-    updated = 0.0
-    share = job.trained.share(model)
+    updated, share = 0.0, job.trained_share
     gathers, reductions = layout.gathers, layout.reductions
-    for held, apart in _states(model, layout.experts):
-        state, members = 2 * held / layout.pipeline, maximum(1, layout.copies // apart)
-        shared = maximum(1, layout.sharers // apart)
-        # All slices send at once, each through its own port: as one message of all of them.
-        together = layout.tensor * minimum(apart, layout.copies)
-        group = where(members > 1, shared * together, 1)
+    for held in layout.held(model):
+        state = 2 * held.whole.m_as("param") / layout.pipeline
         kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
         new = state * share
-        parts.add_messages("data", gathers, "all_gather", kept, group, beyond=True)
-        parts.add_messages("data", reductions, "reduce_scatter", new, group, beyond=True)
-        # Groups of hybrid sharding add up what each has reduced.
-        apart_groups = where(shared < members, members * together, 1)
-        parts.add_messages("data", 1, "all_reduce", new, apart_groups, beyond=True)
-        slices = maximum(together, apart)
-        shards = where(layout.shards("optimizer"), layout.sharers, 1)
-        updated += share * held / (layout.pipeline * slices * maximum(1, shards // apart))
+        parts.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
+        parts.add_messages("data", reductions, "reduce_scatter", new, held.group, beyond=True)
+        parts.add_messages("data", 1, "all_reduce", new, held.groups, beyond=True)
+        sharers = where(layout.shards("optimizer"), held.sharing, 1)
+        updated += new / (2 * held.slices * sharers)
     if "data" in parts:
         parts.hidden = parts.hidden + _shorter(parts["data"], program.hides_data * compute)
     parts["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
@@ -332,10 +321,3 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
 
 def _shorter(one: Quantity, other: Quantity) -> Quantity:
     return minimum(one.m_as("s"), other.m_as("s")) * SECOND
-
-
-def _states(model: Transformer, experts: Any) -> list[tuple[float, Any]]:
-    """Parameters that devices hold alike, and those of experts, which so many share out."""
-    inside = model.expert_parameters.m_as("param")
-    outside = model.parameters.m_as("param") - inside
-    return [(outside, 1), (inside, experts)] if inside else [(outside, 1)]

@@ -40,6 +40,32 @@ SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
 
 
 @dataclass(frozen=True)
+class Held:
+    """Parameters of a model, and the devices of a layout that hold the same of them."""
+
+    whole: Quantity
+    """Those of the model."""
+    own: Quantity
+    """Those of a device, of the stage with the embedding or with the output."""
+    alike: Any
+    """Devices that would hold the same."""
+    sharing: Any
+    """How many of them divide a state, where it is sharded."""
+    slices: Any
+    """Devices that have all of a stage's among them. All send at once, each by its own port."""
+
+    @property
+    def group(self) -> Any:
+        """Devices of the message by which a state is gathered or reduced: those of all slices."""
+        return where(self.alike > 1, self.sharing * self.slices, 1)
+
+    @property
+    def groups(self) -> Any:
+        """Those of the message by which groups of hybrid sharding add up what each has reduced."""
+        return where(self.sharing < self.alike, self.alike * self.slices, 1)
+
+
+@dataclass(frozen=True)
 class Layout:
     """How a model and its batch are cut, in whole numbers or arrays of them.
 
@@ -243,6 +269,18 @@ class Layout:
         """Those in experts, of which a device has its share, of a model that was checked."""
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
+
+    def held(self, model: Transformer) -> tuple[Held, ...]:
+        """What devices hold alike of a model that was checked; its experts are shared out."""
+        inside, tensor = model.expert_parameters, self.tensor
+        dense = self.dense_parameters(model)
+        held = Held(model.parameters - inside, dense, self.copies, self.sharers, tensor)
+        if not inside:
+            return (held,)
+        sharing = maximum(self.sharers // self.experts, 1)
+        slices = self.expert_slices * self.experts
+        own = self.expert_parameters(model)
+        return held, Held(inside, own, self.expert_copies, sharing, slices)
 
     def weights_read(self, weights: Weights, tokens: Any) -> Quantity:
         """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
@@ -456,6 +494,26 @@ class Job:
         numbers = tokens * self.model.width.m_as("") * self.chosen_experts.m_as("")
         each = numbers / self.layout.tensor
         return each * self.formats.dispatch, each * self.formats.combine
+
+    @cached_property
+    def trained_share(self) -> float:
+        """Parameters that are trained over those of the model."""
+        return self.trained.share(self.model)
+
+    @cached_property
+    def trained_size(self) -> Quantity:
+        """Bytes of a parameter that a pass of training reads, on average."""
+        return self.trained.weight_size(self.model)
+
+    @cached_property
+    def layers_of_a_stage(self) -> Any:
+        """Layers of a device, where its stages are the fullest."""
+        return self.layout.layers_of_a_stage(self.model)
+
+    def cached_of_a_layer(self, batch: Batch) -> Quantity:
+        """Bytes of the keys and values of a microbatch, the average of all layers."""
+        kept = transformer.kept_context(self.model, batch.length) * batch.sequences * TOKEN
+        return transformer.kv_cache_per_token(self.model, TWO_BYTES) / self.model.layers * kept
 
     @cached_property
     def attended_size(self) -> float:
