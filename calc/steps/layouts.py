@@ -296,11 +296,11 @@ def training_step(
     talk = _messages_of(job, inner, outer)
     layout.check(model)
     tokens = transformer.batch_tokens(length, sequences)
+    work = job.trained.work(model, length)
     projections = transformer.forward_flops(model)
     forward = transformer.causal_flops(model, length)
     again = transformer.recomputed_flops(model, length, recomputation)
     all_tokens = TOKEN * tokens * layout.data * layout.microbatches
-    work = job.trained.work(model, length)
     operations = work * all_tokens
     computed = (work + again) * all_tokens
     frozen = job.trained.frozen

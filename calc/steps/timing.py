@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from calc.catalog.machines import Machine
-from calc.core.elementwise import Number, largest, maximum, where
+from calc.core.elementwise import largest, maximum, where
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import collectives, expectation, layouts
-from calc.steps.job import FLOP, NO_BYTES, NO_WORK, SECOND, TOKEN, TWO_BYTES, Batch, Job, Tokens
+from calc.steps.job import FLOP, NO_WORK, SECOND, TOKEN, TWO_BYTES, Batch, Job, Tokens
 
 
 def step(job: Job, load: Tokens | Batch) -> StepTime:
@@ -51,23 +51,20 @@ def serving_step(job: Job, tokens: Tokens) -> StepTime:
     """
     Job.check(job)
     Tokens.check(tokens)
-    work, moved = _work(job, tokens)
-    of_a_copy = tokens.computed / job.layout.data
-    traffic = job.layout.weights_read(job.weights, of_a_copy) + moved
-    roofs = Workload(work, traffic).between(job.peak, job.memory_bandwidth)
+    roofs = _workload(job, tokens).between(job.peak, job.memory_bandwidth)
     counted = replace(roofs, tokens=(tokens.writing if tokens.writes else tokens.reading) * TOKEN)
     if not isinstance(job.machine, Machine):
         return counted
-    parts = roofs.parts | ({"links": _messages(job, of_a_copy)} if job.sends else {})
+    parts = roofs.parts | ({"links": _messages(job, tokens)} if job.sends else {})
     makes = expectation.if_measured(
         lambda: expectation.serving_pass(job, tokens), *vars(tokens).values(), job.layout.tensor
     )
     return replace(counted, parts=parts, expectation=makes)
 
 
-def _work(job: Job, load: Tokens) -> tuple[Quantity, Quantity]:
-    """Operations of all tokens, and the bytes of their caches and states."""
-    work, moved = NO_WORK, NO_BYTES
+def _workload(job: Job, load: Tokens) -> Workload:
+    """Operations of all tokens, and the bytes of weights, and of their caches and states."""
+    work, moved = NO_WORK, job.layout.weights_read(job.weights, load.computed / job.layout.data)
     if load.writes:
         products = transformer.decode_matmuls(job.model, load.context)
         work = work + sum((product.operations for product in products), NO_WORK) * load.checked
@@ -86,12 +83,12 @@ def _work(job: Job, load: Tokens) -> tuple[Quantity, Quantity]:
             of_one = of_one - 2 * matrix.parameters * (load.prompt - 1) * FLOP
         work = work + of_one * load.prompts
         moved = moved + transformer.kv_cache(job.model, end, job.formats.kv) * load.prompts
-    return work.to("FLOP"), moved
+    return Workload(work.to("FLOP"), moved)
 
 
-def _messages(job: Job, tokens: Number) -> Quantity:
+def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending a copy's tokens to experts and back."""
-    machine = job.measured_on
+    machine, tokens = job.measured_on, load.computed / job.layout.data
     pace = collectives.seconds_per_byte("all_reduce", job.layout.tensor, machine)
     vectors = job.model.width * tokens * TWO_BYTES
     time = job.sums * pace * vectors.m_as("byte") * SECOND
