@@ -7,7 +7,6 @@ import argparse
 from calc.catalog import machines
 from calc.commands.options import add_options, chosen
 from calc.commands.output import answers
-from calc.core.report import Report
 from calc.steps import kernels
 
 
@@ -23,6 +22,5 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
     answers(parser, _gemm)
 
 
-def _gemm(options: argparse.Namespace) -> Report:
-    product = kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
-    return Report(str(product).split("\n"), facts=product.facts)
+def _gemm(options: argparse.Namespace) -> kernels.Gemm:
+    return kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))

@@ -20,7 +20,7 @@ from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.software import Software
 from calc.core.elementwise import different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
-from calc.core.formatting import columns
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity
 from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
@@ -42,7 +42,7 @@ class Origin:
         return f"{self.rate} [{', '.join(self.sources)}]"
 
 
-class Parts(dict[str, Quantity]):
+class Parts(dict[str, Quantity], Reported):
     """The times of a pass by kind of what it launches; `print` shows shares and sources."""
 
     hidden: Quantity
@@ -88,8 +88,10 @@ class Parts(dict[str, Quantity]):
             rows.append(("hidden", f"−{self.hidden}", "", ""))
         return [*rows, ("sum", str(self.total), "", "")]
 
-    def __str__(self) -> str:
-        return "\n".join(columns(self.rows("")))
+    @property
+    def tables(self) -> list[Table]:
+        """The one table, without a title."""
+        return [Table(self.rows(""))]
 
     def add(self, part: str, time: Quantity, told: Origin) -> None:
         """More time of a part, and what this is made of."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 from calc.catalog.hardware import dtype_of
@@ -25,8 +26,8 @@ from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.elementwise import ceiling, maximum, smallest
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.laws import attention, gemms
@@ -139,7 +140,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Gemm:
+class Gemm(Reported):
     """One matrix product (m × k) · (k × n) on a device: its bound, its waves, what is expected."""
 
     m: int
@@ -210,7 +211,7 @@ class Gemm:
         )
         return share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE
 
-    @property
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """The answer, by names that stay; tiles and waves where a device's processors are known."""
         bound, expected = self.bound, self.expected
@@ -244,7 +245,15 @@ class Gemm:
             "share_of_peak": (rate / bound.peak).to("%"),
         }
 
-    def __str__(self) -> str:
+    @cached_property
+    def title(self) -> list[str]:
+        """Its shape, its format and its device."""
+        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
+        return [f"{shape} on 1 {self.machine.device.name}"]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The answer for people, a line for each of its parts."""
         facts, bound = self.facts, self.bound
         rows = {
             "operations": str(bound.operations),
@@ -266,9 +275,7 @@ class Gemm:
         else:
             share = f"{facts['share_of_peak']:.3g} of the peak"
             rows["expected"] = f"{facts['expected']}, {facts['expected_rate']}, {share}"
-        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
-        title = f"{shape} on 1 {self.machine.device.name}"
-        return "\n".join([title, *columns([*rows.items()])])
+        return [Table([*rows.items()], head=("", "of the product"))]
 
 
 def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:

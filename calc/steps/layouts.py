@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 from calc.catalog import machines, models
@@ -20,8 +20,8 @@ from calc.core.arguments import check_is, one_of
 from calc.core.device import Device
 from calc.core.elementwise import ceiling, largest, maximum, of_each, where
 from calc.core.errors import InputError
-from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import links, training
 from calc.laws.parallelism import (
@@ -66,7 +66,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class DeviceMemory:
+class DeviceMemory(Reported):
     """Memory of the fullest device that trains, part by part."""
 
     weights: Quantity
@@ -107,9 +107,11 @@ class DeviceMemory:
         parts = {name: getattr(self, name) for name in ORDER}
         return {name: part for name, part in parts.items() if largest(part) > 0}
 
-    def __str__(self) -> str:
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Its parts and its peak."""
         rows = [(name, str(part)) for name, part in self.parts.items()]
-        return "\n".join(columns([*rows, ("peak", str(self.total))]))
+        return [Table([*rows, ("peak", str(self.total))], head=("", "memory"))]
 
     def check(self, device: Machine | Device | str) -> None:
         """Refuse a device that is too small, and say by how much."""

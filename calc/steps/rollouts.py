@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
 from calc.steps.job import Job, Tokens
@@ -186,7 +186,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class RolloutStep:
+class RolloutStep(Reported):
     """One step of reinforcement learning, part after part on the same devices."""
 
     generation: Quantity
@@ -202,9 +202,11 @@ class RolloutStep:
     """Of all answers."""
     devices: int
 
-    def __str__(self) -> str:
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Its parts, and what they make."""
         names = "generation", "scoring", "training", "update", "total", "tail", "throughput"
-        return "\n".join(columns([(name, str(getattr(self, name))) for name in names]))
+        return [Table([(name, str(getattr(self, name))) for name in names], head=("", "step"))]
 
     @property
     def total(self) -> Quantity:
