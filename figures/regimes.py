@@ -146,7 +146,7 @@ def _changes(axes: Axes) -> None:
                 "shrinkB": 0,
             },
         )
-        x, y = place
+        x, y = map(float, place)
         axes.text(x, y, text, ha=side, va="center", size=style.SMALL)
 
 

@@ -6,8 +6,6 @@ error that lists those it has, never another type's rate, and says whether it is
 not published. Devices that are announced are no part of `names`.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import re

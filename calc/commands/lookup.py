@@ -389,7 +389,7 @@ def _in_two_forms(model: models.Model) -> dict[str, Any]:
     if not isinstance(model, models.Transformer) or model.kv_latent is None:
         return {}
     written = transformer.decode_matmuls(model, model.context)
-    latent, rotary = model.kv_latent, model.rotary_width
+    latent, rotary = model.kv_latent, model.rotary_width or quantity(0)
     return {
         "token_at_full_context": {
             "expanded_as_read": transformer.forward_flops(model, model.context),

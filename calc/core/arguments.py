@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from calc.core.elementwise import floor
+from calc.core.elementwise import floor, numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LARGEST = 2**62  # above all counts, so that no integer of an array wraps
 
@@ -86,12 +89,12 @@ def as_list(name: str, given: Any) -> list[Any]:
     return held
 
 
-def as_array(name: str, given: Any) -> Any:
+def as_array(name: str, given: object) -> NDArray[Any]:
     """What a list or an array holds, its rows of one length."""
-    import numpy
-
     try:
         return numpy.asarray(given)
+    except ImportError:
+        raise
     except Exception:  # rows of unequal length, or an array that fails at being one
         raise InputError(
             f"{name} must be a list or an array whose rows are of one length;"
@@ -103,8 +106,6 @@ def check_shapes(counts: dict[str, Quantity]) -> None:
     """Refuse arrays that do not go together, with the name and the shape of each."""
     arrays = {name: count.shape for name, count in counts.items() if count.ndim}
     if len(arrays) > 1:
-        import numpy
-
         try:
             numpy.broadcast_shapes(*arrays.values())
         except ValueError:

@@ -4,56 +4,66 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from calc.core.errors import InputError, do_not_broadcast
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy as numpy
     from numpy.typing import NDArray
 
-    Number: TypeAlias = float | NDArray[np.float64]
+    from calc.core.units import Quantity
+
+    Number: TypeAlias = float | NDArray[numpy.float64]
+    Truth: TypeAlias = bool | NDArray[numpy.bool_]
+    Value = TypeVar("Value", Number, Quantity)
+    Either = TypeVar("Either", Number, Quantity, str)
 else:  # numpy need not be there
+
+    class Numpy(ModuleType):
+        """numpy as all of `calc` imports it: loaded when something of it is first needed."""
+
+        def __getattr__(self, name: str) -> Any:
+            module = import_module("numpy")
+            vars(self).update(vars(module))
+            return getattr(module, name)
+
+    numpy = Numpy("numpy")
     Number = float
-"""A magnitude: a number, or an array of them."""
+    Truth = bool
+"""`Number` is a magnitude, a number or an array of them; `Truth` is what comparing them gives."""
+
+R = TypeVar("R")
 
 TOO_LARGE = "the result is too large for a floating-point number"
 
 
-def minimum(first: Any, second: Any) -> Any:
+def minimum(first: Value, second: Value) -> Value:
     if _is_array(first) or _is_array(second):
-        import numpy
-
-        return numpy.minimum(first, second)
+        return cast("Value", numpy.minimum(first, second))
     return first if first <= second else second
 
 
-def maximum(first: Any, second: Any) -> Any:
+def maximum(first: Value, second: Value) -> Value:
     if _is_array(first) or _is_array(second):
-        import numpy
-
-        return numpy.maximum(first, second)
+        return cast("Value", numpy.maximum(first, second))
     return first if first >= second else second
 
 
-def where(condition: Any, yes: Any, no: Any) -> Any:
+def where(condition: Truth, yes: Either, no: Either) -> Either:
     if _is_array(condition):
-        import numpy
-
-        return numpy.where(condition, yes, no)
+        return cast("Either", numpy.where(condition, yes, no))
     return yes if condition else no
 
 
 def choose(words: Sequence[str], place: Any) -> Any:
     """The word at that place, or an array of them for an array of places."""
-    if _is_array(place):
-        import numpy
-
-        return numpy.array(words)[place]
-    return words[place]
+    return numpy.array(words)[place] if _is_array(place) else words[place]
 
 
-def different(*numbers: Any) -> tuple[tuple[Any, ...], Any]:
+def different(*numbers: Number) -> tuple[tuple[Number, ...], NDArray[numpy.intp] | None]:
     """The different points of arrays, a coordinate each, and where in them each point is.
 
     Plain numbers are one point, which has no place.
@@ -65,18 +75,16 @@ def different(*numbers: Any) -> tuple[tuple[Any, ...], Any]:
     """
     if not any(map(_is_array, numbers)):
         return numbers, None
-    import numpy
-
-    points = numpy.broadcast_arrays(*numbers)
-    code = numpy.zeros(points[0].shape, dtype=numpy.int64)
-    for each in points:
-        _, place = numpy.unique(each, return_inverse=True)
+    coordinates = numpy.broadcast_arrays(*numbers)
+    code = numpy.zeros(coordinates[0].shape, dtype=numpy.int64)
+    for coordinate in coordinates:
+        _, place = numpy.unique(coordinate, return_inverse=True)
         code = code * (place.max(initial=0) + 1) + place.reshape(code.shape)
     _, first, places = numpy.unique(code, return_index=True, return_inverse=True)
-    return tuple(each.ravel()[first] for each in points), places.reshape(code.shape)
+    return tuple(each.ravel()[first] for each in coordinates), places.reshape(code.shape)
 
 
-def of_each(function: Callable[..., float], *numbers: Any) -> Any:
+def of_each(function: Callable[..., float], *numbers: Number) -> Number:
     """The function of these numbers; of arrays it is asked once for each different point.
 
     >>> import numpy
@@ -86,53 +94,35 @@ def of_each(function: Callable[..., float], *numbers: Any) -> Any:
     points, places = different(*numbers)
     if places is None:
         return function(*points)
-    import numpy
-
-    values = [function(*each) for each in zip(*(each.tolist() for each in points), strict=True)]
-    return numpy.array(values)[places]
+    coordinates = (numpy.asarray(coordinate).tolist() for coordinate in points)
+    return numpy.array([function(*point) for point in zip(*coordinates, strict=True)])[places]
 
 
-def divide_or_infinity(numerator: Any, denominator: Any) -> Any:
+def divide_or_infinity(numerator: Number, denominator: Number) -> Number:
     """The quotient, and infinity where the denominator is zero: the limit of laws that have one."""
     if _is_array(numerator) or _is_array(denominator):
-        import numpy
-
         zero = numpy.equal(denominator, 0)  # of either sign, and above it too
         return numpy.where(zero, math.inf, numerator / (denominator + 1.0 * zero))
     return numerator / denominator if denominator else math.inf
 
 
-def log10(value: Any) -> Any:
-    if _is_array(value):
-        import numpy
-
-        return numpy.log10(value)
-    return math.log10(value)
+def log10(value: Number) -> Number:
+    return numpy.log10(value) if _is_array(value) else math.log10(value)
 
 
-def log(value: Any) -> Any:
+def log(value: Number | Quantity) -> Number:
     """The natural logarithm."""
-    if hasattr(value, "units"):
-        return log(value.m_as(""))
-    if _is_array(value):
-        import numpy
-
-        return numpy.log(value)
-    return math.log(value)
+    value = pure(value)
+    return numpy.log(value) if _is_array(value) else math.log(value)
 
 
-def expm1(value: Any) -> Any:
+def expm1(value: Number | Quantity) -> Number:
     """The exponential less one, without the error that the difference would have near zero."""
-    if hasattr(value, "units"):
-        return expm1(value.m_as(""))
-    if _is_array(value):
-        import numpy
-
-        return numpy.expm1(value)
-    return math.expm1(value)
+    value = pure(value)
+    return numpy.expm1(value) if _is_array(value) else math.expm1(value)
 
 
-def sum_of_powers(base: Any, last: Any) -> Any:
+def sum_of_powers(base: Number, last: Number) -> Number:
     """1 + b + b² + … + b^last, of a base b between 0 and 1, however near it is to either.
 
     >>> sum_of_powers(0.5, 2), sum_of_powers(1, 2), sum_of_powers(0, 2)
@@ -143,69 +133,66 @@ def sum_of_powers(base: Any, last: Any) -> Any:
     return where(base < 1, powers, last + 1)
 
 
-def erfc(value: Any) -> Any:
+def erfc(value: Number | Quantity) -> Number:
     """The complementary error function: twice the normal distribution's tail beyond √2 · value."""
-    if hasattr(value, "units"):
-        return erfc(value.m_as(""))
-    if _is_array(value):
-        import numpy
-
-        return numpy.vectorize(math.erfc, otypes=[float])(value)
-    return math.erfc(value)
+    value = pure(value)
+    return (
+        numpy.vectorize(math.erfc, otypes=[float])(value) if _is_array(value) else math.erfc(value)
+    )
 
 
-def floor(value: Any) -> Any:
+def floor(value: Value) -> Value:
     """The whole number below; rounding error that left a whole number just short is forgiven."""
-    if hasattr(value, "units"):
-        return floor(value.magnitude) * value.units
-    if _is_array(value):
-        import numpy
+    return _whole(_floor, value)
 
+
+def ceiling(value: Value) -> Value:
+    """The whole number above; rounding error that just exceeds a whole number is forgiven."""
+    return _whole(lambda magnitude: -_floor(-magnitude), value)
+
+
+def doublings(value: Value) -> Value:
+    """How many doublings take one to this value or beyond: the logarithm to base 2, rounded up."""
+    return _whole(_doublings, value)
+
+
+def _whole(function: Callable[[Any], Any], value: Value) -> Value:
+    """The function of a magnitude; a quantity keeps its unit."""
+    if is_quantity(value):
+        return cast("Value", function(value.magnitude) * value.units)
+    return cast("Value", function(value))
+
+
+def _floor(value: Number) -> Number:
+    if _is_array(value):
         nearest = numpy.round(value)
         return numpy.where(_reaches(value, nearest), nearest, numpy.floor(value))
-    nearest = round(value)
-    return nearest if _reaches(value, nearest) else math.floor(value)
+    whole = round(float(value))
+    return whole if _reaches(value, whole) else math.floor(value)
 
 
-def ceiling(value: Any) -> Any:
-    """The whole number above; rounding error that just exceeds a whole number is forgiven."""
-    return -floor(-value)
-
-
-def doublings(value: Any) -> Any:
-    """How many doublings take one to this value or beyond: the logarithm to base 2, rounded up."""
-    if hasattr(value, "units"):
-        return doublings(value.magnitude) * value.units
-    if _is_array(value):
-        import numpy
-
-        mantissa, exponent = numpy.frexp(value)
-        return exponent - (mantissa == 0.5)
-    mantissa, exponent = math.frexp(value)
+def _doublings(value: Number) -> Number:
+    mantissa, exponent = numpy.frexp(value) if _is_array(value) else math.frexp(value)
     return exponent - (mantissa == 0.5)
 
 
-def _reaches(value: Any, whole: Any) -> Any:
-    return value + abs(value) * 1e-12 >= whole
+def _reaches(value: Number, whole: Number) -> Truth:
+    return value + maximum(value, -value) * 1e-12 >= whole
 
 
-def scale(magnitude: Any, factor: float) -> Any:
+def scale(magnitude: Number, factor: float) -> Number:
     """The product, infinite where it is too large."""
-    if type(magnitude) is float:
+    if isinstance(magnitude, float):
         return magnitude * factor
-    import numpy
-
     with numpy.errstate(over="ignore"):
         return magnitude * factor
 
 
-def evaluate(body: Callable[..., Any], magnitudes: Sequence[Any]) -> Any:
+def evaluate(body: Callable[..., R], magnitudes: Sequence[Number]) -> R:
     """The value of an equation; what overflows in an array is left in it as infinity or NaN."""
     try:
-        if all(type(magnitude) is float for magnitude in magnitudes):
+        if all(isinstance(magnitude, float) for magnitude in magnitudes):
             return body(*magnitudes)
-        import numpy
-
         with numpy.errstate(all="ignore"):
             return body(*magnitudes)
     except (OverflowError, ZeroDivisionError):  # a product of checked divisors may still be zero
@@ -214,13 +201,13 @@ def evaluate(body: Callable[..., Any], magnitudes: Sequence[Any]) -> Any:
         raise do_not_broadcast(magnitudes) from None
 
 
-def smallest(value: Any) -> float:
+def smallest(value: Number | Quantity) -> float:
     """The smallest number of a quantity, or of an array; of none, infinity."""
     magnitude = getattr(value, "magnitude", value)
     return float(magnitude.min(initial=math.inf) if _is_array(magnitude) else magnitude)
 
 
-def largest(value: Any) -> float:
+def largest(value: Number | Quantity) -> float:
     """The largest number of a quantity, or of an array; of none, minus infinity."""
     magnitude = getattr(value, "magnitude", value)
     return float(
@@ -228,5 +215,13 @@ def largest(value: Any) -> float:
     )
 
 
-def _is_array(value: Any) -> bool:
+def pure(value: Number | Quantity) -> Number:
+    return cast("Number", value.m_as("")) if is_quantity(value) else cast("Number", value)
+
+
+def is_quantity(value: object) -> TypeGuard[Quantity]:
+    return hasattr(value, "units")
+
+
+def _is_array(value: object) -> TypeGuard[NDArray[numpy.float64]]:
     return bool(getattr(value, "ndim", 0) > 0)

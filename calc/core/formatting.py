@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from calc.core.elementwise import numpy
 from calc.core.spelling import COUNTED, UnitTable, Written
 
 DIGITS = 4
@@ -198,8 +199,6 @@ def _whole_digits(size: float) -> int:
 
 
 def _array(magnitudes: Any, spec: str) -> str:
-    import numpy
-
     each: Any = {"float_kind": lambda magnitude: _tidy(format(magnitude, spec))}
     return numpy.array2string(magnitudes, formatter=each if spec else None)
 

@@ -28,11 +28,13 @@ from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated, do_not_broadcast
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from calc.core.elementwise import Number
     from calc.core.provenance import Provenance
 
 
@@ -128,6 +130,21 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
     # Most quantities hold one float, and pint asks of each whether it is something else. What it
     # would do with floats is done here at once; all else, and every refusal, is left to it.
 
+    if TYPE_CHECKING:  # pint says Any, or its own class, of what is of the class that it began with
+
+        def __add__(self, other: Quantity | Number) -> Quantity: ...
+        def __radd__(self, other: Number) -> Quantity: ...
+        def __sub__(self, other: Quantity | Number) -> Quantity: ...
+        def __rsub__(self, other: Number) -> Quantity: ...
+        def __mul__(self, other: Quantity | Unit | Number) -> Quantity: ...
+        def __rmul__(self, other: Number) -> Quantity: ...
+        def __truediv__(self, other: Quantity | Unit | Number) -> Quantity: ...
+        def __rtruediv__(self, other: Number) -> Quantity: ...
+        def __iadd__(self, other: Quantity | Number) -> Quantity: ...  # type: ignore[override]
+        def __isub__(self, other: Quantity | Number) -> Quantity: ...
+        def __neg__(self) -> Quantity: ...
+        def __abs__(self) -> Quantity: ...
+
     def to(self, other: Any = None, *contexts: Any, **context_arguments: Any) -> Quantity:
         if type(other) is str and type(self._magnitude) is float:
             units = self._REGISTRY._parse_units_as_container(other)
@@ -172,8 +189,8 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         with _going_together(self, other):
             return _merged(super()._imul_div(other, *operators), units)
 
-    def __pow__(self, other: Any) -> Any:
-        return _merged(super().__pow__(other), [self._units])
+    def __pow__(self, other: Any) -> Quantity:
+        return cast(Quantity, _merged(super().__pow__(other), [self._units]))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         with _going_together(*inputs):
@@ -187,8 +204,6 @@ class Quantity(_NotebookText, NumpyQuantity[Any]):  # type: ignore[misc]  # as a
         canonical = _rounded if root else _cleaned
         if isinstance(value, float):
             return canonical(value), root
-        import numpy
-
         flat = [canonical(each) for each in value.ravel().tolist()]
         return numpy.array(flat, dtype=float).reshape(value.shape), root
 
@@ -443,8 +458,6 @@ def as_float_or_array(value: Any) -> Any:
 
 def _checked_array(value: Any) -> Any:
     try:
-        import numpy
-
         array = numpy.asarray(_without_quantities(value))
     except ImportError:
         raise NumpyNeededError(

@@ -121,7 +121,7 @@ class Cuts:
     def outer(cls, tensor: int) -> Link:
         """What the copies of a slice have together where they leave a node."""
         copies = max(1, cls.node // tensor)
-        return Link(min(cls.inner.bandwidth, copies * cls.port), AnchorLatencies.infiniband)
+        return Link(min(cls.machine.bandwidth, copies * cls.port), AnchorLatencies.infiniband)
 
     @classmethod
     def step(cls, layout: Layout, recomputation: str = "selective", sequences: int = 1) -> StepTime:
@@ -351,9 +351,9 @@ class Outliers:
     deepseek_attention = (1 - deepseek_steady / TrainingRuns.deepseek_mfu).to("%")
     small_overall = TrainingRuns.overall(TrainingRuns.small)
     middle_overall = TrainingRuns.overall(TrainingRuns.middle)
-    large_overall = TrainingRuns.overall(TrainingRuns.large)
+    large_overall: Quantity = TrainingRuns.overall(TrainingRuns.large)  # type: ignore[assignment]
     large_lost = (1 - large_overall / TrainingRuns.large_mfu).to("%")
-    palm_overall = TrainingRuns.overall(TrainingRuns.palm)
+    palm_overall: Quantity = TrainingRuns.overall(TrainingRuns.palm)  # type: ignore[assignment]
     palm_lost = (1 - palm_overall / palm_steady).to("%")
     falcon_overall = TrainingRuns.overall(runs.get("falcon-180b"))
 

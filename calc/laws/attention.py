@@ -4,8 +4,6 @@ The laws take numbers, and so do for any model; `calc.transformer` puts them tog
 `calc.models`. Products are counted alone: decays, gates, norms and softmax are left out.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

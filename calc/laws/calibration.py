@@ -7,14 +7,13 @@ a factor for each input channel, which the weights are multiplied with and the i
 A matrix has a row for each output, inputs have a row for each sample.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from calc.core.arguments import check_finite, number
+from calc.core.elementwise import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION, law
 from calc.core.units import Quantity, QuantityLike, as_float_or_array
@@ -91,8 +90,6 @@ def compensate(weights: Weights, inputs: Inputs, scheme: Scheme) -> Codes:
     >>> scheme.quantize(weights).tolist(), compensate(weights, inputs, scheme).tolist()
     ([[0, 0, 3]], [[0, 1, 3]])
     """
-    import numpy
-
     left, samples = _matrices(weights, inputs)
     if not isinstance(scheme, Scheme):
         raise InputError(
@@ -138,8 +135,6 @@ def activation_scales(
     >>> scales.round(2).tolist()
     [3.79, 0.26]
     """
-    import numpy
-
     matrix, samples = _matrices(weights, inputs)
     if not callable(round_trip):
         raise InputError(
@@ -171,8 +166,6 @@ def smoothing_scales(weights: Weights, inputs: Inputs, strength: Strength = 0.5)
     >>> smoothing_scales([[0.25, 1.0]], [[64.0, 1.0], [-16.0, 0.5]]).tolist()
     [16.0, 1.0]
     """
-    import numpy
-
     matrix, samples = _matrices(weights, inputs)
     strength = number("smoothing_scales(): strength", strength, at_least=0.0)
     if strength > 1:
@@ -188,8 +181,6 @@ def smoothing_scales(weights: Weights, inputs: Inputs, strength: Strength = 0.5)
 
 def _matrices(weights: ArrayLike, inputs: ArrayLike) -> tuple[Floats, Floats]:
     """Copies of both as floats, whose numbers of columns agree."""
-    import numpy
-
     matrix, samples = (numpy.array(as_float_or_array(each)) for each in (weights, inputs))
     if matrix.ndim != 2 or samples.ndim != 2 or matrix.shape[1] != samples.shape[1]:
         raise InputError(

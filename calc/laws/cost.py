@@ -5,8 +5,6 @@ averages of their year, for a first estimate: the overhead of a data centre (PUE
 intensity of electricity; `calc.source` says whose.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

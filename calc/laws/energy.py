@@ -1,7 +1,5 @@
 """Energy: of arithmetic, of moving data, and of a device at work."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

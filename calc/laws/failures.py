@@ -3,8 +3,6 @@
 How often to save, and the goodput of saving, are laws of `calc.training`.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math

@@ -6,14 +6,12 @@ waste and what they fetch, and `fastest_time` takes the best of the tiles and sp
 have. None of their numbers is fitted; `calc.published.products` holds them to measured ones.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from functools import reduce
-from typing import Annotated, Any
+from typing import Annotated
 
-from calc.core.elementwise import ceiling, floor, maximum, minimum, where
+from calc.core.elementwise import Number, ceiling, floor, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
 from calc.formats import ELEMENT_SIZE
@@ -359,15 +357,15 @@ def fastest_time(
 
 
 def _in_tiles(
-    products: Any,
-    m: Any,
-    n: Any,
-    units: Any,
-    tile: tuple[Any, Any, Any],
-    work: Any,
-    sums: Any,
-    moved: Any,
-) -> Any:
+    products: Number,
+    m: Number,
+    n: Number,
+    units: Number,
+    tile: tuple[Number, Number, Number],
+    work: Number,
+    sums: Number,
+    moved: Number,
+) -> Number:
     """The time with a tile's rows, columns and splits.
 
     `work` is the time of an element of the output on the whole chip, `sums` that of moving all

@@ -1,7 +1,5 @@
 """Links: time to move a message, where bandwidth takes over from latency, how far light gets."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Memories in levels: what waiting for one costs, on average too, and what a tile of it saves."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -4,7 +4,6 @@
 """
 
 # Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 

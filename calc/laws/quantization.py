@@ -7,16 +7,16 @@ numbers into codes and back. integer_matmul multiplies codes, sqnr measures what
 """
 
 # Long for its docstrings: laws with equation and example, and the schemes that apply them.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from calc.core.arguments import as_array, check_finite, number
-from calc.core.elementwise import floor, log10
+from calc.core.elementwise import floor, log10, numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, as_float_or_array
@@ -176,14 +176,12 @@ class Scheme:
 
     def quantize(self, data: ArrayLike) -> Codes:
         """The codes of the data, in the smallest numpy integers that hold them."""
-        import numpy
-
         values = _checked(data)
         scale, zero_point, offset = self._spread(values.shape)
         with numpy.errstate(over="ignore"):  # what is that far out is clipped
             codes = numpy.rint((values - offset) / scale) + zero_point
         kind = numpy.min_scalar_type(self.low if self.low < 0 else self.high)
-        return numpy.clip(codes, self.low, self.high).astype(kind)
+        return numpy.asarray(numpy.clip(codes, self.low, self.high), kind)
 
     def dequantize(self, codes: ArrayLike) -> Floats:
         """The numbers that the codes stand for: scale · (q − zero_point) + offset."""
@@ -205,8 +203,6 @@ class Scheme:
 
     def columns(self, shape: tuple[int, int]) -> list[Scheme]:
         """The scheme of each column of a matrix of this shape, a scale for each row."""
-        import numpy
-
         parts = [numpy.broadcast_to(each, shape).T for each in self._spread(shape)]
         return [
             replace(self, scale=scale, zero_point=zero, offset=offset, axis=0, group_size=None)
@@ -225,8 +221,6 @@ class Scheme:
         """The shrunk scheme of the least mean squared error on the data: of all half per cents of
         the range the best, for each channel or group by itself.
         """
-        import numpy
-
         values = _checked(data)
         step = self._spread(values.shape)[0]  # errors are counted in it: their squares stay finite
         best = numpy.ones_like(self.scale)
@@ -240,8 +234,6 @@ class Scheme:
 
     def _spread(self, shape: tuple[int, ...]) -> list[Any]:
         """Scale, zero point and offset in the shape that broadcasts against data of this shape."""
-        import numpy
-
         each = [self.scale, self.zero_point, self.offset]
         if self.group_size is not None:
             needed = (*self.scale.shape[:-1], self.scale.shape[-1] * self.group_size)
@@ -341,8 +333,6 @@ def affine(
     _check_bits(bits)
     low, high = _limits(data, percentile, axis, group_size)
 
-    import numpy
-
     low, high = numpy.minimum(low, 0.0), numpy.maximum(high, 0.0)
     scale = _step(asymmetric_step(_span(low, high), bits))
     return _scheme(scale, numpy.rint(-low / scale), 0.0, bits, 0, 2**bits - 1, axis, group_size)
@@ -379,7 +369,7 @@ def integer_matmul(
     of_columns = columns.sum(axis=0, keepdims=True)
     product = rows @ columns - y * of_rows - z * of_columns + terms * z * y
     _fits(product, terms)
-    return product.astype("int32")
+    return numpy.asarray(product, "int32")
 
 
 def sqnr(data: Data, restored: Data) -> Annotated[float, "dB"]:
@@ -413,8 +403,6 @@ def _scheme(
     axis: int | None,
     group_size: int | None,
 ) -> Scheme:
-    import numpy
-
     return Scheme(
         scale,
         numpy.broadcast_to(numpy.asarray(zero_point).astype(numpy.int64), scale.shape),
@@ -429,8 +417,6 @@ def _scheme(
 
 def _step(step: Quantity) -> Floats:
     """The steps as an array; 1 where all data are alike, or so close that no number is between."""
-    import numpy
-
     steps = numpy.asarray(step.magnitude)
     return numpy.where(steps < numpy.finfo(float).tiny, 1.0, steps)
 
@@ -444,8 +430,6 @@ def _limits(
 
 
 def _span(low: Floats, high: Floats) -> Floats:
-    import numpy
-
     with numpy.errstate(over="ignore"):
         span = high - low
     if not numpy.isfinite(span).all():
@@ -459,20 +443,18 @@ def _span(low: Floats, high: Floats) -> Floats:
 def _percentile(
     values: Floats, percentile: float, axis: int | None, group_size: int | None
 ) -> Floats:
-    import numpy
-
-    def at(part: Floats, axis: Any) -> Any:
+    def at(part: Floats, axis: int | tuple[int, ...] | None) -> Floats:
         if percentile in (0, 100):  # without interpolation, which may overflow
-            return (numpy.max if percentile else numpy.min)(part, axis=axis)
+            return numpy.asarray((numpy.max if percentile else numpy.min)(part, axis=axis))
         return numpy.percentile(part, percentile, axis=axis)
 
     return _reduce(at, values, axis, group_size)
 
 
-def _reduce(function: Any, values: Floats, axis: int | None, group_size: int | None) -> Floats:
+def _reduce(
+    function: Callable[..., Floats], values: Floats, axis: int | None, group_size: int | None
+) -> Floats:
     """The function of the whole array, of each channel along the axis, or of each group."""
-    import numpy
-
     if group_size is not None:
         return numpy.asarray(function(_groups(values, axis, group_size), axis=-1))
     if axis is None:
@@ -511,7 +493,8 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
         raise InputError(
             f"integer_matmul(): {name} must be whole numbers; got {abbreviated(codes)}"
         )
-    return array.astype("int64")
+    whole: Codes = array.astype("int64")
+    return whole
 
 
 def _array(numbers: Any, name: str) -> NDArray[Any]:

@@ -1,13 +1,22 @@
 """Requests in flight and in queues: Little's law, limits of memory, and waiting under load."""
 
 # Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from calc.core.elementwise import divide_or_infinity, floor, log, maximum, where
+from calc.core.elementwise import (
+    Number,
+    divide_or_infinity,
+    floor,
+    is_quantity,
+    largest,
+    log,
+    maximum,
+    pure,
+    where,
+)
 from calc.core.law import (
     AT_LEAST_ONE,
     FRACTION,
@@ -426,24 +435,19 @@ def batch_waiting_time(
     return divide_or_infinity(busy, floor(slots) * (1 - utilization))
 
 
-def _all_busy(utilization: Any, servers: Any, shared: Any = 1.0, own: Any = 0.0) -> Any:
+def _all_busy(
+    utilization: Number, servers: Number, shared: Number = 1.0, own: Number = 0.0
+) -> Number:
     """Erlang's C formula by the recursion of his B, which neither overflows nor cancels.
 
     Servers that slow one another down take the time `shared`, and `own` for each that is busy.
     """
-    if hasattr(utilization, "units"):
-        ratio = own / shared
-        growth = ratio.m_as("") if hasattr(ratio, "units") else ratio
-        return _all_busy(utilization.m_as(""), servers.m_as(""), 1.0, growth)
-    count = floor(servers)
+    if is_quantity(own):
+        shared, own = 1.0, pure(own / shared)
+    utilization, count = pure(utilization), floor(pure(servers))
     load = utilization * count / (shared + count * own)
-    most = count.max(initial=0) if _sized(count) else count
     loss = 1 + 0 * load
-    for number in range(1, int(most) + 1):
-        found = load * (shared + number * own) * loss
-        loss = where(number <= count + 0 * load, found / (number + found), loss)
+    for number in range(1, 1 + int(max(largest(count), 0))):
+        offered = load * (shared + number * own) * loss
+        loss = where(number <= count + 0 * load, offered / (number + offered), loss)
     return loss / (1 - utilization + utilization * loss)
-
-
-def _sized(value: Any) -> bool:
-    return hasattr(value, "max")

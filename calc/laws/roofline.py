@@ -7,7 +7,6 @@ elementwise, with the laws for their operations and traffic.
 """
 
 # Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ Amdahl's law for a part that becomes faster, part_speedup its inverse, and combi
 several parts. universal_scalability adds what processors that must agree say to each other.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Sparse storage: the bytes of a matrix whose zeros are left out, and where that begins to pay."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -1,7 +1,6 @@
 """Training and inference of dense models: work, time, utilisation, tokens, failures, memory."""
 
 # Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 

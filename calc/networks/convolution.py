@@ -1,7 +1,5 @@
 """Convolutional networks: operations, bytes and intensity, and the memory that a pass holds."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

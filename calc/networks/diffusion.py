@@ -1,7 +1,5 @@
 """Diffusion transformers: passes of an image, tokens of a pass, and the work of both."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -1,14 +1,11 @@
 """Transformers with an encoder and a decoder: cross-attention, its cache, and the work of both."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
-from operator import add
 from typing import Annotated
 
 from calc.catalog.models import EncoderDecoder, network
-from calc.core.elementwise import evaluate, largest
+from calc.core.elementwise import Number, largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -133,7 +130,7 @@ def decoder_flops(
     attention, feed_forward = model.layer_weights.values()
     weights = layers * (1.5 * attention + feed_forward)
     weights += (model.vocabulary * model.width).m_as("")
-    seen = evaluate(add, (source, quantity(written).m_as("")))
+    seen = quantity(source) + quantity(written)
     scores = cross_attention_flops(seen, layers, model.heads, model.head_width)
     return quantity(2.0 * weights, "FLOP/token") + scores
 
@@ -151,13 +148,11 @@ def caches(
     """
     model = network(model, EncoderDecoder)
     shape = (model.decoder_layers, model.heads, model.head_width, element_size)
-    parts = cross_cache(_length(model, source), *shape), self_cache(written, *shape)
-    both: Quantity = evaluate(add, parts)
-    return both
+    return cross_cache(_length(model, source), *shape) + self_cache(written, *shape)
 
 
-def _length(model: EncoderDecoder, source: QuantityLike) -> float:
-    length = quantity(source).m_as("")
+def _length(model: EncoderDecoder, source: QuantityLike) -> Number:
+    length: Number = quantity(source).m_as("")
     longest = model.source_context
     if longest is not None and (most := largest(length)) > longest.m_as(""):
         raise InputError(

@@ -1,7 +1,5 @@
 """Recommenders: rows that a sample reads at random, tables over devices, and vectors exchanged."""
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated
@@ -125,7 +123,7 @@ def table_memory(
     """
     model = network(model, Recommender)
     size = size_of("element_size", element_size)
-    return sum(model.rows) * model.embedding_width.m_as("") * size
+    return size * float(sum(model.rows) * model.embedding_width.magnitude)
 
 
 def sample_traffic(

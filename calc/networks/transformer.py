@@ -8,7 +8,6 @@ those of full attention do is in the laws of `calc.attention`.
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from calc import formats
 from calc.catalog import constants, models
 from calc.catalog.models import Transformer
 from calc.core.arguments import one_of
-from calc.core.elementwise import largest, maximum, minimum, where
+from calc.core.elementwise import Number, largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -419,22 +418,21 @@ class Matmul:
     """Matrix products alike: (m × k) · (k × n), so many of them in each of so many layers."""
 
     name: str
-    m: Any
-    n: Any
-    k: Any
-    count: Any
+    m: Number
+    n: Number
+    k: Number
+    count: Number
     layers: int
 
     @property
     def operations(self) -> Quantity:
         """Operations of all of them."""
-        each: Quantity = roofline.gemm_operations(self.m, self.n, self.k)
-        return each * self.count * self.layers
+        return roofline.gemm_operations(self.m, self.n, self.k) * self.count * self.layers
 
     def traffic(self, element_size: QuantityLike = "2 byte") -> Quantity:
         """Bytes that all of them must move, where each goes to memory and back by itself."""
-        each: Quantity = roofline.gemm_traffic(self.m, self.n, self.k, element_size)
-        return each * self.count * self.layers
+        moved = roofline.gemm_traffic(self.m, self.n, self.k, element_size)
+        return moved * self.count * self.layers
 
     def intensity(self, element_size: QuantityLike = "2 byte") -> Quantity:
         """Operations for each byte moved.
@@ -471,19 +469,19 @@ def prefill_matmuls(
     """
     model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
-    length, sequences = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
+    each, batch = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
     groups = _int(model.kv_heads)
-    rows, count = length * _int(model.heads) / groups, sequences * groups
+    rows, count = each * _int(model.heads) / groups, batch * groups
     keys, values = _int(model.key_width), _int(model.head_value_width)
-    scores = [*_index_scores(model, length, length, sequences)]
-    for name, seen, layers in _attentions(model, length):
-        block, blocks = rows * seen / length, count * length / seen
+    scores = [*_index_scores(model, each, each, batch)]
+    for name, seen, layers in _attentions(model, each):
+        block, blocks = rows * seen / each, count * each / seen
         scores += [
             Matmul(f"{name}scores", block, seen, keys, blocks, layers),
             Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
         ]
-    states = [*_read_states(model, tokens, length)]
-    return tuple(_in_order(model, tokens, sequences, scores, states))
+    states = [*_read_states(model, tokens, each)]
+    return tuple(_in_order(model, tokens, batch, scores, states))
 
 
 def decode_matmuls(
@@ -513,21 +511,20 @@ def decode_matmuls(
             f"{model.name} writes no tokens: its output is a {model.output} layer;"
             " calc.throughput.of answers for it, and `calc throughput`"
         )
-    context, sequences = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
+    whole, batch = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
     heads, groups = _int(model.heads), _int(model.kv_heads)
     latent = _int(model.kv_latent)
-    rows, count = (heads, sequences) if latent else (heads / groups, sequences * groups)
+    rows, count = (heads, batch) if latent else (heads / groups, batch * groups)
     keys = latent + _int(model.rotary_width) if latent else _int(model.key_width)
     values = latent or _int(model.head_value_width)
-    scores = [*_index_scores(model, 1, context, sequences)]
-    for name, seen, layers in _attentions(model, context):
+    scores = [*_index_scores(model, 1, whole, batch)]
+    for name, seen, layers in _attentions(model, whole):
         scores += [
             Matmul(f"{name}scores", rows, seen, keys, count, layers),
             Matmul(f"{name}weighted values", rows, values, seen, count, layers),
         ]
-    states = [*_states(model, sequences)]
-    stored = bool(latent)
-    return tuple(_in_order(model, sequences, sequences, scores, states, stored_latents=stored))
+    states = [*_states(model, batch)]
+    return tuple(_in_order(model, batch, batch, scores, states, stored_latents=bool(latent)))
 
 
 def forward_flops(
@@ -972,7 +969,7 @@ def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]
         yield "state", layers, _int(model.state_heads), *widths
 
 
-def _states(model: Transformer, tokens: Any) -> Iterator[Matmul]:
+def _states(model: Transformer, tokens: Number) -> Iterator[Matmul]:
     """The products that take so many tokens one by one through their states."""
     for kind, layers, heads, keys, values in _recurrences(model):
         count = tokens * heads
@@ -982,14 +979,14 @@ def _states(model: Transformer, tokens: Any) -> Iterator[Matmul]:
         yield Matmul("state read", 1, values, keys, count, layers)
 
 
-def _read_states(model: Transformer, tokens: Any, length: Any) -> Iterator[Matmul]:
+def _read_states(model: Transformer, tokens: Number, length: Number) -> Iterator[Matmul]:
     """The products that take the tokens of prompts through states, in chunks if there are any."""
     if model.chunk is None:
         return _states(model, tokens)
     return _chunks(model, tokens, minimum(length, float(_int(model.chunk))))
 
 
-def _chunks(model: Transformer, tokens: Any, chunk: Any) -> Iterator[Matmul]:
+def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmul]:
     """The products that take so many tokens through their states in chunks of so many."""
     for kind, layers, heads, keys, values in _recurrences(model):
         chunks = tokens / chunk
@@ -1026,13 +1023,15 @@ def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     return found
 
 
-def _attentions(model: Transformer, context: Any) -> Iterator[tuple[str, Any, int]]:
+def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int]]:
     """What the names of the scores begin with, the positions looked at, and the layers that do."""
     for name, limit, layers in _limits(model):
         yield name, minimum(context, float(limit)) if limit else context, layers
 
 
-def _index_scores(model: Transformer, rows: Any, context: Any, sequences: Any) -> Iterator[Matmul]:
+def _index_scores(
+    model: Transformer, rows: Number, context: Number, sequences: Number
+) -> Iterator[Matmul]:
     """The products by which tokens choose what to attend to."""
     if layers := model.layers_with("sparse"):
         width = _int(model.index_head_width)
@@ -1042,8 +1041,8 @@ def _index_scores(model: Transformer, rows: Any, context: Any, sequences: Any) -
 
 def _in_order(
     model: Transformer,
-    tokens: Any,
-    sequences: Any,
+    tokens: Number,
+    sequences: Number,
     scores: list[Matmul],
     states: list[Matmul],
     stored_latents: bool = False,

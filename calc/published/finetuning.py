@@ -49,7 +49,8 @@ class Tuning:
     def predicted_throughput(self) -> Quantity:
         """Tokens per second that are expected by measured rates of kernels."""
         step = finetuning.step(self.job, self.batch)
-        rate: Quantity = step.tokens / step.expected
+        assert step.expected is not None
+        rate = step.tokens / step.expected
         return rate.to("token/s")
 
     @property

@@ -24,6 +24,7 @@ from calc.catalog.machines import Machine, NotMeasured
 from calc.core.errors import InputError, abbreviated
 from calc.core.files import read_text
 from calc.core.records import DATA
+from calc.core.units import Quantity
 
 FILE = DATA / "measured" / "collectives.csv"
 COLUMNS = (
@@ -465,6 +466,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
     kinds = {_kind(curve.operation), _kind(operation)}
     own_halves = curve.operation == "all_reduce" and not other and "all_to_all" not in kinds
     unlike = len(kinds) > 1 and not own_halves
+    ratios: list[Quantity | float]
     if devices > machine.domain:
         ratios = [
             machine.ports / theirs.ports,

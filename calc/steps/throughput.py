@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from calc import formats
 from calc.catalog import constants, hardware, machines, models
@@ -389,7 +389,9 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
         for each in transformer.prefill_matmuls(model, length, asked.batch):
             if not each.name.endswith(("scores", "weighted values")):
                 shape = (float(each.m), float(each.n), float(each.k))
-                yield asked.product(each.name, *shape, launches=each.count * each.layers)
+                yield asked.product(
+                    each.name, *shape, launches=cast(float, each.count) * each.layers
+                )
 
     length = asked.batch * int(model.context.magnitude)
     width, hidden = int(model.width.magnitude), int((model.feed_forward_width or ONE).magnitude)

@@ -6,12 +6,15 @@ would be unused, and that is an error too.
 
 from __future__ import annotations
 
-from typing import Any, assert_type
+from typing import Annotated, Any, assert_type
 
 import numpy as np
 
 import calc
 from calc import Quantity, hardware, quantity, roofline, scaling, training
+from calc.core.elementwise import Number, minimum
+from calc.core.law import law
+from calc.core.units import QuantityLike
 
 
 def accepted() -> None:
@@ -39,3 +42,39 @@ def refused() -> None:
     scaling.amdahl(0.05, n=8)  # type: ignore[call-arg]
     quantity(None)  # type: ignore[arg-type]
     print(calc.nope)  # type: ignore[attr-defined]
+
+
+@law
+def accepted_body(
+    size: Annotated[QuantityLike, "byte", "n"],
+    bandwidth: Annotated[QuantityLike, "byte/s", "BW"] = "1 GB/s",
+) -> Annotated[Quantity, "s"]:
+    """A body gets numbers or arrays, and makes a number or an array of them."""
+    assert_type(size, Number)
+    return minimum(size, 1e9) / bandwidth
+
+
+assert_type(accepted_body("1 GB", [1e9, 2e9]), Quantity)
+
+
+@law
+def adds_text(size: Annotated[QuantityLike, "byte", "n"]) -> Annotated[Quantity, "byte"]:
+    return size + "1 byte"  # type: ignore[operator]
+
+
+@law
+def answers_whether(size: Annotated[QuantityLike, "byte", "n"]) -> Annotated[Quantity, "byte"]:
+    return size > 1  # type: ignore[return-value]
+
+
+@law
+def asks_a_number_for_its_unit(
+    size: Annotated[QuantityLike, "byte", "n"],
+) -> Annotated[Quantity, "byte"]:
+    megabytes: float = size.m_as("MB")  # type: ignore[union-attr]
+    return megabytes
+
+
+@law
+def gives_a_quantity(size: Annotated[QuantityLike, "byte", "n"]) -> Annotated[Quantity, "byte"]:
+    return size * quantity("1 byte")  # type: ignore[return-value]

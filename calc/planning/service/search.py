@@ -296,8 +296,8 @@ def _no_design(
     if not replicas:
         group, why = list(refused.items())[-1]
         weights = setup.model_memory
-        each = setup.software.memory_share * setup.device.memory_capacity
-        least = math.ceil((weights / each).m_as(""))
+        memory = setup.software.memory_share * setup.device.memory_capacity
+        least = math.ceil((weights / memory).m_as(""))
         return (
             f"{name} does not fit on {group} of {device}: {why}; its weights alone,"
             f" {weights.to('GB'):.3g}, take {least} such devices: take a machine that joins as"

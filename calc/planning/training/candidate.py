@@ -111,7 +111,7 @@ def best_of(fitting: list[Cuts]) -> list[Candidate]:
     degrees = [numpy.concatenate([getattr(cuts.layout, name) for cuts in fitting]) for name in WAYS]
     order = numpy.lexsort((held, bounds, times))  # of which NaN is the last
     _, way = different(*degrees)
-    _, first = numpy.unique(way[order], return_index=True)
+    _, first = numpy.unique(numpy.asarray(way)[order], return_index=True)
     chosen = order[numpy.sort(first)[:SHOWN]]
     found = (fitting[owners[place]].one(int(places[place])) for place in chosen)
     return [Candidate(cuts, cuts.memory, cuts.step) for cuts in found]
