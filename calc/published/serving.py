@@ -68,7 +68,7 @@ class Served:
         Where the row does not say how its model is cut, messages are left out, since another cut
         may send less: all devices together are then one that reads each weight once.
         """
-        job = self.job.with_context(max(load.context, load.before + load.prompt))
+        job = self.job.with_context(load.longest)
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
         fastest = replace(job, formats=replace(job.formats, dtype=self.fastest))
@@ -150,7 +150,7 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
     if rate is None:
         raise UnusableRowError("it gives no rate of written tokens whose definition is clear")
     load = _load(row, served)
-    return 1 / rate, load, load.writing
+    return 1 / rate, load, float(load.writing)
 
 
 def _load(row: Row, served: Served) -> Tokens:

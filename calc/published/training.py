@@ -5,8 +5,6 @@ experts are cut; where it says nothing of one of them, that is not cut. Conditio
 out are taken as data/published/README.md says, for all rows alike.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -92,12 +90,13 @@ def _seconds_per_token(row: Row, machine: Machine, model: Transformer, dtype: st
         return devices / row.measured["tokens_per_s"]
     length = _length(row)
     trained = Adapters() if is_frozen(row) else ALL
-    work = trained.work(reaching(model, length), length).m_as("FLOP/token")
+    work = float(trained.work(reaching(model, length), length).m_as("FLOP/token"))
     for name in ("model_tflops_per_gpu", "tflops_per_chip", "model_tflops_per_gpu_with_cp"):
         if name in row.measured:
             return work / (row.measured[name] * 1e12)
     if "mfu" in row.measured:
-        return work / (row.measured["mfu"] / 100 * machine.device.peak(dtype).m_as("FLOP/s"))
+        peak = float(machine.device.peak(dtype).m_as("FLOP/s"))
+        return work / (row.measured["mfu"] / 100 * peak)
     raise UnusableRowError("it gives no rate of tokens and no utilisation of one run")
 
 

@@ -7,7 +7,6 @@ some heads (Ulysses). Tensor parallelism within a server goes with either.
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 

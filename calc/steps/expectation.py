@@ -5,8 +5,6 @@ measured of them, less what the software hides; and the software adds its own ti
 not measured is an error that names it; of many layouts of training at once, it is NaN.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -18,7 +16,7 @@ from typing import Any
 from calc.catalog import constants, machines
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.software import Software
-from calc.core.elementwise import different, largest, minimum, of_each, smallest, where
+from calc.core.elementwise import Number, different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity
@@ -67,7 +65,8 @@ class Parts(dict[str, Quantity], Reported):
     @property
     def total(self) -> Quantity:
         """Time of the pass: its parts, one after the other, less what is hidden."""
-        return sum(part.m_as("s") for part in self.values()) * SECOND - self.hidden
+        seconds: Number = sum(part.m_as("s") for part in self.values())
+        return SECOND * seconds - self.hidden
 
     def seconds(self, counted: float = 1.0) -> tuple[dict[str, float], float]:
         """The parts, and what is hidden of them, in seconds for each of what the pass counts."""
@@ -322,4 +321,5 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
 
 
 def _shorter(one: Quantity, other: Quantity) -> Quantity:
-    return minimum(one.m_as("s"), other.m_as("s")) * SECOND
+    seconds: Number = minimum(one.m_as("s"), other.m_as("s"))
+    return SECOND * seconds

@@ -8,7 +8,6 @@ wakes.
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from calc.catalog import models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_shapes, whole_number
-from calc.core.elementwise import erfc, log
+from calc.core.elementwise import Number, erfc, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -161,7 +160,7 @@ def dropped_share(
     4.987% 0.1061%
     """
     beyond = (capacity_factor - 1) * mean**0.5
-    density = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
+    density: Number = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
     return (density - beyond * erfc(beyond / 2**0.5) / 2) / mean**0.5
 
 

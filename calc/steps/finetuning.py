@@ -4,8 +4,6 @@ The laws take numbers. `states`, `memory` and `longest_context` put them togethe
 `calc.models`, matrix by matrix; `step` is the time of a step.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -364,7 +362,7 @@ def longest_context(
     """
     model = models.transformer(model)
     kept = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
-    room = machines.of(device).device.memory_capacity.m_as("byte") - kept
+    room = float(machines.of(device).device.memory_capacity.m_as("byte")) - kept
 
     def beyond(context: int) -> float:
         batch = replace(ONE_SEQUENCE, length=context)

@@ -9,7 +9,6 @@ and that of weights by group of matrices too: "experts=mxfp4,others=bf16", or as
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 

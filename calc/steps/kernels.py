@@ -8,7 +8,6 @@ that go to memory and back, and the time until a kernel runs.
 """
 
 # Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
-from calc.core.elementwise import ceiling, maximum, smallest
+from calc.core.elementwise import Number, ceiling, maximum, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.report import Reported, Table
@@ -178,7 +177,7 @@ class Gemm(Reported):
     @property
     def waves(self) -> int:
         """How often the processors compute a tile each."""
-        return math.ceil(self.tiles / self.machine.processors.magnitude)
+        return math.ceil(self.tiles / float(self.machine.processors.magnitude))
 
     @property
     def tile_efficiency(self) -> Quantity:
@@ -209,7 +208,7 @@ class Gemm(Reported):
         share = gemms.tile_efficiency(self.m, self.n, *tile) * gemms.wave_efficiency(
             gemms.tiles(self.m, self.n, *tile), self.machine.processors
         )
-        return share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE
+        return float(share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -447,7 +446,7 @@ class Slice:
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
 
-    def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
+    def products(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
         matrices = list(self.model.matrices)
         while matrices:
@@ -457,7 +456,7 @@ class Slice:
             matrices = [each for each in matrices if each not in alike]
             yield self._product(alike, outputs if first.part == "output" else tokens)
 
-    def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
+    def _product(self, alike: Sequence[Matrix], tokens: Number) -> Kernel:
         first, columns = alike[0], sum(each.outputs for each in alike)
         met, rows, slices = 1.0, tokens, 1.0 * self.slices
         sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
@@ -483,40 +482,40 @@ class Slice:
             "gemm",
             first.layers,
             operations=work,
-            traffic=met * n * k * sizes[1],
+            traffic=sizes[1] * (met * n * k),
             shape=(rows, n, k),
             products=met,
             sizes=sizes,
             dtype=dtype,
         )
 
-    def passes(self, tokens: float) -> Iterator[Kernel]:
+    def passes(self, tokens: Number) -> Iterator[Kernel]:
         """The passes over vectors between products, fused as compilers and engines fuse them."""
         model = self.model
-        vectors = tokens * TWO_BYTES
+        vectors = TWO_BYTES * tokens
         width = int(model.width.magnitude)
         heads = int(model.heads.magnitude) + int(model.kv_heads.magnitude)
         rotated = heads * int(model.head_width.magnitude) / self.slices
         attending = model.caching_layers
         yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
-        yield Kernel("rotation", "memory", attending, traffic=2 * rotated * vectors)
+        yield Kernel("rotation", "memory", attending, traffic=vectors * (2 * rotated))
         for up in (each for each in model.matrices if each.name.endswith("up")):
             if up.part == "feed-forward":
                 hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
-                yield Kernel("activation", "memory", up.layers, traffic=hidden * vectors)
+                yield Kernel("activation", "memory", up.layers, traffic=vectors * hidden)
         for router in (each for each in model.matrices if each.part == "router"):
             chosen = int((model.active_experts or ONE).magnitude)
             sent = 4 * width * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
-            rounded = tokens * (TWO_BYTES + self.input_size)
+            rounded = (TWO_BYTES + self.input_size) * tokens
             yield Kernel("rounding", "memory", model.blocks, traffic=width * rounded)
 
-    def sampling(self, outputs: float) -> Kernel:
+    def sampling(self, outputs: Number) -> Kernel:
         """The passes over logits: their softmax, in four bytes each, there and back."""
         (rows,) = (each.outputs for each in self.model.matrices if each.part == "output")
         return Kernel(
-            "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
+            "softmax of logits", "memory", 1, traffic=BYTE * (outputs * rows * 8) / self.slices
         )
 
     def attention(self, load: Tokens, shared_caches: bool = False) -> Iterator[Kernel]:
@@ -549,15 +548,15 @@ class Slice:
         )
         if layers := model.layers_with(*RECURRENT):
             moved = 2 * transformer.state_memory(model) / layers / self.slices
-            yield Kernel("states", "memory", layers, traffic=sequences * moved)
+            yield Kernel("states", "memory", layers, traffic=moved * sequences)
 
     def prompts(self, load: Tokens) -> Kernel:
         """Causal attention of what is read to its own prompt, windows counted."""
         model, layers = self.model, self.model.caching_layers
         work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
-        cached: Quantity = quantity(0, "byte")
+        cached = NO_BYTES
         if load.before:
-            cached = load.prompts * transformer.cache_read(model, load.before, self.kv)
+            cached = transformer.cache_read(model, load.before, self.kv) * load.prompts
         return Kernel(
             "attention",
             "attention",
@@ -567,11 +566,14 @@ class Slice:
         )
 
 
-def _attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:
+def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0) -> Number:
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 
-    def whole(length: float) -> float:
+    def whole(length: Number) -> Number:
         projections = transformer.projection_flops(model.multiplied_parameters)
-        return length * (transformer.causal_flops(model, length) - projections).m_as("FLOP/token")
+        of_a_token: Number = (transformer.causal_flops(model, length) - projections).m_as(
+            "FLOP/token"
+        )
+        return length * of_a_token
 
     return whole(before + tokens) - (whole(before) if before else 0.0)

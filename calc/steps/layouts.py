@@ -4,8 +4,6 @@ The numbers of a `Layout` may be arrays, for many layouts at once: that is how `
 searches all of them.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -18,7 +16,7 @@ from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, one_of
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, of_each, where
+from calc.core.elementwise import Number, ceiling, largest, maximum, of_each, where
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table
@@ -48,7 +46,7 @@ from calc.steps.job import (
     Layout as Layout,
 )
 
-Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
+Passes = tuple[Quantity, "Number"]  # bytes of a parameter that are sent, and how often in a step
 NO_SIZE = quantity(0, "byte/param")
 NOTHING = quantity(0, "byte")
 ORDER = ("weights", "adapters", "gradients", "optimizer", "activations", "layer", "loss")
@@ -326,8 +324,8 @@ def training_step(
         parts["context"] = talk.gathers(job.cached_of_a_layer(batch) / layout.tensor) * layers * 3
     if largest(layout.experts) > 1:
         routed = model.layers_with("experts")
-        sizes = job.formats.dispatch + job.formats.combine  # there and back, forward and backward
-        sent = vectors / TWO_BYTES / layout.tensor * sizes / 2
+        out, back = job.formats.sent  # forward and backward
+        sent = vectors / TWO_BYTES / layout.tensor * (out + back) / 2
         exchange = talk.exchanges(sent, job.chosen_experts)
         parts["experts"] = exchange * layers * (4 * routed / model.layers)
     passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
@@ -493,7 +491,7 @@ class _OnMachine:
         summed = self._least("all_reduce", own * gradient / among, groups, apart * among)
         return gathered * gathers + reduced * reductions + summed
 
-    def _least(self, operation: str, size: Quantity, members: Any, apart: Any) -> Quantity:
+    def _least(self, operation: str, size: Quantity, members: Number, apart: Number) -> Quantity:
         """The least time among so many devices, of which a domain holds one in so many.
 
         In an array, what no slice of the machine has room for takes for ever.
@@ -501,7 +499,8 @@ class _OnMachine:
         rooms = maximum(1, self.machine.domain // apart)
         several = getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)
         pace = of_each(partial(self._pace, operation, not several), members, rooms)
-        return pace * size.m_as("byte") * SECOND
+        seconds: Number = pace * size.m_as("byte")
+        return SECOND * seconds
 
     def _pace(self, operation: str, must_fit: bool, members: float, room: float) -> float:
         """Seconds a byte."""

@@ -4,8 +4,6 @@ The laws take numbers. `Lengths` says how long answers are, and `step` puts gene
 the new weights of the engines together for a job of `calc.Job`.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -309,7 +307,7 @@ def step(
     whole_number("step(): scored", scored, 0)
     truth("step(): recomputed", recomputed)
     engine = replace(job, layout=replace(job.layout, data=1))
-    share = max(1, round(count / job.layout.data))
+    share = max(1, round(count / int(job.layout.data)))
     _, written = writing_times(engine, lengths, share, measured, count)
     middle = lengths.prompt + lengths.average / 2
     even = lengths.average * _pass(engine, share, middle, measured)
@@ -323,7 +321,7 @@ def step(
         (forward * (4 if recomputed else 3) / rate).to("s"),
         weight_update_time(job.weights.memory, update_bandwidth),
         quantity(count * lengths.average, "token"),
-        job.layout.devices,
+        int(job.layout.devices),
     )
 
 

@@ -6,7 +6,6 @@ a token. `inference` has pure prefill and decode, and drafts in a chain; `queuei
 """
 
 # Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
 
 from __future__ import annotations
 
@@ -258,7 +257,7 @@ def mixed_step(
     )
     if not load.writing + load.reading:
         raise InputError("a step has sequences to write for, or a chunk to read; got 0 of both")
-    return serving_step(job.with_context(max(load.context, load.before + load.reading)), load)
+    return serving_step(job.with_context(load.longest), load)
 
 
 def largest_chunk(

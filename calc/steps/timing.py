@@ -5,14 +5,12 @@ here. At published rates the operations and bytes of a pass make roofs that no p
 at measured rates its kernels, messages and the software's own time make what is expected.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from dataclasses import replace
 
 from calc.catalog.machines import Machine
-from calc.core.elementwise import largest, maximum, where
+from calc.core.elementwise import Number, largest, maximum, where
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
@@ -52,7 +50,7 @@ def serving_step(job: Job, tokens: Tokens) -> StepTime:
     Job.check(job)
     Tokens.check(tokens)
     roofs = _workload(job, tokens).between(job.peak, job.memory_bandwidth)
-    counted = replace(roofs, tokens=(tokens.writing if tokens.writes else tokens.reading) * TOKEN)
+    counted = replace(roofs, tokens=TOKEN * (tokens.writing if tokens.writes else tokens.reading))
     if not isinstance(job.machine, Machine):
         return counted
     parts = roofs.parts | ({"links": _messages(job, tokens)} if job.sends else {})
@@ -90,8 +88,8 @@ def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending a copy's tokens to experts and back."""
     machine, tokens = job.measured_on, load.computed / job.layout.data
     pace = collectives.seconds_per_byte("all_reduce", job.layout.tensor, machine)
-    vectors = job.model.width * tokens * TWO_BYTES
-    time = job.sums * pace * vectors.m_as("byte") * SECOND
+    vectors: Number = (job.model.width * tokens * TWO_BYTES).m_as("byte")
+    time = SECOND * (job.sums * pace * vectors)
     if layers := job.layers_that_exchange:
         for sent in job.sent_to_experts(tokens):
             least, _ = collectives.expert_exchange(machine, sent, job.layout.experts)
