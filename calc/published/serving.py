@@ -145,8 +145,8 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
             return 1 / value, Tokens(row.number("batch") or 1.0, context), 1.0
     rate = next((row.measured[name] for name in RATES if name in row.measured), None)
     if rate is None:
-        each = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
-        rate = None if each is None else each * conditions.devices(row)
+        of_one = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
+        rate = None if of_one is None else of_one * conditions.devices(row)
     if rate is None:
         raise UnusableRowError("it gives no rate of written tokens whose definition is clear")
     load = _load(row, served)

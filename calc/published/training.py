@@ -38,13 +38,13 @@ def predict(row: Row) -> Comparison:
     if missing or job.layout.devices > machine.most_joined:
         job = replace(job, machine=machine.device)
     tokens = batch.length * batch.sequences * job.layout.microbatches * job.layout.data
-    found = prediction_of(step(job, batch), tokens / job.layout.devices)
+    prediction = prediction_of(step(job, batch), tokens / job.layout.devices)
     return Comparison(
         row,
         machine.key,
         job.software.key,
         measured,
-        replace(found, missing=missing) if missing else found,
+        replace(prediction, missing=missing) if missing else prediction,
     )
 
 
@@ -123,13 +123,13 @@ def layout_of(row: Row) -> Layout:
     stated, devices = conditions.layout(row), conditions.devices(row)
     tensor, pipeline, context = (stated.get(name, 1) for name in ("TP", "PP", "CP"))
     replicas = max(1, devices // (tensor * pipeline * context))
-    made = tensor * pipeline * context * stated.get("DP", replicas)
-    if made > devices or (made != devices and "DP" in stated):
-        raise NotMeasured(f"its layout makes {made} devices, and {devices} are stated")
+    total = tensor * pipeline * context * stated.get("DP", replicas)
+    if total > devices or (total != devices and "DP" in stated):
+        raise NotMeasured(f"its layout makes {total} devices, and {devices} are stated")
     sequences = _microbatch(row)
     batch = row.number("global_batch_seqs")
-    each = row.number("batch_per_dp") or row.number("local_batch") or sequences
-    batch = batch or replicas * each
+    of_a_copy = row.number("batch_per_dp") or row.number("local_batch") or sequences
+    batch = batch or replicas * of_a_copy
     microbatches = max(1.0, batch / (replicas * sequences))
     if microbatches % 1:
         raise UnusableRowError(f"its batch makes {microbatches} microbatches")

@@ -7,8 +7,6 @@ sends nothing. Sizes are of the whole array: what each device holds before an al
 reduce-scatter, and what each holds after an all-gather.
 """
 
-# Long for its docstrings: laws, each with its equation and example.
-
 from __future__ import annotations
 
 import math
@@ -413,10 +411,10 @@ def chunked_hierarchical_all_reduce(
     >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
     61.25 ms
     """
-    each = devices_per_node
-    inner = 2 * (each - 1) * (inner_latency + size / (each * inner_bandwidth))
+    own = devices_per_node
+    inner = 2 * (own - 1) * (inner_latency + size / (own * inner_bandwidth))
     return maximum(
-        inner, 2 * (nodes - 1) * (outer_latency + size / (each * nodes * outer_bandwidth))
+        inner, 2 * (nodes - 1) * (outer_latency + size / (own * nodes * outer_bandwidth))
     )
 
 
@@ -753,11 +751,11 @@ def time(
         predicted = curves.predicted(operation, amount.m_as("byte"), count, place)
     except NotMeasured as error:
         return CollectiveTime(lower, None, None, algorithm, str(error))
-    found = [seconds for seconds, _ in predicted]
+    times = [seconds for seconds, _ in predicted]
     used = {curve.name: curve for _, each in predicted for curve in each}
-    slowest = max(found)
+    slowest = max(times)
     least = lower.m_as("s")  # which the curve of another operation may promise to beat
-    expected = max(least, min(geometric_mean(found), slowest))
+    expected = max(least, min(geometric_mean(times), slowest))
     slowest = max(expected, slowest)
     bounds = quantity(expected, "s"), quantity(slowest, "s")
     return CollectiveTime(lower, *bounds, algorithm, measured=tuple(used.values()))
@@ -839,12 +837,12 @@ def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bo
             f"{devices} devices do not fill {domains} domains of {machine.name} evenly, each of"
             f" {machine.domain} at most; give a multiple of {domains}"
         )
-    each, ports = devices // domains, machine.ports
+    inside, ports = devices // domains, machine.ports
     inner, algorithm = quantity("0 s"), "rings across"
-    if each > 1:
+    if inside > 1:
         share = size / domains if operation == "all_to_all" else size
-        inner, algorithm = _in_domain(operation, share, each, machine)
-    part = size if operation == "all_to_all" else size / each
+        inner, algorithm = _in_domain(operation, share, inside, machine)
+    part = size if operation == "all_to_all" else size / inside
     outer = _RINGS[operation](part, domains, ports)
     return max(inner, outer), f"{algorithm}, in chunks across domains"
 
@@ -890,11 +888,11 @@ def _slice(devices: int, machine: Machine) -> tuple[int, ...]:
             for rest in shapes(left // side, sides[1:])
         ]
 
-    found = shapes(devices, machine.sides)
-    if not found:
+    slices = shapes(devices, machine.sides)
+    if not slices:
         whole = " × ".join(map(str, machine.sides))
         raise InputError(f"no slice of {machine.name}, {whole}, has {devices} devices")
-    return min(found, key=lambda sides: (sides.count(1), max(sides)))
+    return min(slices, key=lambda sides: (sides.count(1), max(sides)))
 
 
 _RINGS = {

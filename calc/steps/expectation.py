@@ -200,7 +200,7 @@ def if_measured(make: Callable[[], Parts], *given: Any) -> Callable[[], Parts | 
     """
 
     def made() -> Parts | str:
-        if any(getattr(each, "ndim", 0) for each in given):
+        if any(getattr(argument, "ndim", 0) for argument in given):
             return ONE_POINT
         try:
             return make()

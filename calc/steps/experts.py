@@ -7,8 +7,6 @@ parallel: every device has its own sequences, and all matrices but the experts.
 wakes.
 """
 
-# Long for its docstrings: laws with equation and example, and what puts them together for a model.
-
 from __future__ import annotations
 
 import math
@@ -181,8 +179,8 @@ def exchange(
     libraries' all-to-alls, `collectives.time`, take some times as long for messages as short.
 
     >>> from calc import machines
-    >>> for each in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
-    ...     print(each.to("us"))
+    >>> for time in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
+    ...     print(time.to("us"))
     256.9 µs
     300.9 µs
     """

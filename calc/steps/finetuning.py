@@ -140,7 +140,7 @@ def adapted(model: Transformer | str, targets: str = "linear") -> tuple[Matrix, 
     """
     one_of("adapted(): targets", targets, TARGETS)
     parts = ("attention", "feed-forward") if targets == "linear" else ("attention",)
-    return tuple(each for each in models.transformer(model).matrices if each.part in parts)
+    return tuple(matrix for matrix in models.transformer(model).matrices if matrix.part in parts)
 
 
 def adapters(
@@ -262,21 +262,21 @@ def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Qu
     name = one_of("states(): recipe", recipe, (*training.RECIPES, *MATRIXWISE))
     parts = training.recipe("adam-mixed" if name in MATRIXWISE else name).parts
     sizes = {part: (model.parameters * size).to("byte") for part, size in parts.items()}
-    inside = [each for each in model.matrices if each.part in ("attention", "feed-forward")]
+    inside = [matrix for matrix in model.matrices if matrix.part in ("attention", "feed-forward")]
     if name == "muon-mixed":
-        hidden = quantity(sum(each.parameters for each in inside), "param")
+        hidden = quantity(sum(matrix.parameters for matrix in inside), "param")
         sizes["variance"] = ((model.parameters - hidden) * parts["variance"]).to("byte")
     if name == "adafactor-mixed":
         del sizes["momentum"]
-        kept: Quantity = quantity(0, "byte")
+        moments: Quantity = quantity(0, "byte")
         if model.vocabulary is not None:  # the embedding
-            kept = kept + factored_variance(model.vocabulary, model.width)
-        for each in model.matrices:
-            if not (each.part == "output" and model.tied_embeddings):
-                of_one = factored_variance(each.inputs, each.outputs)
-                kept = kept + of_one * (each.copies * each.layers)
+            moments = moments + factored_variance(model.vocabulary, model.width)
+        for matrix in model.matrices:
+            if not (matrix.part == "output" and model.tied_embeddings):
+                of_one = factored_variance(matrix.inputs, matrix.outputs)
+                moments = moments + of_one * (matrix.copies * matrix.layers)
         vectors = model.parts["norms"] * parts["variance"]
-        sizes["variance"] = (kept + vectors).to("byte")
+        sizes["variance"] = (moments + vectors).to("byte")
     return sizes
 
 
@@ -361,8 +361,8 @@ def longest_context(
     4863
     """
     model = models.transformer(model)
-    kept = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
-    room = float(machines.of(device).device.memory_capacity.m_as("byte")) - kept
+    reserved = number("longest_context(): reserve, in bytes,", quantity(reserve).m_as("byte"))
+    room = float(machines.of(device).device.memory_capacity.m_as("byte")) - reserved
 
     def beyond(context: int) -> float:
         batch = replace(ONE_SEQUENCE, length=context)
@@ -397,14 +397,14 @@ def step(
     >>> print(tuned.lower, tuned.throughput)
     205.3 ms 19.95K token/s
     """
-    away, found = _on_the_host(host), training_step(job, batch, efficiency)
+    away, of_device = _on_the_host(host), training_step(job, batch, efficiency)
     if not away:
-        return found
-    parts = dict(found.parts)
+        return of_device
+    parts = dict(of_device.parts)
     if "weights" in away:
         sent = 2 * layers_memory(job.model, job.trained.method)
         parts["host link"] = transfer_time(sent, job.measured_on.host_link)
-    return replace(found, parts=parts, expectation=lambda: ON_THE_HOST)
+    return replace(of_device, parts=parts, expectation=lambda: ON_THE_HOST)
 
 
 def _on_the_host(host: Iterable[str]) -> list[str]:
@@ -425,13 +425,13 @@ def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:
     """
     one_of("layers_memory(): method", method, METHODS)
     size = nf4_size() if method == "qlora" else constants.get("size_weight_fp16")
-    count = quantity(sum(each.parameters for each in adapted(model)), "param")
+    count = quantity(sum(matrix.parameters for matrix in adapted(model)), "param")
     return (count * size).to("byte")
 
 
 def _frozen(model: Transformer, method: str) -> Quantity:
     """All frozen weights: QLoRA leaves embedding, output and norms as they are."""
-    count = quantity(sum(each.parameters for each in adapted(model)), "param")
+    count = quantity(sum(matrix.parameters for matrix in adapted(model)), "param")
     rest = (model.parameters - count) * constants.get("size_weight_fp16")
     return (layers_memory(model, method) + rest).to("byte")
 
@@ -440,6 +440,6 @@ def _targets(model: Transformer, targets: str | Iterable[str]) -> tuple[Matrix, 
     if isinstance(targets, str):
         return adapted(model, targets)
     every = adapted(model)
-    names = [each.name for each in every]
+    names = [matrix.name for matrix in every]
     wanted = [one_of("adapters(): a target", name, names) for name in as_list("targets", targets)]
-    return tuple(each for each in every if each.name in wanted)
+    return tuple(matrix for matrix in every if matrix.name in wanted)

@@ -7,8 +7,6 @@ lists hold the matrices and caches that the bounds count, and what these leave o
 that go to memory and back, and the time until a kernel runs.
 """
 
-# Long for its docstrings: laws, each with its equation and example.
-
 from __future__ import annotations
 
 import math
@@ -83,9 +81,9 @@ def gemm_time(
     share = 0.0 * (m * n)
     for a, b in TILES:
         tiles = products * ceiling(m / a) * ceiling(n / b)
-        kept = (a * b / LARGEST_TILE) ** SMALLER_TILE
+        rate_left = (a * b / LARGEST_TILE) ** SMALLER_TILE
         waves = ceiling(tiles / units)
-        share = maximum(share, kept * products * m * n / (waves * units * a * b))
+        share = maximum(share, rate_left * products * m * n / (waves * units * a * b))
     compute = products * _per_term * m * n * k / (rate * share)
     reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
     return maximum(compute, reads) + products * m * n * output_size / bandwidth + start
@@ -121,13 +119,13 @@ class Kernel:
         bandwidth, rate = self.rates(machine, attention)
         if self.shape is not None:
             units = machine.processors
-            each = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
+            time = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
         elif self.kind == "attention":
             compute = (self.operations / rate).m_as("s")
-            each = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
+            time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
         else:
-            each = self.traffic / bandwidth + rate
-        return (each * self.launches).to("s")
+            time = self.traffic / bandwidth + rate
+        return (time * self.launches).to("s")
 
     def rates(self, machine: Machine, attention: str = "") -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
@@ -323,12 +321,12 @@ def rates(
     >>> print(*used["gemm"])
     3.18 TB/s 794.5 TFLOP/s
     """
-    found: dict[str, dict[str, Quantity]] = {}
+    used: dict[str, dict[str, Quantity]] = {}
     for kernel in _checked(kernels, machine):
         for rate in kernel.rates(machine, attention):
             if rate.provenance is not None:  # and not a launch that was not measured
-                found.setdefault(kernel.kind, {})[rate.provenance.key] = rate
-    return {kind: tuple(each.values()) for kind, each in found.items()}
+                used.setdefault(kernel.kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(rates.values()) for kind, rates in used.items()}
 
 
 def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
@@ -452,12 +450,12 @@ class Slice:
         while matrices:
             first = matrices.pop(0)
             group = next((names for names in FUSED if first.name in names), ())
-            alike = [first, *(each for each in matrices if each.name in group)]
-            matrices = [each for each in matrices if each not in alike]
+            alike = [first, *(matrix for matrix in matrices if matrix.name in group)]
+            matrices = [matrix for matrix in matrices if matrix not in alike]
             yield self._product(alike, outputs if first.part == "output" else tokens)
 
     def _product(self, alike: Sequence[Matrix], tokens: Number) -> Kernel:
-        first, columns = alike[0], sum(each.outputs for each in alike)
+        first, columns = alike[0], sum(matrix.outputs for matrix in alike)
         met, rows, slices = 1.0, tokens, 1.0 * self.slices
         sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
@@ -478,7 +476,7 @@ class Slice:
             sizes, dtype = (TWO_BYTES,) * 3, "bf16"
         work = quantity(2.0 * rows * n * k * met, "FLOP")
         return Kernel(
-            "+".join(each.name for each in alike),
+            "+".join(matrix.name for matrix in alike),
             "gemm",
             first.layers,
             operations=work,
@@ -499,11 +497,11 @@ class Slice:
         attending = model.caching_layers
         yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
         yield Kernel("rotation", "memory", attending, traffic=vectors * (2 * rotated))
-        for up in (each for each in model.matrices if each.name.endswith("up")):
+        for up in (matrix for matrix in model.matrices if matrix.name.endswith("up")):
             if up.part == "feed-forward":
                 hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
                 yield Kernel("activation", "memory", up.layers, traffic=vectors * hidden)
-        for router in (each for each in model.matrices if each.part == "router"):
+        for router in (matrix for matrix in model.matrices if matrix.part == "router"):
             chosen = int((model.active_experts or ONE).magnitude)
             sent = 4 * width * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
@@ -513,7 +511,7 @@ class Slice:
 
     def sampling(self, outputs: Number) -> Kernel:
         """The passes over logits: their softmax, in four bytes each, there and back."""
-        (rows,) = (each.outputs for each in self.model.matrices if each.part == "output")
+        (rows,) = (matrix.outputs for matrix in self.model.matrices if matrix.part == "output")
         return Kernel(
             "softmax of logits", "memory", 1, traffic=BYTE * (outputs * rows * 8) / self.slices
         )

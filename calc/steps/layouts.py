@@ -113,11 +113,11 @@ class DeviceMemory(Reported):
 
     def check(self, device: Machine | Device | str) -> None:
         """Refuse a device that is too small, and say by how much."""
-        each = machines.of(device).device if isinstance(device, str) else device_of(device)
+        kind = machines.of(device).device if isinstance(device, str) else device_of(device)
         needed = quantity(largest(self.total), str(self.total.units))
-        if needed > each.memory_capacity:
+        if needed > kind.memory_capacity:
             raise InputError(
-                f"a device needs {needed.to('GB')} and an {each.name} has {each.memory_capacity}:"
+                f"a device needs {needed.to('GB')} and an {kind.name} has {kind.memory_capacity}:"
                 " use more slices, stages or shards, a smaller microbatch or context, smaller"
                 ' weights, recomputation, loss="fused", or let the host hold more'
             )
@@ -223,13 +223,15 @@ def _activations(
     """Those that the first stage has under way, and those of the last."""
     whole = transformer.activation_memory(model, length, sequences, recomputation)
     share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude, "")
-    made = whole * share / layout.context
+    whole_stage = whole * share / layout.context
     thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
-    first = activations_in_flight(made, layout.tensor, layout.pipeline, layout.microbatches, thin)
+    first = activations_in_flight(
+        whole_stage, layout.tensor, layout.pipeline, layout.microbatches, thin
+    )
     if layout.schedule != "1f1b":
         return first, first  # without a bubble all stages have as many microbatches under way
     last = stage_activations(
-        made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
+        whole_stage, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
     )
     return first, last
 
@@ -384,7 +386,7 @@ def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quanti
     if layout.schedule == "1f1b":
         return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
     # At any rate, which cancels out:
-    times = [compute_time(each * TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    times = [compute_time(work * TOKEN, "1 FLOP/s") for work in (forward, inputs, weights)]
     ahead, back, delayed = times
     waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
     return (waiting / ((ahead + back + delayed) * microbatches)).to("")

@@ -119,7 +119,7 @@ def expected_maximum(lengths: Iterable[float], answers: int) -> float:
     >>> expected_maximum([100, 200, 300], 2)
     244.44444444444446
     """
-    rising = sorted(number("a length", each) for each in as_list("lengths", lengths))
+    rising = sorted(number("a length", length) for length in as_list("lengths", lengths))
     count = whole_number("expected_maximum(): answers", answers)
     if not rising:
         raise InputError("expected_maximum() needs at least one length")
