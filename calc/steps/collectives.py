@@ -774,7 +774,7 @@ def least_time(
     [0.00238609 0.00477219] s
     """
     amount, place = _asked(operation, size, machine)
-    pace = seconds_per_byte(operation, quantity(devices).m_as(""), place)
+    pace = seconds_per_byte(operation, devices, place)
     seconds: Number = pace * amount.m_as("byte")
     return SECOND * seconds
 
@@ -791,14 +791,14 @@ def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[
     256.9 µs
     300.9 µs
     """
-    least = SECOND * (seconds_per_byte("all_to_all", devices, machine) * size.m_as("byte"))
+    least = least_time("all_to_all", size, devices, machine)
     return least, least + constants.latency_expert_exchange * (1 if devices > 1 else 0)
 
 
-def seconds_per_byte(operation: str, devices: Number, machine: Machine) -> Number:
+def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:
     """The pace of `least_time`, which is in proportion to the size, for each number of devices."""
     _check_operation(operation)
-    count = whole_numbers("devices of a collective", devices)
+    count = whole_numbers("devices of a collective", quantity(devices).m_as(""))
     return of_each(partial(_seconds_per_byte, operation, machines.of(machine)), count)
 
 
