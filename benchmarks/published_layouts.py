@@ -91,7 +91,7 @@ def held(found: PublishedLayout) -> Held:
     plan = planned(
         f"{found.model.name} {found.model.context}",
         found.job.machine.key,
-        found.layout.devices,
+        int(found.layout.devices),
         found.batch,
         found.microbatch.length,
         found.job.formats.dtype,

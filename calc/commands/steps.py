@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from calc.catalog import machines
-from calc.commands.options import add_options, chosen, model_of
+from calc.commands.options import add_options, chosen, model_of, numbers
 from calc.commands.output import answers
-from calc.core.report import Report
 from calc.steps import kernels, throughput
 
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
@@ -25,9 +24,8 @@ def add_gemm(parser: argparse.ArgumentParser) -> None:
     answers(parser, _gemm)
 
 
-def _gemm(options: argparse.Namespace) -> Report:
-    product = kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
-    return Report(str(product).split("\n"), facts=product.facts)
+def _gemm(options: argparse.Namespace) -> kernels.Gemm:
+    return kernels.gemm(**chosen(options, kernels.gemm), machine=machines.of(options.device))
 
 
 def add_throughput(parser: argparse.ArgumentParser) -> None:
@@ -43,4 +41,7 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
 
 def _throughput(options: argparse.Namespace) -> throughput.Throughput:
     arguments = chosen(options, throughput.of)
+    if isinstance(arguments["pixels"], str):  # as they were typed
+        sides = numbers("pixels", arguments["pixels"], "--pixels 1024,768")
+        arguments["pixels"] = [int(side) if side.is_integer() else side for side in sides]
     return throughput.of(model_of(arguments.pop("model")), **arguments)

@@ -27,12 +27,16 @@ ORIGIN = ("title", "kind", "source", "year", "checked", "note")
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, the first of which names the columns, under a caption of their own."""
+    """Rows of cells, the first of which names the columns, under a caption of their own.
+
+    Where a `head` names the columns, text does without it: its rows say what they are.
+    """
 
     rows: Sequence[tuple[str, ...]]
     caption: str = ""
     detail: bool = False
     """Whether notebooks leave it out."""
+    head: tuple[str, ...] | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -97,7 +101,10 @@ class Reported:
         """The title and the tables for a notebook."""
         title = [line for line in self.title if line]
         return "".join(
-            html_table([*title, *([table.caption] if table.caption else [])], table.rows)
+            html_table(
+                [*title, *([table.caption] if table.caption else [])],
+                [*([table.head] if table.head else []), *table.rows],
+            )
             for table in self.tables
             if not table.detail
         )

@@ -25,7 +25,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 from calc import hardware, machines, models, runs
-from calc.core.records import DATA, Count, Datum
+from calc.core.records import Count, Datum
 from calc.core.units import Quantity
 from calc.derivations import recorded
 

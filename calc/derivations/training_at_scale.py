@@ -130,7 +130,7 @@ class Cuts:
             Batch(cls.length, sequences, recomputation),
             cls.efficiency,
             cls.inner if layout.tensor <= cls.node else cls.outer(1),
-            cls.outer(layout.tensor),
+            cls.outer(int(layout.tensor)),
         )
 
     @classmethod

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 
 from calc.core.device import Device, check_device
 from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, smallest, where
-from calc.core.formatting import columns, html_table
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
+from calc.core.report import Reported, Table
 from calc.core.units import Label, Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 
@@ -449,7 +449,7 @@ NO_MACHINE = "a device alone has no measured rates: give a machine of calc.machi
 
 
 @dataclass(frozen=True)
-class StepTime:
+class StepTime(Reported):
     """The time of a step in parts, each by itself at its full rate, and what the step does.
 
     A part has the name of what it keeps busy: compute, memory, links. `print` shows all of them. At
@@ -529,14 +529,9 @@ class StepTime:
         work = self.operations / self.peak
         return (work / self.upper).to(""), (work / self.lower).to("")
 
-    def __str__(self) -> str:
+    @cached_property
+    def tables(self) -> list[Table]:
         """Its parts, its bounds and what is expected, a line each."""
-        return "\n".join(columns(self._rows()))
-
-    def _repr_html_(self) -> str:
-        return html_table([], [("", "time"), *self._rows()])
-
-    def _rows(self) -> list[tuple[str, str]]:
         rows = {name: str(time) for name, time in self.parts.items()}
         rows |= {
             "perfect overlap": f"{self.lower}, bound by {self.bound}",
@@ -546,7 +541,8 @@ class StepTime:
             rows["expected"] = str(self.expected)
         elif self.not_expected != NO_MACHINE:
             rows["not expected"] = self.not_expected
-        return [(name, " ".join(text.split())) for name, text in rows.items()]
+        lines = [(name, " ".join(text.split())) for name, text in rows.items()]
+        return [Table(lines, head=("", "time"))]
 
     @property
     def _seconds(self) -> list[Any]:

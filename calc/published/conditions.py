@@ -118,12 +118,12 @@ def _model(name: str) -> Transformer:
     for suffix in SUFFIXES:
         words = re.sub(suffix, "", words, flags=re.IGNORECASE).strip(" -_")
     try:
-        found = models.get(words)
+        known = models.get(words)
     except InputError:
         raise UnusableRowError(f"the model {name!r} is not known") from None
-    if not isinstance(found, Transformer):
+    if not isinstance(known, Transformer):
         raise UnusableRowError(f"the model {name!r} is no transformer")
-    return found
+    return known
 
 
 SUFFIXES = (
@@ -139,10 +139,10 @@ SUFFIXES = (
 
 def dtype(row: Row) -> str | None:
     """The format that products are computed in; None where the source does not say."""
-    text, found = row["dtype"], format_of(row["dtype"])
-    if found is None and text is not None and not str(text).startswith("not "):
+    text, known = row["dtype"], format_of(row["dtype"])
+    if known is None and text is not None and not str(text).startswith("not "):
         raise UnusableRowError(f"the format {text!r} of its dtype is not known")
-    return found
+    return known
 
 
 def format_of(text: Any) -> str | None:
@@ -151,9 +151,9 @@ def format_of(text: Any) -> str | None:
     >>> format_of("float8 (linear) + bf16"), format_of("amp_bf16"), format_of("not stated")
     ('fp8', 'bf16', None)
     """
-    for pattern, found in FORMATS:
+    for pattern, known in FORMATS:
         if re.search(pattern, str(text).lower()):
-            return found
+            return known
     return None
 
 

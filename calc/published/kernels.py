@@ -69,7 +69,8 @@ def _bandwidth(row: Row) -> Comparison:
         raise UnusableRowError("it gives no bandwidth of a device's memory")
     lower = 1 / machine.device.memory_bandwidth.m_as("byte/s")
     others = [
-        each.measured.get("bandwidth", each.measured.get("triad")) for each in _others(row, machine)
+        other.measured.get("bandwidth", other.measured.get("triad"))
+        for other in _others(row, machine)
     ]
     return _of_others(row, machine, 1 / (bandwidth * 1e9), lower, others, 1e9)
 
@@ -79,9 +80,9 @@ def _attention(row: Row) -> Comparison:
     if "Standard" in str(row["kernel"]) or "sparse" in str(row["kernel"]):
         raise UnusableRowError("it is of a kernel that is not fused, or skips scores")
     others = [
-        measured_rate(each) / 1e12
-        for each in _others(row, machine)
-        if any(name in each.measured for name in RATES) and "Standard" not in str(each["kernel"])
+        measured_rate(other) / 1e12
+        for other in _others(row, machine)
+        if any(name in other.measured for name in RATES) and "Standard" not in str(other["kernel"])
     ]
     lower = 1 / machine.device.peak("bf16").m_as("FLOP/s")
     return _of_others(row, machine, 1 / measured_rate(row), lower, others, 1e12)
@@ -96,7 +97,7 @@ def _of_others(
     unit: float,
 ) -> Comparison:
     """What is expected of the median of the other rows of the same kind and device."""
-    known = sorted(each for each in others if each is not None)
+    known = sorted(rate for rate in others if rate is not None)
 
     def parts() -> tuple[dict[str, float], float]:
         if not known:
@@ -116,25 +117,25 @@ def measured_rate(row: Row) -> float:
 
 def _best(row: Row, machine: Machine, dtype: str) -> Quantity:
     """The best rate of the other products in a format."""
-    found = [
-        measured_rate(each)
-        for each in _others(row, machine)
-        if (conditions.dtype(each) or "bf16") == dtype
-        and any(name in each.measured for name in RATES)
+    rates = [
+        measured_rate(other)
+        for other in _others(row, machine)
+        if (conditions.dtype(other) or "bf16") == dtype
+        and any(name in other.measured for name in RATES)
     ]
-    if not found:
+    if not rates:
         raise NotMeasured(f"no other product in {dtype} was measured on {machine.device.name}")
-    return quantity(max(found), "FLOP/s")
+    return quantity(max(rates), "FLOP/s")
 
 
 def _others(row: Row, machine: Machine) -> list[Row]:
     """The other rows of the same kind of kernel that were measured on the same device."""
     return [
-        each
-        for each in rows("kernel")
-        if each["kind"] == row["kind"]
-        and each.id != row.id
-        and _machine_of(each.device) == machine.key
+        other
+        for other in rows("kernel")
+        if other["kind"] == row["kind"]
+        and other.id != row.id
+        and _machine_of(other.device) == machine.key
     ]
 
 

@@ -61,17 +61,17 @@ class PublishedLayout:
 def published_layouts() -> tuple[PublishedLayout, ...]:
     """All rows of training that state a layout; those that train adapters alone are left out.
 
-    >>> [found] = [each for each in published_layouts() if each.row.id == "nemo-24.07-15"]
-    >>> found.layout.tensor, found.layout.pipeline, found.layout.microbatches
+    >>> [stated] = [layout for layout in published_layouts() if layout.row.id == "nemo-24.07-15"]
+    >>> stated.layout.tensor, stated.layout.pipeline, stated.layout.microbatches
     (4, 4, 32)
     """
-    found = []
+    stated = []
     for row in rows("training"):
         try:
-            found.append(layout_of(row))
+            stated.append(layout_of(row))
         except InputError:  # a condition that is missing or not known, which `compare` lists
             continue
-    return tuple(found)
+    return tuple(stated)
 
 
 def layout_of(row: Row) -> PublishedLayout:

@@ -75,15 +75,15 @@ def sets() -> dict[str, tuple[Product, ...]]:
     >>> {name: len(products) for name, products in sets().items()}["cuBLAS by NVIDIA, H100"]
     540
     """
-    found = {f"cuBLAS by NVIDIA, {chip(each)}": measured(each) for each in names()}
+    of_programs = {f"cuBLAS by NVIDIA, {chip(machine)}": measured(machine) for machine in names()}
     for row in rows("kernel"):
         written = next((LISTED[name] for name in LISTED if row.source.startswith(name)), None)
         product = None if written is None or row["kind"] != "gemm" else _listed(row)
         if written and product:
             name = written.format(chip(product.machine))
             name += ", grouped" if row["groups"] else ""
-            found[name] = (*found.get(name, ()), product)
-    return found
+            of_programs[name] = (*of_programs.get(name, ()), product)
+    return of_programs
 
 
 def chip(machine: str) -> str:
@@ -108,10 +108,10 @@ def measured(machine: str) -> tuple[Product, ...]:
     """NVIDIA's products of a machine, but for the smallest.
 
     >>> products = measured("dgx-h100")
-    >>> print(len(products), max(each.rate for each in products))
+    >>> print(len(products), max(product.rate for product in products))
     540 824.0 TFLOP/s
     """
-    return tuple(each for each in _of(machine) if each.n > SMALLEST)
+    return tuple(product for product in _of(machine) if product.n > SMALLEST)
 
 
 def start(machine: str) -> Quantity:
@@ -120,7 +120,7 @@ def start(machine: str) -> Quantity:
     >>> print(start("dgx-h100"))
     2.558 µs
     """
-    return next(each.time for each in _of(machine) if each.n == SMALLEST)
+    return next(product.time for product in _of(machine) if product.n == SMALLEST)
 
 
 def predictions(product: Product) -> dict[str, Quantity]:
@@ -142,7 +142,7 @@ def predictions(product: Product) -> dict[str, Quantity]:
     peak = machine.device.peak(product.dtype)
     published = _overlapped(product, size, peak, machine.device.memory_bandwidth)
     reached = _overlapped(product, size, rate, bandwidth)
-    found = (
+    times = (
         published,
         reached,
         reached + begin,
@@ -150,7 +150,7 @@ def predictions(product: Product) -> dict[str, Quantity]:
         gemms.fastest_time(*shape, rate, bandwidth, units, *how),
         kernels.gemm_time(*shape, rate, bandwidth, units, size, size, products=product.products),
     )
-    return {way: time.to("us") for way, time in zip(WAYS, found, strict=True)}
+    return {way: time.to("us") for way, time in zip(WAYS, times, strict=True)}
 
 
 def errors(name: str, way: str) -> tuple[float, ...]:
@@ -170,22 +170,25 @@ def errors(name: str, way: str) -> tuple[float, ...]:
 
 @cache
 def _errors() -> dict[str, dict[str, list[float]]]:
-    found: dict[str, dict[str, list[float]]] = {}
+    errors_of_sets: dict[str, dict[str, list[float]]] = {}
     for name, products in sets().items():
-        found[name] = {way: [] for way in WAYS}
+        errors_of_sets[name] = {way: [] for way in WAYS}
         for several in _alike(products):
             for way, time in predictions(several).items():
-                found[name][way] += abs((time / several.time).m_as("") - 1).tolist()
-    return found
+                errors_of_sets[name][way] += abs((time / several.time).m_as("") - 1).tolist()
+    return errors_of_sets
 
 
 def _alike(products: Iterable[Product]) -> Iterator[Product]:
     """Products of one machine and data type together, with arrays for their shapes and times."""
     alike: dict[tuple[str, str], list[Product]] = {}
-    for each in products:
-        alike.setdefault((each.machine, each.dtype), []).append(each)
-    for (machine, dtype), found in alike.items():
-        rows = [(each.m, each.n, each.k, each.products, each.time.m_as("us")) for each in found]
+    for product in products:
+        alike.setdefault((product.machine, product.dtype), []).append(product)
+    for (machine, dtype), several in alike.items():
+        rows = [
+            (product.m, product.n, product.k, product.products, product.time.m_as("us"))
+            for product in several
+        ]
         m, n, k, count, time = (
             quantity(column, "").magnitude for column in zip(*rows, strict=True)
         )
@@ -224,10 +227,10 @@ def _of(machine: str) -> tuple[Product, ...]:
 
 @cache
 def _by_machine() -> dict[str, tuple[Product, ...]]:
-    found: dict[str, tuple[Product, ...]] = {}
+    of_machines: dict[str, tuple[Product, ...]] = {}
     for product in _products():
-        found[product.machine] = (*found.get(product.machine, ()), product)
-    return found
+        of_machines[product.machine] = (*of_machines.get(product.machine, ()), product)
+    return of_machines
 
 
 def _products() -> Iterator[Product]:

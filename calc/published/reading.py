@@ -110,8 +110,8 @@ def row(name: str) -> Row:
     >>> row("llama3-405b").group
     'training'
     """
-    known = {each.id: each for each in rows()}
-    keys = {squeezed(each): each for each in known}
+    known = {row.id: row for row in rows()}
+    keys = {squeezed(name): name for name in known}
     return known[resolve("row", name, keys, "`rows()` has them all")]
 
 
@@ -126,21 +126,21 @@ def load(path: Path | str) -> tuple[Row, ...]:
     >>> load(FOLDER / "kernels.toml")[0].group
     'kernel'
     """
-    found = []
+    all_rows = []
     for group, tables in read_toml(path).items():
         if group not in GROUPS or not isinstance(tables, list):
             known = ", ".join(f"[[{name}]]" for name in GROUPS)
             raise InputError(f"{path}: a measurement is a table {known}; got {abbreviated(group)}")
         for place, table in enumerate(tables, 1):
-            found += _parts(_row(group, table, f"{path}: {group} {place}"))
-    if not found:
+            all_rows += _parts(_row(group, table, f"{path}: {group} {place}"))
+    if not all_rows:
         raise InputError(f"{path}: holds no measurement")
-    names = [row.id for row in found]
+    names = [row.id for row in all_rows]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise InputError(
             f"{path}: two rows have the id {abbreviated(twice[0])}; each needs its own"
         )
-    return tuple(found)
+    return tuple(all_rows)
 
 
 def _parts(row: Row) -> list[Row]:
@@ -181,16 +181,16 @@ def _row(group: str, table: Any, place: str) -> Row:
         _check_condition(table, name, place)
     measured: dict[str, float] = {}
     listed = table.get("measured", [])
-    for each in listed if isinstance(listed, list) else [listed]:
-        value = each.get("value") if isinstance(each, dict) else None
-        if not _is_positive(value) or not isinstance(each.get("name"), str):
+    for figure in listed if isinstance(listed, list) else [listed]:
+        value = figure.get("value") if isinstance(figure, dict) else None
+        if not _is_positive(value) or not isinstance(figure.get("name"), str):
             raise InputError(
                 f"{place}: measured must be a list of tables with name, a positive value and unit;"
-                f" got {abbreviated(each)}"
+                f" got {abbreviated(figure)}"
             )
-        if each["name"] in measured:
-            raise InputError(f"{place}: measured has {each['name']} twice; a row is one run")
-        measured[each["name"]] = _in_the_unit_read(each, place)
+        if figure["name"] in measured:
+            raise InputError(f"{place}: measured has {figure['name']} twice; a row is one run")
+        measured[figure["name"]] = _in_the_unit_read(figure, place)
     curve = [table.get(name, []) for name in CURVE]
     if not all(isinstance(side, list) and all(map(_is_positive, side)) for side in curve):
         raise InputError(f"{place}: {' and '.join(CURVE)} must be lists of positive numbers")
@@ -235,7 +235,7 @@ def _in_the_unit_read(measured: dict[str, Any], place: str) -> float:
     contradict it.
     """
     name, value = measured["name"], float(measured["value"])
-    read = next((unit for each, unit in UNITS.items() if re.fullmatch(each, name)), None)
+    read = next((unit for pattern, unit in UNITS.items() if re.fullmatch(pattern, name)), None)
     if read is None or "unit" not in measured:
         return value
     written = str(measured["unit"])

@@ -37,7 +37,7 @@ class Summary:
 
 
 def summary(
-    comparisons: Sequence[Comparison], by: Callable[[Comparison], str] = lambda each: each.row.group
+    comparisons: Sequence[Comparison], by: Callable[[Comparison], str] = lambda row: row.row.group
 ) -> list[Summary]:
     """A summary of each kind, by group of rows where nothing else is said.
 
@@ -47,21 +47,21 @@ def summary(
     (10, 0)
     """
     kinds: dict[str, list[Comparison]] = {}
-    for each in comparisons:
-        kinds.setdefault(by(each), []).append(each)
+    for row in comparisons:
+        kinds.setdefault(by(row), []).append(row)
     return [_summary(name, kinds[name]) for name in kinds]
 
 
 def _summary(name: str, comparisons: Sequence[Comparison]) -> Summary:
-    shares = [each.share_of_bound for each in comparisons if each.share_of_bound is not None]
-    errors = sorted(abs(each.error) for each in comparisons if each.error is not None)
+    shares = [row.share_of_bound for row in comparisons if row.share_of_bound is not None]
+    errors = sorted(abs(row.error) for row in comparisons if row.error is not None)
     return Summary(
         of=name,
         rows=len(comparisons),
         usable=len(shares),
         expected=len(errors),
-        faster_than_lower=sum(each.faster_than_lower for each in comparisons),
-        slower_than_upper=sum(each.slower_than_upper for each in comparisons),
+        faster_than_lower=sum(row.faster_than_lower for row in comparisons),
+        slower_than_upper=sum(row.slower_than_upper for row in comparisons),
         share_of_bound=median(shares) if shares else None,
         median_error=median(errors) if errors else None,
         largest_errors=errors[ceil(0.9 * len(errors)) - 1] if errors else None,
@@ -134,38 +134,38 @@ def _captioned(caption: str, rows: Sequence[tuple[str, ...]]) -> list[Table]:
 
 
 def _fact(row: Comparison) -> dict[str, Any]:
-    made = row.prediction
-    times = {name: getattr(made, name, None) for name in ("lower", "expected", "upper")}
+    prediction = row.prediction
+    times = {name: getattr(prediction, name, None) for name in ("lower", "expected", "upper")}
     return {
         "group": row.row.group,
         "id": row.row.id,
         **values(row, "machine software"),
-        "measured": quantity(row.measured, "s") if made else None,
+        "measured": quantity(row.measured, "s") if prediction else None,
         **{name: None if time is None else quantity(time, "s") for name, time in times.items()},
         **values(row, "share_of_bound error"),
-        "reason": row.reason or getattr(made, "missing", ""),
+        "reason": row.reason or getattr(prediction, "missing", ""),
         "source": row.row.source,
     }
 
 
-def _cells(each: Summary) -> tuple[str, ...]:
+def _cells(kind: Summary) -> tuple[str, ...]:
     def percent(value: float | None) -> str:
         return "–" if value is None else f"{value:.0%}"
 
     return (
-        each.of,
-        str(each.usable),
-        str(each.expected),
-        str(each.faster_than_lower),
-        str(each.slower_than_upper),
-        percent(each.share_of_bound),
-        percent(each.median_error),
-        percent(each.largest_errors),
+        kind.of,
+        str(kind.usable),
+        str(kind.expected),
+        str(kind.faster_than_lower),
+        str(kind.slower_than_upper),
+        percent(kind.share_of_bound),
+        percent(kind.median_error),
+        percent(kind.largest_errors),
     )
 
 
-def _line(each: Comparison, figure: str) -> tuple[str, ...]:
-    return (figure, each.row.id, each.machine, each.software, str(each.row["model"] or ""))
+def _line(row: Comparison, figure: str) -> tuple[str, ...]:
+    return (figure, row.row.id, row.machine, row.software, str(row.row["model"] or ""))
 
 
 def _rows(count: int) -> str:

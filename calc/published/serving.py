@@ -6,8 +6,6 @@ than answers. Conditions that a row leaves out are taken as this module's consta
 rows alike.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,7 @@ from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.steps.expectation import serving_pass, weight_memory
+from calc.steps.expectation import serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
 from calc.steps.timing import step
 
@@ -55,14 +53,14 @@ class Served:
     """A row's job, and the fastest format that its weights may be computed in."""
 
     job: Job
-    fastest: str | None
-    """None where the device publishes no rate of any that they may be in: memory alone bounds."""
+    fastest: str
     layout_is_stated: bool
 
     def cache(self, tokens: float) -> float:
         """Bytes of the cache of one sequence of this length."""
         longest = reaching(self.job.model, tokens)
-        return transformer.kv_cache(longest, max(tokens, 1.0), self.job.formats.kv).m_as("byte")
+        cache = transformer.kv_cache(longest, max(tokens, 1.0), self.job.formats.kv)
+        return float(cache.m_as("byte"))
 
     def lower(self, load: Tokens) -> float:
         """Seconds that a step takes at least, whichever format its products are in.
@@ -70,15 +68,11 @@ class Served:
         Where the row does not say how its model is cut, messages are left out, since another cut
         may send less: all devices together are then one that reads each weight once.
         """
-        job = self.job.with_context(max(load.context, load.before + load.prompt))
+        job = self.job.with_context(load.longest)
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
-        if self.fastest is None:
-            other = next(iter(self.job.measured_on.device.dtypes))
-            parts = step(replace(job, formats=replace(job.formats, dtype=other)), load).parts
-            return max(time.m_as("s") for name, time in parts.items() if name != "compute")
-        sizes = replace(job.formats, dtype=self.fastest)
-        return step(replace(job, formats=sizes), load).lower.m_as("s")
+        fastest = replace(job, formats=replace(job.formats, dtype=self.fastest))
+        return float(step(fastest, load).lower.m_as("s"))
 
 
 def predict(row: Row) -> Comparison:
@@ -112,10 +106,9 @@ def _served(row: Row) -> Served:
     dtype = conditions.format_of("bf16" if "mxfp4" in text else text) or "bf16"
     device = machine.device
     if dtype not in device.dtypes:
-        dtype = next((each for each in ("bf16", "fp16", "fp32") if each in device.dtypes), dtype)
-    faster = [each for each in FASTER if small and each in device.dtypes]
-    known = [each for each in (*faster, dtype) if each in device.dtypes]
-    fastest = max(known, key=lambda name: device.peak(name), default=None)
+        dtype = device.usual_dtype
+    faster = [name for name in FASTER if small and name in device.dtypes]
+    fastest = max(*faster, dtype, key=device.peak) if faster else dtype
     kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")
     stated, devices = conditions.layout(row), conditions.devices(row)
     replicas = stated.get("DP", 1)
@@ -152,12 +145,12 @@ def _measured(row: Row, served: Served) -> tuple[float, Tokens, float]:
             return 1 / value, Tokens(row.number("batch") or 1.0, context), 1.0
     rate = next((row.measured[name] for name in RATES if name in row.measured), None)
     if rate is None:
-        each = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
-        rate = None if each is None else each * conditions.devices(row)
+        of_one = next((row.measured[name] for name in RATES_OF_ONE if name in row.measured), None)
+        rate = None if of_one is None else of_one * conditions.devices(row)
     if rate is None:
         raise UnusableRowError("it gives no rate of written tokens whose definition is clear")
     load = _load(row, served)
-    return 1 / rate, load, load.writing
+    return 1 / rate, load, float(load.writing)
 
 
 def _load(row: Row, served: Served) -> Tokens:
@@ -174,7 +167,7 @@ def _load(row: Row, served: Served) -> Tokens:
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
     capacity = job.device.memory_capacity.m_as("byte") * devices
-    room = capacity * job.software.memory_share - weight_memory(job).m_as("byte")
+    room = capacity * job.software.memory_share - job.weight_memory.m_as("byte")
     fits = math.floor(room / served.cache(context)) if room > 0 else 0
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")

@@ -5,8 +5,6 @@ experts are cut; where it says nothing of one of them, that is not cut. Conditio
 out are taken as data/published/README.md says, for all rows alike.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -40,13 +38,13 @@ def predict(row: Row) -> Comparison:
     if missing or job.layout.devices > machine.most_joined:
         job = replace(job, machine=machine.device)
     tokens = batch.length * batch.sequences * job.layout.microbatches * job.layout.data
-    found = prediction_of(step(job, batch), tokens / job.layout.devices)
+    prediction = prediction_of(step(job, batch), tokens / job.layout.devices)
     return Comparison(
         row,
         machine.key,
         job.software.key,
         measured,
-        replace(found, missing=missing) if missing else found,
+        replace(prediction, missing=missing) if missing else prediction,
     )
 
 
@@ -92,12 +90,13 @@ def _seconds_per_token(row: Row, machine: Machine, model: Transformer, dtype: st
         return devices / row.measured["tokens_per_s"]
     length = _length(row)
     trained = Adapters() if is_frozen(row) else ALL
-    work = trained.work(reaching(model, length), length).m_as("FLOP/token")
+    work = float(trained.work(reaching(model, length), length).m_as("FLOP/token"))
     for name in ("model_tflops_per_gpu", "tflops_per_chip", "model_tflops_per_gpu_with_cp"):
         if name in row.measured:
             return work / (row.measured[name] * 1e12)
     if "mfu" in row.measured:
-        return work / (row.measured["mfu"] / 100 * machine.device.peak(dtype).m_as("FLOP/s"))
+        peak = float(machine.device.peak(dtype).m_as("FLOP/s"))
+        return work / (row.measured["mfu"] / 100 * peak)
     raise UnusableRowError("it gives no rate of tokens and no utilisation of one run")
 
 
@@ -124,13 +123,13 @@ def layout_of(row: Row) -> Layout:
     stated, devices = conditions.layout(row), conditions.devices(row)
     tensor, pipeline, context = (stated.get(name, 1) for name in ("TP", "PP", "CP"))
     replicas = max(1, devices // (tensor * pipeline * context))
-    made = tensor * pipeline * context * stated.get("DP", replicas)
-    if made > devices or (made != devices and "DP" in stated):
-        raise NotMeasured(f"its layout makes {made} devices, and {devices} are stated")
+    total = tensor * pipeline * context * stated.get("DP", replicas)
+    if total > devices or (total != devices and "DP" in stated):
+        raise NotMeasured(f"its layout makes {total} devices, and {devices} are stated")
     sequences = _microbatch(row)
     batch = row.number("global_batch_seqs")
-    each = row.number("batch_per_dp") or row.number("local_batch") or sequences
-    batch = batch or replicas * each
+    of_a_copy = row.number("batch_per_dp") or row.number("local_batch") or sequences
+    batch = batch or replicas * of_a_copy
     microbatches = max(1.0, batch / (replicas * sequences))
     if microbatches % 1:
         raise UnusableRowError(f"its batch makes {microbatches} microbatches")

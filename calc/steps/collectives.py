@@ -7,26 +7,35 @@ sends nothing. Sizes are of the whole array: what each device holds before an al
 reduce-scatter, and what each holds after an all-gather.
 """
 
-# Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from statistics import geometric_mean
 from typing import Annotated, Any
 
 from calc.catalog import constants, machines
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine, NotMeasured
-from calc.core.arguments import whole_number
-from calc.core.elementwise import doublings, floor, largest, maximum, minimum, smallest, where
+from calc.core.arguments import whole_number, whole_numbers
+from calc.core.elementwise import (
+    Number,
+    doublings,
+    floor,
+    largest,
+    maximum,
+    minimum,
+    of_each,
+    smallest,
+    where,
+)
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.steps import curves
 from calc.steps.curves import Curve
+from calc.steps.job import BYTE, SECOND
 
 
 @law
@@ -402,10 +411,10 @@ def chunked_hierarchical_all_reduce(
     >>> print(chunked_hierarchical_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s"))
     61.25 ms
     """
-    each = devices_per_node
-    inner = 2 * (each - 1) * (inner_latency + size / (each * inner_bandwidth))
+    own = devices_per_node
+    inner = 2 * (own - 1) * (inner_latency + size / (own * inner_bandwidth))
     return maximum(
-        inner, 2 * (nodes - 1) * (outer_latency + size / (each * nodes * outer_bandwidth))
+        inner, 2 * (nodes - 1) * (outer_latency + size / (own * nodes * outer_bandwidth))
     )
 
 
@@ -742,11 +751,11 @@ def time(
         predicted = curves.predicted(operation, amount.m_as("byte"), count, place)
     except NotMeasured as error:
         return CollectiveTime(lower, None, None, algorithm, str(error))
-    found = [seconds for seconds, _ in predicted]
+    times = [seconds for seconds, _ in predicted]
     used = {curve.name: curve for _, each in predicted for curve in each}
-    slowest = max(found)
+    slowest = max(times)
     least = lower.m_as("s")  # which the curve of another operation may promise to beat
-    expected = max(least, min(geometric_mean(found), slowest))
+    expected = max(least, min(geometric_mean(times), slowest))
     slowest = max(expected, slowest)
     bounds = quantity(expected, "s"), quantity(slowest, "s")
     return CollectiveTime(lower, *bounds, algorithm, measured=tuple(used.values()))
@@ -765,11 +774,12 @@ def least_time(
     [0.00238609 0.00477219] s
     """
     amount, place = _asked(operation, size, machine)
-    pace = _seconds_per_byte(operation, quantity(devices).m_as(""), place)
-    return quantity(pace * amount.m_as("byte"), "s")
+    pace = seconds_per_byte(operation, devices, place)
+    seconds: Number = pace * amount.m_as("byte")
+    return SECOND * seconds
 
 
-def expert_exchange(machine: Machine, size: Quantity, devices: int) -> tuple[Quantity, Quantity]:
+def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[Quantity, Quantity]:
     """Least and expected time of sending so many bytes of tokens to their experts, or back.
 
     Libraries' all-to-alls take some times as long for messages as short as those of a decode: to be
@@ -785,22 +795,26 @@ def expert_exchange(machine: Machine, size: Quantity, devices: int) -> tuple[Qua
     return least, least + constants.latency_expert_exchange * (1 if devices > 1 else 0)
 
 
-def _seconds_per_byte(operation: str, devices: Any, machine: Machine) -> Any:
-    if getattr(devices, "ndim", 0):
-        import numpy
-
-        counts, places = numpy.unique(devices, return_inverse=True)
-        found = [_seconds_per_byte(operation, count, machine) for count in counts]
-        return numpy.array(found)[places].reshape(devices.shape)
-    whole = int(devices) if devices == devices // 1 else devices
-    count = whole_number("devices of a collective", whole)
-    return _lower(operation, quantity(1, "byte"), count, machine)[0].m_as("s")
+def seconds_per_byte(operation: str, devices: QuantityLike, machine: Machine) -> Number:
+    """The pace of `least_time`, which is in proportion to the size, for each number of devices."""
+    _check_operation(operation)
+    count = whole_numbers("devices of a collective", quantity(devices).m_as(""))
+    return of_each(partial(_seconds_per_byte, operation, machines.of(machine)), count)
 
 
-def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
+def _seconds_per_byte(operation: str, machine: Machine, devices: float) -> float:
+    lower, _ = _lower(operation, BYTE, int(devices), machine)
+    return float(lower.m_as("s"))
+
+
+def _check_operation(operation: Any) -> None:
     if not isinstance(operation, str) or operation not in curves.OPERATIONS:
         known = ", ".join(curves.OPERATIONS)
         raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
+
+
+def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
+    _check_operation(operation)
     amount = quantity(size)
     positive = smallest(amount) > 0 and largest(amount) < math.inf
     if not amount.is_compatible_with("byte") or not positive:
@@ -823,12 +837,12 @@ def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bo
             f"{devices} devices do not fill {domains} domains of {machine.name} evenly, each of"
             f" {machine.domain} at most; give a multiple of {domains}"
         )
-    each, ports = devices // domains, machine.ports
+    inside, ports = devices // domains, machine.ports
     inner, algorithm = quantity("0 s"), "rings across"
-    if each > 1:
+    if inside > 1:
         share = size / domains if operation == "all_to_all" else size
-        inner, algorithm = _in_domain(operation, share, each, machine)
-    part = size if operation == "all_to_all" else size / each
+        inner, algorithm = _in_domain(operation, share, inside, machine)
+    part = size if operation == "all_to_all" else size / inside
     outer = _RINGS[operation](part, domains, ports)
     return max(inner, outer), f"{algorithm}, in chunks across domains"
 
@@ -874,11 +888,11 @@ def _slice(devices: int, machine: Machine) -> tuple[int, ...]:
             for rest in shapes(left // side, sides[1:])
         ]
 
-    found = shapes(devices, machine.sides)
-    if not found:
+    slices = shapes(devices, machine.sides)
+    if not slices:
         whole = " × ".join(map(str, machine.sides))
         raise InputError(f"no slice of {machine.name}, {whole}, has {devices} devices")
-    return min(found, key=lambda sides: (sides.count(1), max(sides)))
+    return min(slices, key=lambda sides: (sides.count(1), max(sides)))
 
 
 _RINGS = {

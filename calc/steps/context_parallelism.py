@@ -6,9 +6,6 @@ device works on those that it has (ring attention), or an exchange gives each de
 some heads (Ulysses). Tensor parallelism within a server goes with either.
 """
 
-# Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -210,16 +207,16 @@ def prefill(
         launched = [
             replace(kernel, launches=kernel.launches / parts_of_context) for kernel in whole
         ]
-        found = Parts(launched, machine, UNKNOWN)
+        parts = Parts(launched, machine, UNKNOWN)
         vectors = own.m_as("") * 2 * model.width
-        found.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
+        parts.add_messages("tensor", model.blocks, "all_reduce", vectors, slices)
         if parts_of_context > 1:
-            block = found["attention"].m_as("s") / model.caching_layers / parts_of_context
+            block = parts["attention"].m_as("s") / model.caching_layers / parts_of_context
             time = hop.m_as("s") * hops
-            found.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
+            parts.add("ring", quantity(time, "s"), Origin(f"{link} of a link", (machine.source,)))
             covered = min(hop.m_as("s"), block) * hops
-            found.hidden = found.hidden + quantity(covered, "s")
-        return found
+            parts.hidden = parts.hidden + quantity(covered, "s")
+        return parts
 
     return StepTime(
         step.parts | {"links": least.to("s")},

@@ -139,10 +139,10 @@ def load(path: Path | str = FILE) -> tuple[Curve, ...]:
     rows = csv.DictReader(read_text(path).splitlines())
     if tuple(rows.fieldnames or ()) != COLUMNS:
         raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
-    found: dict[str, list[dict[str, str]]] = {}
+    curves: dict[str, list[dict[str, str]]] = {}
     for row in rows:
-        found.setdefault(row["curve"], []).append(row)
-    return tuple(_curve(name, points, path) for name, points in found.items())
+        curves.setdefault(row["curve"], []).append(row)
+    return tuple(_curve(name, points, path) for name, points in curves.items())
 
 
 def _curve(name: str, rows: Sequence[dict[str, str]], path: Path | str) -> Curve:
@@ -178,24 +178,24 @@ def get(name: str) -> Curve:
     >>> get("allreduce-8xh100-dgxc").devices
     8
     """
-    found = {each.name: each for each in _stored()}
-    if name not in found:
+    curves = {curve.name: curve for curve in _stored()}
+    if name not in curves:
         raise InputError(f"no curve is called {abbreviated(name)}; `load()` has them all")
-    return found[name]
+    return curves[name]
 
 
 def of(operation: str, machine: Machine, span: str) -> tuple[Curve, ...]:
     """The stored curves of an operation on a machine, without single points.
 
     >>> from calc import machines
-    >>> [each.source for each in of("all_reduce", machines.get("dgx-h100"), "domain")]
+    >>> [curve.source for curve in of("all_reduce", machines.get("dgx-h100"), "domain")]
     ['nvidia2026dgxcloud', 'azure2024benchmarking']
     """
     key = operation, machine.key, span
     return tuple(
-        each
-        for each in _stored()
-        if (each.operation, each.machine, each.span) == key and len(each.sizes) >= SIZES
+        curve
+        for curve in _stored()
+        if (curve.operation, curve.machine, curve.span) == key and len(curve.sizes) >= SIZES
     )
 
 
@@ -211,7 +211,7 @@ def times(
     The curve `without` is left out.
 
     >>> from calc import machines
-    >>> [f"{each:.3g}" for each in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
+    >>> [f"{seconds:.3g}" for seconds in times("all_reduce", 2**30, 8, machines.get("dgx-h100"))]
     ['0.00403', '0.00403']
     """
     return [seconds for seconds, _ in predicted(operation, size, devices, machine, without)]
@@ -228,7 +228,7 @@ def predicted(
     ('dgx-h100', 8)
     """
     ranked, alike = _like(operation, devices, machine, without)
-    return [_joined(each, ranked, operation, size, devices, machine) for each in alike]
+    return [_joined(curve, ranked, operation, size, devices, machine) for curve in alike]
 
 
 @lru_cache(maxsize=2**12)
@@ -241,13 +241,13 @@ def _like(
     """
     span = "domain" if devices <= machine.domain else "across"
     known = [
-        each
-        for each in _stored()
-        if each.span == span
-        and len(each.sizes) >= SIZES
-        and each.name != without
-        and machines.get(each.machine).fabric == machine.fabric
-        and (operation == "all_reduce" or not _summed_in_switch(each))
+        curve
+        for curve in _stored()
+        if curve.span == span
+        and len(curve.sizes) >= SIZES
+        and curve.name != without
+        and machines.get(curve.machine).fabric == machine.fabric
+        and (operation == "all_reduce" or not _summed_in_switch(curve))
     ]
     needed = ("bandwidth",) if span == "domain" else ("bandwidth", "ports")
     if not known or not all(map(machine.publishes, needed)):
@@ -263,9 +263,9 @@ def _like(
             f" calc/data/measured/collectives.csv, of any machine, has {most}, so nothing is"
             f" expected of more than {FARTHEST} times as many"
         )
-    distances = {each: _distance(each, operation, devices, machine) for each in known}
+    distances = {curve: _distance(curve, operation, devices, machine) for curve in known}
     ranked = tuple(sorted(known, key=distances.__getitem__))
-    return ranked, tuple(each for each in ranked if distances[each] == distances[ranked[0]])
+    return ranked, tuple(curve for curve in ranked if distances[curve] == distances[ranked[0]])
 
 
 def farthest(operation: str) -> int:
@@ -279,7 +279,7 @@ def farthest(operation: str) -> int:
 
 @cache
 def _most_measured(operation: str) -> int:
-    return max(each.devices for each in _stored() if _kind(each.operation) == _kind(operation))
+    return max(curve.devices for curve in _stored() if _kind(curve.operation) == _kind(operation))
 
 
 def _joined(
@@ -298,7 +298,7 @@ def _joined(
     if curve.reaches(size):
         return _scaled(curve, operation, size, devices, machine), (curve,)
     first = curve.sizes[0]
-    lower = next((each for each in ranked if each.sizes[0] < first), None)
+    lower = next((other for other in ranked if other.sizes[0] < first), None)
     if lower is None:
         raise NotMeasured(
             f"{operation} on {machine.name} is expected by {curve.name}, and no curve goes below"
@@ -306,7 +306,7 @@ def _joined(
         )
     begin = _scaled(curve, operation, first, devices, machine)
     (there, _), (below, used) = (
-        _joined(lower, ranked, operation, each, devices, machine) for each in (first, size)
+        _joined(lower, ranked, operation, point, devices, machine) for point in (first, size)
     )
     return below * (begin / there) ** (size / first), (curve, *used)
 
@@ -342,14 +342,14 @@ def _pace(operation: str, devices: int, machine: Machine) -> float:
     if operation != "all_reduce":
         return traffic(operation, devices) / published(operation, devices, machine)
     domains = _domains(devices, machine)
-    each = devices // domains
+    inside = devices // domains
     pace = 0.0
-    if each > 1:
-        sent = 1.0 if machine.sums_in_switch else traffic(operation, each)
-        pace = sent / published(operation, each, machine)
+    if inside > 1:
+        sent = 1.0 if machine.sums_in_switch else traffic(operation, inside)
+        pace = sent / published(operation, inside, machine)
     if domains > 1:
         ports = float(machine.ports.m_as("byte/s"))
-        pace = max(pace, traffic(operation, domains) / (each * ports))
+        pace = max(pace, traffic(operation, domains) / (inside * ports))
     return pace
 
 
@@ -380,11 +380,11 @@ def published(operation: str, devices: int, machine: Machine) -> float:
     if devices <= machine.domain:
         mesh = machine.fabric == "mesh"
         return bandwidth * (devices - 1) / (machine.domain - 1) if mesh else bandwidth
-    each = devices / _domains(devices, machine)
+    inside = devices / _domains(devices, machine)
     ports = float(machine.ports.m_as("byte/s"))
     if operation == "all_to_all":
-        return min(bandwidth, ports * (devices - 1) / (devices - each))
-    return min(bandwidth, ports * each)
+        return min(bandwidth, ports * (devices - 1) / (devices - inside))
+    return min(bandwidth, ports * inside)
 
 
 # --- what predicts a curve that was left out ---
@@ -413,19 +413,19 @@ def left_out() -> tuple[LeftOut, ...]:
     share of the published bandwidth that they reach at a size, which is what one machine can tell
     of another.
 
-    >>> print(f"{median(each.nearest for each in left_out()):.2f}")
+    >>> print(f"{median(curve.nearest for curve in left_out()):.2f}")
     0.10
     """
-    whole = [each for each in _stored() if len(each.sizes) > SIZES]
+    whole = [curve for curve in _stored() if len(curve.sizes) > SIZES]
     return tuple(
-        _left_out(each, [other for other in whole if other is not each])
-        for each in whole
-        if machines.get(each.machine).fabric == "switch"  # of a mesh there is one curve alone
+        _left_out(curve, [other for other in whole if other is not curve])
+        for curve in whole
+        if machines.get(curve.machine).fabric == "switch"  # of a mesh there is one curve alone
     )
 
 
 def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
-    points = [point for each in others if each.span == curve.span for point in _shares(each)]
+    points = [point for other in others if other.span == curve.span for point in _shares(other)]
     own = _shares(curve)
     asked = curve.devices, machines.get(curve.machine), curve.name
 
@@ -433,7 +433,7 @@ def _left_out(curve: Curve, others: Sequence[Curve]) -> LeftOut:
         return _share(curve, size, geometric_mean(times(curve.operation, size, *asked)))
 
     ways = _pieces(points, 1), _pieces(points, 2), _pieces(points, 3), nearest, _pieces(own, 1)
-    return LeftOut(curve, *(_error(curve, each) for each in ways))
+    return LeftOut(curve, *(_error(curve, way) for way in ways))
 
 
 def _share(curve: Curve, size: float, time: float) -> float:
@@ -476,7 +476,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
     else:
         there = published(curve.operation, curve.devices, theirs)
         ratios = [published(operation, devices, machine) / there]
-    unequal = sum(abs(math.log(each)) for each in ratios)
+    unequal = sum(abs(math.log(ratio)) for ratio in ratios)
     renamed = curve.operation != operation
     apart = _apart(curve, devices, machine)
     long_alone = other and not curve.reaches(COMPARED_FROM)
@@ -542,5 +542,5 @@ def _sums(
     for size in sizes:
         many, total, squares = sums[-1]
         own = rests[size]
-        sums.append((many + len(own), total + sum(own), squares + sum(each**2 for each in own)))
+        sums.append((many + len(own), total + sum(own), squares + sum(rest**2 for rest in own)))
     return sums

@@ -7,9 +7,6 @@ parallel: every device has its own sequences, and all matrices but the experts.
 wakes.
 """
 
-# Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -21,7 +18,7 @@ from calc.catalog import models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_shapes, whole_number
-from calc.core.elementwise import erfc, log
+from calc.core.elementwise import Number, erfc, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -161,7 +158,7 @@ def dropped_share(
     4.987% 0.1061%
     """
     beyond = (capacity_factor - 1) * mean**0.5
-    density = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
+    density: Number = math.e ** (-(beyond**2) / 2) / (2 * math.pi) ** 0.5
     return (density - beyond * erfc(beyond / 2**0.5) / 2) / mean**0.5
 
 
@@ -182,8 +179,8 @@ def exchange(
     libraries' all-to-alls, `collectives.time`, take some times as long for messages as short.
 
     >>> from calc import machines
-    >>> for each in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
-    ...     print(each.to("us"))
+    >>> for time in exchange(machines.get("dgx-h100"), 128, 7168, 8, 64, "2 byte"):
+    ...     print(time.to("us"))
     256.9 µs
     300.9 µs
     """

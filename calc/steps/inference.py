@@ -8,9 +8,6 @@ and batches may be arrays. The size of an element may be given by the name of it
 and that of weights by group of matrices too: "experts=mxfp4,others=bf16", or as "released".
 """
 
-# Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -29,9 +26,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import timing
-from calc.steps.job import Formats, Job, Layout, Tokens
-
-A_TOKEN = quantity(1, "token")
+from calc.steps.job import TOKEN, Formats, Job, Layout, Tokens
 
 
 @law
@@ -335,26 +330,26 @@ def largest_batch(
     >>> print(largest_batch(models.get("llama-3-8b"), hardware.H100, 8192))
     65
     """
-    model, each = models.transformer(model), device_of(device)
-    kept = transformer.kept_context(model, context) * A_TOKEN  # refuses one that is too long
+    model, kind = models.transformer(model), device_of(device)
+    kept = transformer.kept_context(model, context) * TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
     count = quantity(_counts(devices)["devices"], "")
-    memory = each.memory_capacity * count
-    found = sequences_that_fit(
+    memory = kind.memory_capacity * count
+    sequences = sequences_that_fit(
         memory,
         weights,
         kept,
         transformer.kv_cache_per_token(model, formats.element_size("kv_size", kv_size)),
         transformer.state_memory(model),
     )
-    if not found.ndim and found.magnitude < 1:
+    if not sequences.ndim and sequences.magnitude < 1:
         raise InputError(
-            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {each.name}"
+            f"{model.name} takes {weights.to('GB'):.4g} of weights, and {count} {kind.name}"
             f" hold {memory.to('GB'):.4g}: not one sequence of"
             f" {abbreviated(context)} tokens fits; take"
             " more devices, a shorter context, or smaller weights and caches"
         )
-    return found
+    return sequences
 
 
 def frontier(
@@ -387,8 +382,8 @@ def frontier(
     most = int(fits.magnitude)
     batches = [2**power for power in range(most.bit_length())]
     batches += [most] if batches[-1] < most else []
-    each = quantity(batches, "")
-    return decode(model, device, context, each, devices, dtype, weight_size, kv_size)
+    sequences = quantity(batches, "")
+    return decode(model, device, context, sequences, devices, dtype, weight_size, kv_size)
 
 
 def _job(model: Transformer | str, device: Device | Machine, devices: Any, sizes: Formats) -> Job:

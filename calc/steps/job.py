@@ -4,8 +4,6 @@ A `Job` is what every answer of the library is about, and a load is what it does
 of serving, or a `Batch` of training. `calc.step` takes both and says how long it takes.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -25,16 +23,44 @@ from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import check_is, number, one_of, whole_number
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, where
+from calc.core.elementwise import Number, Truth, ceiling, largest, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
 
+SECOND, TOKEN, FLOP = quantity(1, "s"), quantity(1, "token"), quantity(1, "FLOP")
 BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
+NO_WORK, NO_BYTES = 0 * FLOP, 0 * BYTE
 PARTS = ("weight", "gradient", "optimizer")
 SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
 """Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters of a model, and the devices of a layout that hold the same of them."""
+
+    whole: Quantity
+    """Those of the model."""
+    own: Quantity
+    """Those of a device, of the stage with the embedding or with the output."""
+    alike: Number
+    """Devices that would hold the same."""
+    sharing: Number
+    """How many of them divide a state, where it is sharded."""
+    slices: Number
+    """Devices that have all of a stage's among them. All send at once, each by its own port."""
+
+    @property
+    def group(self) -> Number:
+        """Devices of the message by which a state is gathered or reduced: those of all slices."""
+        return where(self.alike > 1, self.sharing * self.slices, 1)
+
+    @property
+    def groups(self) -> Number:
+        """Those of the message by which groups of hybrid sharding add up what each has reduced."""
+        return where(self.sharing < self.alike, self.alike * self.slices, 1)
 
 
 @dataclass(frozen=True)
@@ -61,16 +87,16 @@ class Layout:
     16384
     """
 
-    data: Any = 1
-    tensor: Any = 1
-    pipeline: Any = 1
-    microbatches: Any = 1
-    sharding: Any = 0
+    data: Number = 1
+    tensor: Number = 1
+    pipeline: Number = 1
+    microbatches: Number = 1
+    sharding: Number = 0
     hold_gradients: bool = False
-    context: Any = 1
-    experts: Any = 1
-    stages_per_device: Any = 1
-    sharing: Any = None
+    context: Number = 1
+    experts: Number = 1
+    stages_per_device: Number = 1
+    sharing: Number | None = None
     schedule: str = "1f1b"
 
     def __post_init__(self) -> None:
@@ -89,49 +115,50 @@ class Layout:
             )
 
     @property
-    def devices(self) -> Any:
+    def devices(self) -> Number:
         """Devices of all copies, slices, stages and parts of a sequence."""
         return self.data * self.tensor * self.pipeline * self.context
 
     @property
-    def copies(self) -> Any:
+    def copies(self) -> Number:
         """Devices that would hold the same weights: those of DP and of CP."""
         return self.data * self.context
 
     @property
-    def expert_copies(self) -> Any:
+    def expert_copies(self) -> Number:
         """Devices that would hold the same experts."""
         return maximum(self.copies // self.experts, 1)
 
     @property
-    def expert_slices(self) -> Any:
+    def expert_slices(self) -> Number:
         """Slices of the matrices of an expert: fewer where slices have different experts."""
         return self.tensor * self.copies // (self.experts * self.expert_copies)
 
     @property
-    def sharers(self) -> Any:
+    def sharers(self) -> Number:
         """Devices that divide a state among them, where it is sharded."""
         return self.copies if self.sharing is None else self.sharing
 
-    def shards(self, part: str) -> Any:
+    def shards(self, part: str) -> Truth:
         """Whether the weights, the gradients or the optimizer are divided among devices."""
         sharded = self.sharding >= 3 - PARTS.index(part)
-        return sharded * (not (part == "gradient" and self.hold_gradients)) == 1
+        return sharded & (not (part == "gradient" and self.hold_gradients))
 
     @property
-    def gathers(self) -> Any:
+    def gathers(self) -> Number:
         """How often a step gathers weights: for each pass of a microbatch where they are shared."""
         return where(self.shards("weight"), 2 * self.microbatches, 1)
 
     @property
-    def reductions(self) -> Any:
+    def reductions(self) -> Number:
         """How often a step reduces gradients: in each microbatch, where they are shared."""
         return where(self.shards("gradient"), self.microbatches, 1)
 
-    def layers_of_a_stage(self, model: Transformer) -> Any:
+    def layers_of_a_stage(self, model: Transformer) -> Number:
         """Layers of a device, where its stages are the fullest."""
         stages = self.pipeline * self.stages_per_device
-        return self.stages_per_device * ceiling(model.layers / stages)
+        layers: Number = ceiling(model.layers / stages)
+        return self.stages_per_device * layers
 
     def rules(self, model: Transformer) -> Iterator[tuple[Any, str]]:
         """Whether a model can be cut like this, and the sentence for where it cannot."""
@@ -202,7 +229,7 @@ class Layout:
 
     def legal(self, model: Transformer) -> Any:
         """Whether a model can be cut like this, for each of these layouts."""
-        legal: Any = True
+        legal: Number = True
         for fits, _ in self.rules(model):
             legal = legal & fits
         return legal
@@ -242,7 +269,19 @@ class Layout:
         share = quantity(self.layers_of_a_stage(model) / model.layers, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
 
-    def weights_read(self, weights: Weights, tokens: Any) -> Quantity:
+    def held(self, model: Transformer) -> tuple[Held, ...]:
+        """What devices hold alike of a model that was checked; its experts are shared out."""
+        inside, tensor = model.expert_parameters, self.tensor
+        dense = self.dense_parameters(model)
+        held = Held(model.parameters - inside, dense, self.copies, self.sharers, tensor)
+        if not inside:
+            return (held,)
+        sharing = maximum(self.sharers // self.experts, 1)
+        slices = self.expert_slices * self.experts
+        own = self.expert_parameters(model)
+        return held, Held(inside, own, self.expert_copies, sharing, slices)
+
+    def weights_read(self, weights: Weights, tokens: Number) -> Quantity:
         """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
 
         Each device reads its slices once. The embedding is looked up; of a mixture's experts those
@@ -258,7 +297,7 @@ class Layout:
             size = matrix.inputs * matrix.outputs * matrix.layers
             elements[kind] = elements.get(kind, 0) + size
         for (copies, used, group), count in elements.items():
-            times: Any = copies * self.data
+            times: Number = copies * self.data
             if used < copies:
                 woken = transformer.experts_used(copies, used / copies, seen).m_as("")
                 times = woken * self.devices / sharers
@@ -309,10 +348,17 @@ class Formats:
         for name, size in (("dispatch", sent), ("combine", self.combine)):
             object.__setattr__(self, name, formats.element_size(f"{name}_size", size))
 
+    @property
+    def sent(self) -> tuple[Quantity, Quantity]:
+        """What an element takes on the way to its experts, and on the way back."""
+        assert self.dispatch is not None  # since it was read
+        return quantity(self.dispatch), quantity(self.combine)
+
 
 class Training:
     """What is trained: here all of the model."""
 
+    method = "full"
     frozen = False
     """Whether the model's own weights stay as they are."""
 
@@ -399,7 +445,22 @@ class Job:
         return self.machine
 
     @property
-    def chosen_experts(self) -> int:
+    def peak(self) -> Quantity:
+        """The published rate of all devices together, in the format of products."""
+        return self.device.peak(self.formats.dtype) * self.layout.devices
+
+    @property
+    def memory_bandwidth(self) -> Quantity:
+        """That of the memory of all devices together."""
+        return self.device.memory_bandwidth * self.layout.devices
+
+    @property
+    def sends(self) -> bool:
+        """Whether any two devices are there that send each other something."""
+        return max(self.measured_on.domain, largest(self.layout.devices)) > 1
+
+    @property
+    def chosen_experts(self) -> Quantity:
         """Experts that a token is sent to; one where the model has none."""
         return self.model.active_experts or 1
 
@@ -407,6 +468,20 @@ class Job:
     def weights(self) -> Weights:
         """The formats of the weights, by group of matrices."""
         return Weights.of(self.model, self.formats.weights, "weight_size")
+
+    @cached_property
+    def weight_memory(self) -> Quantity:
+        """Bytes of all weights that devices hold: each copy has its own of what is not shared out.
+
+        >>> print(Job.of("mixtral-8x7b", "dgx-h100", Layout(data=8, experts=8)).weight_memory)
+        115.9 GB
+        """
+        whole, shared = self.weights.memory, NO_BYTES
+        if self.layout.experts > 1:
+            for matrix in self.model.matrices:
+                if matrix.used < matrix.copies:
+                    shared = shared + matrix.parameters * self.weights.size(matrix)
+        return whole + (self.layout.data - 1) * (whole - shared)
 
     @property
     def layers_that_exchange(self) -> int:
@@ -419,14 +494,41 @@ class Job:
         """Sums of slices in a pass: one a block, but where results come back from the experts."""
         return self.model.blocks - self.layers_that_exchange
 
-    def sent_to_experts(self, tokens: Any) -> tuple[Quantity, Quantity]:
+    def sent_to_experts(self, tokens: Number) -> tuple[Quantity, Quantity]:
         """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back."""
         numbers = tokens * self.model.width * self.chosen_experts
-        each = numbers / self.layout.tensor
-        return each * self.formats.dispatch, each * self.formats.combine
+        out, back = self.formats.sent
+        return out * (numbers / self.layout.tensor), back * (numbers / self.layout.tensor)
+
+    @cached_property
+    def trained_share(self) -> float:
+        """Parameters that are trained over those of the model."""
+        return self.trained.share(self.model)
+
+    @cached_property
+    def trained_size(self) -> Quantity:
+        """Bytes of a parameter that a pass of training reads, on average."""
+        return self.trained.weight_size(self.model)
+
+    @cached_property
+    def layers_of_a_stage(self) -> Number:
+        """Layers of a device, where its stages are the fullest."""
+        return self.layout.layers_of_a_stage(self.model)
+
+    def cached_of_a_layer(self, batch: Batch) -> Quantity:
+        """Bytes of the keys and values of a microbatch, the average of all layers."""
+        kept: Number = transformer.kept_context(self.model, batch.length).m_as("")
+        sequences: Number = batch.sequences
+        size = transformer.kv_cache_per_token(self.model, TWO_BYTES) / self.model.layers
+        return size * TOKEN * (kept * sequences)
+
+    @cached_property
+    def attended_size(self) -> float:
+        """Bytes of a token's queries in a layer, or of what they have found, of all heads."""
+        return float(transformer.attended_per_token(self.model).m_as("byte/token")) / 2
 
     @property
-    def copies_of_caches(self) -> Any:
+    def copies_of_caches(self) -> Number:
         """How many slices have the same heads of keys and values: those beyond their number do.
 
         Latent attention has no heads to divide its cache by, so that all slices have the same.
@@ -435,8 +537,8 @@ class Job:
 
     def with_context(self, tokens: float) -> Job:
         """The same with a model made to read so many tokens, whatever it was made for."""
-        longest = reaching(self.model, tokens)
-        return self if longest is self.model else replace(self, model=longest)
+        enough = tokens <= self.model.context.magnitude
+        return self if enough else replace(self, model=self.model.with_context(LONGEST))
 
 
 LONGEST = 1e9  # tokens of a sequence
@@ -461,15 +563,15 @@ class Tokens:
     Each may be a number, or an array for as many passes.
     """
 
-    writing: Any = 0.0
+    writing: Number = 0.0
     """Sequences that write a token each."""
-    context: Any = 0.0
+    context: Number = 0.0
     """Tokens that each of them has in its cache."""
-    reading: Any = 0.0
+    reading: Number = 0.0
     """Tokens of prompts that are read."""
-    prompt: Any = 1.0
+    prompt: Number = 1.0
     """Tokens that are read of each of these prompts."""
-    before: Any = 0.0
+    before: Number = 0.0
     """Tokens that stand before these in the cache: of earlier chunks, or of a prefix."""
     drafted: float = 0.0
     """Drafted tokens that are checked beside the one that each sequence writes."""
@@ -480,16 +582,36 @@ class Tokens:
         check_is(Tokens, "load", load, "calc.Tokens(…)")
 
     @property
-    def computed(self) -> Any:
-        """Tokens that pass through the model."""
-        return self.writing * (1 + self.drafted) + self.reading
+    def longest(self) -> float:
+        """Tokens that the longest of its sequences has, those of its cache included."""
+        return max(largest(self.context), largest(self.before + self.prompt))
 
     @property
-    def prompts(self) -> Any:
+    def writes(self) -> bool:
+        """Whether any sequence writes."""
+        return largest(self.writing) > 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether any prompt is read."""
+        return largest(self.reading) > 0
+
+    @property
+    def checked(self) -> Number:
+        """Tokens that sequences write or, where they were drafted, check."""
+        return self.writing * (1 + self.drafted)
+
+    @property
+    def computed(self) -> Number:
+        """Tokens that pass through the model."""
+        return self.checked + self.reading
+
+    @property
+    def prompts(self) -> Number:
         """Prompts that are read, or what they amount to."""
         return self.reading / self.prompt
 
-    def of_one(self, replicas: Any) -> Tokens:
+    def of_one(self, replicas: Number) -> Tokens:
         """The share of one of so many copies of the model."""
         return replace(self, writing=self.writing / replicas, reading=self.reading / replicas)
 

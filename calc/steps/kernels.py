@@ -7,14 +7,12 @@ lists hold the matrices and caches that the bounds count, and what these leave o
 that go to memory and back, and the time until a kernel runs.
 """
 
-# Long for its docstrings: laws, each with its equation and example.
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 from calc.catalog.hardware import dtype_of
@@ -23,17 +21,17 @@ from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
-from calc.core.elementwise import ceiling, largest, maximum, smallest
+from calc.core.elementwise import Number, ceiling, maximum, smallest
 from calc.core.errors import InputError, abbreviated
-from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
 from calc.laws import attention, gemms
 from calc.laws.gemms import TILES
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
-from calc.steps.job import BYTE, TWO_BYTES, Batch, Job, Tokens, input_size, reaching
+from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -42,8 +40,6 @@ FUSED = (  # matrices that one product multiplies with, since they have the same
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
 )
-NO_WORK = quantity(0, "FLOP")
-NO_BYTES = quantity(0, "byte")
 
 # Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
 START = quantity(4, "us")  # until the tiles of a product run and its results are out
@@ -84,9 +80,9 @@ def gemm_time(
     share = 0.0 * (m * n)
     for a, b in TILES:
         tiles = products * ceiling(m / a) * ceiling(n / b)
-        kept = (a * b / LARGEST_TILE) ** SMALLER_TILE
+        rate_left = (a * b / LARGEST_TILE) ** SMALLER_TILE
         waves = ceiling(tiles / units)
-        share = maximum(share, kept * products * m * n / (waves * units * a * b))
+        share = maximum(share, rate_left * products * m * n / (waves * units * a * b))
     compute = products * _per_term * m * n * k / (rate * share)
     reads = products * (m * k * input_size + k * n * weight_size) / bandwidth
     return maximum(compute, reads) + products * m * n * output_size / bandwidth + start
@@ -122,13 +118,13 @@ class Kernel:
         bandwidth, rate = self.rates(machine, attention)
         if self.shape is not None:
             units = machine.processors
-            each = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
+            time = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
         elif self.kind == "attention":
             compute = (self.operations / rate).m_as("s")
-            each = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
+            time = quantity(maximum(compute, (self.traffic / bandwidth).m_as("s")), "s") + START
         else:
-            each = self.traffic / bandwidth + rate
-        return (each * self.launches).to("s")
+            time = self.traffic / bandwidth + rate
+        return (time * self.launches).to("s")
 
     def rates(self, machine: Machine, attention: str = "") -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
@@ -140,7 +136,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Gemm:
+class Gemm(Reported):
     """One matrix product (m × k) · (k × n) on a device: its bound, its waves, what is expected."""
 
     m: int
@@ -209,9 +205,9 @@ class Gemm:
         share = gemms.tile_efficiency(self.m, self.n, *tile) * gemms.wave_efficiency(
             gemms.tiles(self.m, self.n, *tile), self.machine.processors
         )
-        return share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE
+        return float(share.m_as("") * (tile[0] * tile[1] / LARGEST_TILE) ** SMALLER_TILE)
 
-    @property
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """The answer, by names that stay; tiles and waves where a device's processors are known."""
         bound, expected = self.bound, self.expected
@@ -245,7 +241,15 @@ class Gemm:
             "share_of_peak": (rate / bound.peak).to("%"),
         }
 
-    def __str__(self) -> str:
+    @cached_property
+    def title(self) -> list[str]:
+        """Its shape, its format and its device."""
+        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
+        return [f"{shape} on 1 {self.machine.device.name}"]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The answer for people, a line for each of its parts."""
         facts, bound = self.facts, self.bound
         rows = {
             "operations": str(bound.operations),
@@ -267,9 +271,7 @@ class Gemm:
         else:
             share = f"{facts['share_of_peak']:.3g} of the peak"
             rows["expected"] = f"{facts['expected']}, {facts['expected_rate']}, {share}"
-        shape = f"{self.m} × {self.n} × {self.k} in {self.dtype.upper()}"
-        title = f"{shape} on 1 {self.machine.device.name}"
-        return "\n".join([title, *columns([*rows.items()])])
+        return [Table([*rows.items()], head=("", "of the product"))]
 
 
 def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> Gemm:
@@ -318,12 +320,12 @@ def rates(
     >>> print(*used["gemm"])
     3.18 TB/s 794.5 TFLOP/s
     """
-    found: dict[str, dict[str, Quantity]] = {}
+    used: dict[str, dict[str, Quantity]] = {}
     for kernel in _checked(kernels, machine):
         for rate in kernel.rates(machine, attention):
             if rate.provenance is not None:  # and not a launch that was not measured
-                found.setdefault(kernel.kind, {})[rate.provenance.key] = rate
-    return {kind: tuple(each.values()) for kind, each in found.items()}
+                used.setdefault(kernel.kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(rates.values()) for kind, rates in used.items()}
 
 
 def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
@@ -352,14 +354,10 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     """
     Job.check(job)
     load = _checked_tokens(tokens).of_one(job.layout.data)
-    part = Slice(job, job.weights)
-    computed, outputs = load.computed, load.writing * (1 + load.drafted) + load.prompts
+    part = Slice(job.with_context(load.longest), job.weights)
+    computed, outputs = load.computed, load.checked + load.prompts
     kernels = [*part.products(computed, outputs), *part.passes(computed), part.sampling(outputs)]
-    if largest(load.writing):
-        kernels += part.caches(load, truth("shared_caches", shared_caches))
-    if largest(load.reading):
-        kernels.append(part.prompts(load))
-    return kernels
+    return [*kernels, *part.attention(load, truth("shared_caches", shared_caches))]
 
 
 def _checked_tokens(tokens: Tokens) -> Tokens:
@@ -406,7 +404,8 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     Batch.check(batch)
     length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
     number("sequences", smallest(sequences), above=0)
-    part = Slice(job, Weights.of(job.model, input_size(job.formats.dtype), "dtype"))
+    weights = Weights.of(job.model, input_size(job.formats.dtype), "dtype")
+    part = Slice(job.with_context(length), weights)
     count = length * sequences / job.layout.context
     load = Tokens(reading=count, prompt=length)
     forward = [*part.products(count, count), *part.passes(count), part.prompts(load)]
@@ -444,18 +443,18 @@ class Slice:
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
 
-    def products(self, tokens: float, outputs: float) -> Iterator[Kernel]:
+    def products(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
         matrices = list(self.model.matrices)
         while matrices:
             first = matrices.pop(0)
             group = next((names for names in FUSED if first.name in names), ())
-            alike = [first, *(each for each in matrices if each.name in group)]
-            matrices = [each for each in matrices if each not in alike]
+            alike = [first, *(matrix for matrix in matrices if matrix.name in group)]
+            matrices = [matrix for matrix in matrices if matrix not in alike]
             yield self._product(alike, outputs if first.part == "output" else tokens)
 
-    def _product(self, alike: Sequence[Matrix], tokens: float) -> Kernel:
-        first, columns = alike[0], sum(each.outputs for each in alike)
+    def _product(self, alike: Sequence[Matrix], tokens: Number) -> Kernel:
+        first, columns = alike[0], sum(matrix.outputs for matrix in alike)
         met, rows, slices = 1.0, tokens, 1.0 * self.slices
         sizes, dtype = (self.input_size, self.weights.size(first), TWO_BYTES), self.dtype
         if first.used < first.copies:  # a mixture's experts, each with its share of the tokens
@@ -476,52 +475,58 @@ class Slice:
             sizes, dtype = (TWO_BYTES,) * 3, "bf16"
         work = quantity(2.0 * rows * n * k * met, "FLOP")
         return Kernel(
-            "+".join(each.name for each in alike),
+            "+".join(matrix.name for matrix in alike),
             "gemm",
             first.layers,
             operations=work,
-            traffic=met * n * k * sizes[1],
+            traffic=sizes[1] * (met * n * k),
             shape=(rows, n, k),
             products=met,
             sizes=sizes,
             dtype=dtype,
         )
 
-    def passes(self, tokens: float) -> Iterator[Kernel]:
+    def passes(self, tokens: Number) -> Iterator[Kernel]:
         """The passes over vectors between products, fused as compilers and engines fuse them."""
         model = self.model
-        vectors = tokens * TWO_BYTES
+        vectors = TWO_BYTES * tokens
         width = model.width
         heads = model.heads + model.kv_heads
         rotated = heads * model.head_width / self.slices
         attending = model.caching_layers
         yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
-        yield Kernel("rotation", "memory", attending, traffic=2 * rotated * vectors)
-        for up in (each for each in model.matrices if each.name.endswith("up")):
+        yield Kernel("rotation", "memory", attending, traffic=vectors * (2 * rotated))
+        for up in (matrix for matrix in model.matrices if matrix.name.endswith("up")):
             if up.part == "feed-forward":
                 hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
-                yield Kernel("activation", "memory", up.layers, traffic=hidden * vectors)
-        for router in (each for each in model.matrices if each.part == "router"):
+                yield Kernel("activation", "memory", up.layers, traffic=vectors * hidden)
+        for router in (matrix for matrix in model.matrices if matrix.part == "router"):
             chosen = model.active_experts or 1
             sent = 4 * width * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
-            rounded = tokens * (TWO_BYTES + self.input_size)
+            rounded = (TWO_BYTES + self.input_size) * tokens
             yield Kernel("rounding", "memory", model.blocks, traffic=width * rounded)
 
-    def sampling(self, outputs: float) -> Kernel:
+    def sampling(self, outputs: Number) -> Kernel:
         """The passes over logits: their softmax, in four bytes each, there and back."""
-        (rows,) = (each.outputs for each in self.model.matrices if each.part == "output")
+        (rows,) = (matrix.outputs for matrix in self.model.matrices if matrix.part == "output")
         return Kernel(
-            "softmax of logits", "memory", 1, traffic=outputs * rows * 8 * BYTE / self.slices
+            "softmax of logits", "memory", 1, traffic=BYTE * (outputs * rows * 8) / self.slices
         )
+
+    def attention(self, load: Tokens, shared_caches: bool = False) -> Iterator[Kernel]:
+        """Attention of written tokens to caches, and of prompts to themselves."""
+        if load.writes:
+            yield from self.caches(load, shared_caches)
+        if load.reads:
+            yield self.prompts(load)
 
     def caches(self, load: Tokens, shared: bool) -> Iterator[Kernel]:
         """Attention of written tokens to caches, and states that they change."""
         model, sequences, tokens = self.model, load.writing, max(load.context, 1.0)
-        longest = reaching(model, load.context)
-        cached = transformer.cache_read(longest, tokens, self.kv)
-        seen = transformer.attended_context(longest, tokens).magnitude
+        cached = transformer.cache_read(model, tokens, self.kv)
+        seen = transformer.attended_context(model, tokens).magnitude
         parts = self.slices if shared else min(self.slices, model.cache_heads)
         read = sequences * cached.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
@@ -540,16 +545,15 @@ class Slice:
         )
         if layers := model.layers_with(*RECURRENT):
             moved = 2 * transformer.state_memory(model) / layers / self.slices
-            yield Kernel("states", "memory", layers, traffic=sequences * moved)
+            yield Kernel("states", "memory", layers, traffic=moved * sequences)
 
     def prompts(self, load: Tokens) -> Kernel:
         """Causal attention of what is read to its own prompt, windows counted."""
-        model = reaching(self.model, load.before + load.prompt)
-        layers = model.caching_layers
+        model, layers = self.model, self.model.caching_layers
         work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
-        cached: Quantity = quantity(0, "byte")
+        cached = NO_BYTES
         if load.before:
-            cached = load.prompts * transformer.cache_read(model, load.before, self.kv)
+            cached = transformer.cache_read(model, load.before, self.kv) * load.prompts
         return Kernel(
             "attention",
             "attention",
@@ -559,11 +563,14 @@ class Slice:
         )
 
 
-def _attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:
+def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0) -> Number:
     """Operations of attention in which so many tokens look at those before them, and themselves."""
 
-    def whole(length: float) -> float:
+    def whole(length: Number) -> Number:
         projections = transformer.projection_flops(model.multiplied_parameters)
-        return length * (transformer.causal_flops(model, length) - projections).m_as("FLOP/token")
+        of_a_token: Number = (transformer.causal_flops(model, length) - projections).m_as(
+            "FLOP/token"
+        )
+        return length * of_a_token
 
     return whole(before + tokens) - (whole(before) if before else 0.0)

@@ -4,11 +4,11 @@ The numbers of a `Layout` may be arrays, for many layouts at once: that is how `
 searches all of them.
 """
 
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 from calc.catalog import machines, models
@@ -16,10 +16,10 @@ from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, one_of
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, where
+from calc.core.elementwise import Number, ceiling, largest, maximum, of_each, where
 from calc.core.errors import InputError
-from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
+from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import links, training
 from calc.laws.parallelism import (
@@ -34,12 +34,21 @@ from calc.networks import transformer
 from calc.networks.transformer import loss_memory
 from calc.steps import collectives, expectation
 from calc.steps.expectation import Parts
-from calc.steps.job import PARTS, SCHEDULES, TWO_BYTES, Batch, Job, Layout as Layout
+from calc.steps.job import (
+    PARTS,
+    SCHEDULES,
+    SECOND,
+    TOKEN,
+    TWO_BYTES,
+    Batch,
+    Held,
+    Job,
+    Layout as Layout,
+)
 
-Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
+Passes = tuple[Quantity, "Number"]  # bytes of a parameter that are sent, and how often in a step
 NO_SIZE = quantity(0, "byte/param")
 NOTHING = quantity(0, "byte")
-A_TOKEN = quantity(1, "token")
 ORDER = ("weights", "adapters", "gradients", "optimizer", "activations", "layer", "loss")
 LOSSES = {"in place": 1, "whole": 1, "chunked": 8, "fused": 1}
 """How a loss is computed, and in how many parts."""
@@ -55,7 +64,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class DeviceMemory:
+class DeviceMemory(Reported):
     """Memory of the fullest device that trains, part by part."""
 
     weights: Quantity
@@ -96,17 +105,19 @@ class DeviceMemory:
         parts = {name: getattr(self, name) for name in ORDER}
         return {name: part for name, part in parts.items() if largest(part) > 0}
 
-    def __str__(self) -> str:
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Its parts and its peak."""
         rows = [(name, str(part)) for name, part in self.parts.items()]
-        return "\n".join(columns([*rows, ("peak", str(self.total))]))
+        return [Table([*rows, ("peak", str(self.total))], head=("", "memory"))]
 
     def check(self, device: Machine | Device | str) -> None:
         """Refuse a device that is too small, and say by how much."""
-        each = machines.of(device).device if isinstance(device, str) else device_of(device)
+        kind = machines.of(device).device if isinstance(device, str) else device_of(device)
         needed = quantity(largest(self.total), str(self.total.units))
-        if needed > each.memory_capacity:
+        if needed > kind.memory_capacity:
             raise InputError(
-                f"a device needs {needed.to('GB')} and an {each.name} has {each.memory_capacity}:"
+                f"a device needs {needed.to('GB')} and an {kind.name} has {kind.memory_capacity}:"
                 " use more slices, stages or shards, a smaller microbatch or context, smaller"
                 ' weights, recomputation, loss="fused", or let the host hold more'
             )
@@ -193,15 +204,12 @@ def _states_of(model: Transformer, layout: Layout, recipe: Recipe) -> dict[str, 
     for part, size in recipe.parts.items():
         kind = part if part in (*PARTS, "adapter") else "optimizer"
         sizes[kind] = sizes.get(kind, NO_SIZE) + size
-    dense, experts = layout.dense_parameters(model), layout.expert_parameters(model)
-    states = {}
+    states = dict.fromkeys(sizes, NOTHING)
     for part, size in sizes.items():
         shared = layout.shards("weight" if part == "adapter" else part)
-        sharers = where(shared, layout.sharers, 1)
-        alike = maximum(sharers // layout.experts, 1)  # that hold the same experts
-        states[part] = state_memory(dense, size, NO_SIZE, NO_SIZE, sharers)
-        if largest(experts):
-            states[part] = states[part] + state_memory(experts, size, NO_SIZE, NO_SIZE, alike)
+        for held in layout.held(model):
+            sharers = where(shared, held.sharing, 1)
+            states[part] = states[part] + state_memory(held.own, size, NO_SIZE, NO_SIZE, sharers)
     return states
 
 
@@ -215,13 +223,15 @@ def _activations(
     """Those that the first stage has under way, and those of the last."""
     whole = transformer.activation_memory(model, length, sequences, recomputation)
     share = quantity(layout.layers_of_a_stage(model) * layout.pipeline / model.layers, "")
-    made = whole * share / layout.context
+    whole_stage = whole * share / layout.context
     thin = layout.stages_per_device if layout.schedule == "1f1b" else 1
-    first = activations_in_flight(made, layout.tensor, layout.pipeline, layout.microbatches, thin)
+    first = activations_in_flight(
+        whole_stage, layout.tensor, layout.pipeline, layout.microbatches, thin
+    )
     if layout.schedule != "1f1b":
         return first, first  # without a bubble all stages have as many microbatches under way
     last = stage_activations(
-        made, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
+        whole_stage, layout.pipeline, layout.pipeline, layout.microbatches, layout.tensor
     )
     return first, last
 
@@ -283,51 +293,48 @@ def training_step(
     """
     Job.check(job)
     Batch.check(batch)
-    model, layout, device = job.model, job.layout, job.device
+    model, layout = job.model, job.layout
     length, sequences, recomputation = batch.length, batch.sequences, batch.recomputation
     talk = _messages_of(job, inner, outer)
     layout.check(model)
     tokens = transformer.batch_tokens(length, sequences)
+    work = job.trained.work(model, length)
     projections = transformer.forward_flops(model)
     forward = transformer.causal_flops(model, length)
     again = transformer.recomputed_flops(model, length, recomputation)
-    all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
-    work = job.trained.work(model, length)
+    all_tokens = TOKEN * tokens * layout.data * layout.microbatches
     operations = work * all_tokens
-    peak = device.peak(job.formats.dtype) * layout.devices
     computed = (work + again) * all_tokens
     frozen = job.trained.frozen
     of_weights = 0 * projections if frozen else projections
     bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
-    uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers
-    layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
+    uneven = job.layers_of_a_stage * layout.pipeline / model.layers
+    layers = job.layers_of_a_stage * layout.microbatches
     tokens_of_device = tokens / layout.context  # of a microbatch
     vectors = stage_traffic(maximum(tokens_of_device, quantity(1, "")), model.width, 1)
     # A microbatch of few tokens waits for the weights, which each of its three passes reads, or of
     # its two where they are frozen.
     gradient = training.recipe("adam-mixed").parts["gradient"]
-    weight = job.trained.weight_size(model)
+    weight = job.trained_size
     read = model.multiplied_parameters * (uneven / (layout.tensor * layout.pipeline))
     reading = (2 if frozen else 3) * layout.microbatches * weight * read
-    computing = compute_time(computed, peak, efficiency) * uneven
-    computing = maximum(computing, reading / device.memory_bandwidth)
+    computing = compute_time(computed, job.peak, efficiency) * uneven
+    computing = maximum(computing, reading / job.device.memory_bandwidth)
     sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers
     parts = {"compute": computing * (1 + bubble), "tensor": talk.sums(vectors) * layers * sums}
     if largest(layout.context) > 1:
-        kept = transformer.kept_context(model, length) * sequences * quantity(1, "token")
-        cached = transformer.kv_cache_per_token(model, TWO_BYTES) / model.layers * kept
-        parts["context"] = talk.gathers(cached / layout.tensor) * layers * 3
+        parts["context"] = talk.gathers(job.cached_of_a_layer(batch) / layout.tensor) * layers * 3
     if largest(layout.experts) > 1:
         routed = model.layers_with("experts")
-        sizes = job.formats.dispatch + job.formats.combine  # there and back, forward and backward
-        sent = vectors / TWO_BYTES / layout.tensor * sizes / 2
+        out, back = job.formats.sent  # forward and backward
+        sent = vectors / TWO_BYTES / layout.tensor * (out + back) / 2
         exchange = talk.exchanges(sent, job.chosen_experts)
         parts["experts"] = exchange * layers * (4 * routed / model.layers)
     passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device
     parts["pipeline"] = NO_TIME
     if largest(layout.pipeline) > 1:
         parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
-    share = job.trained.share(model)
+    share = job.trained_share
     gathered = where(
         layout.shards("weight"), weight.m_as("byte/param"), share * gradient.m_as("byte/param")
     )
@@ -335,14 +342,11 @@ def training_step(
         (quantity(gathered, "byte/param"), layout.gathers),
         (share * gradient, layout.reductions),
     )
-    parts["data"] = talk.share(layout.dense_parameters(model), *passes)
-    if model.experts is not None:
-        held = layout.expert_parameters(model)
-        parts["data"] = parts["data"] + talk.share(held, *passes, experts=True)
+    parts["data"] = sum((talk.share(held, *passes) for held in layout.held(model)), NO_TIME)
     step = StepTime(
         {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
-        peak,
+        job.peak,
         tokens=all_tokens,
     )
     if not isinstance(job.machine, Machine):
@@ -382,7 +386,7 @@ def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quanti
     if layout.schedule == "1f1b":
         return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
     # At any rate, which cancels out:
-    times = [compute_time(each * A_TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    times = [compute_time(work * TOKEN, "1 FLOP/s") for work in (forward, inputs, weights)]
     ahead, back, delayed = times
     waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
     return (waiting / ((ahead + back + delayed) * microbatches)).to("")
@@ -429,16 +433,13 @@ class _OverLinks:
         latency = self.layout.microbatches * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
-    def share(
-        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
-    ) -> Quantity:
+    def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
         """Time of gathering the weights of copies so often, and of reducing their gradients."""
-        alike = _alike(self.layout, experts)
-        among = _sharing(self.layout, experts)
+        own, among = held.own, held.sharing
         (weight, gathers), (gradient, reductions) = weights, gradients
-        sent = collectives.all_gather_traffic(held * weight, among) * gathers
-        sent = sent + collectives.all_gather_traffic(held * gradient, among) * reductions
-        sent = sent + collectives.all_reduce_traffic(held * gradient / among, alike // among)
+        sent = collectives.all_gather_traffic(own * weight, among) * gathers
+        sent = sent + collectives.all_gather_traffic(own * gradient, among) * reductions
+        sent = sent + collectives.all_reduce_traffic(own * gradient / among, held.alike // among)
         latency = (gathers + reductions) * (among - 1) * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
@@ -478,59 +479,40 @@ class _OnMachine:
         outside = links.transfer_time(sent, machine.ports).m_as("s")
         return quantity(where(self.layout.devices <= machine.domain, inside, outside), "s")
 
-    def share(
-        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
-    ) -> Quantity:
+    def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
         """At least the time of gathering and reducing among the devices that share a state.
 
         Of these a domain holds as many as it has room for beside the other slices. Groups that
         hold copies of one another add up their gradients besides.
         """
-        layout = self.layout
-        alike, among = _alike(layout, experts), _sharing(layout, experts)
-        apart = layout.expert_slices * layout.experts if experts else layout.tensor
+        own, among, apart = held.own, held.sharing, held.slices
         (weight, gathers), (gradient, reductions) = weights, gradients
-        gathered = self._least("all_gather", held * weight, among, apart)
-        reduced = self._least("reduce_scatter", held * gradient, among, apart)
-        summed = self._least("all_reduce", held * gradient / among, alike // among, apart * among)
+        gathered = self._least("all_gather", own * weight, among, apart)
+        reduced = self._least("reduce_scatter", own * gradient, among, apart)
+        groups = held.alike // among
+        summed = self._least("all_reduce", own * gradient / among, groups, apart * among)
         return gathered * gathers + reduced * reductions + summed
 
-    def _least(self, operation: str, size: Quantity, members: Any, apart: Any) -> Quantity:
+    def _least(self, operation: str, size: Quantity, members: Number, apart: Number) -> Quantity:
         """The least time among so many devices, of which a domain holds one in so many.
 
         In an array, what no slice of the machine has room for takes for ever.
         """
-        if not (getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)):
-            room = replace(self.machine, domain=max(1, self.machine.domain // apart))
-            return collectives.least_time(operation, size, members, room)
-        import numpy
+        rooms = maximum(1, self.machine.domain // apart)
+        several = getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)
+        pace = of_each(partial(self._pace, operation, not several), members, rooms)
+        seconds: Number = pace * size.m_as("byte")
+        return SECOND * seconds
 
-        rooms = numpy.maximum(1, self.machine.domain // apart)
-        pairs = members * (self.machine.domain + 1) + rooms  # one number for each different two
-        different, places = numpy.unique(pairs, return_inverse=True)
-        pace = [
-            self._pace(operation, *divmod(int(pair), self.machine.domain + 1)) for pair in different
-        ]
-        each = numpy.array(pace)[places.reshape(numpy.shape(pairs))]
-        return quantity(each * size.m_as("byte"), "s")
-
-    def _pace(self, operation: str, members: int, room: int) -> float:
+    def _pace(self, operation: str, must_fit: bool, members: float, room: float) -> float:
         """Seconds a byte."""
-        domain = replace(self.machine, domain=room)
+        machine = replace(self.machine, domain=int(room))
         try:
-            return collectives.least_time(operation, "1 byte", members, domain).m_as("s")
+            return float(collectives.seconds_per_byte(operation, members, machine))
         except InputError:
-            return float("inf")
+            if must_fit:
+                raise
+            return math.inf
 
 
 Messages = _OfNoTime | _OverLinks | _OnMachine
-
-
-def _alike(layout: Layout, experts: bool) -> Any:
-    """Devices that would hold the same, of experts or of all else."""
-    return layout.expert_copies if experts else layout.copies
-
-
-def _sharing(layout: Layout, experts: bool) -> Any:
-    """How many of them divide it."""
-    return maximum(layout.sharers // (layout.experts if experts else 1), 1)

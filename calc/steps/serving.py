@@ -5,9 +5,6 @@ chunk of a prompt beside them, and `largest_chunk` finds the chunk that keeps a 
 a token. `inference` has pure prefill and decode, and drafts in a chain; `queueing` what waits.
 """
 
-# Long for its docstrings: laws with equation and example, and what puts them together for a model.
-# mypy: disable-error-code="operator, return-value, no-any-return"
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -258,7 +255,7 @@ def mixed_step(
     )
     if not load.writing + load.reading:
         raise InputError("a step has sequences to write for, or a chunk to read; got 0 of both")
-    return serving_step(job.with_context(max(load.context, load.before + load.reading)), load)
+    return serving_step(job.with_context(load.longest), load)
 
 
 def largest_chunk(
@@ -306,22 +303,22 @@ def prefix_hit_rate(requests: Iterable[Sequence[Any]], blocks: int) -> float:
     0.16666666666666666
     """
     room = whole_number("blocks", blocks)
-    held: dict[Any, None] = {}
-    found = asked = 0
+    cached: dict[Any, None] = {}
+    hits = looked_up = 0
     for names in as_list("requests", requests):
         unbroken = True
         for name in as_list("the blocks of a request", names):
-            asked += 1
+            looked_up += 1
             _check_name(name)
-            unbroken = unbroken and name in held
-            found += unbroken
-            held.pop(name, None)
-            held[name] = None  # now the last one used
-            if len(held) > room:
-                del held[next(iter(held))]
-    if not asked:
+            unbroken = unbroken and name in cached
+            hits += unbroken
+            cached.pop(name, None)
+            cached[name] = None  # now the last one used
+            if len(cached) > room:
+                del cached[next(iter(cached))]
+    if not looked_up:
         raise InputError("a hit rate is that of requests with blocks; got none")
-    return found / asked
+    return hits / looked_up
 
 
 def _check_name(given: Any) -> None:

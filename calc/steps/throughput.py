@@ -27,15 +27,15 @@ from calc.catalog.models import (
     Recommender,
     Transformer,
 )
-from calc.core.arguments import whole_number
+from calc.core.arguments import as_list, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
 from calc.steps import collectives, kernels
-from calc.steps.job import TWO_BYTES, input_size
-from calc.steps.kernels import NO_BYTES, NO_WORK, Kernel
+from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
+from calc.steps.kernels import Kernel
 
 PAIRS = 51_200
 """Batch of a recommender where none is given: that of MLPerf's entries on H100s."""
@@ -73,24 +73,24 @@ class Throughput(Reported):
     @cached_property
     def parts(self) -> dict[str, Quantity]:
         """The least time of a pass by what bounds it, kernel by kernel: compute, memory, links."""
-        found = dict.fromkeys(("compute", "memory", "links"), quantity(0, "s"))
-        for each in self.kernels:
-            bound, time = self._least(each)
-            found[bound] = found[bound] + time
+        parts = dict.fromkeys(("compute", "memory", "links"), quantity(0, "s"))
+        for kernel in self.kernels:
+            bound, time = self._least(kernel)
+            parts[bound] = parts[bound] + time
         if self.sharers > 1:
-            found["links"] = collectives.least_time(
+            parts["links"] = collectives.least_time(
                 "all_to_all", self.exchanged, self.sharers, self.machine
             )
-        return found
+        return parts
 
     @cached_property
     def times(self) -> dict[str, Quantity]:
         """The least time of a pass by the names of its kernels."""
-        found: dict[str, Quantity] = {}
-        for each in self.kernels:
-            _, time = self._least(each)
-            found[each.name] = found[each.name] + time if each.name in found else time
-        return found
+        times: dict[str, Quantity] = {}
+        for kernel in self.kernels:
+            _, time = self._least(kernel)
+            times[kernel.name] = times[kernel.name] + time if kernel.name in times else time
+        return times
 
     @property
     def bound(self) -> str:
@@ -111,14 +111,14 @@ class Throughput(Reported):
     @property
     def expected(self) -> Quantity | None:
         """Time of a batch at measured rates; None where one was not measured on this machine."""
-        found = self._expectation
-        return found if isinstance(found, Quantity) else None
+        time = self._expectation
+        return time if isinstance(time, Quantity) else None
 
     @property
     def not_expected(self) -> str:
         """Why nothing is expected: which rate was not measured."""
-        found = self._expectation
-        return found if isinstance(found, str) else ""
+        reason = self._expectation
+        return reason if isinstance(reason, str) else ""
 
     @cached_property
     def _expectation(self) -> Quantity | str:
@@ -212,23 +212,23 @@ class Throughput(Reported):
     def rows(self) -> list[tuple[str, ...]]:
         """The longest kernels of a pass, alike ones together."""
         alike: dict[str, list[Kernel]] = {}
-        for each in self.kernels:
-            alike.setdefault(each.name, []).append(each)
-        found = []
+        for kernel in self.kernels:
+            alike.setdefault(kernel.name, []).append(kernel)
+        rows = []
         for name, same in alike.items():
-            longest, _ = max(map(self._least, same), key=lambda each: each[1].m_as("s"))
-            work = sum((each.operations * each.launches for each in same), NO_WORK)
-            moved = sum((each.traffic * each.launches for each in same), NO_BYTES)
+            longest, _ = max(map(self._least, same), key=lambda pair: pair[1].m_as("s"))
+            work = sum((kernel.operations * kernel.launches for kernel in same), NO_WORK)
+            moved = sum((kernel.traffic * kernel.launches for kernel in same), NO_BYTES)
             time = self.times[name]
-            found.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
-        return [row for _, row in sorted(found, reverse=True)]
+            rows.append((time.m_as("s"), (name, str(time), longest, str(work), str(moved))))
+        return [row for _, row in sorted(rows, reverse=True)]
 
     @cached_property
     def title(self) -> list[str]:
         """The answer in words."""
         fits = "fits" if self.fits else "does not fit"
         share = " of each device" if self.devices > 1 else ""
-        told = [
+        lines = [
             f"{self.model.name} on {self.devices} {self.machine.device.name},"
             f" {self.dtype.upper()}, batch {self.batch}{' of each' if self.devices > 1 else ''}",
             f"weights: {self.memory}, which {fits} into"
@@ -237,8 +237,8 @@ class Throughput(Reported):
             f"at the most {self._rates(self.rate)}: {self.time} a batch, bound by {self.bound}",
         ]
         if self.expected_rate is not None:
-            told.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
-        return [*told, ""]
+            lines.append(f"expected    {self._rates(self.expected_rate)}: {self.expected} a batch")
+        return [*lines, ""]
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -262,8 +262,7 @@ def of(
     batch: int | None = None,
     dtype: str | None = None,
     steps: int | None = None,
-    height: int = diffusion.PIXELS,
-    width: int = diffusion.PIXELS,
+    pixels: tuple[int, int] = (diffusion.PIXELS, diffusion.PIXELS),
     table: QuantityLike | None = None,
     devices: int | None = None,
 ) -> Throughput:
@@ -276,8 +275,7 @@ def of(
       51200
     - `dtype`: the format that weights have and that is computed in
     - `steps`: from noise to an image, where they are not those of the model's library
-    - `height`: rows of pixels of an image that is made
-    - `width`: columns of it
+    - `pixels`: rows and columns of them that an image has which is made
     - `table`: the format of a recommender's tables, where it is not that of the weights
     - `devices`: how many there are; one where it is left out, or as few as hold a recommender
 
@@ -288,10 +286,10 @@ def of(
     >>> print(server.sharers, server.memory, server.bound)
     2 52.30 GB memory
     """
-    found = models.get(model) if isinstance(model, str) else model
+    network = models.get(model) if isinstance(model, str) else model
     machine = machines.of(device)
     if batch is None:
-        batch = PAIRS if isinstance(found, Recommender) else 1
+        batch = PAIRS if isinstance(network, Recommender) else 1
     batch = whole_number("batch", batch)
     devices = None if devices is None else whole_number("devices", devices)
     if dtype is None:
@@ -299,11 +297,11 @@ def of(
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
-    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, height, width, table, devices)
+    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, pixels, table, devices)
     for family, answer in ANSWERS.items():
-        if isinstance(found, family):
-            return answer(asked, found)
-    name = abbreviated(getattr(found, "name", found))
+        if isinstance(network, family):
+            return answer(asked, network)
+    name = abbreviated(getattr(network, "name", network))
     raise InputError(f"a model of calc.models, or its name, is needed here; got {name}")
 
 
@@ -316,12 +314,11 @@ class _Asked:
     dtype: str
     size: Quantity
     steps: int | None
-    height: int
-    width: int
+    pixels: tuple[int, int]
     table: QuantityLike | None
     devices: int | None
 
-    def answer(self, model: Any, items: str, found: Iterator[Kernel], **more: Any) -> Throughput:
+    def answer(self, model: Any, items: str, launched: Iterator[Kernel], **more: Any) -> Throughput:
         own: dict[str, Any] = {"passes": 1, "memory": self.size * model.parameters.m_as("param")}
         return Throughput(
             model=model,
@@ -329,7 +326,7 @@ class _Asked:
             items=items,
             batch=self.batch,
             dtype=self.dtype,
-            kernels=tuple(found),
+            kernels=tuple(launched),
             **(own | {"devices": self.devices or 1} | more),
         )
 
@@ -382,18 +379,18 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
             " encoders, networks of images and recommenders"
         )
 
-    def found() -> Iterator[Kernel]:
+    def launched() -> Iterator[Kernel]:
         length = model.context
         inner = model.heads * model.head_width
         window = length if model.window is None else min(length, model.window)
         for kind, seen in (("full", length), ("window", window)):
             if layers := model.layers_with(kind):
                 yield asked.attention(length, inner, asked.batch, layers, seen)
-        for each in transformer.prefill_matmuls(model, length, asked.batch):
-            if not each.name.endswith(("scores", "weighted values")):
-                shape = (float(each.m), float(each.n), float(each.k))
+        for product in transformer.prefill_matmuls(model, length, asked.batch):
+            if not product.name.endswith(("scores", "weighted values")):
+                shape = (float(product.m), float(product.n), float(product.k))
                 yield asked.product(
-                    each.name, *shape, launches=cast(float, each.count) * each.layers
+                    product.name, *shape, launches=cast(float, product.count) * product.layers
                 )
 
     length = asked.batch * model.context
@@ -403,46 +400,48 @@ def _transformer(asked: _Asked, model: Transformer) -> Throughput:
     note = (
         f"A text fills the context of {model.context} tokens, without padding." if texts else note
     )
-    notes = (note, *(f"{model.name}: {each}." for each in model.notes))
+    notes = (note, *(f"{model.name}: {remark}." for remark in model.notes))
     more: dict[str, Any] = {"vectors": tuple(vectors), "notes": notes}
-    return asked.answer(model, "texts" if texts else "images", found(), **more)
+    return asked.answer(model, "texts" if texts else "images", launched(), **more)
 
 
 def _convolutional(asked: _Asked, model: Convolutional) -> Throughput:
     """A pass over a batch of inputs, convolution by convolution."""
 
-    def found() -> Iterator[Kernel]:
-        for each in model.convolutions:
-            step = convolution.workload(each, asked.batch, asked.size)
+    def launched() -> Iterator[Kernel]:
+        for layer in model.convolutions:
+            step = convolution.workload(layer, asked.batch, asked.size)
             work, moved = step.operations, step.traffic
-            yield Kernel(each.kind, "convolution", 1, work, moved, dtype=asked.dtype)
+            yield Kernel(layer.kind, "convolution", 1, work, moved, dtype=asked.dtype)
 
-    return asked.answer(model, "inputs", found())
+    return asked.answer(model, "inputs", launched())
 
 
 def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     """Passes over the tokens of text and image, from noise to a batch of images."""
     steps = model.steps
     steps = steps if asked.steps is None else whole_number("steps", asked.steps)
-    whole_number("height", asked.height)
-    whole_number("width", asked.width)
-    each = diffusion.tokens(model, asked.height, asked.width).m_as("")
+    sides = [whole_number("pixels of a side", side) for side in as_list("pixels", asked.pixels)]
+    if len(sides) != 2:
+        raise InputError(f"pixels are rows and columns, as 1024,768; got {len(sides)} numbers")
+    rows, columns = sides
+    tokens = diffusion.tokens(model, rows, columns).m_as("")
     text = model.text_tokens
     inner = model.heads * model.head_width
     shape = (model.width, inner, model.feed_forward_width)
     double = model.double_blocks
 
-    def found() -> Iterator[Kernel]:
-        yield asked.attention(each, inner, asked.batch, model.blocks)
-        yield from asked.layer("image: ", (each - text) * asked.batch, *shape, double)
+    def launched() -> Iterator[Kernel]:
+        yield asked.attention(tokens, inner, asked.batch, model.blocks)
+        yield from asked.layer("image: ", (tokens - text) * asked.batch, *shape, double)
         yield from asked.layer("text: ", text * asked.batch, *shape, double)
         if model.single_blocks is not None:
             single = model.single_blocks
-            yield from asked.layer("both: ", each * asked.batch, *shape, single)
+            yield from asked.layer("both: ", tokens * asked.batch, *shape, single)
 
     passes = diffusion.passes_of_an_image(steps, model.passes).m_as("")
     width, inner, hidden = shape
-    count = each * asked.batch
+    count = tokens * asked.batch
     vectors = [
         *asked.vectors(count, width, hidden, model.blocks),
         # Queries and keys are normalised, or rotated, or both.
@@ -451,11 +450,11 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     own = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
     notes = (
-        f"An image has {asked.height} × {asked.width} pixels, in {steps} steps{own}{each_step}.",
+        f"An image has {rows} × {columns} pixels, in {steps} steps{own}{each_step}.",
         "Encoding the text, decoding the image and the host's work are left out.",
     )
     more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}
-    return asked.answer(model, "images", found(), **more)
+    return asked.answer(model, "images", launched(), **more)
 
 
 def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
@@ -466,7 +465,7 @@ def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
     width, layers = model.width, model.encoder_layers
     tokens = length * asked.batch
 
-    def found() -> Iterator[Kernel]:
+    def launched() -> Iterator[Kernel]:
         yield asked.attention(length, inner, asked.batch, layers)
         yield from asked.layer("", tokens, width, inner, hidden, layers)
         if model.gated:
@@ -474,7 +473,7 @@ def _encoder(asked: _Asked, model: EncoderDecoder) -> Throughput:
 
     notes = (f"A source fills the encoder's {length:g} places; the decoder is left out.",)
     vectors = tuple(asked.vectors(tokens, width, hidden, layers))
-    return asked.answer(model, "sources", found(), vectors=vectors, notes=notes)
+    return asked.answer(model, "sources", launched(), vectors=vectors, notes=notes)
 
 
 def _recommender(asked: _Asked, model: Recommender) -> Throughput:
@@ -485,7 +484,7 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
     sharers = _sharers(asked, model, size, networks)
     row = recommenders.row_traffic(model.embedding_width, size)
 
-    def found() -> Iterator[Kernel]:
+    def launched() -> Iterator[Kernel]:
         read = recommenders.sample_traffic(model, size) * asked.batch
         yield Kernel("lookups", "memory", 1, traffic=read)
         for part, inputs, outputs in model.layers:
@@ -502,7 +501,7 @@ def _recommender(asked: _Asked, model: Recommender) -> Throughput:
     return asked.answer(
         model,
         "pairs",
-        found(),
+        launched(),
         devices=asked.devices or sharers,
         sharers=sharers,
         memory=(tables / sharers + networks).to("byte"),
@@ -524,8 +523,8 @@ def _sharers(asked: _Asked, model: Recommender, size: Quantity, networks: Quanti
             f"devices must be a whole number from {fewest}, as many as hold the tables of"
             f" {model.name}, {tables}; got {asked.devices}"
         )
-    given = asked.devices or fewest
-    sharers = next(each for each in range(fewest, given + 1) if given % each == 0)
+    count_given = asked.devices or fewest
+    sharers = next(count for count in range(fewest, count_given + 1) if count_given % count == 0)
     if sharers > machine.domain and not machine.publishes("ports"):
         joined = machines.with_several(machine.device.key)
         larger = f"give {' or '.join(joined)}" if joined else "give a machine of more"
