@@ -7,7 +7,8 @@ import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from calc.core.elementwise import floor, numpy
+from calc.core.arrays import numpy
+from calc.core.elementwise import floor
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 

@@ -32,7 +32,7 @@ else:
                 module = import_module("numpy")
             except ImportError:
                 raise NumpyNeededError(
-                    "an array needs numpy, which is not installed: pip install numpy"
+                    "a list of numbers needs numpy, which is not installed: pip install numpy"
                 ) from None
             value = getattr(module, name)
             setattr(self, name, value)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, do_not_broadcast
 
 if TYPE_CHECKING:
-    import numpy as numpy
     from numpy.typing import NDArray
 
     from calc.core.units import Quantity
@@ -21,16 +19,6 @@ if TYPE_CHECKING:
     Value = TypeVar("Value", Number, Quantity)
     Either = TypeVar("Either", Number, Quantity, str)
 else:  # numpy need not be there
-
-    class Numpy(ModuleType):
-        """numpy as all of `calc` imports it: loaded when something of it is first needed."""
-
-        def __getattr__(self, name: str) -> Any:
-            module = import_module("numpy")
-            vars(self).update(vars(module))
-            return getattr(module, name)
-
-    numpy = Numpy("numpy")
     Number = float
     Truth = bool
 """`Number` is a magnitude, a number or an array of them; `Truth` is what comparing them gives."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.spelling import COUNTED, UnitTable, Written
 
 DIGITS = 4

@@ -28,7 +28,7 @@ from pint.facets.plain import PlainQuantity, PlainUnit
 from pint.util import UnitsContainer
 
 from calc.core import formatting, parsing, spelling
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated, do_not_broadcast
 
 if TYPE_CHECKING:
@@ -463,10 +463,8 @@ def as_float_or_array(value: Any) -> Number:
 def _checked_array(value: object) -> Number:
     try:
         array = numpy.asarray(_without_quantities(value))
-    except ImportError:
-        raise NumpyNeededError(
-            "a list of numbers needs numpy, which is not installed: pip install numpy"
-        ) from None
+    except NumpyNeededError:
+        raise
     except Exception:  # uneven rows, a quantity with a unit, an array that fails at being one
         _refuse_magnitude(value)
     if array.dtype.kind not in "iuf" or isinstance(value, numpy.ma.MaskedArray):

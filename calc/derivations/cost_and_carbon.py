@@ -142,7 +142,7 @@ class Joules:
         return floor
 
 
-def joules(step: StepTime, tokens: QuantityLike) -> Joules:
+def joules(step: StepTime, tokens: Quantity | float) -> Joules:
     """Of each of so many tokens that a pass reads or writes."""
     count = quantity(1, "token") * tokens
     cells = energy.movement_energy(step.traffic, JoulesOf.dram) / count

@@ -6,7 +6,8 @@ from statistics import median
 from typing import Any
 
 from calc import constants, hardware, machines, models, roofline, training, transformer
-from calc.core.units import Quantity, QuantityLike, quantity
+from calc.core.elementwise import Number
+from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, show
 from calc.published import products
 
@@ -134,13 +135,13 @@ class BatchOfRequests:
     short_slowdown = (short_step.between(peak, bandwidth).lower / weights_time).to("")
 
     @classmethod
-    def step(cls, batch: QuantityLike, context: int) -> roofline.Workload:
+    def step(cls, batch: Quantity | Number, context: int) -> roofline.Workload:
         """A decode step of so many requests, each with so many tokens before it."""
         cache = batch * quantity(context, "token") * cls.cache_per_token
         return roofline.Workload(cls.operations * batch, cls.weights + cache)
 
     @classmethod
-    def slowdown(cls, batch: QuantityLike, context: int) -> Any:
+    def slowdown(cls, batch: Quantity | Number, context: int) -> Any:
         """Its time, by that of reading the weights alone."""
         step = cls.step(batch, context)
         time = roofline.execution_time_overlapped(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from calc.core.arguments import number, one_of
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import Coded, check_width, codes_out, like, numbers, read_codes
 from calc.formats.floating import Float

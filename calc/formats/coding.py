@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pint.facets.plain import PlainQuantity
 
 from calc.core.arguments import as_array
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.units import Quantity, as_float_or_array, quantity
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calc.core.arguments import one_of
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, quantity
 from calc.formats.coding import (

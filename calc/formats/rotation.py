@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calc.core.arguments import as_array
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.coding import check_width, numbers
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.formats.coding import check_width, like, numbers
 from calc.formats.floating import Float, check_float

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calc.core.arguments import number, truth
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.formats.blocks import Encoded
 from calc.formats.coding import check_width, numbers

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from calc.core.arguments import check_finite, number
-from calc.core.elementwise import numpy
+from calc.core.arrays import numpy
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION, law
 from calc.core.units import Quantity, QuantityLike, as_float_or_array

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from calc.core.arguments import as_array, check_finite, number
-from calc.core.elementwise import floor, log10, numpy
+from calc.core.arrays import numpy
+from calc.core.elementwise import floor, log10
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.law import AT_LEAST_ONE, BITS, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, as_float_or_array

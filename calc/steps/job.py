@@ -460,7 +460,7 @@ class Job:
         return max(self.measured_on.domain, largest(self.layout.devices)) > 1
 
     @property
-    def chosen_experts(self) -> Quantity:
+    def chosen_experts(self) -> int:
         """Experts that a token is sent to; one where the model has none."""
         return self.model.active_experts or 1
 
@@ -537,7 +537,7 @@ class Job:
 
     def with_context(self, tokens: float) -> Job:
         """The same with a model made to read so many tokens, whatever it was made for."""
-        enough = tokens <= self.model.context.magnitude
+        enough = tokens <= self.model.context
         return self if enough else replace(self, model=self.model.with_context(LONGEST))
 
 

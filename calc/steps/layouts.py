@@ -317,7 +317,7 @@ def training_step(
     gradient = training.recipe("adam-mixed").parts["gradient"]
     weight = job.trained_size
     read = model.multiplied_parameters * (uneven / (layout.tensor * layout.pipeline))
-    reading = (2 if frozen else 3) * layout.microbatches * weight * read
+    reading = weight * read * ((2 if frozen else 3) * layout.microbatches)
     computing = compute_time(computed, job.peak, efficiency) * uneven
     computing = maximum(computing, reading / job.device.memory_bandwidth)
     sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers

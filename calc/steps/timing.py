@@ -88,7 +88,7 @@ def _messages(job: Job, load: Tokens) -> Quantity:
     """The least time of the sums of slices, and of sending a copy's tokens to experts and back."""
     machine, tokens = job.measured_on, load.computed / job.layout.data
     pace = collectives.seconds_per_byte("all_reduce", job.layout.tensor, machine)
-    vectors: Number = (job.model.width * tokens * TWO_BYTES).m_as("byte")
+    vectors: Number = (TWO_BYTES * (job.model.width * tokens)).m_as("byte")
     time = SECOND * (job.sums * pace * vectors)
     if layers := job.layers_that_exchange:
         for sent in job.sent_to_experts(tokens):

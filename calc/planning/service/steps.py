@@ -111,13 +111,13 @@ class Answers:
                 name: time.m_as("s") for name, time in serving_step(self.job, load).parts.items()
             }
 
-        def read(tokens: Counts, prompt: float) -> Times:
+        def read(tokens: Floats, prompt: float) -> Times:
             # The bytes of one prompt of so many tokens, and their operations in shorter ones.
             once = parts(Tokens(reading=prompt, prompt=prompt))
             whole = parts(Tokens(reading=tokens, prompt=tokens))
             return whole | {"compute": tokens * (once["compute"] / prompt)}
 
-        def write(sequences: Counts, context: float) -> Times:
+        def write(sequences: Floats, context: float) -> Times:
             return parts(Tokens(writing=sequences, context=context))
 
         return self._tables(read, write)
@@ -129,10 +129,10 @@ class Answers:
         def total(load: Tokens) -> Times:
             return {"step": serving_pass(self.job, load).total.m_as("s")}
 
-        def read(tokens: Counts, prompt: float) -> Times:
+        def read(tokens: Floats, prompt: float) -> Times:
             return total(Tokens(reading=tokens, prompt=prompt))
 
-        def write(sequences: Counts, context: float) -> Times:
+        def write(sequences: Floats, context: float) -> Times:
             return total(Tokens(writing=sequences, context=context))
 
         try:
@@ -162,15 +162,16 @@ class Answers:
         return times
 
     def _tables(
-        self, read: Callable[[Counts, float], Times], write: Callable[[Counts, float], Times]
+        self, read: Callable[[Floats, float], Times], write: Callable[[Floats, float], Times]
     ) -> dict[str, Steps]:
         """Tables of each part, of the times at a few points."""
         tokens = _points(self.tokens, self.per_doubling)
         sequences = _points(self.sequences, self.per_doubling)
-        short, long = read(tokens, PROMPT), read(tokens[-1:], 2 * PROMPT)
+        read_of, written_of = tokens.astype(float), sequences.astype(float)
+        short, long = read(read_of, PROMPT), read(read_of[-1:], 2 * PROMPT)
         context = float(self.setup.prompt.magnitude)
         full = float(self.setup.context.magnitude)
-        begun, ended = write(sequences, context), write(sequences[-1:], full)
+        begun, ended = write(written_of, context), write(written_of[-1:], full)
         tables = {}
         for part in short:
             middle = tokens[-1] * PROMPT / 2  # positions more that the long prompt looks at

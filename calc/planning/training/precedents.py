@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calc.core.arrays import Truths
-from calc.core.elementwise import where
+from calc.core.elementwise import Number, Truth, where
 from calc.planning.training.search import Cuts, Run
 from calc.published.layouts import PublishedLayout, published_layouts
 
@@ -56,7 +56,7 @@ def beyond(cuts: Cuts) -> str:
     return f"No published row of {of} on {job.device.name} has {listed}."
 
 
-def _choices(cuts: Cuts) -> Iterator[tuple[Truths, str]]:
+def _choices(cuts: Cuts) -> Iterator[tuple[Truth, str]]:
     """Whether a choice was made before, an array for arrays, and the choice in words."""
     run, layout, known = cuts.run, cuts.layout, precedents(cuts.run)
     every, none = cuts.sequences > 0, cuts.sequences < 0
@@ -72,7 +72,7 @@ def _choices(cuts: Cuts) -> Iterator[tuple[Truths, str]]:
         most = max(getattr(row.layout, name) for row in known)
         short = DEGREES[name]
         yield degree <= most, f"{short}{degree}" + (f" ({short}{most} at most)" if most > 1 else "")
-    least = 1
+    least: Number = 1
     for stages in sorted({row.layout.pipeline for row in known}):
         slices = min(row.layout.tensor for row in known if row.layout.pipeline >= stages)
         least = where(layout.pipeline >= stages, slices, least)
