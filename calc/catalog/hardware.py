@@ -485,17 +485,21 @@ def is_machine(table: object) -> bool:
 def key_of(name: str) -> str | None:
     """The key for a name as people write it; None where no device has it.
 
-    >>> key_of("TPU_v5p"), key_of("abacus")
-    ('tpu-v5p', None)
+    >>> key_of("TPU_v5p"), key_of("M2 Ultra"), key_of("abacus")
+    ('tpu-v5p', 'apple-m2-ultra', None)
     """
     return _spellings().get(squeezed(name))
 
 
 @cache
 def _spellings() -> dict[str, str]:
-    """By keys, by names, and by keys behind the name of the vendor."""
-    called = {key: table["name"] for key, table in _tables().items()}
-    return spellings({key: (name, f"{name.split()[0]} {key}") for key, name in called.items()})
+    """By keys, by names with and without the vendor, and by keys behind its name."""
+    called = {
+        key: (table["name"], *table["name"].split(" ", 1)) for key, table in _tables().items()
+    }
+    return spellings(
+        {key: (name, rest, f"{vendor} {key}") for key, (name, vendor, rest) in called.items()}
+    )
 
 
 @cache

@@ -412,10 +412,11 @@ def _rates(
     """The measured rates of a machine, after those of another one that has the same chip."""
     rates: dict[str, dict[str, Record]] = {}
     if (other := table.get("rates_of")) is not None:
-        if other == key or other not in tables or "rates_of" in tables[other]:
+        above = list(tables)[: list(tables).index(key)] if key in tables else []
+        if other not in above or not {"rates_of", "reached"} & tables[other].keys():
             raise InputError(
-                f"{path}: {key}.rates_of must name a machine of the file that has rates of its"
-                f" own; got {abbreviated(other)}"
+                f"{path}: {key}.rates_of must name a machine above it, of the file that has"
+                f" rates; got {abbreviated(other)}"
             )
         rates = {
             kind: dict(found)

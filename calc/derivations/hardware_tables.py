@@ -19,6 +19,13 @@ EDGE = ("jetson", "phone", "snapdragon", "apple", "xeon", "epyc", "ryzen")
 IN_THE_LIBRARY_ALONE = (
     *("a100-40gb", "gh200", "a10g", "mi250x", "mi350x", "arc-pro-b60"),
     *("inferentia2", "gaudi2", "cerebras-wse-3", "groq-lpu"),
+    *("rtx-3060", "rtx-3070", "rtx-3080", "rtx-3090", "rtx-3090-ti"),
+    *("rtx-4060-ti", "rtx-4070-ti", "rtx-4080", "rtx-5060-ti", "rtx-5080"),
+    *("rtx-a6000", "a40", "a10", "rtx-6000-ada", "rtx-5000-ada"),
+    *("rtx-4000-ada", "a100-pcie", "a30", "h200-nvl", "h20"),
+    *("mi210", "mi300a", "apple-m1-pro", "apple-m1-ultra", "apple-m2-pro"),
+    *("apple-m2-max", "apple-m2-ultra", "apple-m3", "apple-m3-pro", "apple-m3-max"),
+    *("apple-m4", "apple-m4-pro", "ryzen-ai-max-395"),
     *("apple-m1", "apple-m1-max", "apple-m2", "apple-m5", "snapdragon-8-gen-3"),
 )
 MEMORY_FIELDS = ("memory_capacity", "memory_bandwidth", "on_chip_memory", "link_bandwidth", "tdp")

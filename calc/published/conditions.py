@@ -41,16 +41,38 @@ DEVICES = (
     (r"rtx a6000", "rtx-a6000"),
     (r"rtx (pro 6000|6000 pro)", "rtx-pro-6000"),
     (r"(rtx )?(\d000) ada", r"rtx-\2-ada"),
-    (r"\b(5090|5080|4090|4080|3090|4070 ti|3080 ti)\b", r"rtx-\1"),
+    (r"\b(30[678]0|3090|40[678]0|4090|50[678]0|5090)( ti)?( super)?\b", r"rtx-\1\2\3"),
+    (r"\b(a10g?|a30|h20|t4|l4)\b", r"\1"),
+    (r"mi300a", "mi300a"),
+    (r"ryzen ai max\+ 395|framework mainboard", "ryzen-ai-max-395"),  # which that board has
     (r"mi(\d{3}x?)", r"mi\1"),
     (r"tpu ?v?7x?", "tpu-v7"),
     (r"tpu (v\d\w?)", r"tpu-\1"),
     (r"gaudi ?(\d)", r"gaudi\1"),
-    (r"(gb10|dgx spark)", "dgx-spark"),
+    (r"(gb10|dgx spark)", "gb10"),
     (r"orin nx", "jetson-orin-nx"),
     (r"orin nano", "jetson-orin-nano"),
     (r"apple (m\d(?: pro| max| ultra)?)", r"apple-\1"),
     (r"\b(m\d(?: pro| max| ultra)?)\b", r"apple-\1"),
+)
+# A machine of a cloud, where the words of the device or of the system name one. What rows of one
+# device measure does not depend on its network, so that only rows of several machines are asked.
+CLOUDS = (
+    (r"\bp4de\b", "aws-p4de"),
+    (r"\bp4d\b", "aws-p4d"),
+    (r"\bp5en\b", "aws-p5en"),
+    (r"\bp5e\b", "aws-p5e"),
+    (r"\bp5\b", "aws-p5"),
+    (r"\bp6-b200\b", "aws-p6-b200"),
+    (r"\ba2[- ]?ultra(gpu)?\b", "gcp-a2-ultra"),
+    (r"\ba3[- ]?mega(gpu)?\b", "gcp-a3-mega"),
+    (r"\ba3[- ]?ultra(gpu)?\b", "gcp-a3-ultra"),
+    (r"\ba3[- ]?high(gpu)?\b", "gcp-a3-high"),
+    (r"\ba4(-highgpu)?\b", "gcp-a4"),
+    (r"\bndm a100 v4\b", "azure-ndm-a100-v4"),
+    (r"\bnd h100 v5\b", "azure-nd-h100-v5"),
+    (r"\bnd h200 v5\b", "azure-nd-h200-v5"),
+    (r"\bnd gb200 v6\b", "azure-nd-gb200-v6"),
 )
 FORMATS = (  # in which products are computed; the first pattern that is found
     (r"nvfp4|mxfp4|\bfp4\b", "fp4"),
@@ -65,8 +87,19 @@ FORMATS = (  # in which products are computed; the first pattern that is found
 
 
 def machine(row: Row) -> Machine:
-    """The machine that a row's device stands in."""
+    """The machine that a row's device stands in: of rows across machines, the cloud's own."""
     text = row.device.lower()
+    usual = _usual(row, text)
+    if (row.number("num_devices") or 0) <= usual.domain:
+        return usual
+    text = f"{text} {row['system'] or ''}".lower().replace("_", " ")
+    clouds = (machines.get(key) for pattern, key in CLOUDS if re.search(pattern, text))
+    same = (cloud for cloud in clouds if cloud.device.key == usual.device.key)
+    return next(same, usual)
+
+
+def _usual(row: Row, text: str) -> Machine:
+    """The machine that the device usually stands in."""
     for pattern, key in DEVICES:
         if match := re.search(pattern, text):
             key = match.expand(key).replace(" ", "-")

@@ -11,7 +11,7 @@ import pytest
 
 from calc import collectives, machines, published, quantity
 from calc.core.errors import InputError
-from calc.published import Comparison, Row, kernels, reading, serving
+from calc.published import Comparison, Row, conditions, kernels, reading, serving
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
 
@@ -439,3 +439,33 @@ def test_rates_of_hardware_never_come_from_programs() -> None:
     ]
     assert len(rates) > 30
     assert [rate.key for rate in rates if urls.get(rate.source, rate.source) in pages] == []
+
+
+@pytest.mark.parametrize(
+    ("device", "system", "count", "machine"),
+    [
+        ("NVIDIA H100 80GB HBM3", "GCP, two a3-highgpu-8g", 16, "gcp-a3-high"),
+        ("NVIDIA H100", "a3-megagpu-8g", 64, "gcp-a3-mega"),
+        ("NVIDIA B200", "A4 (a4-highgpu-8g)", 16, "gcp-a4"),
+        ("NVIDIA A100 80GB", "4 x p4de.24xlarge, EFA", 32, "aws-p4de"),
+        ("NVIDIA H100", "p5.48xlarge", 16, "aws-p5"),
+        ("NVIDIA H100", "one p5.48xlarge", 8, "dgx-h100"),  # whose network is not asked
+        ("NVIDIA H200", "p5.48xlarge", 16, "dgx-h200"),  # which has other devices
+        ("3090 24GB", "a PC", 1, "rtx-3090-1"),
+        ("NVIDIA RTX 4060 Ti 16GB", "a PC", 1, "rtx-4060-ti"),
+        ("NVIDIA GB10 (DGX Spark)", "", 1, "dgx-spark"),
+    ],
+)
+def test_a_device_is_read_in_its_machine(
+    device: str, system: str, count: int, machine: str
+) -> None:
+    row = Row("collective", "", {"device": device, "system": system, "num_devices": count}, {})
+    assert conditions.machine(row).key == machine
+
+
+def test_a_network_of_half_the_bandwidth_takes_twice_as_long() -> None:
+    near, far = (
+        collectives.least_time("all_gather", quantity("1 GiB"), 16, machines.get(key))
+        for key in ("gcp-a3-mega", "gcp-a3-high")
+    )
+    assert far.m_as("s") == pytest.approx(2 * near.m_as("s"))
