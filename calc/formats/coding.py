@@ -53,7 +53,7 @@ def check_width(name: str, given: Any, low: int, high: int) -> None:
 def needs_numpy() -> None:
     try:
         _ = numpy.ndarray
-    except ImportError:
+    except NumpyNeededError:
         raise NumpyNeededError(
             "a number format rounds, encodes and decodes with numpy, which is not installed"
         ) from None

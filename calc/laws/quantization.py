@@ -501,7 +501,7 @@ def _whole(codes: ArrayLike, name: str) -> Codes:
 def _array(numbers: object, name: str) -> NDArray[Any]:
     try:
         return as_array(name, numbers)
-    except ImportError:
+    except NumpyNeededError:
         raise NumpyNeededError("quantization needs numpy, which is not installed") from None
 
 
