@@ -85,7 +85,7 @@ def get(written: str) -> Engine:
         if isinstance(written, str) and re.search(table["written"], written, re.IGNORECASE):
             found = VERSION.search(written)
             return _of_version(key, table, found[0] if found else table["read_to"])
-    known = " and ".join(table["name"] for table in tables.values())
+    known = " and ".join(table["name"] for table in tables.values() if table["rule"] != "free")
     raise InputError(
         f"how {abbreviated(written)} shares out a device's memory is not published in numbers that"
         f" follow from a model's shape: calc has the rules of {known}"
