@@ -40,6 +40,7 @@ PADDED_VOCABULARY = 64  # rows that every device has a multiple of
 PADDED_EXPERTS = 256  # and columns of experts in four bits
 TENSORS = (1, 2, 4, 8, 16, 32, 64)
 UNSTATED = "bf16"
+GPUS = ("NVIDIA", "AMD Instinct")
 
 
 @dataclass(frozen=True)
@@ -156,12 +157,21 @@ class EngineMemory(Reported):
     def error(self) -> Quantity:
         """What the memory left for caches is off by at most, in nine logs of ten.
 
-        Of a device whose logs were not read, what programs find of its memory may be off too.
+        Of a device whose logs were not read, what programs find of its memory may be off too, and
+        of several without a switch what their links' buffers take.
         """
         off: Quantity = self.engine["error"].to("GiB")
         if self.memory is None and not engines.is_visible_known(self.device):
             off = off + self.device.memory_capacity * engines.visible_spread() * self.utilization
+        if self._links_unknown:
+            off = off + self.engine["together"]
         return off
+
+    @property
+    def _links_unknown(self) -> bool:
+        """Whether several devices are joined otherwise than those whose buffers logs tell of."""
+        several = self.layout.tensor > 1 and "together" in self.engine
+        return several and self.machine.fabric != "switch"
 
     @property
     def fits(self) -> bool:
@@ -392,6 +402,11 @@ class EngineMemory(Reported):
                 f"No complete log of {engine.title} was read: its largest step is taken to need"
                 f" what it needs in {engine.name} {engine.read_to}."
             )
+        if self._links_unknown:
+            yield (
+                "Buffers of links take what they take on devices behind a switch, NVLink's; without"
+                " one they may be a few hundred MiB."
+            )
         if self.model.layers_with(*RECURRENT):
             yield (
                 "States are taken to be in FP32 where attention is linear, in 16 bits in state"
@@ -496,12 +511,18 @@ def fit(
         raise InputError(f"utilization must be above 0 and at most 1; got {utilization}")
     layout = Layout(tensor=whole_number("tensor", tensor))
     layout.check(checked)
+    if not machine.device.name.startswith(GPUS):
+        raise InputError(
+            f"the rules of {engine.title} are those of GPUs of {' and '.join(GPUS)}: how it shares"
+            f" out the memory of {machine.device.name} is not in the data"
+        )
+    found = None if memory is None else arguments.memory("memory", memory)
     if engine.rule == "static":
         _check_static(checked, engine)
         usual = (1, 1)
     else:
-        usual = engine.largest_step(machine.device, engines.visible(machine.device))
-    found = None if memory is None else arguments.memory("memory", memory)
+        visible = engines.visible(machine.device) if found is None else found
+        usual = engine.largest_step(machine.device, visible)
     tokens = usual[0] if batched_tokens is None else whole_number("batched_tokens", batched_tokens)
     most = usual[1] if sequences is None else whole_number("sequences", sequences)
     longest = int(checked.context.magnitude)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -21,8 +22,8 @@ PROFILED = [row for row in JUDGED if row.conditions["software"].startswith("vLLM
 
 
 def fitted(model: str = "llama-3-1-8b", **asked: object) -> EngineMemory:
-    settings = {"software": "vllm 0.19", "context": 8192} | asked
-    return engine_memory.fit(model, "h100", **settings)  # type: ignore[arg-type]
+    settings = {"device": "h100", "software": "vllm 0.19", "context": 8192} | asked
+    return engine_memory.fit(model, **settings)  # type: ignore[arg-type]
 
 
 # --- rules that hold for every model ---
@@ -148,6 +149,23 @@ def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
     assert 0.9 < engines.visible(hardware.get("rtx-4090")).m_as("GiB") / 24 < 1
 
 
+def test_several_devices_without_a_switch_have_a_wider_error() -> None:
+    alone, both = (engine_memory.fit("llama-3-8b", "rtx-5090-2", tensor=n) for n in (1, 2))
+    assert both.error.m_as("GiB") == pytest.approx(alone.error.m_as("GiB") + 2.01)
+    assert "without one they may be a few hundred MiB" in both.text()
+    assert "few hundred" not in fitted(tensor=2).text()
+
+
+def test_the_size_of_a_step_is_that_of_the_server_for_the_device() -> None:
+    small, large = (2048, 256), (8192, 1024)
+    for device, memory, size in (
+        *(("h100", None, large), ("l4", None, small), ("a100", None, small)),
+        *(("rtx-4090", "96 GiB", large), ("mi300x", None, large)),
+    ):
+        answer = engine_memory.fit("llama-3-2-1b", device, memory=memory)
+        assert (answer.step_tokens, answer.step_sequences) == size, device
+
+
 def test_sglang_takes_its_share_without_a_trial_step() -> None:
     answer = fitted(software="sglang", utilization=0.85)
     assert [part.name for part in answer.parts] == ["weights"]
@@ -163,10 +181,7 @@ def test_sglang_takes_its_share_without_a_trial_step() -> None:
     [
         ({"model": "llama-3-70b"}, "each lacks 64.84 GiB beside the 71.27 GiB of vLLM 0.19; ten"),
         ({"model": "deepseek-v3", "weights": "fp32"}, "tensor=64 would hold it"),
-        (
-            {"software": "tgi"},
-            "calc has the rules of vLLM and SGLang; without them, the weights",
-        ),
+        ({"software": "tgi"}, "calc has the rules of vLLM and SGLang; without them, the weights"),
         ({"software": "tgi", "tensor": 2}, "14.96 GiB, 7.479 GiB on each of 2 devices, and `cal"),
         ({"software": "trt-llm"}, "TensorRT-LLM gives caches its free_gpu_memory_fraction of what"),
         ({"software": "vllm 0.6"}, "vLLM 0.6: how it measured memory before 0.10 is not in the da"),
@@ -180,6 +195,7 @@ def test_sglang_takes_its_share_without_a_trial_step() -> None:
         ({"context": 200_000}, "context must be at most 131072, which Llama 3.1 8B reads"),
         ({"model": "vit-l-16"}, "writes no tokens: engines that serve text cannot run it"),
         ({"kv": "abacus"}, "kv: "),
+        ({"device": "tpu-v5e"}, "of GPUs of NVIDIA and AMD Instinct: how it shares out the memory"),
         ({"memory": 3}, 'memory needs a unit, as in "512 MiB"; got 3'),
     ],
 )
@@ -198,6 +214,15 @@ def test_a_model_that_no_slices_hold() -> None:
 
 
 # --- the command ---
+
+
+def test_a_configuration_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(known["qwen-3-30b-a3b"]), encoding="utf-8")
+    assert main(["fit", str(path), "h100", "--context", "8192", "--weights", "bf16", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["tokens"] == fitted("qwen-3-30b-a3b").tokens
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
