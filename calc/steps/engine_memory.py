@@ -89,9 +89,9 @@ class EngineMemory(Reported):
       weights            14.99 GiB
       largest step       1.883 GiB
       outside of torch   0.25 GiB
-    keys and values      58.11 GiB    ± 0.2 GiB
+    keys and values      58.11 GiB    ± 0.25 GiB
       blocks of 16       29751
-      tokens             476016       ± 0.3%
+      tokens             476016       ± 0.4%
       sequences of 8192  58.11
     """
 
@@ -158,13 +158,16 @@ class EngineMemory(Reported):
         """What the memory left for caches is off by at most, in nine logs of ten.
 
         Of a device whose logs were not read, what programs find of its memory may be off too, and
-        of several without a switch what their links' buffers take.
+        of several without a switch what their links' buffers take; of models with states what
+        their kernels take.
         """
         off: Quantity = self.engine["error"].to("GiB")
         if self.memory is None and not engines.is_visible_known(self.device):
             off = off + self.device.memory_capacity * engines.visible_spread() * self.utilization
         if self._links_unknown:
             off = off + self.engine["together"]
+        if self.model.layers_with(*RECURRENT) and "states_error" in self.engine:
+            off = off + self.engine["states_error"]
         return off
 
     @property
@@ -262,8 +265,8 @@ class EngineMemory(Reported):
         inputs = model.convolved(kind) * (_count(model.convolution) - 1) * TWO_BYTES
         if kind == "linear":
             widths = _count(model.linear_key_width) * _count(model.linear_value_width)
-            return float(_count(model.linear_value_heads) * widths * FOUR_BYTES + inputs)
-        return float(model.state_inner * _count(model.state_width) * TWO_BYTES + inputs)
+            return float(TWO_BYTES * _count(model.linear_value_heads) * widths + inputs)
+        return float(TWO_BYTES * model.state_inner * _count(model.state_width) + inputs)
 
     def _weights(self) -> float:
         """Bytes of the weights of a device, with the table of its positions."""
@@ -409,8 +412,8 @@ class EngineMemory(Reported):
             )
         if self.model.layers_with(*RECURRENT):
             yield (
-                "States are taken to be in FP32 where attention is linear, in 16 bits in state"
-                " spaces; of such models no log of the whole memory was read."
+                "States are taken to be in 16 bits, as they are where a configuration does not ask"
+                " for FP32, which doubles them."
             )
 
     @cached_property

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from benchmarks import engine_memory as benchmark
 from calc import InputError, engine_memory, engines, hardware, models
 from calc.commands import main
+from calc.core.citations import bibliography
 from calc.published.engine_memory import rows
 from calc.steps.engine_memory import EngineMemory
 from tests.rows import each_row
@@ -108,6 +109,14 @@ def test_other_versions_and_engines_are_held_to_what_is_known() -> None:
             assert off <= row.predicted.error.m_as("GiB"), row.id
 
 
+def test_every_number_has_its_source() -> None:
+    known = bibliography()
+    for software in ("vllm 0.10", "vllm 0.17", "vllm 0.18", "vllm 0.21", "sglang"):
+        for name, record in engines.get(software).records.items():
+            assert record.provenance.source in known, f"{software}: {name}"
+    assert {row.conditions["source_key"] for row in rows()} <= set(known)
+
+
 def test_the_benchmark_has_a_line_for_each_row() -> None:
     lines = benchmark.table()
     assert len(lines) == len(rows()) + 1
@@ -127,6 +136,15 @@ def test_windows_share_blocks_by_groups() -> None:
 def test_blocks_beside_states_are_as_large_as_these() -> None:
     """Issue 24280 of vLLM names 672 tokens."""
     assert fitted("nemotron-nano-9b-v2").block == 672
+
+
+def test_a_hybrid_has_the_blocks_of_its_log() -> None:
+    """7162 blocks of 544 tokens in 44.59 GiB, and 14.77 sequences, of which each state is one."""
+    answer = fitted("qwen-3-next-80b-a3b", device="h200", tensor=2, context=262_144)
+    assert answer.block == 544
+    assert answer.blocks_of_a_sequence == 482 + 3
+    assert int(47_878_721_024 / answer.block_memory.m_as("byte")) == 7162
+    assert "States are taken to be in 16 bits" in answer.text()
 
 
 def test_versions_differ_by_their_samplers() -> None:
