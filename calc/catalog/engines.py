@@ -24,7 +24,8 @@ FILE = DATA / "engines.toml"
 TEXTS = ("name", "written", "rule", "fraction", "read_to")
 ORIGIN = ("kind", "source", "checked")
 NUMBERS = (
-    *("block", "latent_block", "states_error", "large_memory"),
+    *("block", "latent_block", "large_memory"),
+    *("weights_error", "step_error", "outside_error", "states_error"),
     *("tokens", "tokens_large", "sequences", "sequences_large"),
 )
 OF_A_VERSION = (

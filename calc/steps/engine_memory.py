@@ -50,6 +50,8 @@ class Part:
     name: str
     memory: Quantity
     how: str
+    off: Quantity | None = None
+    """What it may be off by, where logs tell."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,9 @@ class EngineMemory(Reported):
                          each device
     found by programs    79.19 GiB
     share of the engine  75.23 GiB
-      weights            14.99 GiB
-      largest step       1.883 GiB
-      outside of torch   0.25 GiB
+      weights            14.99 GiB    ± 122.8 MiB
+      largest step       1.883 GiB    ± 25.07 MiB
+      outside of torch   0.25 GiB     ± 215.0 MiB
     keys and values      58.11 GiB    ± 0.25 GiB
       blocks of 16       29751
       tokens             476016       ± 0.4%
@@ -131,20 +133,31 @@ class EngineMemory(Reported):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """What it takes before caches, on each device."""
-        weights = Part("weights", _gib(self._weights()), self._weights_told())
+        weights = _gib(self._weights())
+        found = [Part("weights", weights, self._weights_told(), self._off("weights", weights))]
         if self.engine.rule == "static":
-            return (weights,)
-        peak, told = self._peak()
-        found = [weights, Part("largest step", _gib(peak), f"{told}, and {_constant(self.engine)}")]
+            return tuple(found)
+        step, told = self._peak()
+        told = f"{told}, and {_constant(self.engine)}"
+        found.append(Part("largest step", step, told, self._off("step", step)))
         if buffers := self._kept_buffers():
             told = "workspaces of the chosen experts, which stay once they are made"
-            found.append(Part("experts' buffers", _gib(buffers), told))
+            memory = _gib(buffers)
+            found.append(Part("experts' buffers", memory, told, self._off("step", memory)))
         outside, told = self._outside()
-        found.append(Part("outside of torch", outside.to("GiB"), told))
+        found.append(Part("outside of torch", outside, told, self._off("outside", outside)))
         if self.engine["graphs_counted"].magnitude:
             told = f"left for CUDA graphs, {_source(self.engine, 'graphs')}"
             found.append(Part("graphs", self.engine["graphs"].to("GiB"), told))
         return tuple(found)
+
+    def _off(self, name: str, memory: Quantity) -> Quantity | None:
+        """What a part may be off by; None of versions whose logs were not read."""
+        if self.engine.beyond_logs or f"{name}_error" not in self.engine:
+            return None
+        off = self.engine[f"{name}_error"]
+        error: Quantity = off * memory if off.unitless else off
+        return error.to("MiB")
 
     @cached_property
     def caches(self) -> Quantity:
@@ -299,8 +312,8 @@ class EngineMemory(Reported):
         sliced = f", in {self.layout.tensor} slices" if self.layout.tensor > 1 else ""
         return f"counted matrix by matrix in {self.weights}{sliced}, with a table of positions"
 
-    def _peak(self) -> tuple[float, str]:
-        """Bytes of the largest step at its peak, and what takes them."""
+    def _peak(self) -> tuple[Quantity, str]:
+        """The largest step at its peak, and what takes it."""
         model, tokens = self.model, self.step_tokens
         width = float(model.width.magnitude)
         constant = float(self.engine["constant"].m_as("byte"))
@@ -309,9 +322,9 @@ class EngineMemory(Reported):
             layer += self._experts_buffers()
         sampling = tokens * width * TWO_BYTES + self._sampling()
         if layer > sampling:
-            return layer + constant, f"a layer's activations for {tokens} tokens"
+            return _gib(layer + constant), f"a layer's activations for {tokens} tokens"
         sampled = f"logits of {self.step_sequences} sequences for {model.vocabulary} words"
-        return sampling + constant, f"{sampled}, in the sampler"
+        return _gib(sampling + constant), f"{sampled}, in the sampler"
 
     def _inner(self) -> float:
         """Bytes of a token inside of the widest feed-forward network that every token meets."""
@@ -322,10 +335,7 @@ class EngineMemory(Reported):
         dense = _count(model.feed_forward_width) if model.layers_with("dense") else 0
         inner = max(dense, shared) / tensor
         products = TWO_BYTES * (3 if model.gated else 2)
-        if (
-            float(self.weights.sizes.get("feed-forward", self.weights.sizes["others"]).m_as("bit"))
-            == 8
-        ):
+        if self._bits("feed-forward") == BYTE:
             products += 1  # what is multiplied is rounded to a byte before
         return inner * products
 
@@ -354,9 +364,9 @@ class EngineMemory(Reported):
     def _outside(self) -> tuple[Quantity, str]:
         """What lies outside of torch: the kernels' own memory and buffers of links."""
         if self.layout.tensor == 1:
-            return self.engine["alone"], _source(self.engine, "alone")
+            return self.engine["alone"].to("GiB"), _source(self.engine, "alone")
         both = self.engine["together"] + self.layout.tensor * self.engine["each"]
-        return both, f"with buffers of links, {_source(self.engine, 'together')}"
+        return both.to("GiB"), f"with buffers of links, {_source(self.engine, 'together')}"
 
     @property
     def missing(self) -> Quantity:
@@ -432,8 +442,8 @@ class EngineMemory(Reported):
             ("", "each device", ""),
             ("found by programs", str(self.visible), ""),
             ("share of the engine", str(self.share), ""),
-            *((f"  {part.name}", str(part.memory), "") for part in self.parts),
-            ("keys and values", str(self.caches), f"± {self.error}"),
+            *((f"  {part.name}", str(part.memory), _plus_minus(part.off)) for part in self.parts),
+            ("keys and values", str(self.caches), _plus_minus(self.error)),
             (f"  blocks of {self.block}", str(self.blocks), ""),
             ("  tokens", str(self.tokens), f"± {self._tokens_off:.1%}"),
             (f"  sequences of {self.context}", f"{self.sequences:.2f}", ""),
@@ -453,7 +463,7 @@ class EngineMemory(Reported):
             "engine": self.engine.title,
             "tensor": self.layout.tensor,
             **values(self, "utilization step_tokens step_sequences context visible share"),
-            "parts": [values(part, "name memory how") for part in self.parts],
+            "parts": [values(part, "name memory off how") for part in self.parts],
             **values(self, "caches error block blocks tokens sequences assumptions"),
         }
 
@@ -595,6 +605,10 @@ def _too_large(answer: EngineMemory) -> str:
 
 def _count(value: Quantity | None) -> int:
     return 0 if value is None else int(value.magnitude)
+
+
+def _plus_minus(off: Quantity | None) -> str:
+    return "" if off is None else f"± {off}"
 
 
 def _gib(amount: float) -> Quantity:
