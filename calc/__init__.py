@@ -49,7 +49,7 @@ __all__ = [
 # Each folder and its modules, which `calc` shows as its own: `calc.roofline` lies in `laws`. A
 # folder without a list is a module itself.
 FOLDERS: dict[str, tuple[str, ...]] = {
-    "catalog": ("constants", "hardware", "machines", "software", "models", "runs"),
+    "catalog": ("constants", "hardware", "machines", "software", "engines", "models", "runs"),
     "formats": (),
     "laws": (
         "roofline",
@@ -78,6 +78,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "timing",
         "inference",
         "serving",
+        "engine_memory",
         "experts",
         "context_parallelism",
         "layouts",

@@ -8,6 +8,7 @@ from calc.catalog import (
     hardware as hardware,
     machines as machines,
     software as software,
+    engines as engines,
     models as models,
     runs as runs,
 )
@@ -44,6 +45,7 @@ from calc.steps import (
     timing as timing,
     inference as inference,
     serving as serving,
+    engine_memory as engine_memory,
     experts as experts,
     context_parallelism as context_parallelism,
     layouts as layouts,

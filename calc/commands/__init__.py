@@ -39,6 +39,10 @@ COMMANDS = {  # each with the module that holds it as `add_…`, and what it doe
     "roofline": ("roofline", "what bounds some work on a device, and its best time"),
     "gemm": ("steps", "a matrix product on a device: its bound, its tiles and waves, its time"),
     "eval": ("roofline", "evaluate an expression with units"),
+    "fit": (
+        "fit",
+        "what an engine such as vLLM does with a device's memory, and the tokens that this holds",
+    ),
     "plan": ("plan", "whether a model fits, on how many devices, how fast it is, at what cost"),
     "plan-training": (
         "plan",

@@ -19,7 +19,12 @@ from calc.core.errors import InputError
 from calc.core.files import writable
 
 MEANING = re.compile(r"^- `(\w+)`: (.+(?:\n  .+)*)", re.MULTILINE)
-TYPES: dict[str, Callable[[str], object]] = {"int": int, "int | None": int, "float": float}
+TYPES: dict[str, Callable[[str], object]] = {
+    "int": int,
+    "int | None": int,
+    "float": float,
+    "float | None": float,
+}
 
 SHORT = {
     "operations": "flops",

@@ -16,7 +16,7 @@ from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.weights import RELEASED, Weights, is_released
 from calc.catalog.software import Software
-from calc.core.arguments import check_shapes, whole_numbers
+from calc.core.arguments import check_is, check_shapes, whole_numbers
 from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -74,6 +74,7 @@ class Setup:
                 f"plan() takes one device; got {abbreviated(device)}: plan for each of them, as in"
                 " [plan(model, device, prompt=10, generated=10) for device in devices]"
             )
+        check_is(Options, "options", options, "calc.planning.setup.Options(…)")
         model = models.transformer(model)
         model = model if options.context is None else model.with_context(options.context)
         machine = machines.of(device)

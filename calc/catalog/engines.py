@@ -1,0 +1,183 @@
+"""What inference engines do with a device's memory, by version, from its data file.
+
+An engine that profiles runs a step of its largest size, and what that leaves of its share of the
+memory is for caches. How large the step is and what it takes beside the model's own activations
+differs from version to version, and is read in the engine's source and in its logs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from calc.catalog import hardware
+from calc.catalog.hardware import Accelerator
+from calc.core.errors import InputError, abbreviated
+from calc.core.records import DATA, Record, check_fields, read_record, read_toml
+from calc.core.units import Quantity
+
+FILE = DATA / "engines.toml"
+TEXTS = ("name", "written", "rule", "fraction", "read_to")
+ORIGIN = ("kind", "source", "checked")
+NUMBERS = (
+    *("block", "latent_block", "large_memory"),
+    *("weights_error", "step_error", "outside_error", "states_error"),
+    *("tokens", "tokens_large", "sequences", "sequences_large"),
+)
+OF_A_VERSION = (
+    *("utilization", "sampler", "sampler_rows", "workspace", "stream", "constant"),
+    *("alone", "together", "each", "graphs", "graphs_counted", "error"),
+)
+VERSION = re.compile(r"\d+(?:\.\d+)*")
+SMALL = "a100"  # devices that vLLM takes for small whatever their memory, by how keys begin
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """One version of an engine: its rules, each number with its source."""
+
+    key: str
+    name: str
+    rule: str
+    """How it shares out memory: "profiled", "static" or "free"."""
+    fraction: str
+    """Its own option for its share of the memory."""
+    version: str
+    """The version that is meant; the last whose logs were read where none was named."""
+    read_to: str
+    records: dict[str, Record] = field(repr=False)
+
+    def __getitem__(self, name: str) -> Quantity:
+        return self.records[name].quantity
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.records
+
+    @property
+    def title(self) -> str:
+        """Its name and version."""
+        return f"{self.name} {self.version}".strip()
+
+    @property
+    def beyond_logs(self) -> bool:
+        """Whether no log of so new a version was read."""
+        return _numbers(self.version) > _numbers(self.read_to)
+
+    def largest_step(self, device: Accelerator, memory: Quantity) -> tuple[int, int]:
+        """Tokens and sequences of its largest step, where nothing is set."""
+        large = memory >= self["large_memory"] and not device.key.startswith(SMALL)
+        which = "_large" if large else ""
+        tokens, sequences = self[f"tokens{which}"], self[f"sequences{which}"]
+        return int(tokens.m_as("")), int(sequences.m_as(""))
+
+
+def get(written: str) -> Engine:
+    """The engine of a name, with the version that stands behind it.
+
+    >>> get("vllm").title, get("vLLM v0.11.0").title
+    ('vLLM 0.19', 'vLLM 0.11.0')
+    """
+    tables = _tables()
+    for key, table in tables.items():
+        if isinstance(written, str) and re.search(table["written"], written, re.IGNORECASE):
+            found = VERSION.search(written)
+            return _of_version(key, table, found[0] if found else table["read_to"])
+    known = " and ".join(table["name"] for table in tables.values() if table["rule"] != "free")
+    raise InputError(
+        f"how {abbreviated(written)} shares out a device's memory is not published in numbers that"
+        f" follow from a model's shape: calc has the rules of {known}"
+    )
+
+
+def visible(device: Accelerator) -> Quantity:
+    """What programs find of a device's memory as they start.
+
+    >>> print(visible(hardware.get("h100")), visible(hardware.get("rtx-4090")))
+    79.19 GiB 23.64 GiB
+    """
+    records = _visible()
+    if (record := records.get(device.key)) is not None:
+        return record.quantity
+    memory: Quantity = device.memory_capacity * visible_share()
+    return memory
+
+
+def is_visible_known(device: Accelerator) -> bool:
+    """Whether a log says what programs find of a device's memory."""
+    return device.key in _visible()
+
+
+@cache
+def visible_share() -> float:
+    """The median share of their memory that programs find on devices whose logs were read."""
+    return median(_shares())
+
+
+def visible_spread() -> float:
+    """How far the shares of single devices lie from it, at the most."""
+    return max(abs(share - visible_share()) for share in _shares())
+
+
+def _shares() -> list[float]:
+    return [
+        float((record.quantity / hardware.get(key).memory_capacity).m_as(""))
+        for key, record in _visible().items()
+    ]
+
+
+def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
+    versions = {_numbers(each): numbers for each, numbers in table["versions"].items()}
+    before = [each for each in versions if each <= _numbers(version)] if version else [*versions]
+    if not before:
+        raise InputError(
+            f"{table['name']} {version}: how it measured memory before"
+            f" {min(table['versions'], key=_numbers)} is not in the data: name a later version"
+        )
+    origin = {name: table[name] for name in ORIGIN}
+    numbers = {name: table[name] for name in NUMBERS if name in table} | versions[max(before)]
+    records = {
+        name: read_record(number, f"{key}.{name}", FILE, origin | {"title": f"{name} of {key}"})
+        for name, number in numbers.items()
+    }
+    return Engine(
+        key, table["name"], table["rule"], table["fraction"], version, table["read_to"], records
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version, by which rules differ."""
+    return tuple(int(each) for each in version.split(".")[:2]) if version else ()
+
+
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return load(FILE)
+
+
+def load(path: Path | str) -> dict[str, dict[str, Any]]:
+    """Every engine of a file as a table, its fields checked.
+
+    >>> load(FILE)["vllm"]["rule"]
+    'profiled'
+    """
+    tables = {key: table for key, table in read_toml(path).items() if key != "visible"}
+    for key, table in tables.items():
+        check_fields(f"{path}: {key}", table, (*TEXTS, *ORIGIN, *NUMBERS, "versions"))
+        for version, numbers in table["versions"].items():
+            check_fields(f"{path}: {key} {version}", numbers, OF_A_VERSION)
+    return tables
+
+
+@cache
+def _visible() -> dict[str, Record]:
+    table = read_toml(FILE)["visible"]
+    origin = {name: table[name] for name in ORIGIN}
+    return {
+        key: read_record(number, f"visible.{key}", FILE, origin)
+        for key, number in table.items()
+        if key not in ORIGIN
+    }

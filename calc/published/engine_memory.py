@@ -1,0 +1,84 @@
+"""What engines' logs say of a device's memory, beside what `calc.engine_memory` says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from calc.catalog import models
+from calc.core.records import DATA, read_toml
+from calc.steps import engine_memory
+from calc.steps.engine_memory import EngineMemory
+
+FILE = DATA / "published" / "engine_memory.toml"
+SETTINGS = ("tensor", "utilization", "context", "batched_tokens", "sequences", "weights", "kv")
+PARTS = {"weights": ("weights",), "step": ("largest step", "experts' buffers")}
+
+
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """One start of an engine: how it was set, and what its log says, in GiB and counts."""
+
+    id: str
+    conditions: Mapping[str, Any]
+    """All that stands in the data, by the names that its first comment explains."""
+    measured: Mapping[str, float]
+
+    @property
+    def fitted(self) -> bool:
+        """Whether numbers of an engine are fitted to it."""
+        return bool(self.conditions.get("fitted", False))
+
+    @property
+    def judges(self) -> bool:
+        """Whether it judges: nothing is fitted to it, and all of the model is one that calc has."""
+        return not self.fitted and not self.conditions.get("vision", False)
+
+    @cached_property
+    def predicted(self) -> EngineMemory:
+        """What calc says of the same start."""
+        shape = self.conditions.get("shape")
+        model = (
+            models.get(self.conditions["model"])
+            if shape is None
+            else models.from_shape(name=self.conditions["name"], **shape)
+        )
+        return engine_memory.fit(
+            model,
+            self.conditions["device"],
+            self.conditions["software"],
+            memory=f"{self.conditions['visible']} GiB",
+            **{name: self.conditions[name] for name in SETTINGS if name in self.conditions},
+        )
+
+    def expected(self, name: str) -> float:
+        """What calc says of something measured, in the same unit."""
+        memory = self.predicted
+        if name in ("tokens", "sequences"):
+            return float(getattr(memory, name))
+        if name == "caches":
+            return float(memory.caches.m_as("GiB"))
+        names = PARTS.get(name, ("outside of torch",))
+        return float(sum(part.memory.m_as("GiB") for part in memory.parts if part.name in names))
+
+    def error(self, name: str) -> float:
+        """How far that is from what was measured, as a share: below zero where it is too little.
+
+        >>> [row] = [row for row in rows() if row.id == "qwen3-8b-tp1-0.19.0"]
+        >>> print(f"{row.error('caches'):+.2%}")
+        +0.01%
+        """
+        return self.expected(name) / float(self.measured[name]) - 1
+
+
+@cache
+def rows() -> tuple[Logged, ...]:
+    """All rows, in the order of the file.
+
+    >>> rows()[0].measured["tokens"]
+    476000
+    """
+    tables: list[dict[str, Any]] = read_toml(FILE)["memory"]
+    return tuple(Logged(table["id"], table, table["measured"]) for table in tables)

@@ -1,0 +1,261 @@
+"""What engines do with memory: rules that hold for all, published logs, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+
+import pytest
+from hypothesis import given, strategies as st
+
+from benchmarks import engine_memory as benchmark
+from calc import InputError, engine_memory, engines, hardware, models
+from calc.commands import main
+from calc.core.citations import bibliography
+from calc.published.engine_memory import rows
+from calc.steps.engine_memory import EngineMemory
+from tests.rows import each_row
+
+MODELS = ("llama-3-1-8b", "qwen-3-30b-a3b", "gemma-3-27b", "gpt-oss-20b", "nemotron-nano-9b-v2")
+JUDGED = [row for row in rows() if row.judges]
+PROFILED = [row for row in JUDGED if row.conditions["software"].startswith("vLLM 0.1")]
+
+
+def fitted(model: str = "llama-3-1-8b", **asked: object) -> EngineMemory:
+    settings = {"device": "h100", "software": "vllm 0.19", "context": 8192} | asked
+    return engine_memory.fit(model, **settings)  # type: ignore[arg-type]
+
+
+# --- rules that hold for every model ---
+
+
+@given(st.sampled_from(MODELS), st.floats(0.87, 1), st.floats(0.87, 1))
+def test_a_larger_share_never_holds_fewer_tokens(model: str, one: float, other: float) -> None:
+    less, more = sorted((one, other))
+    assert fitted(model, utilization=less).tokens <= fitted(model, utilization=more).tokens
+
+
+@given(st.sampled_from(MODELS), st.integers(1, 16384), st.integers(1, 16384))
+def test_a_larger_step_never_leaves_more(model: str, one: int, other: int) -> None:
+    less, more = sorted((one, other))
+    smaller, larger = (fitted(model, batched_tokens=each) for each in (less, more))
+    assert smaller.caches >= larger.caches
+    assert smaller.step_sequences <= less
+
+
+@given(st.sampled_from(MODELS), st.integers(1, 8192), st.integers(1, 8192))
+def test_a_longer_sequence_never_leaves_room_for_more_of_them(
+    model: str, one: int, other: int
+) -> None:
+    less, more = sorted((one, other))
+    assert fitted(model, context=less).sequences >= fitted(model, context=more).sequences
+
+
+@given(st.sampled_from(MODELS), st.sampled_from((1, 2)))
+def test_parts_add_up_to_the_share(model: str, tensor: int) -> None:
+    answer = fitted(model, tensor=tensor)
+    parts = sum(part.memory.m_as("GiB") for part in answer.parts)
+    assert parts + answer.caches.m_as("GiB") == pytest.approx(answer.share.m_as("GiB"))
+    taken = answer.block_memory.m_as("GiB") * answer.blocks
+    assert 0 <= answer.caches.m_as("GiB") - taken < answer.block_memory.m_as("GiB")
+
+
+def test_smaller_formats_hold_more() -> None:
+    bf16 = fitted()
+    assert fitted(kv="fp8").tokens == pytest.approx(2 * bf16.tokens, rel=1e-4)
+    assert fitted(weights="fp8").caches > bf16.caches
+
+
+def test_slices_of_more_devices_than_heads_keep_a_head_each() -> None:
+    (pages,) = fitted("qwen-2-5-7b", tensor=4)._pages  # four heads of keys and values
+    assert pages.each == 2 * 128 * 2
+    with pytest.raises(InputError, match="slices"):
+        fitted("qwen-2-5-7b", tensor=8)
+
+
+# --- what logs say ---
+
+
+def test_the_logs_of_llama_and_qwen() -> None:
+    answer = fitted(utilization=0.95)
+    assert answer.tokens == 476_016
+    assert [round(part.memory.m_as("GiB"), 2) for part in answer.parts] == [14.99, 1.88, 0.25]
+    assert fitted("qwen-2-5-7b", utilization=0.95).tokens == pytest.approx(1_096_000, rel=1e-3)
+
+
+def test_every_row_is_predicted_as_near_as_the_data_say() -> None:
+    with each_row() as row:
+        for logged in PROFILED:
+            with row(logged.id):
+                if "caches" in logged.measured:
+                    off = abs(logged.expected("caches") - logged.measured["caches"])
+                    assert off <= 2 * logged.predicted.error.m_as("GiB")
+                assert logged.error("step") == pytest.approx(0, abs=0.02)
+
+
+def test_rows_that_nothing_is_fitted_to_judge() -> None:
+    assert len(PROFILED) >= 30
+    for name, most in (("weights", 0.002), ("step", 0.005), ("caches", 0.005)):
+        assert median(map(abs, benchmark.errors(name, PROFILED))) < most, name
+    nearest = benchmark.off(PROFILED)
+    assert nearest[int(0.9 * len(nearest))] <= engines.get("vllm")["error"].m_as("GiB")
+
+
+def test_other_versions_and_engines_are_held_to_what_is_known() -> None:
+    for row in JUDGED:
+        if row not in PROFILED:
+            off = abs(row.expected("caches") - row.measured["caches"])
+            assert off <= row.predicted.error.m_as("GiB"), row.id
+
+
+def test_every_number_has_its_source() -> None:
+    known = bibliography()
+    for software in ("vllm 0.10", "vllm 0.17", "vllm 0.18", "vllm 0.21", "sglang"):
+        for name, record in engines.get(software).records.items():
+            assert record.provenance.source in known, f"{software}: {name}"
+    assert {row.conditions["source_key"] for row in rows()} <= set(known)
+
+
+def test_the_benchmark_has_a_line_for_each_row() -> None:
+    lines = benchmark.table()
+    assert len(lines) == len(rows()) + 1
+    assert sum(line[0].endswith(" *") for line in lines) == sum(row.fitted for row in rows())
+
+
+def test_windows_share_blocks_by_groups() -> None:
+    """Gemma 3 27B: 52 layers with windows and 10 without make 7 groups of 10 [llm-d-planner]."""
+    answer = fitted("gemma-3-27b", utilization=0.95)
+    assert answer._groups == (10, 7)
+    assert answer.blocks_of_a_sequence == 512 + 6 * 513
+    blocks = int(19.53 * 2**30 / answer.block_memory.m_as("byte"))  # of the log's 19.53 GiB
+    assert blocks // 7 * 16 == pytest.approx(36_560, rel=1e-3)
+    assert blocks / answer.blocks_of_a_sequence == pytest.approx(4.46, abs=0.01)
+
+
+def test_blocks_beside_states_are_as_large_as_these() -> None:
+    """Issue 24280 of vLLM names 672 tokens."""
+    assert fitted("nemotron-nano-9b-v2").block == 672
+
+
+def test_a_hybrid_has_the_blocks_of_its_log() -> None:
+    """7162 blocks of 544 tokens in 44.59 GiB, and 14.77 sequences, of which each state is one."""
+    answer = fitted("qwen-3-next-80b-a3b", device="h200", tensor=2, context=262_144)
+    assert answer.block == 544
+    assert answer.blocks_of_a_sequence == 482 + 3
+    assert int(47_878_721_024 / answer.block_memory.m_as("byte")) == 7162
+    assert "States are taken to be in 16 bits" in answer.text()
+
+
+def test_versions_differ_by_their_samplers() -> None:
+    old, new = (fitted("qwen-3-14b", software=f"vllm 0.{minor}") for minor in (16, 17))
+    assert old.parts[1].memory.m_as("GiB") == pytest.approx(5.64, abs=0.02)
+    assert new.parts[1].memory.m_as("GiB") == pytest.approx(2.23, abs=0.02)
+    newest = fitted(software="vllm 0.31")
+    assert newest.utilization == 0.92
+    assert newest.parts[-1].name == "graphs"
+    assert "No complete log of vLLM 0.31 was read" in newest.text()
+
+
+def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
+    known = engine_memory.fit("llama-3-8b", "l40s")
+    other = engine_memory.fit("llama-3-8b", "rtx-4090")
+    told = engine_memory.fit("llama-3-8b", "rtx-4090", memory="23.52 GiB")
+    assert other.error > known.error == told.error
+    assert "no log of this one was read" in other.text()
+    assert told.visible.m_as("GiB") == pytest.approx(23.52)
+    assert 0.9 < engines.visible(hardware.get("rtx-4090")).m_as("GiB") / 24 < 1
+
+
+def test_several_devices_without_a_switch_have_a_wider_error() -> None:
+    alone, both = (engine_memory.fit("llama-3-8b", "rtx-5090-2", tensor=n) for n in (1, 2))
+    assert both.error.m_as("GiB") == pytest.approx(alone.error.m_as("GiB") + 2.01)
+    assert "without one they may be a few hundred MiB" in both.text()
+    assert "few hundred" not in fitted(tensor=2).text()
+
+
+def test_the_size_of_a_step_is_that_of_the_server_for_the_device() -> None:
+    small, large = (2048, 256), (8192, 1024)
+    for device, memory, size in (
+        *(("h100", None, large), ("l4", None, small), ("a100", None, small)),
+        *(("rtx-4090", "96 GiB", large), ("mi300x", None, large)),
+    ):
+        answer = engine_memory.fit("llama-3-2-1b", device, memory=memory)
+        assert (answer.step_tokens, answer.step_sequences) == size, device
+
+
+def test_sglang_takes_its_share_without_a_trial_step() -> None:
+    answer = fitted(software="sglang", utilization=0.85)
+    assert [part.name for part in answer.parts] == ["weights"]
+    assert answer.block == 1
+    assert "takes no trial step" in answer.text()
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"model": "llama-3-70b"}, "each lacks 64.84 GiB beside the 71.27 GiB of vLLM 0.19; ten"),
+        ({"model": "deepseek-v3", "weights": "fp32"}, "tensor=64 would hold it"),
+        ({"software": "tgi"}, "calc has the rules of vLLM and SGLang; without them, the weights"),
+        ({"software": "tgi", "tensor": 2}, "14.96 GiB, 7.479 GiB on each of 2 devices, and `cal"),
+        ({"software": "trt-llm"}, "TensorRT-LLM gives caches its free_gpu_memory_fraction of what"),
+        ({"software": "vllm 0.6"}, "vLLM 0.6: how it measured memory before 0.10 is not in the da"),
+        ({"software": "sglang"}, "SGLang chooses mem_fraction_static by device, batch and layout"),
+        (
+            {"software": "sglang", "utilization": 0.8, "model": "gemma-3-4b"},
+            "how SGLang divides its pool among layers with windows or states and the others",
+        ),
+        ({"utilization": 1.2}, "utilization must be above 0 and at most 1; got 1.2"),
+        ({"tensor": 3}, "3"),
+        ({"context": 200_000}, "context must be at most 131072, which Llama 3.1 8B reads"),
+        ({"model": "vit-l-16"}, "writes no tokens: engines that serve text cannot run it"),
+        ({"kv": "abacus"}, "kv: "),
+        ({"device": "tpu-v5e"}, "of GPUs of NVIDIA and AMD Instinct: how it shares out the memory"),
+        ({"memory": 3}, 'memory needs a unit, as in "512 MiB"; got 3'),
+    ],
+)
+def test_mistakes_are_one_sentence(asked: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        fitted(**({"context": 8192} | asked if asked.get("model") != "vit-l-16" else asked))
+    assert sentence in str(refusal.value)
+
+
+def test_a_model_that_no_slices_hold() -> None:
+    shape = models.from_shape(
+        80, 65536, 512, kv_heads=64, feed_forward_width=262144, vocabulary=128000, context=8192
+    )
+    with pytest.raises(InputError, match="no number of slices up to 64 holds it: take smaller"):
+        engine_memory.fit(shape, "t4")
+
+
+# --- the command ---
+
+
+def test_a_configuration_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(known["qwen-3-30b-a3b"]), encoding="utf-8")
+    assert main(["fit", str(path), "h100", "--context", "8192", "--weights", "bf16", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["tokens"] == fitted("qwen-3-30b-a3b").tokens
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "fit llama-3.1-8b h100 --software vllm --tensor 2 --utilization 0.95 --context 8192"
+    assert main(line.split()) == 0
+    printed = capsys.readouterr().out
+    assert "on 2 NVIDIA H100 SXM5 80 GB by vLLM 0.19" in printed
+    assert "outside of torch" in printed
+    assert main([*line.split(), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["tokens"] == fitted(tensor=2, utilization=0.95).tokens
+    assert [part["name"] for part in told["parts"]] == [
+        "weights",
+        "largest step",
+        "outside of torch",
+    ]
+    assert main(["fit", "llama-3-70b", "h100"]) == 1
+    assert "tensor=2 would hold it" in capsys.readouterr().err
