@@ -186,7 +186,7 @@ class EngineMemory(Reported):
     @property
     def _links_unknown(self) -> bool:
         """Whether several devices are joined otherwise than those whose buffers logs tell of."""
-        several = self.layout.tensor > 1 and "together" in self.engine
+        several = bool(self.layout.tensor > 1) and "together" in self.engine
         return several and self.machine.fabric != "switch"
 
     @property
@@ -229,7 +229,7 @@ class EngineMemory(Reported):
     @cached_property
     def blocks_of_a_sequence(self) -> int:
         """Blocks that a sequence of the wanted length holds, of all groups."""
-        window = _count(self.model.window)
+        window = self.model.window or 0
         return sum(
             math.ceil(pages.layers / self._groups[0])
             * pages.blocks(self.context, self.block, self.step_tokens, window)
@@ -253,7 +253,7 @@ class EngineMemory(Reported):
         """What each kind of layer keeps of a token, or of a sequence, on a device."""
         model, size = self.model, formats.element_size("kv", self.kv)
         tensor = int(self.layout.tensor)
-        heads = max(1, int(model.kv_heads.magnitude) // tensor)
+        heads = max(1, model.kv_heads // tensor)
         found: list[Pages] = []
         for kind in ("full", "window"):
             if layers := model.layers_with(kind):
@@ -275,17 +275,17 @@ class EngineMemory(Reported):
     def _state(self, kind: str) -> float:
         """Bytes of the state of a sequence in a layer: its matrix, and inputs of a convolution."""
         model = self.model
-        inputs = model.convolved(kind) * (_count(model.convolution) - 1) * TWO_BYTES
+        inputs = model.convolved(kind) * ((model.convolution or 0) - 1) * TWO_BYTES
         if kind == "linear":
-            widths = _count(model.linear_key_width) * _count(model.linear_value_width)
-            return float(TWO_BYTES * _count(model.linear_value_heads) * widths + inputs)
-        return float(TWO_BYTES * model.state_inner * _count(model.state_width) + inputs)
+            widths = (model.linear_key_width or 0) * (model.linear_value_width or 0)
+            return float(TWO_BYTES * (model.linear_value_heads or 0) * widths + inputs)
+        return float(TWO_BYTES * model.state_inner * (model.state_width or 0) + inputs)
 
     def _weights(self) -> float:
         """Bytes of the weights of a device, with the table of its positions."""
         model, tensor = self.model, int(self.layout.tensor)
         memory = float(self.weights.memory.m_as("byte")) / tensor
-        groups, width = int(model.kv_heads.magnitude), model.head_width
+        groups, width = model.kv_heads, model.head_width
         for matrix in model.matrices:
             size = float(self.weights.size(matrix).m_as("byte"))
             if matrix.name in ("key", "value") and tensor > groups:
@@ -296,8 +296,8 @@ class EngineMemory(Reported):
                 narrow = min(matrix.inputs, matrix.outputs)
                 memory += matrix.parameters * size / tensor * (_padding(narrow) - 1)
         rotary = model.rotary_width if model.rotary_width is not None else width
-        positions = 0.0 if model.positions is not None else float(model.context.magnitude)
-        return memory + positions * float(rotary.magnitude) * TWO_BYTES
+        positions = 0.0 if model.positions is not None else float(model.context)
+        return memory + positions * float(rotary) * TWO_BYTES
 
     def _padded(self, group: str) -> bool:
         """Whether matrices are as wide as kernels for four bits need them."""
@@ -315,7 +315,7 @@ class EngineMemory(Reported):
     def _peak(self) -> tuple[Quantity, str]:
         """The largest step at its peak, and what takes it."""
         model, tokens = self.model, self.step_tokens
-        width = float(model.width.magnitude)
+        width = float(model.width)
         constant = float(self.engine["constant"].m_as("byte"))
         layer = tokens * (TWO_BYTES * self.engine["stream"].m_as("") * width + self._inner())
         if not self.engine["workspace"].magnitude:
@@ -329,10 +329,10 @@ class EngineMemory(Reported):
     def _inner(self) -> float:
         """Bytes of a token inside of the widest feed-forward network that every token meets."""
         model, tensor = self.model, int(self.layout.tensor)
-        shared = _count(model.shared_experts) * (
-            _count(model.shared_expert_width) or _count(model.expert_width)
+        shared = (model.shared_experts or 0) * (
+            (model.shared_expert_width or 0) or (model.expert_width or 0)
         )
-        dense = _count(model.feed_forward_width) if model.layers_with("dense") else 0
+        dense = (model.feed_forward_width or 0) if model.layers_with("dense") else 0
         inner = max(dense, shared) / tensor
         products = TWO_BYTES * (3 if model.gated else 2)
         if self._bits("feed-forward") == BYTE:
@@ -341,10 +341,10 @@ class EngineMemory(Reported):
 
     def _sampling(self) -> float:
         """Bytes that logits and sampling take of all sequences of the step."""
-        vocabulary = _count(self.model.vocabulary)
+        vocabulary = self.model.vocabulary or 0
         rows = math.ceil(vocabulary / PADDED_VOCABULARY) * PADDED_VOCABULARY
         each = TWO_BYTES + float(self.engine["sampler"].m_as("byte"))
-        units = _count(self.device.units if self.device.publishes("units") else None)
+        units = self.device.units if self.device.publishes("units") else 0
         programs = self.engine["sampler_rows"].m_as("") * min(units, self.step_sequences)
         return float(rows * (self.step_sequences * each + FOUR_BYTES * programs))
 
@@ -353,9 +353,9 @@ class EngineMemory(Reported):
         model = self.model
         if not model.layers_with("experts") or self._padded("experts"):
             return 0.0
-        width, narrow = _count(model.width), _count(model.expert_width) / int(self.layout.tensor)
+        width, narrow = (model.width or 0), (model.expert_width or 0) / int(self.layout.tensor)
         made = 2 * narrow if model.gated else narrow
-        chosen = self.step_tokens * _count(model.active_experts)
+        chosen = self.step_tokens * (model.active_experts or 0)
         return TWO_BYTES * chosen * (max(narrow, width) + max(made, width))
 
     def _kept_buffers(self) -> float:
@@ -538,7 +538,7 @@ def fit(
         usual = engine.largest_step(machine.device, visible)
     tokens = usual[0] if batched_tokens is None else whole_number("batched_tokens", batched_tokens)
     most = usual[1] if sequences is None else whole_number("sequences", sequences)
-    longest = int(checked.context.magnitude)
+    longest = checked.context
     length = longest if context is None else whole_number("context", context)
     if length > longest:
         raise InputError(
@@ -601,10 +601,6 @@ def _too_large(answer: EngineMemory) -> str:
         f"{answer.model.name} does not fit on {count} with a sequence of {answer.context} tokens:"
         f" each lacks {answer.missing} beside the {answer.share} of {answer.engine.title}; {would}"
     )
-
-
-def _count(value: Quantity | None) -> int:
-    return 0 if value is None else int(value.magnitude)
 
 
 def _plus_minus(off: Quantity | None) -> str:
