@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from calc import formats
 from calc.catalog import constants, models
 from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import LATENTS
 from calc.core.arguments import one_of
 from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
@@ -28,6 +29,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size as size_of
 from calc.laws import attention, roofline
 
+SELECTING = ("sparse", "following")  # kinds that attend to some positions of their own choice
 RECOMPUTATIONS = ("none", "selective", "full")
 LONGEST = 10**9  # positions, more than any model reads
 
@@ -824,7 +826,7 @@ def cache_read(
     whole: Quantity = (
         kv_cache_per_token(model, element_size) * kept_context(model, context) * quantity("1 token")
     )
-    if not (layers := model.layers_with("sparse")):
+    if not (layers := model.layers_with(*SELECTING)):
         return whole.to("byte")
     skipped = quantity(context) - windowed_context(context, _int(model.index_topk), 1)
     latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
@@ -956,7 +958,7 @@ def _limits(model: Transformer) -> Iterator[tuple[str, int, int]]:
     for name, limit, kinds in (
         ("", None, ("full", "latent")),
         ("windowed ", model.window, ("window",)),
-        ("selected ", model.index_topk, ("sparse",)),
+        ("selected ", model.index_topk, SELECTING),
     ):
         if layers := model.layers_with(*kinds):
             yield name, _int(limit), layers
@@ -1018,7 +1020,7 @@ def _cached(model: Transformer, layers: int, element_size: QuantityLike) -> Quan
 def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     """Of the latents of a token, and of the keys by which it is selected."""
     found = quantity("0 byte/token")
-    if layers := model.layers_with("latent", "sparse"):
+    if layers := model.layers_with(*LATENTS):
         latent, rotary = _int(model.kv_latent), _int(model.rotary_width)
         found = latent_bytes_per_token(layers, latent, rotary, element_size)
     if layers := model.layers_with("sparse"):
@@ -1073,7 +1075,7 @@ def _kept_widths(model: Transformer) -> tuple[float, float]:
     kept = {"attention": 0, "feed-forward": 0}
     for part, name, inputs, outputs, layers, _, used, _ in model.matrices:
         if part in kept:
-            last = name.endswith("down" if part == "feed-forward" else "output")
+            last = name.endswith(("down", "output") if part == "feed-forward" else "output")
             kept[part] += (inputs if last else outputs) * used * layers
     layers = _int(model.layers)
     return kept["attention"] / layers, kept["feed-forward"] / layers

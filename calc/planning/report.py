@@ -242,6 +242,8 @@ def _not_full(model: Transformer) -> Iterator[str]:
             f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
             " counted in the format of all products"
         )
+    if count := model.layers_with("following"):
+        yield f"{count} {layers} attend to what the last layer with scores of its own has selected"
     if count := model.layers_with(*RECURRENT):
         held = transformer.state_memory(model).to("MiB")
         yield f"{count} {layers} keep a state in place of tokens, {held:.4g} for each sequence"

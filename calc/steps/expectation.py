@@ -317,6 +317,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         sent = vectors / layout.tensor * model.active_experts.m_as("")
+        sent = sent * (model.expert_inputs / model.width).m_as("")
         routed = layers * model.layers_with("experts") / model.layers.m_as("")
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated = 0.0

@@ -421,7 +421,7 @@ class Job:
 
     def sent_to_experts(self, tokens: Any) -> tuple[Quantity, Quantity]:
         """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back."""
-        numbers = tokens * self.model.width.m_as("") * self.chosen_experts.m_as("")
+        numbers = tokens * self.model.expert_inputs.m_as("") * self.chosen_experts.m_as("")
         each = numbers / self.layout.tensor
         return each * self.formats.dispatch, each * self.formats.combine
 

@@ -42,6 +42,7 @@ FUSED = (  # matrices that one product multiplies with, since they have the same
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
 )
+WHOLE = ("latent input", "latent output")
 ONE = quantity(1, "")
 NO_WORK = quantity(0, "FLOP")
 NO_BYTES = quantity(0, "byte")
@@ -467,7 +468,7 @@ class Slice:
             met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met
             met = met / self.experts
-        if first.part == "router":  # which every device has whole
+        if first.part == "router" or first.name in WHOLE:  # which every device has whole
             slices = 1.0
         # The second matrix of a block is cut by its rows, so that results are added up.
         by_rows = first.name.endswith((" output", "down"))
@@ -504,7 +505,7 @@ class Slice:
                 yield Kernel("activation", "memory", up.layers, traffic=hidden * vectors)
         for router in (each for each in model.matrices if each.part == "router"):
             chosen = int((model.active_experts or ONE).magnitude)
-            sent = 4 * width * chosen * vectors  # there and back
+            sent = 4 * int(model.expert_inputs.magnitude) * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
             rounded = tokens * (TWO_BYTES + self.input_size)

@@ -39,6 +39,22 @@ ROUNDED_TO = {
     "nemotron-nano-12b-v2": 1e9,
     "jamba-v0-1": 1e9,
     "dlrm-dcnv2": 0.1e9,
+    "gpt-22b": 1e9,
+    "mt-nlg-530b": 1e9,
+    "gpt-1t": 100e9,
+    "palm-540b": 0.02e9,
+    "maxtext-16b": 1e9,
+    "maxtext-22b": 1e9,
+    "maxtext-32b": 1e9,
+    "maxtext-52b": 1e9,
+    "maxtext-64b": 3e9,  # of here on the name is the power of two
+    "maxtext-128b": 6e9,
+    "maxtext-256b": 12e9,
+    "maxtext-512b": 26e9,
+    "maxtext-1024b": 54e9,
+    "glm-5": 1e9,
+    "glm-5-2": 2e9,
+    "nemotron-3-ultra-550b-a55b": 2e9,
 }
 # The names under which these models are known are totals too, rounded to their last digit. A
 # Llama 2 70B has 69 billion, so the last digit of its name is the 7. Mixtral's 8x7B is none: the
@@ -99,6 +115,14 @@ LAYERS = {
     "glm-4-5": {"full": 92, "dense": 3, "experts": 89},
     "glm-4-5-air": {"full": 46, "dense": 1, "experts": 45},
     "qwen-3-next-80b-a3b": {"linear": 36, "full": 12, "experts": 48},
+    "qwen-3-5-27b": {"linear": 48, "full": 16, "dense": 64},
+    "qwen-3-5-35b-a3b": {"linear": 30, "full": 10, "experts": 40},
+    "qwen-3-5-122b-a10b": {"linear": 36, "full": 12, "experts": 48},
+    "qwen-3-5-397b-a17b": {"linear": 45, "full": 15, "experts": 60},
+    "glm-5": {"sparse": 78, "dense": 3, "experts": 75},
+    "glm-5-2": {"sparse": 21, "following": 57, "dense": 3, "experts": 75},
+    "nemotron-3-super-120b-a12b": {"state": 40, "full": 8, "experts": 40},
+    "nemotron-3-ultra-550b-a55b": {"state": 48, "full": 12, "experts": 48},
     "granite-4-h-micro": {"state": 36, "full": 4, "dense": 40},
     "granite-4-h-tiny": {"state": 36, "full": 4, "experts": 40},
     "granite-4-h-small": {"state": 36, "full": 4, "experts": 40},
@@ -152,6 +176,12 @@ def test_published_active_parameters() -> None:
         ("minimax-m2", tables, 10, 1),
         ("nemotron-3-nano-30b-a3b", tables, 3, 1),
         ("qwen-3-next-80b-a3b", tables, 3, 1),
+        ("qwen-3-5-35b-a3b", (), 3, 1),
+        ("qwen-3-5-122b-a10b", (), 10, 1),
+        ("qwen-3-5-397b-a17b", (), 17, 1),
+        ("glm-5", tables, 40, 1),
+        ("nemotron-3-super-120b-a12b", tables, 12, 1),
+        ("nemotron-3-ultra-550b-a55b", ("embedding",), 55, 1),
     ):
         model = models.get(name)
         active = model.active_parameters.m_as("param")

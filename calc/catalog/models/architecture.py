@@ -29,6 +29,7 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     "window": ("window",),
     "latent": LATENT,
     "sparse": (*LATENT, "index_heads", "index_head_width", "index_topk"),
+    "following": (*LATENT, "index_topk"),
     "linear": (
         *("linear_key_heads", "linear_value_heads", "linear_key_width", "linear_value_width"),
         "convolution",
@@ -36,7 +37,8 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     "state": ("state_heads", "state_head_width", "state_width", "state_groups", "convolution"),
     NONE: (),
 }
-CACHING = ("full", "window", "latent", "sparse")  # kinds that keep something of each token
+LATENTS = ("latent", "sparse", "following")  # kinds that keep latents of tokens
+CACHING = ("full", "window", *LATENTS)  # kinds that keep something of each token
 RECURRENT = ("linear", "state")  # kinds that keep a state in place of the tokens
 FEED_FORWARDS = {
     "dense": ("feed_forward_width",),
@@ -46,6 +48,7 @@ FEED_FORWARDS = {
 OPTIONAL = {  # numbers that only some layers of a kind have
     "shared_experts": ("experts",),
     "shared_expert_width": ("experts",),
+    "expert_latent": ("experts",),
     "time_step_rank": ("state",),
     "chunk": RECURRENT,
 }
@@ -124,6 +127,7 @@ class Transformer:
     shared_experts: Quantity | None = None
     expert_width: Quantity | None = None
     shared_expert_width: Quantity | None = None
+    expert_latent: Quantity | None = None
     query_latent: Quantity | None = None
     kv_latent: Quantity | None = None
     rotary_width: Quantity | None = None
@@ -293,6 +297,11 @@ class Transformer:
         return self.value_width if self.value_width is not None else self.head_width
 
     @property
+    def expert_inputs(self) -> Quantity:
+        """Numbers that a token sends to an expert: its vector, or what is made of it for them."""
+        return self.width if self.expert_latent is None else self.expert_latent
+
+    @property
     def cache_heads(self) -> int:
         """Parts by which devices can divide a cache: its heads, and of latents the whole alone."""
         return 1 if self.kv_latent is not None else int(self.kv_heads.magnitude)
@@ -404,7 +413,7 @@ class Transformer:
         state = rank + 2 * self._count("state_width") if rank else inner
         return (
             self.layers_with("full", "window") * normed[self.qk_norm] * head
-            + self.layers_with("latent", "sparse") * latents
+            + self.layers_with(*LATENTS) * latents
             + self.layers_with("linear") * self._count("linear_value_width")
             + self.layers_with("state") * state
         )
@@ -455,7 +464,7 @@ class Transformer:
         ]
 
     def _of_latents(self) -> list[Matrix]:
-        layers, sparse = self.layers_with("latent", "sparse"), self.layers_with("sparse")
+        layers, sparse = self.layers_with(*LATENTS), self.layers_with("sparse")
         if not layers:
             return []
         width, heads, head = self._count("width"), self._count("heads"), self._count("head_width")
@@ -513,18 +522,20 @@ class Transformer:
         shared = self._count("shared_experts")
         matrices = []
         names = ("gate", "up", "down") if self.gated else ("up", "down")
-        narrow = self._count("expert_width")
-        for prefix, hidden, layers, copies, used in (
-            ("", self._count("feed_forward_width"), self.layers_with("dense"), 1, 1),
-            ("shared ", self._count("shared_expert_width") or narrow, routed, shared, shared),
-            ("expert ", narrow, routed, self._count("experts"), self._count("active_experts")),
+        narrow, latent = self._count("expert_width"), self._count("expert_latent")
+        wide = self._count("shared_expert_width") or narrow
+        experts, active = self._count("experts"), self._count("active_experts")
+        for prefix, read, hidden, layers, copies, used in (
+            ("", width, self._count("feed_forward_width"), self.layers_with("dense"), 1, 1),
+            ("shared ", width, wide, routed, shared, shared),
+            ("expert ", latent or width, narrow, routed, experts, active),
         ):
             if layers and copies:
                 matrices += [
                     Matrix(
                         "feed-forward",
                         prefix + name,
-                        *((hidden, width) if name == "down" else (width, hidden)),
+                        *((hidden, read) if name == "down" else (read, hidden)),
                         layers,
                         copies,
                         used,
@@ -532,8 +543,13 @@ class Transformer:
                     )
                     for name in names
                 ]
+        if routed and latent:
+            matrices += [
+                Matrix("feed-forward", "latent input", width, latent, routed),
+                Matrix("feed-forward", "latent output", latent, width, routed),
+            ]
         if routed:
-            experts, bias = self._count("experts"), "router" in self.biases
+            bias = "router" in self.biases
             matrices.append(Matrix("router", "router", width, experts, routed, bias=bias))
             if "shared experts" in self.gates:
                 matrices.append(Matrix("router", "gate of shared experts", width, 1, routed))

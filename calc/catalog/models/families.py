@@ -31,6 +31,7 @@ LATENT = {
 }
 WINDOWED = {"full_attention": "full", "sliding_attention": "window"}
 NEMOTRON = {"M": "state", "*": "full", "-": "dense", "E": "experts"}
+NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
 
 def load(path: str | Path) -> Transformer:
@@ -79,7 +80,8 @@ def _windows(config: Config, found: Fields, pattern: tuple[str, ...]) -> Fields:
     """Kinds of attention: as the layers are listed, or as the family places its windows."""
     used = config.flag("use_sliding_window", config.get("model_type") not in ("qwen2", "qwen3"))
     window = config.count("sliding_window") if config.get("sliding_window") is not None else 0
-    kinds = config.kinds("layer_types", WINDOWED)
+    listed = not config.is_read("layer_types")  # by a family that has other kinds
+    kinds = config.kinds("layer_types", WINDOWED) if listed else None
     first = config.get("max_window_layers")
     if not used or not 0 < window < found["context"]:
         return {}
@@ -150,26 +152,36 @@ def _qwen3_moe(config: Config) -> Fields:
     return found | {"qk_norm": "head", "feed_forward": tuple(kinds)}
 
 
-def _qwen3_next(config: Config) -> Fields:
+def _gated_delta(config: Config) -> Fields:
+    """Layers of linear attention, and every so often one of full attention with a gate."""
     states = {
         "linear_key_heads": "linear_num_key_heads",
         "linear_value_heads": "linear_num_value_heads",
         "linear_key_width": "linear_key_head_dim",
         "linear_value_width": "linear_value_head_dim",
         "convolution": "linear_conv_kernel_dim",
-        "shared_expert_width": "shared_expert_intermediate_size",
     }
+    config.must_be("attn_output_gate", True)
     names = {"linear_attention": "linear", "full_attention": "full"}
     kinds = config.kinds("layer_types", names)
     every = config.count("full_attention_interval", 4)
     pattern = ["linear"] * (every - 1) + ["full"]
-    found = _qwen3_moe(config) | config.counts(states)
-    return found | {
-        "attention": tuple(kinds or pattern),
-        "shared_experts": 1,
-        "gates": ("attention", "shared experts"),
-        "chunk": 64,  # of the kernels that it is released with
-    }
+    chunk = 64  # of the kernels that it is released with
+    numbers = config.counts(states)
+    return numbers | {"attention": tuple(kinds or pattern), "gates": ("attention",), "chunk": chunk}
+
+
+def _qwen3_next(config: Config) -> Fields:
+    shared = {"shared_expert_width": "shared_expert_intermediate_size"}
+    layers = _gated_delta(config)
+    found = _qwen3_moe(config) | layers | config.counts(shared)
+    return found | {"shared_experts": 1, "gates": ("attention", "shared experts")}
+
+
+def _qwen3_5(config: Config) -> Fields:
+    config.must_be("mlp_only_layers", [])
+    layers = _gated_delta(config)
+    return _qwen3(config) | layers
 
 
 def _llama4(config: Config) -> Fields:
@@ -216,6 +228,18 @@ def _deepseek_v32(config: Config) -> Fields:
         "index_topk": "index_topk",
     }
     return _deepseek_v3(config) | config.counts(index) | {"attention": ("sparse",)}
+
+
+def _glm_moe_dsa(config: Config) -> Fields:
+    """As DeepSeek-V3.2, but for layers that take over what the last one with an index selected."""
+    config.get("head_dim")  # of no part by itself
+    config.get("qk_head_dim")  # follows from its two parts
+    config.kinds("layer_types", {"deepseek_sparse_attention": "sparse"})
+    numbers = _deepseek_v32(config)
+    kinds = config.kinds("indexer_types", {"full": "sparse", "shared": "following"})
+    for name in ("index_topk_freq", "index_skip_topk_offset", "mlp_layer_types"):
+        config.get(name)  # which the lists of layers and first_k_dense_replace say too
+    return numbers | {"attention": tuple(kinds or ["sparse"])}
 
 
 def _glm4_moe(config: Config) -> Fields:
@@ -280,8 +304,11 @@ def _nemotron_h(config: Config) -> Fields:
         "convolution": "conv_kernel",
         "chunk": "chunk_size",
     }
+    listed = config.get("layers_block_type")
+    config.imply("num_hidden_layers", len(listed) if isinstance(listed, list) else None)
     found: Fields = config.counts(GROUPS | states)
     kinds = config.kinds("hybrid_override_pattern", NEMOTRON)
+    kinds = kinds or config.kinds("layers_block_type", NEMOTRON_BLOCKS)
     if kinds is None:
         raise config.error("a configuration of nemotron_h must have hybrid_override_pattern")
     for name in ("attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"):
@@ -294,6 +321,8 @@ def _nemotron_h(config: Config) -> Fields:
     if "experts" in kinds:
         names = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
         names["shared_expert_width"] = "moe_shared_expert_intermediate_size"
+        if config.get("moe_latent_size") is not None:
+            names["expert_latent"] = "moe_latent_size"
         found |= config.counts(names | ROUTED | {"shared_experts": "n_shared_experts"})
         found["biases"] = ("router",)
     mixers = ("state", "full")
@@ -355,6 +384,10 @@ FAMILIES: dict[str, Callable[[Config], Fields]] = {
     "qwen3": _qwen3,
     "qwen3_moe": _qwen3_moe,
     "qwen3_next": _qwen3_next,
+    "qwen3_vl_text": _qwen3,
+    "qwen3_vl_moe_text": _qwen3_moe,
+    "qwen3_5_text": _qwen3_5,
+    "qwen3_5_moe_text": _qwen3_next,
     "mixtral": _mixtral,
     "gemma": _gemma,
     "gemma2": _gemma2,
@@ -366,6 +399,7 @@ FAMILIES: dict[str, Callable[[Config], Fields]] = {
     "deepseek_v3": _deepseek_v3,
     "kimi_k2": _deepseek_v3,
     "deepseek_v32": _deepseek_v32,
+    "glm_moe_dsa": _glm_moe_dsa,
     "glm4_moe": _glm4_moe,
     "minimax_m2": _minimax_m2,
     "olmo2": _olmo2,
