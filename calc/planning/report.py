@@ -9,7 +9,7 @@ from typing import Any
 from calc import formats
 from calc.catalog.hardware import dtype_of
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import RECURRENT
+from calc.catalog.models.architecture import INDEXED, RECURRENT
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Table
@@ -237,7 +237,7 @@ def _not_full(model: Transformer) -> Iterator[str]:
         )
     if count := model.layers_with("window"):
         yield f"{count} {layers} look back on {model.window} tokens and keep no more"
-    if count := model.layers_with("sparse"):
+    if count := model.layers_with(*INDEXED):
         yield (
             f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
             " counted in the format of all products"

@@ -135,20 +135,20 @@ class Layout:
 
     def rules(self, model: Transformer) -> Iterator[tuple[Any, str]]:
         """Whether a model can be cut like this, and the sentence for where it cannot."""
-        heads, groups = int(model.heads.magnitude), int(model.kv_heads.magnitude)
         layers = int(model.layers.magnitude)
         experts = 1 if model.experts is None else int(model.experts.magnitude)
         stages = self.pipeline * self.stages_per_device
-        yield (
-            heads % self.tensor == 0,
-            f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: choose tensor"
-            " among the divisors",
-        )
-        yield (
-            where(groups % self.tensor == 0, 0, self.tensor % groups) == 0,
-            f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices neither"
-            " divide nor are a multiple of",
-        )
+        for heads, groups, *_ in dict.fromkeys(map(model.heads_of, ("full", "window"))):
+            yield (
+                heads % self.tensor == 0,
+                f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: choose"
+                " tensor among the divisors",
+            )
+            yield (
+                where(groups % self.tensor == 0, 0, self.tensor % groups) == 0,
+                f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices"
+                " neither divide nor are a multiple of",
+            )
         for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
             if (width := getattr(model, name)) is not None:
                 yield (

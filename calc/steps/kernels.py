@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from calc.catalog.hardware import dtype_of
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import RECURRENT, Matrix
+from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.elementwise import ceiling, largest, maximum, smallest
@@ -38,6 +38,7 @@ from calc.steps.job import BYTE, TWO_BYTES, Batch, Job, Tokens, input_size, reac
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
+    ("windowed query", "windowed key", "windowed value"),
     ("gate", "up"),
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
@@ -473,7 +474,7 @@ class Slice:
         # The second matrix of a block is cut by its rows, so that results are added up.
         by_rows = first.name.endswith((" output", "down"))
         k = first.inputs / slices if by_rows else first.inputs
-        n = columns if by_rows else columns / slices
+        n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
             sizes, dtype = (TWO_BYTES,) * 3, "bf16"
         work = quantity(2.0 * rows * n * k * met, "FLOP")
@@ -494,9 +495,8 @@ class Slice:
         model = self.model
         vectors = tokens * TWO_BYTES
         width = int(model.width.magnitude)
-        heads = int(model.heads.magnitude) + int(model.kv_heads.magnitude)
-        rotated = heads * int(model.head_width.magnitude) / self.slices
         attending = model.caching_layers
+        rotated = _rotated(model) / attending / self.slices
         yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
         yield Kernel("rotation", "memory", attending, traffic=2 * rotated * vectors)
         for up in (each for each in model.matrices if each.name.endswith("up")):
@@ -528,7 +528,7 @@ class Slice:
         read = sequences * cached.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
         work = 2 * sequences * seen * attended / self.slices
-        if sparse := model.layers_with("sparse"):
+        if sparse := model.layers_with(*INDEXED):
             scored = attention.index_flops(
                 tokens, sparse, model.index_heads or ONE, model.index_head_width or ONE
             )
@@ -559,6 +559,15 @@ class Slice:
             operations=quantity(work / layers / self.slices, "FLOP"),
             traffic=cached / layers / self.slices,
         )
+
+
+def _rotated(model: Transformer) -> int:
+    """Numbers of a token's queries and keys that are rotated, of all layers."""
+    width = int(model.head_width.magnitude)
+    layers, windowed = model.layers_with("window"), model.heads_of("window")
+    others = (int(model.heads.magnitude) + int(model.kv_heads.magnitude)) * width
+    rotated = (windowed.queries + windowed.keys) * windowed.key_width
+    return (model.caching_layers - layers) * others + layers * rotated
 
 
 def _attention_of_prompt(model: Transformer, tokens: float, before: float = 0) -> float:

@@ -33,7 +33,12 @@ norm_topk_prob routed_scaling_factor scoring_func n_group topk_group gradient_ch
 length_penalty max_length min_length num_beams num_beam_groups num_return_sequences
 repetition_penalty return_dict temperature top_k top_p typical_p use_unified_vision_chunk
 video_placeholder use_qk_norm moe_router_dtype moe_shared_expert_overlap indexer_rope_interleave
-rope_interleave index_share_for_mtp_iteration mtp_hybrid_override_pattern mtp_layers_block_type
+rope_interleave layernorm_epsilon swa_rope_theta attention_value_scale audio_token_id boa_token_id
+boi_token_id eoa_token_id eoa_token_index eoi_token_id use_bidirectional_attention
+vision_soft_tokens_per_image vocab_size_per_layer_input index_share_for_mtp_iteration
+mtp_hybrid_override_pattern mtp_layers_block_type activation_situ_beta activation_situ_linear_beta
+image_placeholder mla_use_nope moe_renormalize moe_router_activation_func num_expert_group
+use_grouped_topk output_gate_type
 """
 # What changes parameters, or what is kept, where the family does not read it.
 CHANGING = """
@@ -127,7 +132,7 @@ class Config:
                 f"{name} must list {' or '.join(sorted(ours))} for each of its {layers} layers; got"
                 f" {abbreviated(given)}"
             )
-        return [ours[each] for each in listed]
+        return [ours[str(each)] for each in listed]
 
     def notes(self) -> Iterator[str]:
         """What is there and is not counted; what would change the answer is refused."""
