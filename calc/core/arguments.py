@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from calc.core.arrays import numpy
 from calc.core.elementwise import floor
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def as_array(name: str, given: object) -> NDArray[Any]:
     """What a list or an array holds, its rows of one length."""
     try:
         return numpy.asarray(given)
-    except ImportError:
+    except NumpyNeededError:
         raise
     except Exception:  # rows of unequal length, or an array that fails at being one
         raise InputError(

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from calc import formats
 from calc.catalog import constants, models
 from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import INDEXED, LATENTS, Heads
 from calc.core.arguments import one_of
 from calc.core.elementwise import Number, largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
@@ -27,6 +28,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE, element_size as size_of
 from calc.laws import attention, roofline
 
+SELECTING = ("sparse", "following", "blocks")  # kinds that attend to positions of their choice
 RECOMPUTATIONS = ("none", "selective", "full")
 LONGEST = 10**9  # positions, more than any model reads
 
@@ -470,12 +472,9 @@ def prefill_matmuls(
     model = _check(model, length, "length")
     tokens = batch_tokens(length, sequences).magnitude
     each, batch = batch_tokens(length).magnitude, batch_tokens(1, sequences).magnitude
-    groups = model.kv_heads
-    rows, count = each * model.heads / groups, batch * groups
-    keys, values = model.key_width, model.head_value_width
     scores = [*_index_scores(model, each, each, batch)]
-    for name, seen, layers in _attentions(model, each):
-        block, blocks = rows * seen / each, count * each / seen
+    for name, seen, layers, (queries, groups, keys, values) in _attentions(model, each):
+        block, blocks = seen * queries / groups, batch * groups * each / seen
         scores += [
             Matmul(f"{name}scores", block, seen, keys, blocks, layers),
             Matmul(f"{name}weighted values", block, values, seen, blocks, layers),
@@ -512,13 +511,12 @@ def decode_matmuls(
             " calc.throughput.of answers for it, and `calc throughput`"
         )
     whole, batch = batch_tokens(context).magnitude, batch_tokens(1, sequences).magnitude
-    heads, groups = model.heads, model.kv_heads
     latent = model.kv_latent or 0
-    rows, count = (heads, batch) if latent else (heads / groups, batch * groups)
-    keys = latent + (model.rotary_width or 0) if latent else model.key_width
-    values = latent or model.head_value_width
     scores = [*_index_scores(model, 1, whole, batch)]
-    for name, seen, layers in _attentions(model, whole):
+    for name, seen, layers, (queries, groups, keys, values) in _attentions(model, whole):
+        rows, count = (queries, batch) if latent else (queries / groups, batch * groups)
+        if latent:
+            keys, values = latent + (model.rotary_width or 0), latent
         scores += [
             Matmul(f"{name}scores", rows, seen, keys, count, layers),
             Matmul(f"{name}weighted values", rows, values, seen, count, layers),
@@ -678,9 +676,12 @@ def kv_cache_per_token(
     34 KiB/token
     """
     model = _check(model)
-    return _cached(model, model.layers_with("full", "window"), element_size) + _latents(
-        model, element_size
-    )
+    total = _latents(model, element_size)
+    for kinds, heads in model.kinds_of_heads.items():
+        _, groups, keys, values = heads
+        layers = model.layers_with(*kinds)
+        total = total + kv_bytes_per_token(layers, groups, keys, values, element_size)
+    return total
 
 
 def attended_per_token(
@@ -689,6 +690,8 @@ def attended_per_token(
     """Queries that a token sends to the caches of a layer, and results that come back of them.
 
     Equation: m = h · (d_k + d_v) · s
+
+    On average, where layers with a window have other heads than those without.
 
     Each of h heads has a query and a result, d_k and d_v wide, in elements of s bytes. Those of
     latent attention are as wide as what it keeps: a latent with the part that carries the position,
@@ -703,11 +706,13 @@ def attended_per_token(
     278.5 kB/token
     """
     model = _check(model)
-    widths = model.key_width + model.head_value_width
     if model.kv_latent is not None:
-        widths = 2 * model.kv_latent + (model.rotary_width or 0)
+        numbers = 1.0 * model.heads * (2 * (model.kv_latent or 0) + (model.rotary_width or 0))
+    else:
+        sent = sum(heads.attended * layers for _, _, layers, heads in _limits(model))
+        numbers = sent / model.caching_layers
     size = size_of("element_size", element_size)
-    return (model.heads * widths * size / quantity("1 token")).to("byte/token")
+    return (numbers * size / quantity("1 token")).to("byte/token")
 
 
 def kept_context(
@@ -717,8 +722,8 @@ def kept_context(
 
     Equation: n = (1 − s) · c + s · min(c, w)
 
-    A share s of the layers with a cache has a window of w positions, by `windowed_context`. Without
-    one it is the context c.
+    A share s of the layers with a cache, by the keys and values that they have, has a window of w
+    positions, by `windowed_context`. Without one it is the context c.
 
     >>> from calc import models
     >>> print(kept_context(models.get("gemma-2-27b"), 8192))
@@ -727,7 +732,8 @@ def kept_context(
     model = _check(model, context)
     if model.window is None:
         return quantity(context)
-    share = model.layers_with("window") / model.caching_layers
+    kept = {name: layers * heads.kept for name, _, layers, heads in _limits(model)}
+    share = kept["windowed "] / sum(kept.values())
     return windowed_context(context, model.window, share)
 
 
@@ -739,18 +745,19 @@ def attended_context(
     Equation: n = (l_all · c + l_w · min(c, w)) / (l_all + l_w)
 
     Layers look at all c positions, or at no more than w of them: those of a window, or those that
-    they select.
+    they select. Where these have other heads, l counts the numbers of their queries and results.
 
     >>> from calc import models
     >>> print(attended_context(models.get("gpt-oss-120b"), 131072))
     65600
     """
     model = _check(model, context)
-    seen = quantity(0)
-    for _, limit, layers in _limits(model):
+    seen, numbers = quantity(0), 0
+    for _, limit, layers, heads in _limits(model):
         each = windowed_context(context, limit, 1) if limit else quantity(context)
-        seen = seen + each * layers
-    return seen / model.caching_layers
+        seen = seen + each * (layers * heads.attended)
+        numbers += layers * heads.attended
+    return seen / numbers
 
 
 def kv_cache(
@@ -809,7 +816,7 @@ def cache_read(
     Equation: D = n · m
 
     All that is kept, by `kv_cache`, but for layers that select positions: these read the keys of
-    all by which they choose, and the latents of those chosen.
+    all by which they choose, and keys and values, or latents, of those chosen.
 
     Source: pope2023efficiently
 
@@ -821,11 +828,15 @@ def cache_read(
     whole: Quantity = (
         kv_cache_per_token(model, element_size) * kept_context(model, context) * quantity("1 token")
     )
-    if not (layers := model.layers_with("sparse")):
+    if not (layers := model.layers_with(*SELECTING)):
         return whole.to("byte")
     skipped = quantity(context) - windowed_context(context, (model.index_topk or 0), 1)
-    latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
-    each = latent_bytes_per_token(layers, latent, rotary, element_size)
+    if model.kv_latent is None:
+        _, groups, keys, values = model.heads_of("blocks")
+        each = kv_bytes_per_token(layers, groups, keys, values, element_size)
+    else:
+        latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
+        each = latent_bytes_per_token(layers, latent, rotary, element_size)
     return (whole - each * skipped * quantity("1 token")).to("byte")
 
 
@@ -892,8 +903,8 @@ def activation_memory(
     )
     total: Quantity = tokens * model.layers * kept
     if recomputation == "none":
-        for _, seen, layers in _attentions(model, batch_tokens(context).magnitude):
-            scores = score_activations(seen, model.heads, element_size, mask_size)
+        for _, seen, layers, heads in _attentions(model, batch_tokens(context).magnitude):
+            scores = score_activations(seen, heads.queries, element_size, mask_size)
             total = total + tokens * layers * scores
     return total
 
@@ -931,28 +942,27 @@ def _with_attention(
     total: Quantity = projection_flops(model.multiplied_parameters)
     for each in states:
         total = total + each.operations / quantity("1 token")
-    widths = model.heads, model.key_width, model.head_value_width
-    for _, limit, layers in _limits(model):
+    for _, limit, layers, (queries, _, keys, values) in _limits(model):
         seen = limited(limit) if limit else quantity(context)
-        total = total + attention_flops(seen, layers, *widths)
-    if layers := model.layers_with("sparse"):
+        total = total + attention_flops(seen, layers, queries, keys, values)
+    if layers := model.layers_with(*INDEXED):
         heads, width = (model.index_heads or 0), (model.index_head_width or 0)
         total = total + attention.index_flops(context, layers, heads, width)
     return total
 
 
-def _limits(model: Transformer) -> Iterator[tuple[str, int, int]]:
-    """What names of scores begin with, the most positions that are looked at, and the layers.
+def _limits(model: Transformer) -> Iterator[tuple[str, int, int, Heads]]:
+    """What names of scores begin with, the most positions looked at, the layers and their heads.
 
     The most is 0 where it is the context itself.
     """
     for name, limit, kinds in (
         ("", None, ("full", "latent")),
         ("windowed ", model.window, ("window",)),
-        ("selected ", model.index_topk, ("sparse",)),
+        ("selected ", model.index_topk, SELECTING),
     ):
         if layers := model.layers_with(*kinds):
-            yield name, (limit or 0), layers
+            yield name, (limit or 0), layers, model.heads_of(kinds[0])
 
 
 def _recurrences(model: Transformer) -> Iterator[tuple[str, int, int, int, int]]:
@@ -999,37 +1009,28 @@ def _chunks(model: Transformer, tokens: Number, chunk: Number) -> Iterator[Matmu
         yield Matmul("state read", chunk, values, keys, count, layers)
 
 
-def _cached(model: Transformer, layers: int, element_size: QuantityLike) -> Quantity:
-    """Of the keys and values of a token in so many layers."""
-    if not layers:
-        return quantity("0 byte/token")
-    return kv_bytes_per_token(
-        layers, model.kv_heads, model.key_width, model.head_value_width, element_size
-    )
-
-
 def _latents(model: Transformer, element_size: QuantityLike) -> Quantity:
     """Of the latents of a token, and of the keys by which it is selected."""
     found = quantity("0 byte/token")
-    if layers := model.layers_with("latent", "sparse"):
+    if layers := model.layers_with(*LATENTS):
         latent, rotary = (model.kv_latent or 0), (model.rotary_width or 0)
         found = latent_bytes_per_token(layers, latent, rotary, element_size)
-    if layers := model.layers_with("sparse"):
+    if layers := model.layers_with(*INDEXED):
         found = found + attention.index_bytes_per_token(layers, (model.index_head_width or 0))
     return found
 
 
-def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int]]:
-    """What the names of the scores begin with, the positions looked at, and the layers that do."""
-    for name, limit, layers in _limits(model):
-        yield name, minimum(context, float(limit)) if limit else context, layers
+def _attentions(model: Transformer, context: Number) -> Iterator[tuple[str, Number, int, Heads]]:
+    """What the names of the scores begin with, the positions looked at, the layers and heads."""
+    for name, limit, layers, heads in _limits(model):
+        yield name, minimum(context, float(limit)) if limit else context, layers, heads
 
 
 def _index_scores(
     model: Transformer, rows: Number, context: Number, sequences: Number
 ) -> Iterator[Matmul]:
     """The products by which tokens choose what to attend to."""
-    if layers := model.layers_with("sparse"):
+    if layers := model.layers_with(*INDEXED):
         width = model.index_head_width or 0
         queries = rows * (model.index_heads or 0)
         yield Matmul("index scores", queries, context, width, sequences, layers)
@@ -1046,8 +1047,9 @@ def _in_order(
     """The products with each matrix, those of the scores and states before their outputs."""
     heads = model.heads
     for part, name, inputs, outputs, layers, copies, used, _ in model.matrices:
-        if name == "attention output":
+        if name.endswith("attention output"):
             yield from scores
+            scores = []  # of all layers, before the first of their outputs
         if name in ("linear output", "state output"):
             yield from states
         rows = sequences if part == "output" else tokens
@@ -1068,7 +1070,7 @@ def _kept_widths(model: Transformer) -> tuple[float, float]:
     kept = {"attention": 0, "feed-forward": 0}
     for part, name, inputs, outputs, layers, _, used, _ in model.matrices:
         if part in kept:
-            last = name.endswith("down" if part == "feed-forward" else "output")
+            last = name.endswith(("down", "output") if part == "feed-forward" else "output")
             kept[part] += (inputs if last else outputs) * used * layers
     layers = model.layers
     return kept["attention"] / layers, kept["feed-forward"] / layers

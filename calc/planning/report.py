@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from calc import formats
 from calc.catalog.hardware import dtype_of
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import RECURRENT
+from calc.catalog.models.architecture import INDEXED, RECURRENT
 from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.report import Table
@@ -236,11 +236,13 @@ def _not_full(model: Transformer) -> Iterator[str]:
         )
     if count := model.layers_with("window"):
         yield f"{count} {layers} look back on {model.window} tokens and keep no more"
-    if count := model.layers_with("sparse"):
+    if count := model.layers_with(*INDEXED):
         yield (
             f"{count} {layers} score all tokens and attend to the best {model.index_topk}, which is"
             " counted in the format of all products"
         )
+    if count := model.layers_with("following"):
+        yield f"{count} {layers} attend to what the last layer with scores of its own has selected"
     if count := model.layers_with(*RECURRENT):
         state = transformer.state_memory(model).to("MiB")
         yield f"{count} {layers} keep a state in place of tokens, {state:.4g} for each sequence"

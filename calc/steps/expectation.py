@@ -300,6 +300,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
     if model.active_experts is not None:  # each device of TP sends its own share of the tokens
         sent = vectors / layout.tensor * model.active_experts
+        sent = sent * (model.expert_inputs / model.width)
         routed = layers * model.layers_with("experts") / model.layers
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
     updated, share = 0.0, job.trained_share

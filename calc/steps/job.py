@@ -162,20 +162,20 @@ class Layout:
 
     def rules(self, model: Transformer) -> Iterator[tuple[Any, str]]:
         """Whether a model can be cut like this, and the sentence for where it cannot."""
-        heads, groups = model.heads, model.kv_heads
         layers = model.layers
         experts = model.experts or 1
         stages = self.pipeline * self.stages_per_device
-        yield (
-            heads % self.tensor == 0,
-            f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: choose tensor"
-            " among the divisors",
-        )
-        yield (
-            where(groups % self.tensor == 0, 0, self.tensor % groups) == 0,
-            f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices neither"
-            " divide nor are a multiple of",
-        )
+        for heads, groups, *_ in dict.fromkeys(map(model.heads_of, ("full", "window"))):
+            yield (
+                heads % self.tensor == 0,
+                f"{model.name} has {heads} heads, which {{tensor}} slices do not divide: choose"
+                " tensor among the divisors",
+            )
+            yield (
+                where(groups % self.tensor == 0, 0, self.tensor % groups) == 0,
+                f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices"
+                " neither divide nor are a multiple of",
+            )
         for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
             if (width := getattr(model, name)) is not None:
                 yield (
@@ -496,7 +496,7 @@ class Job:
 
     def sent_to_experts(self, tokens: Number) -> tuple[Quantity, Quantity]:
         """Bytes that a device sends in a layer, of so many tokens of its copy: out, and back."""
-        numbers = tokens * self.model.width * self.chosen_experts
+        numbers = tokens * self.model.expert_inputs * self.chosen_experts
         out, back = self.formats.sent
         return out * (numbers / self.layout.tensor), back * (numbers / self.layout.tensor)
 

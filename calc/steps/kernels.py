@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from calc.catalog.hardware import dtype_of
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import RECURRENT, Matrix
+from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
 from calc.core.elementwise import Number, ceiling, maximum, smallest
@@ -36,10 +36,12 @@ from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Token
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
     ("query", "key", "value"),
+    ("windowed query", "windowed key", "windowed value"),
     ("gate", "up"),
     ("shared gate", "shared up"),
     ("expert gate", "expert up"),
 )
+WHOLE = ("latent input", "latent output")  # matrices that every device has whole
 
 # Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
 START = quantity(4, "us")  # until the tiles of a product run and its results are out
@@ -465,12 +467,12 @@ class Slice:
             met = transformer.experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
             rows = tokens * first.used / met
             met = met / self.experts
-        if first.part == "router":  # which every device has whole
+        if first.part == "router" or first.name in WHOLE:  # which every device has whole
             slices = 1.0
         # The second matrix of a block is cut by its rows, so that results are added up.
         by_rows = first.name.endswith((" output", "down"))
         k = first.inputs / slices if by_rows else first.inputs
-        n = columns if by_rows else columns / slices
+        n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
             sizes, dtype = (TWO_BYTES,) * 3, "bf16"
         work = quantity(2.0 * rows * n * k * met, "FLOP")
@@ -491,9 +493,8 @@ class Slice:
         model = self.model
         vectors = TWO_BYTES * tokens
         width = model.width
-        heads = model.heads + model.kv_heads
-        rotated = heads * model.head_width / self.slices
         attending = model.caching_layers
+        rotated = _rotated(model) / attending / self.slices
         yield Kernel("residuals and norms", "memory", model.blocks, traffic=4 * width * vectors)
         yield Kernel("rotation", "memory", attending, traffic=vectors * (2 * rotated))
         for up in (matrix for matrix in model.matrices if matrix.name.endswith("up")):
@@ -502,7 +503,7 @@ class Slice:
                 yield Kernel("activation", "memory", up.layers, traffic=vectors * hidden)
         for router in (matrix for matrix in model.matrices if matrix.part == "router"):
             chosen = model.active_experts or 1
-            sent = 4 * width * chosen * vectors  # there and back
+            sent = 4 * model.expert_inputs * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
             rounded = (TWO_BYTES + self.input_size) * tokens
@@ -531,7 +532,7 @@ class Slice:
         read = sequences * cached.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
         work = 2 * sequences * seen * attended / self.slices
-        if sparse := model.layers_with("sparse"):
+        if sparse := model.layers_with(*INDEXED):
             scored = attention.index_flops(
                 tokens, sparse, model.index_heads or 1, model.index_head_width or 1
             )
@@ -561,6 +562,14 @@ class Slice:
             operations=quantity(work / layers / self.slices, "FLOP"),
             traffic=cached / layers / self.slices,
         )
+
+
+def _rotated(model: Transformer) -> int:
+    """Numbers of a token's queries and keys that are rotated, of all layers."""
+    layers, windowed = model.layers_with("window"), model.heads_of("window")
+    others = (model.heads + model.kv_heads) * model.head_width
+    rotated = (windowed.queries + windowed.keys) * windowed.key_width
+    return (model.caching_layers - layers) * others + layers * rotated
 
 
 def _attention_of_prompt(model: Transformer, tokens: Number, before: Number = 0) -> Number:

@@ -327,7 +327,8 @@ def training_step(
     if largest(layout.experts) > 1:
         routed = model.layers_with("experts")
         out, back = job.formats.sent  # forward and backward
-        sent = vectors / TWO_BYTES / layout.tensor * (out + back) / 2
+        narrower = model.expert_inputs / model.width
+        sent = vectors / TWO_BYTES / layout.tensor * (out + back) / 2 * narrower
         exchange = talk.exchanges(sent, job.chosen_experts)
         parts["experts"] = exchange * layers * (4 * routed / model.layers)
     passed = vectors / layout.tensor * layout.microbatches * layout.stages_per_device

@@ -108,10 +108,16 @@ def test_operations_are_those_of_the_matrix_products(model: models.Transformer) 
     assert work == pytest.approx(expected, rel=1e-9)
 
 
+def linear_sizes(model: models.Transformer) -> tuple[Any, ...]:
+    """Heads of a state of linear attention, its rows and its columns."""
+    return model.linear_value_heads, model.linear_key_width, model.linear_value_width
+
+
 def one_by_one(model: models.Transformer) -> float:
     """Operations of a token in the states of a model, by their laws."""
-    linear = attention.recurrence_flops(1, 32, 128, 128, products=3)
-    work = model.layers_with("linear") * linear
+    work = quantity("0 FLOP/token")
+    if layers := model.layers_with("linear"):
+        work = work + attention.recurrence_flops(layers, *linear_sizes(model), products=3)
     if layers := model.layers_with("state"):
         sizes = model.state_heads, model.state_width, model.state_head_width
         work = work + attention.recurrence_flops(layers, *sizes)
@@ -122,8 +128,9 @@ def in_chunks(model: models.Transformer) -> float:
     """The same where a prompt is read in chunks."""
     if model.chunk is None:
         return one_by_one(model)
-    linear = attention.chunked_delta_flops(64, 1, 32, 128, 128)
-    work = model.layers_with("linear") * linear
+    work = quantity("0 FLOP/token")
+    if layers := model.layers_with("linear"):
+        work = work + attention.chunked_delta_flops(64, layers, *linear_sizes(model))
     if layers := model.layers_with("state"):
         sizes = model.state_heads, model.state_groups, model.state_width, model.state_head_width
         work = work + attention.chunked_state_flops(model.chunk, layers, *sizes)
@@ -142,8 +149,13 @@ def test_decoding_is_a_prefill_of_one_token(model: models.Transformer) -> None:
         assert decode.m_as("FLOP") == pytest.approx(forward, rel=1e-9)
     else:
         assert decode.m_as("FLOP") > forward
-        stored = transformer.attention_flops(context, 61, model.heads, 512 + 64, 512)
-        expanded = transformer.attention_flops(context, 61, model.heads, 128 + 64, 128)
+        layers, latent, rotary = model.caching_layers, model.kv_latent, model.rotary_width
+        assert rotary is not None
+        values = model.head_value_width
+        stored = transformer.attention_flops(context, layers, model.heads, latent + rotary, latent)
+        expanded = transformer.attention_flops(
+            context, layers, model.heads, model.head_width + rotary, values
+        )
         difference = (stored - expanded).m_as("FLOP/token")
         assert decode.m_as("FLOP") == pytest.approx(forward + difference, rel=1e-9)
 
@@ -182,10 +194,13 @@ def test_scores_of_a_decode_are_no_denser_for_a_larger_batch() -> None:
     """
     for model in WRITERS:
         if model.kv_latent is None:
-            group = model.heads / model.kv_heads
             for sequences in (1, 1000):
                 products = transformer.decode_matmuls(model, 1024, sequences)
                 for scores in (each for each in products if each.name.endswith("scores")):
+                    if scores.name == "index scores":  # whose keys all queries of an index share
+                        continue
+                    heads = model.heads_of("window" if "windowed" in scores.name else "full")
+                    group = heads.queries / heads.keys
                     assert scores.intensity().magnitude < group
                     queries_and_results = group / scores.k + group / scores.n
                     assert scores.intensity().magnitude == pytest.approx(

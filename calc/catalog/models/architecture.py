@@ -23,6 +23,8 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     "window": ("window",),
     "latent": LATENT,
     "sparse": (*LATENT, "index_heads", "index_head_width", "index_topk"),
+    "following": (*LATENT, "index_topk"),
+    "blocks": ("index_heads", "index_head_width", "index_topk"),
     "linear": (
         *("linear_key_heads", "linear_value_heads", "linear_key_width", "linear_value_width"),
         "convolution",
@@ -30,7 +32,9 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     "state": ("state_heads", "state_head_width", "state_width", "state_groups", "convolution"),
     NONE: (),
 }
-CACHING = ("full", "window", "latent", "sparse")  # kinds that keep something of each token
+LATENTS = ("latent", "sparse", "following")  # kinds that keep latents of tokens
+INDEXED = ("sparse", "blocks")  # kinds that keep keys by which they select what they attend to
+CACHING = ("full", "window", "blocks", *LATENTS)  # kinds that keep something of each token
 RECURRENT = ("linear", "state")  # kinds that keep a state in place of the tokens
 FEED_FORWARDS = {
     "dense": ("feed_forward_width",),
@@ -40,13 +44,20 @@ FEED_FORWARDS = {
 OPTIONAL = {  # numbers that only some layers of a kind have
     "shared_experts": ("experts",),
     "shared_expert_width": ("experts",),
+    "expert_latent": ("experts",),
+    "value_width": ("full", "blocks", "window", *LATENTS),
+    "window_heads": ("window",),
+    "window_kv_heads": ("window",),
+    "window_head_width": ("window",),
     "time_step_rank": ("state",),
     "chunk": RECURRENT,
+    "decay_rank": ("linear",),
 }
 NORMS = {"rms": 1, "layer": 2}  # vectors of each
 OUTPUTS = ("own", "tied", "pooler", "classes", "none")
 QK_NORMS = ("head", "all heads")
 GATES = ("attention", "shared experts")
+HEADED = ("full", "blocks", "window")  # kinds that keep keys and values of heads
 
 
 class Matrix(NamedTuple):
@@ -77,6 +88,25 @@ class Matrix(NamedTuple):
         return self.part if self.part in GROUPS else "others"
 
 
+class Heads(NamedTuple):
+    """Heads of a kind of attention: those of queries and of keys, and the widths of one."""
+
+    queries: int
+    keys: int
+    key_width: int
+    value_width: int
+
+    @property
+    def attended(self) -> int:
+        """Numbers of a token's queries and results."""
+        return self.queries * (self.key_width + self.value_width)
+
+    @property
+    def kept(self) -> int:
+        """Numbers of a token's keys and values."""
+        return self.keys * (self.key_width + self.value_width)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Transformer:
     """One model: its architecture, and its parameters part by part.
@@ -102,6 +132,8 @@ class Transformer:
     """Kinds of feed-forward network; left out, those of experts where there are any, or dense."""
     gated: bool = True
     gates: tuple[str, ...] = ()
+    tied_values: tuple[str, ...] = ()
+    """Kinds of attention whose values are what the matrix of the keys makes."""
     norm: str = "rms"
     biases: tuple[str, ...] = ()
     output: str = "own"
@@ -118,11 +150,15 @@ class Transformer:
     shared_experts: int | None = None
     expert_width: int | None = None
     shared_expert_width: int | None = None
+    expert_latent: int | None = None
     query_latent: int | None = None
     kv_latent: int | None = None
     rotary_width: int | None = None
     value_width: int | None = None
     window: int | None = None
+    window_heads: int | None = None
+    window_kv_heads: int | None = None
+    window_head_width: int | None = None
     index_heads: int | None = None
     index_head_width: int | None = None
     index_topk: int | None = None
@@ -130,6 +166,7 @@ class Transformer:
     linear_value_heads: int | None = None
     linear_key_width: int | None = None
     linear_value_width: int | None = None
+    decay_rank: int | None = None
     state_heads: int | None = None
     state_head_width: int | None = None
     state_width: int | None = None
@@ -154,7 +191,7 @@ class Transformer:
         one_of(f"{self.name}: output", self.output, OUTPUTS)
         if self.qk_norm is not None:
             one_of(f"{self.name}: qk_norm", self.qk_norm, QK_NORMS)
-        for name, known in (("biases", BIASES), ("gates", GATES)):
+        for name, known in (("biases", BIASES), ("gates", GATES), ("tied_values", HEADED)):
             for each in as_list(f"{self.name}: {name}", getattr(self, name)):
                 one_of(f"{self.name}: {name}", each, known)
         if not isinstance(self.released, Release | None):
@@ -163,12 +200,13 @@ class Transformer:
                 f" {abbreviated(self.released)}"
             )
         self._check_whole()
-        heads, kv_heads = self.heads, self.kv_heads
-        if heads % kv_heads:
-            raise InputError(
-                f"{self.name}: its {kv_heads} heads of keys and values must divide its {heads}"
-                " query heads"
-            )
+        for kind in HEADED:
+            heads, kv_heads, *_ = self.heads_of(kind)
+            if heads % kv_heads:
+                raise InputError(
+                    f"{self.name}: its {kv_heads} heads of keys and values must divide its {heads}"
+                    " query heads"
+                )
         if (self.active_experts or 0) > (self.experts or 0):
             raise InputError(
                 f"{self.name}: a token cannot be sent to {self.active_experts} experts"
@@ -188,7 +226,7 @@ class Transformer:
                 raise InputError(f"{self.name}: {part} is missing; {whole} cannot be without it")
         for kind, parts in kinds.items():
             for part in parts:
-                if self._has(part) and part not in needed:
+                if self._has(part) and part not in needed and part not in OPTIONAL:
                     raise InputError(f'{self.name}: {part} is given, and no layer is "{kind}"')
         for part, users in OPTIONAL.items():
             if self._has(part) and not self.layers_with(*users):
@@ -280,10 +318,45 @@ class Transformer:
         """Width of a head's value."""
         return self.value_width if self.value_width is not None else self.head_width
 
+    def heads_of(self, kind: str) -> Heads:
+        """Heads of the layers of a kind of attention, latents expanded.
+
+        >>> from calc import models
+        >>> models.get("llama-3-8b").heads_of("full")
+        Heads(queries=32, keys=8, key_width=128, value_width=128)
+        """
+        heads, kv_heads, width = self.heads, self.kv_heads, self.head_width
+        if kind == "window":
+            heads = self.window_heads or heads
+            kv_heads = self.window_kv_heads or kv_heads
+            width = self.window_head_width or width
+        values = self.value_width or width
+        return Heads(heads, kv_heads, width + (self.rotary_width or 0), values)
+
+    @property
+    def kinds_of_heads(self) -> dict[tuple[str, ...], Heads]:
+        """The kinds with keys and values of heads, those together whose heads are alike."""
+        full, window = self.heads_of("full"), self.heads_of("window")
+        alike = {HEADED: full} if full == window and not self.tied_values else {}
+        apart = {("full", "blocks"): full, ("window",): window}
+        return {
+            kinds: heads for kinds, heads in (alike or apart).items() if self.layers_with(*kinds)
+        }
+
+    @property
+    def expert_inputs(self) -> int:
+        """Numbers that a token sends to an expert: its vector, or what is made of it for them."""
+        return self.width if self.expert_latent is None else self.expert_latent
+
     @property
     def cache_heads(self) -> int:
-        """Parts by which devices can divide a cache: its heads, and of latents the whole alone."""
-        return 1 if self.kv_latent is not None else self.kv_heads
+        """Parts by which devices can divide a cache: heads, of the layers that have the fewest.
+
+        Of latents the whole alone.
+        """
+        if self.kv_latent is not None:
+            return 1
+        return min((heads.keys for heads in self.kinds_of_heads.values()), default=1)
 
     @property
     def tied_embeddings(self) -> bool:
@@ -330,7 +403,7 @@ class Transformer:
         counts["embedding"] += width * sum(count or 0 for count in vectors)
         norms = (self.norms or 0) * self.layers or self.blocks
         counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
-        counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with("sparse")
+        counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with(*INDEXED)
         counts["attention"] += self._vectors()
         return {part: quantity(count, "param") for part, count in counts.items() if count}
 
@@ -385,17 +458,23 @@ class Transformer:
 
     def _inner_norms(self) -> int:
         """Numbers in normalisations inside of the attentions."""
-        head = self.head_width
-        normed = {None: 0, "head": 2, "all heads": self.heads + self.kv_heads}
         latents = (self.query_latent or 0) + (self.kv_latent or 0)
         inner, rank = self.state_inner, (self.time_step_rank or 0)
         state = rank + 2 * (self.state_width or 0) if rank else inner
         return (
-            self.layers_with("full", "window") * normed[self.qk_norm] * head
-            + self.layers_with("latent", "sparse") * latents
+            self._head_norms()
+            + self.layers_with(*LATENTS) * latents
             + self.layers_with("linear") * (self.linear_value_width or 0)
             + self.layers_with("state") * state
         )
+
+    def _head_norms(self) -> int:
+        """Numbers in normalisations of queries and keys."""
+        total = 0
+        for kinds, heads in self.kinds_of_heads.items():
+            vectors = {None: 0, "head": 2, "all heads": heads.queries + heads.keys}
+            total += self.layers_with(*kinds) * vectors[self.qk_norm] * heads.key_width
+        return total
 
     def _vectors(self) -> int:
         """Numbers of the attentions that stand in no matrix: sinks, convolutions, decays."""
@@ -403,12 +482,19 @@ class Transformer:
         kernel, heads = (self.convolution or 0), (self.state_heads or 0)
         inner, rank = self.state_inner, (self.time_step_rank or 0)
         decays = inner * ((self.state_width or 0) + 1) if rank else 3 * heads
-        linear = self.convolved("linear") * kernel + 2 * (self.linear_value_heads or 0)
+        rates = self.linear_value_heads or 0  # a decay, or one for each row of a state
+        rates += self._decayed if self.decay_rank is not None else rates
+        linear = self.convolved("linear") * kernel + rates
         return (
-            self.layers_with("full", "window") * sinks
+            self.layers_with(*HEADED) * sinks
             + self.layers_with("linear") * linear
             + self.layers_with("state") * (self.convolved("state") * (kernel + 1) + decays)
         )
+
+    @property
+    def _decayed(self) -> int:
+        """Rows of all states of a layer of linear attention."""
+        return (self.linear_value_heads or 0) * (self.linear_key_width or 0)
 
     @property
     def state_inner(self) -> int:
@@ -428,22 +514,33 @@ class Transformer:
         return [*self._of_heads(), *self._of_latents(), *self._linear(), *self._state()]
 
     def _of_heads(self) -> list[Matrix]:
-        layers, width, heads = self.layers_with("full", "window"), self.width, self.heads
-        if not layers:
-            return []
-        queries = heads * self.head_width
-        keys, bias = self.kv_heads * self.head_width, "qkv" in self.biases
-        with_gate = 2 if "attention" in self.gates else 1
-        last = "attention output" in self.biases
-        return [
-            Matrix("attention", "query", width, with_gate * queries, layers, bias=bias),
-            Matrix("attention", "key", width, keys, layers, bias=bias),
-            Matrix("attention", "value", width, keys, layers, bias=bias),
-            Matrix("attention", "attention output", queries, width, layers, bias=last),
-        ]
+        width, bias = self.width, "qkv" in self.biases
+        with_gate, last = 2 if "attention" in self.gates else 1, "attention output" in self.biases
+        matrices = []
+        for kinds, heads in self.kinds_of_heads.items():
+            prefix, layers = "windowed " if kinds == ("window",) else "", self.layers_with(*kinds)
+            results = heads.queries * heads.value_width
+            made = [
+                ("query", heads.queries * heads.key_width + (with_gate - 1) * results),
+                ("key", heads.keys * heads.key_width),
+                ("value", heads.keys * heads.value_width),
+            ]
+            matrices += [
+                Matrix("attention", prefix + name, width, numbers, layers, bias=bias)
+                for name, numbers in made
+                if name != "value" or not {*kinds} & {*self.tied_values}
+            ]
+            if blocks := self.layers_with("blocks") if "blocks" in kinds else 0:
+                index = self.index_head_width or 0
+                queries = (self.index_heads or 0) * index
+                matrices.append(Matrix("attention", "index query", width, queries, blocks))
+                matrices.append(Matrix("attention", "index key", width, index, blocks))
+            output = prefix + "attention output"
+            matrices.append(Matrix("attention", output, results, width, layers, bias=last))
+        return matrices
 
     def _of_latents(self) -> list[Matrix]:
-        layers, sparse = self.layers_with("latent", "sparse"), self.layers_with("sparse")
+        layers, sparse = self.layers_with(*LATENTS), self.layers_with("sparse")
         if not layers:
             return []
         width, heads, head = self.width, self.heads, self.head_width
@@ -456,6 +553,8 @@ class Transformer:
             Matrix("attention", "index weights", width, index_heads, sparse),
         ]
         last = "attention output" in self.biases
+        gated = "attention" in self.gates
+        gate = [Matrix("attention", "attention gate", width, heads * value, layers)] * gated
         return [
             Matrix("attention", "query down", width, query, layers),
             Matrix("attention", "query up", query, heads * (head + rotary), layers),
@@ -463,6 +562,7 @@ class Transformer:
             Matrix("attention", "key up", latent, heads * head, layers),
             Matrix("attention", "value up", latent, heads * value, layers),
             *(indexer if sparse else []),
+            *gate,
             Matrix("attention", "attention output", heads * value, width, layers, bias=last),
         ]
 
@@ -472,10 +572,14 @@ class Transformer:
             return []
         heads = self.linear_value_heads or 0
         values = heads * (self.linear_value_width or 0)
-        # Queries, keys, values and a gate as wide as these; a decay and a rate for each head.
-        made = self.convolved("linear") + values + 2 * heads
+        # Queries, keys, values and a gate as wide as these; a decay and a rate for each head, or
+        # a rate and what the decays of all rows are made from.
+        rank = self.decay_rank or 0
+        made = self.convolved("linear") + values + heads + (rank or heads)
+        decay = [Matrix("attention", "decay", rank, self._decayed, layers)] if rank else []
         return [
             Matrix("attention", "linear input", width, made, layers),
+            *decay,
             Matrix("attention", "linear output", values, width, layers),
         ]
 
@@ -501,18 +605,20 @@ class Transformer:
         shared = self.shared_experts or 0
         matrices = []
         names = ("gate", "up", "down") if self.gated else ("up", "down")
-        narrow = self.expert_width or 0
-        for prefix, hidden, layers, copies, used in (
-            ("", (self.feed_forward_width or 0), self.layers_with("dense"), 1, 1),
-            ("shared ", (self.shared_expert_width or 0) or narrow, routed, shared, shared),
-            ("expert ", narrow, routed, (self.experts or 0), (self.active_experts or 0)),
+        narrow, latent = (self.expert_width or 0), (self.expert_latent or 0)
+        wide = self.shared_expert_width or narrow
+        experts, active = (self.experts or 0), (self.active_experts or 0)
+        for prefix, read, hidden, layers, copies, used in (
+            ("", width, (self.feed_forward_width or 0), self.layers_with("dense"), 1, 1),
+            ("shared ", width, wide, routed, shared, shared),
+            ("expert ", latent or width, narrow, routed, experts, active),
         ):
             if layers and copies:
                 matrices += [
                     Matrix(
                         "feed-forward",
                         prefix + name,
-                        *((hidden, width) if name == "down" else (width, hidden)),
+                        *((hidden, read) if name == "down" else (read, hidden)),
                         layers,
                         copies,
                         used,
@@ -520,8 +626,13 @@ class Transformer:
                     )
                     for name in names
                 ]
+        if routed and latent:
+            matrices += [
+                Matrix("feed-forward", "latent input", width, latent, routed),
+                Matrix("feed-forward", "latent output", latent, width, routed),
+            ]
         if routed:
-            experts, bias = (self.experts or 0), "router" in self.biases
+            bias = "router" in self.biases
             matrices.append(Matrix("router", "router", width, experts, routed, bias=bias))
             if "shared experts" in self.gates:
                 matrices.append(Matrix("router", "gate of shared experts", width, 1, routed))

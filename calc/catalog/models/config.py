@@ -15,6 +15,7 @@ from calc.core.files import read_text
 HARMLESS = """
 _name_or_path architectures auto_map dtype torch_dtype transformers_version model_type ignore_index
 bos_token_id eos_token_id pad_token_id cls_token_id sep_token_id media_placeholder_token_id
+image_token_id video_token_id vision_start_token_id vision_end_token_id mtp_use_dedicated_embeddings
 id2label label2id initializer_range initializer_cutoff_factor rescale_prenorm_residual
 residual_in_fp32 attention_dropout hidden_dropout hidden_dropout_prob attention_probs_dropout_prob
 embedding_dropout embd_pdrop resid_pdrop mlp_dropout classifier_dropout pretraining_tp seq_aux
@@ -31,7 +32,13 @@ time_step_min time_step_max time_step_floor time_step_limit time_step_rank expan
 norm_topk_prob routed_scaling_factor scoring_func n_group topk_group gradient_checkpointing
 length_penalty max_length min_length num_beams num_beam_groups num_return_sequences
 repetition_penalty return_dict temperature top_k top_p typical_p use_unified_vision_chunk
-video_placeholder use_qk_norm
+video_placeholder use_qk_norm moe_router_dtype moe_shared_expert_overlap indexer_rope_interleave
+rope_interleave layernorm_epsilon swa_rope_theta attention_value_scale audio_token_id boa_token_id
+boi_token_id eoa_token_id eoa_token_index eoi_token_id use_bidirectional_attention
+vision_soft_tokens_per_image vocab_size_per_layer_input index_share_for_mtp_iteration
+mtp_hybrid_override_pattern mtp_layers_block_type activation_situ_beta activation_situ_linear_beta
+image_placeholder mla_use_nope moe_renormalize moe_router_activation_func num_expert_group
+use_grouped_topk output_gate_type
 """
 # What changes parameters, or what is kept, where the family does not read it.
 CHANGING = """
@@ -44,6 +51,7 @@ NOT_COUNTED = {  # what comes on top of the text that is read
     "vision_config": "the encoder of images that it describes",
     "audio_config": "the encoder of sound that it describes",
     "num_nextn_predict_layers": "the module that predicts further tokens",
+    "mtp_num_hidden_layers": "the module that predicts further tokens",
     "use_mtp": "the module that predicts further tokens",
 }
 NESTED = "text_config"  # of models that read images too
@@ -72,6 +80,10 @@ class Config:
         value = self._values.get(name)
         return default if value is None else value
 
+    def is_read(self, name: str) -> bool:
+        """Whether somebody has asked for it."""
+        return name in self._asked
+
     def count(self, name: str, default: int | None = None, least: int = 1) -> int:
         """A whole number."""
         count = self.get(name, default)
@@ -81,6 +93,10 @@ class Config:
                 f"{name} must be a whole number above {above}; got {abbreviated(count)}"
             )
         return count
+
+    def imply(self, name: str, value: Any) -> None:
+        """A number that others tell, of a configuration that leaves it out."""
+        self._values.setdefault(name, value)
 
     def counts(self, names: dict[str, str]) -> dict[str, int]:
         """Whole numbers that must be there, under our names."""
@@ -116,7 +132,7 @@ class Config:
                 f"{name} must list {' or '.join(sorted(ours))} for each of its {layers} layers; got"
                 f" {abbreviated(given)}"
             )
-        return [ours[each] for each in listed]
+        return [ours[str(each)] for each in listed]
 
     def notes(self) -> Iterator[str]:
         """What is there and is not counted; what would change the answer is refused."""

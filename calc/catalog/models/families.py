@@ -31,6 +31,7 @@ LATENT = {
 }
 WINDOWED = {"full_attention": "full", "sliding_attention": "window"}
 NEMOTRON = {"M": "state", "*": "full", "-": "dense", "E": "experts"}
+NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
 
 def load(path: str | Path) -> Transformer:
@@ -79,7 +80,8 @@ def _windows(config: Config, found: Fields, pattern: tuple[str, ...]) -> Fields:
     """Kinds of attention: as the layers are listed, or as the family places its windows."""
     used = config.flag("use_sliding_window", config.get("model_type") not in ("qwen2", "qwen3"))
     window = config.count("sliding_window") if config.get("sliding_window") is not None else 0
-    kinds = config.kinds("layer_types", WINDOWED)
+    listed = not config.is_read("layer_types")  # by a family that has other kinds
+    kinds = config.kinds("layer_types", WINDOWED) if listed else None
     first = config.get("max_window_layers")
     if not used or not 0 < window < found["context"]:
         return {}
@@ -129,6 +131,56 @@ def _gemma3(config: Config) -> Fields:
     return _dense(config, *pattern, names=DENSE | HEAD) | {"norms": 4, "qk_norm": "head"}
 
 
+def _gemma4(config: Config) -> Fields:
+    """Layers with a window, and every so often one without, which has other heads."""
+    config.must_be("hidden_size_per_layer_input", 0)
+    config.must_be("num_kv_shared_layers", 0)
+    config.must_be("use_double_wide_mlp", False)
+    shared = config.flag("attention_k_eq_v")
+    narrow = GROUPS | {"window_head_width": "head_dim", "window_kv_heads": "num_key_value_heads"}
+    if not config.flag("enable_moe_block"):
+        names = narrow | {"feed_forward_width": "intermediate_size"}
+        found = _dense(config, *["window"] * 5, "full", names=names | {"head_width": "head_dim"})
+        found |= {"norms": 4}
+    else:  # the network of all tokens stands beside the experts
+        experts = {"expert_width": "moe_intermediate_size", "experts": "num_experts"}
+        experts |= {"active_experts": "top_k_experts", "shared_expert_width": "intermediate_size"}
+        names = narrow | experts | {"head_width": "head_dim"}
+        found = _dense(config, *["window"] * 5, "full", names=names)
+        # Seven normalisations, and what the router's input is multiplied by, number by number.
+        found |= {"norms": 8, "shared_experts": 1, "biases": ("router",)}
+    found["head_width"] = config.count("global_head_dim", found["head_width"])
+    if shared:
+        found["kv_heads"] = config.count("num_global_key_value_heads", found["kv_heads"])
+    return found | {"qk_norm": "head", "tied_values": ("full",) if shared else ()}
+
+
+def _mimo_v2(config: Config) -> Fields:
+    """Layers with a short window, whose keys and values have more heads, and few without."""
+    experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
+    widths = {"value_width": "v_head_dim", "window_kv_heads": "swa_num_key_value_heads"}
+    widths |= {"window": "sliding_window", "window_heads": "swa_num_attention_heads"}
+    config.must_be("topk_method", "noaux_tc")  # whose routers have a bias
+    config.must_be("swa_head_dim", config.get("head_dim"))
+    config.must_be("swa_v_head_dim", config.get("v_head_dim"))
+    for name in ("sliding_window_size", "attention_chunk_size"):
+        config.must_be(name, config.get("sliding_window"))
+    found: Fields = config.counts(DENSE | HEAD | experts | ROUTED | widths)
+    config.must_be("attention_bias", False)
+    listed = {}
+    for name in ("hybrid_layer_pattern", "moe_layer_freq"):
+        listed[name] = config.kinds(name, {"0": "first", "1": "second"})
+    windows, routed = listed["hybrid_layer_pattern"] or (), listed["moe_layer_freq"] or ()
+    for name in ("add_swa_attention_sink_bias", "add_full_attention_sink_bias"):
+        config.flag(name)
+    return found | {
+        "attention": tuple("window" if each == "second" else "full" for each in windows),
+        "feed_forward": tuple("experts" if each == "second" else "dense" for each in routed),
+        "biases": ("router",),
+        "notes": ("the sinks of its windowed layers, a number for each head, are not counted",),
+    }
+
+
 def _gpt_oss(config: Config) -> Fields:
     experts = {"expert_width": "intermediate_size", "experts": "num_local_experts"}
     config.get("experts_per_token")  # the same once more
@@ -150,26 +202,36 @@ def _qwen3_moe(config: Config) -> Fields:
     return found | {"qk_norm": "head", "feed_forward": tuple(kinds)}
 
 
-def _qwen3_next(config: Config) -> Fields:
+def _gated_delta(config: Config) -> Fields:
+    """Layers of linear attention, and every so often one of full attention with a gate."""
     states = {
         "linear_key_heads": "linear_num_key_heads",
         "linear_value_heads": "linear_num_value_heads",
         "linear_key_width": "linear_key_head_dim",
         "linear_value_width": "linear_value_head_dim",
         "convolution": "linear_conv_kernel_dim",
-        "shared_expert_width": "shared_expert_intermediate_size",
     }
+    config.must_be("attn_output_gate", True)
     names = {"linear_attention": "linear", "full_attention": "full"}
     kinds = config.kinds("layer_types", names)
     every = config.count("full_attention_interval", 4)
     pattern = ["linear"] * (every - 1) + ["full"]
-    found = _qwen3_moe(config) | config.counts(states)
-    return found | {
-        "attention": tuple(kinds or pattern),
-        "shared_experts": 1,
-        "gates": ("attention", "shared experts"),
-        "chunk": 64,  # of the kernels that it is released with
-    }
+    chunk = 64  # of the kernels that it is released with
+    numbers = config.counts(states)
+    return numbers | {"attention": tuple(kinds or pattern), "gates": ("attention",), "chunk": chunk}
+
+
+def _qwen3_next(config: Config) -> Fields:
+    shared = {"shared_expert_width": "shared_expert_intermediate_size"}
+    layers = _gated_delta(config)
+    found = _qwen3_moe(config) | layers | config.counts(shared)
+    return found | {"shared_experts": 1, "gates": ("attention", "shared experts")}
+
+
+def _qwen3_5(config: Config) -> Fields:
+    config.must_be("mlp_only_layers", [])
+    layers = _gated_delta(config)
+    return _qwen3(config) | layers
 
 
 def _llama4(config: Config) -> Fields:
@@ -218,6 +280,18 @@ def _deepseek_v32(config: Config) -> Fields:
     return _deepseek_v3(config) | config.counts(index) | {"attention": ("sparse",)}
 
 
+def _glm_moe_dsa(config: Config) -> Fields:
+    """As DeepSeek-V3.2, but for layers that take over what the last one with an index selected."""
+    config.get("head_dim")  # of no part by itself
+    config.get("qk_head_dim")  # follows from its two parts
+    config.kinds("layer_types", {"deepseek_sparse_attention": "sparse"})
+    numbers = _deepseek_v32(config)
+    kinds = config.kinds("indexer_types", {"full": "sparse", "shared": "following"})
+    for name in ("index_topk_freq", "index_skip_topk_offset", "mlp_layer_types"):
+        config.get(name)  # which the lists of layers and first_k_dense_replace say too
+    return numbers | {"attention": tuple(kinds or ["sparse"])}
+
+
 def _glm4_moe(config: Config) -> Fields:
     experts = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
     found = _dense(config, names=DENSE | HEAD | experts | ROUTED)
@@ -236,6 +310,81 @@ def _minimax_m2(config: Config) -> Fields:
     config.must_be("attn_type_list", [1] * found["layers"])  # of full attention
     found |= {"qk_norm": "all heads"} if config.flag("use_qk_norm") else {}
     return found | {"biases": ("router",) if config.flag("use_routing_bias") else ()}
+
+
+def _minimax_m3(config: Config) -> Fields:
+    """Keys and values of heads, of which all but the first layers select blocks by an index."""
+    experts = {"expert_width": "moe_intermediate_size", "experts": "num_local_experts"}
+    dense = {"feed_forward_width": "dense_intermediate_size"}
+    experts |= {
+        "shared_experts": "n_shared_experts",
+        "shared_expert_width": "shared_intermediate_size",
+    }
+    found: Fields = config.counts(GROUPS | HEAD | dense | experts | ROUTED)
+    config.must_be("qk_norm_type", "per_head")
+    config.must_be("attention_output_gate", False)
+    config.must_be("intermediate_size", found["expert_width"])
+    for name in ("num_mtp_modules", "swiglu_alpha", "use_gemma_norm"):
+        config.get(name)  # num_nextn_predict_layers says of the first that there are any
+    first, layers = config.count("first_k_dense_replace", least=0), found["layers"]
+    apart = [0] * first + [1] * (layers - first)
+    config.must_be("moe_layer_freq", apart)
+    sparse = config.get("sparse_attention_config")
+    numbers = ("sparse_num_index_heads", "sparse_index_dim", "sparse_topk_blocks")
+    known = isinstance(sparse, dict) and sparse.get("sparse_attention_freq") == apart
+    if not known or any(type(sparse.get(each)) is not int for each in numbers):
+        raise config.error(
+            f"sparse_attention_config must have {', '.join(numbers)}, and sparse_attention_freq as"
+            " moe_layer_freq"
+        )
+    heads, width, blocks = (sparse[each] for each in numbers)
+    return found | {
+        "qk_norm": "head" if config.flag("use_qk_norm") else None,
+        "biases": ("router",) if config.flag("use_routing_bias") else (),
+        "attention": (*["full"] * first, *["blocks"] * (layers - first)),
+        "feed_forward": (*["dense"] * first, *["experts"] * (layers - first)),
+        "index_heads": heads,
+        "index_head_width": width,
+        "index_topk": blocks * sparse.get("sparse_block_size", 0),
+    }
+
+
+def _kimi_linear(config: Config) -> Fields:
+    """Layers of linear attention whose states decay row by row, and some of latents with a gate."""
+    experts = {"expert_width": "moe_intermediate_size", "experts": "num_experts"}
+    experts |= {
+        "active_experts": "num_experts_per_token",
+        "expert_latent": "routed_expert_hidden_size",
+    }
+    found: Fields = config.counts(DENSE | LATENT | experts)
+    config.must_be("topk_method", "noaux_tc")  # whose routers have a bias
+    config.must_be("mla_use_output_gate", True)
+    found["biases"] = ()
+    found = _routed(config, found, "num_shared_experts")
+    linear = config.get("linear_attn_config")
+    numbers = ("num_heads", "head_dim", "short_conv_kernel_size")
+    known = isinstance(linear, dict) and linear.get("use_full_rank_gate") is True
+    if not known or any(type(linear.get(each)) is not int for each in numbers):
+        raise config.error(
+            f"linear_attn_config must have {', '.join(numbers)} and use_full_rank_gate, true"
+        )
+    heads, width, kernel = (linear[each] for each in numbers)
+    full = {each - 1 for each in linear.get("full_attn_layers", ())}
+    kinds = ("latent" if each in full else "linear" for each in range(found["layers"]))
+    for name in ("attn_res_block_size", "latent_moe_use_norm"):
+        config.get(name)
+    return found | {
+        "attention": tuple(kinds),
+        "gates": ("attention",),
+        "linear_key_heads": heads,
+        "linear_value_heads": heads,
+        "linear_key_width": width,
+        "linear_value_width": width,
+        "decay_rank": width,
+        "convolution": kernel,
+        "chunk": 64,  # of the kernels that it is released with
+        "notes": ("the norms of its residuals and of its experts' inputs are not counted",),
+    }
 
 
 def _olmo2(config: Config) -> Fields:
@@ -280,8 +429,11 @@ def _nemotron_h(config: Config) -> Fields:
         "convolution": "conv_kernel",
         "chunk": "chunk_size",
     }
+    listed = config.get("layers_block_type")
+    config.imply("num_hidden_layers", len(listed) if isinstance(listed, list) else None)
     found: Fields = config.counts(GROUPS | states)
     kinds = config.kinds("hybrid_override_pattern", NEMOTRON)
+    kinds = kinds or config.kinds("layers_block_type", NEMOTRON_BLOCKS)
     if kinds is None:
         raise config.error("a configuration of nemotron_h must have hybrid_override_pattern")
     for name in ("attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"):
@@ -294,6 +446,8 @@ def _nemotron_h(config: Config) -> Fields:
     if "experts" in kinds:
         names = {"expert_width": "moe_intermediate_size", "experts": "n_routed_experts"}
         names["shared_expert_width"] = "moe_shared_expert_intermediate_size"
+        if config.get("moe_latent_size") is not None:
+            names["expert_latent"] = "moe_latent_size"
         found |= config.counts(names | ROUTED | {"shared_experts": "n_shared_experts"})
         found["biases"] = ("router",)
     mixers = ("state", "full")
@@ -355,19 +509,28 @@ FAMILIES: dict[str, Callable[[Config], Fields]] = {
     "qwen3": _qwen3,
     "qwen3_moe": _qwen3_moe,
     "qwen3_next": _qwen3_next,
+    "qwen3_vl_text": _qwen3,
+    "qwen3_vl_moe_text": _qwen3_moe,
+    "qwen3_5_text": _qwen3_5,
+    "qwen3_5_moe_text": _qwen3_next,
     "mixtral": _mixtral,
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3": _gemma3,
     "gemma3_text": _gemma3,
+    "gemma4_text": _gemma4,
     "gpt_oss": _gpt_oss,
     "llama4": _llama4,
     "llama4_text": _llama4,
     "deepseek_v3": _deepseek_v3,
     "kimi_k2": _deepseek_v3,
     "deepseek_v32": _deepseek_v32,
+    "glm_moe_dsa": _glm_moe_dsa,
     "glm4_moe": _glm4_moe,
     "minimax_m2": _minimax_m2,
+    "minimax_m3": _minimax_m3,
+    "kimi_linear": _kimi_linear,
+    "mimo_v2_flash": _mimo_v2,
     "olmo2": _olmo2,
     "granitemoehybrid": _granite,
     "nemotron_h": _nemotron_h,

@@ -20,8 +20,7 @@ KERNELS = {  # None lets torch choose
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
 MODEL = models.LLAMA_3_8B
-SHAPE = (MODEL.heads, MODEL.kv_heads, MODEL.head_width)
-HEADS, KV_HEADS, WIDTH = (int(size.m_as("")) for size in SHAPE)
+HEADS, KV_HEADS, WIDTH = MODEL.heads, MODEL.kv_heads, MODEL.head_width
 PREFILLS = (1024, 4096, 16384, 65536)
 DECODES = tuple(product((1, 8, 64), (1024, 8192, 65536)))
 

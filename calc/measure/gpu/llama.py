@@ -34,7 +34,7 @@ class Shape:
     def __init__(self, small: bool) -> None:
         by = 32 if small else 1
         read = {
-            name: int(getattr(MODEL, name).m_as(""))
+            name: getattr(MODEL, name)
             for name in ("layers", "width", "heads", "kv_heads", "head_width")
         }
         self.layers = 2 if small else read["layers"]
