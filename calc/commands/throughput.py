@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from calc.commands.options import add_options, chosen, model_of
+from calc.commands.options import add_options, chosen, model_of, numbers
 from calc.commands.output import answers
 from calc.steps import throughput
 
@@ -22,4 +22,7 @@ def add_throughput(parser: argparse.ArgumentParser) -> None:
 
 def _throughput(options: argparse.Namespace) -> throughput.Throughput:
     asked = chosen(options, throughput.of)
+    if isinstance(asked["pixels"], str):  # as they were typed
+        sides = numbers("pixels", asked["pixels"], "--pixels 1024,768")
+        asked["pixels"] = [int(side) if side.is_integer() else side for side in sides]
     return throughput.of(model_of(asked.pop("model")), **asked)

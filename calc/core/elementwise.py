@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from calc.core.errors import InputError, do_not_broadcast
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Number: TypeAlias = float | NDArray[np.float64]
+else:  # numpy need not be there
+    Number = float
+"""A magnitude: a number, or an array of them."""
 
 TOO_LARGE = "the result is too large for a floating-point number"
 

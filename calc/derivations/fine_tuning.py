@@ -10,6 +10,7 @@ import numpy
 from calc import cost, finetuning, hardware, links, models, plan_training, rollouts, training
 from calc.core.units import Quantity, quantity
 from calc.published import finetuning as measured_tuning, rollouts as measured_rollouts
+from calc.steps.job import Batch, Job, Layout
 from calc.steps.rollouts import Lengths
 
 SMALL = models.get("llama-3-1-8b")
@@ -70,7 +71,7 @@ class BytesByRecipe:
         """Each recipe, and adapters, with the parts of what they keep of a model."""
         found = [(name, finetuning.states(model, recipe)) for name, recipe in cls.recipes]
         for name, method in (("LoRA", "lora"), ("QLoRA", "qlora")):
-            held = finetuning.memory(model, method, cls.rank)
+            held = finetuning.memory(model, finetuning.Adapters(method, cls.rank))
             around = held.adapters + held.gradients + held.optimizer
             found.append((name, {"weight": held.weights, "adapters": around}))
         return found
@@ -100,9 +101,10 @@ class Adapters:
     share = (count / small.parameters).to("%")
     peft = finetuning.adapters("llama-3-2-3b", peft_rank, ["query", "value"])
     nf4 = finetuning.nf4_size().to("bit/param")
-    frozen = finetuning.memory(small, "lora", rank).weights.to("GB")
-    quantized = finetuning.memory(small, "qlora", rank).weights.to("GB")
-    large_quantized = finetuning.memory(LARGE, "qlora", rank).weights.to("GB")
+    frozen = finetuning.memory(small, finetuning.Adapters("lora", rank)).weights.to("GB")
+    codes = finetuning.Adapters("qlora", rank)
+    quantized = finetuning.memory(small, codes).weights.to("GB")
+    large_quantized = finetuning.memory(LARGE, codes).weights.to("GB")
 
 
 class DoesItFit:
@@ -122,14 +124,16 @@ class DoesItFit:
         ("… weights too", LARGE, "qlora", finetuning.HOST),
     )
 
-    held = finetuning.memory(LARGE, "qlora", rank, context)
+    adapters = finetuning.Adapters("qlora", rank)
+    batch = Batch(context, recomputation="full")
+    held = finetuning.memory(LARGE, adapters, batch)
     total = held.total.to("GB")
     logits = held.loss.to("GB")
     entry = finetuning.loss_memory(1, 1)
-    fused = finetuning.memory(LARGE, "qlora", rank, context, loss="fused").total.to("GB")
+    fused = finetuning.memory(LARGE, adapters, batch, loss="fused").total.to("GB")
     streamed = finetuning.layers_memory(LARGE, "qlora").to("GB")
     stream = links.transfer_time(2 * streamed, link).to("s")
-    compute = finetuning.step(LARGE, card, "qlora", rank, context).lower.to("s")
+    compute = finetuning.step(Job.of(LARGE, card, trained=adapters), batch).lower.to("s")
 
     @classmethod
     def rows(cls) -> list[tuple[Any, ...]]:
@@ -138,12 +142,9 @@ class DoesItFit:
         for name, model, method, host in cls.ways:
             cells = []
             for card in CARDS:
+                tuned = model, card, finetuning.Adapters(method, cls.rank)
                 longest = [
-                    int(
-                        finetuning.longest_context(
-                            model, card, method, cls.rank, loss=loss, host=host
-                        ).magnitude
-                    )
+                    int(finetuning.longest_context(*tuned, loss=loss, host=host).magnitude)
                     for loss in ("whole", "fused")
                 ]
                 cells.append(" / ".join(_thousands(length) for length in longest))
@@ -165,10 +166,10 @@ class MeasuredTuning:
     compiled = tuple(
         run for run in runs if run.software == "torchtune" and run.id != "torchtune-packed"
     )
-    context = runs[0].settings["context"]
-    sequences = runs[0].settings["sequences"]
-    peft_context = runs[-1].settings["context"]
-    peft_sequences = runs[-1].settings["sequences"]
+    context = runs[0].batch.length
+    sequences = runs[0].batch.sequences
+    peft_context = runs[-1].batch.length
+    peft_sequences = runs[-1].batch.sequences
 
     least = min(run.memory_error for run in runs).to("%")
     most = max(run.memory_error for run in runs).to("%")
@@ -204,8 +205,9 @@ class StepOfLora:
     device = "h100"
     context = 4096
 
-    lora = finetuning.step(model, device, "lora", context=context)
-    full = finetuning.step(model, device, "full", context=context)
+    batch = Batch(context, recomputation="full")
+    lora = finetuning.step(Job.of(model, device, trained=finetuning.Adapters()), batch)
+    full = finetuning.step(Job.of(model, device), batch)
     saved = (1 - lora.lower / full.lower).to("%")
     gain = (full.lower / lora.lower).to("")
 
@@ -215,10 +217,10 @@ class Rollouts:
 
     model = "qwen-3-8b"
     machine = "dgx-h100"
-    lengths = Lengths(1500, 16384)
+    lengths = Lengths(1500, 16384, prompt=200)
     answers = 512
     devices = 8
-    prompt = quantity("200 token")
+    prompt = quantity(lengths.prompt, "token")
     mfu = quantity(40, "%")
     price = quantity("3 USD/h")
     average = quantity(lengths.average, "token")
@@ -227,16 +229,8 @@ class Rollouts:
     engine_answers = answers // devices
     longest = quantity(lengths.longest(answers), "token")
     times_average = (longest / average).to("")
-    step = rollouts.step(
-        model,
-        machine,
-        lengths,
-        answers,
-        devices,
-        prompt=prompt.m_as("token"),
-        mfu=mfu,
-        measured=False,
-    )
+    job = Job.of(model, machine, Layout(data=devices))
+    step = rollouts.step(job, lengths, answers, mfu=mfu, measured=False)
     generation = step.generation
     even = step.even
     tail = step.tail
@@ -248,14 +242,9 @@ class Rollouts:
     @classmethod
     def drawn(cls, bars: int) -> list[float]:
         """Seconds until an answer is complete, for so many at even quantiles, and the longest."""
+        engine = Job.of(cls.model, cls.machine)
         tokens, seconds = rollouts.writing_times(
-            cls.model,
-            cls.machine,
-            cls.lengths,
-            cls.engine_answers,
-            prompt=cls.prompt.m_as("token"),
-            measured=False,
-            among=cls.answers,
+            engine, cls.lengths, cls.engine_answers, measured=False, among=cls.answers
         )
         shares = [(bar + 0.5) / bars for bar in range(bars - 1)]
         drawn = [-cls.lengths.scale * math.log(1 - share) for share in shares]
@@ -276,7 +265,7 @@ class MeasuredSteps:
         """A step: generation and all of it as expected, and as measured."""
         rows = []
         for step in cls.steps:
-            table, found = step.table, step.expected
+            table, found = step.row, step.expected
             rows.append(
                 (
                     models.get(table["model"]).name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
 from calc.steps import finetuning
+from calc.steps.finetuning import Adapters
+from calc.steps.job import ALL, Batch, Job
 
 FILE = DATA / "published" / "finetuning.toml"
-ABOUT = ("id", "device", "software", "source", "note", "memory", "throughput")
-ONLY_MEMORY = ("recipe", "loss", "gradients", "host")  # what a step's time does not depend on here
+KEPT = ("recipe", "loss", "gradients", "host")  # what the memory of a run depends on besides
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,12 @@ class Tuning:
     """One run: what it was, and its peak of memory and tokens per second where they are given."""
 
     id: str
-    device: str
     software: str
     source: str
-    settings: dict[str, Any]
-    """The arguments of `calc.finetuning.memory`."""
+    job: Job
+    batch: Batch
+    kept: Mapping[str, Any]
+    """Options of `calc.finetuning.memory`."""
     memory: Quantity
     throughput: Quantity | None
     note: str
@@ -32,7 +35,9 @@ class Tuning:
     @property
     def predicted_memory(self) -> Quantity:
         """The peak that calc says."""
-        return finetuning.memory(**self.settings).total.to(self.memory.units)
+        job = self.job
+        total = finetuning.memory(job.model, job.trained, self.batch, **self.kept).total
+        return total.to(self.memory.units)
 
     @property
     def memory_error(self) -> Quantity:
@@ -43,8 +48,7 @@ class Tuning:
     @property
     def predicted_throughput(self) -> Quantity:
         """Tokens per second that are expected by measured rates of kernels."""
-        settings = {k: v for k, v in self.settings.items() if k not in ONLY_MEMORY}
-        step = finetuning.step(device=self.device, **settings)
+        step = finetuning.step(self.job, self.batch)
         rate: Quantity = step.tokens / step.expected
         return rate.to("token/s")
 
@@ -61,22 +65,24 @@ class Tuning:
 def runs() -> tuple[Tuning, ...]:
     """All rows, in the order of the file.
 
-    >>> [run] = [each for each in runs() if each.id == "torchtune-recomputed"]
+    >>> [run] = [run for run in runs() if run.id == "torchtune-recomputed"]
     >>> print(run.memory, run.predicted_memory)
     24.9 GiB 24.62 GiB
     """
-    found: Any = read_toml(FILE)
-    return tuple(_run(table) for table in found["finetuning"])
+    return tuple(map(_run, read_toml(FILE)["finetuning"]))
 
 
-def _run(table: dict[str, Any]) -> Tuning:
+def _run(row: Mapping[str, Any]) -> Tuning:
+    of_adapters = {name: row[name] for name in ("method", "rank", "targets") if name in row}
+    trained = ALL if row["method"] == "full" else Adapters(**of_adapters)
     return Tuning(
-        table["id"],
-        table["device"],
-        table["software"],
-        table["source"],
-        {name: value for name, value in table.items() if name not in ABOUT},
-        quantity(table["memory"]),
-        quantity(table["throughput"]) if "throughput" in table else None,
-        table.get("note", ""),
+        row["id"],
+        row["software"],
+        row["source"],
+        Job.of(row["model"], row["device"], trained=trained),
+        Batch(row["context"], row["sequences"], row.get("recomputation", "full")),
+        {name: row[name] for name in KEPT if name in row},
+        quantity(row["memory"]),
+        quantity(row["throughput"]) if "throughput" in row else None,
+        row.get("note", ""),
     )

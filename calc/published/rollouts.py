@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from calc.core.records import DATA, read_toml
 from calc.core.units import Quantity, quantity
 from calc.steps import rollouts
+from calc.steps.job import Job, Layout
 
 FILE = DATA / "published" / "rollouts.toml"
 
@@ -18,7 +20,7 @@ class Step:
     """A whole step: what it was, and how long it took."""
 
     id: str
-    table: dict[str, Any]
+    row: Mapping[str, Any]
     time: Quantity
 
     @cached_property
@@ -31,15 +33,18 @@ class Step:
         """The step by published peaks, which no program beats."""
         return self._predicted(False)
 
+    @property
+    def job(self) -> Job:
+        """An engine for each copy of the model."""
+        row = self.row
+        layout = Layout(data=row["devices"] // row["engine"], tensor=row["engine"])
+        return Job.of(row["model"], row["machine"], layout)
+
     def _predicted(self, measured: bool) -> rollouts.RolloutStep:
         """A step whose prompts are counted with the answers."""
-        table = self.table
-        lengths = rollouts.Lengths(table["average"], table["limit"])
-        shape = (table["answers"], table["devices"], table["engine"])
-        machine, mfu = table["machine"], 0.3 if measured else 1.0
-        return rollouts.step(
-            table["model"], machine, lengths, *shape, prompt=1, mfu=mfu, measured=measured
-        )
+        lengths = rollouts.Lengths(self.row["average"], self.row["limit"], prompt=1)
+        mfu = 0.3 if measured else 1.0
+        return rollouts.step(self.job, lengths, self.row["answers"], mfu=mfu, measured=measured)
 
     @property
     def error(self) -> Quantity:
@@ -71,8 +76,8 @@ def steps() -> tuple[Step, ...]:
     >>> print(steps()[0].time, steps()[0].expected.total)
     3.2 min 97.15 s
     """
-    tables: Any = read_toml(FILE)["step"]
-    return tuple(Step(each["id"], each, quantity(each["time"])) for each in tables)
+    rows = read_toml(FILE)["step"]
+    return tuple(Step(row["id"], row, quantity(row["time"])) for row in rows)
 
 
 @cache
@@ -82,8 +87,8 @@ def updates() -> tuple[Update, ...]:
     >>> print(updates()[0].rate)
     61.10 GB/s
     """
-    tables: Any = read_toml(FILE)["update"]
+    rows = read_toml(FILE)["update"]
     return tuple(
-        Update(each["id"], each["devices"], quantity(each["weights"]), quantity(each["time"]))
-        for each in tables
+        Update(row["id"], row["devices"], quantity(row["weights"]), quantity(row["time"]))
+        for row in rows
     )

@@ -6,8 +6,6 @@ than answers. Conditions that a row leaves out are taken as this module's consta
 rows alike.
 """
 
-# mypy: disable-error-code="no-any-return"
-
 from __future__ import annotations
 
 import math
@@ -55,8 +53,7 @@ class Served:
     """A row's job, and the fastest format that its weights may be computed in."""
 
     job: Job
-    fastest: str | None
-    """None where the device publishes no rate of any that they may be in: memory alone bounds."""
+    fastest: str
     layout_is_stated: bool
 
     def cache(self, tokens: float) -> float:
@@ -73,12 +70,8 @@ class Served:
         job = self.job.with_context(max(load.context, load.before + load.prompt))
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
-        if self.fastest is None:
-            other = next(iter(self.job.measured_on.device.dtypes))
-            parts = step(replace(job, formats=replace(job.formats, dtype=other)), load).parts
-            return max(time.m_as("s") for name, time in parts.items() if name != "compute")
-        sizes = replace(job.formats, dtype=self.fastest)
-        return step(replace(job, formats=sizes), load).lower.m_as("s")
+        fastest = replace(job, formats=replace(job.formats, dtype=self.fastest))
+        return float(step(fastest, load).lower.m_as("s"))
 
 
 def predict(row: Row) -> Comparison:
@@ -112,10 +105,9 @@ def _served(row: Row) -> Served:
     dtype = conditions.format_of("bf16" if "mxfp4" in text else text) or "bf16"
     device = machine.device
     if dtype not in device.dtypes:
-        dtype = next((each for each in ("bf16", "fp16", "fp32") if each in device.dtypes), dtype)
-    faster = [each for each in FASTER if small and each in device.dtypes]
-    known = [each for each in (*faster, dtype) if each in device.dtypes]
-    fastest = max(known, key=lambda name: device.peak(name), default=None)
+        dtype = device.usual_dtype
+    faster = [name for name in FASTER if small and name in device.dtypes]
+    fastest = max(*faster, dtype, key=device.peak) if faster else dtype
     kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")
     stated, devices = conditions.layout(row), conditions.devices(row)
     replicas = stated.get("DP", 1)

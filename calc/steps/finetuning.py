@@ -18,9 +18,9 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import Matrix
-from calc.core.arguments import as_list, number, one_of, whole_number
+from calc.core.arguments import as_list, check_is, number, one_of, whole_number
 from calc.core.elementwise import floor, maximum
-from calc.core.errors import InputError, abbreviated
+from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.formats import ELEMENT_SIZE
@@ -29,7 +29,7 @@ from calc.laws.links import transfer_time
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.networks.transformer import loss_memory as loss_memory
-from calc.steps.job import ALL, Batch, Formats, Job, Layout, Training
+from calc.steps.job import ALL, Batch, Job, Layout, Training
 from calc.steps.layouts import GRADIENTS, LOSSES, DeviceMemory, memory_per_device, training_step
 
 METHODS = ("full", "lora", "qlora")
@@ -220,10 +220,12 @@ class Adapters(Training):
         return training.Recipe(name, {"weight": weight, "adapter": adapter, **parts})
 
 
+LORA = Adapters()
+ONE_SEQUENCE = Batch(2048, recomputation="full")
+
+
 def training_work(
-    model: Transformer,
-    length: Annotated[QuantityLike, "", AT_LEAST_ONE],
-    tuned: Adapters | None = None,
+    model: Transformer, length: Annotated[QuantityLike, "", AT_LEAST_ONE], trained: Training = ALL
 ) -> Annotated[Quantity, "FLOP/token"]:
     """Operations of a token, forward and backward, where all is trained, or adapters alone.
 
@@ -236,11 +238,7 @@ def training_work(
     >>> print(training_work(model, 8192), training_work(model, 8192, Adapters()))
     51.47 GFLOP/token 36.71 GFLOP/token
     """
-    if not isinstance(tuned, Adapters | None):
-        raise InputError(
-            f"tuned must be Adapters(), or None where all is trained; got {abbreviated(tuned)}"
-        )
-    return (tuned or ALL).work(model, length)
+    return _check_trained(trained).work(model, length)
 
 
 def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Quantity]:
@@ -286,14 +284,10 @@ def states(model: Transformer | str, recipe: str = "adam-mixed") -> dict[str, Qu
 
 def memory(
     model: Transformer | str,
-    method: str = "lora",
-    rank: int = 16,
-    context: Annotated[QuantityLike, "", AT_LEAST_ONE] = 2048,
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
+    trained: Training = LORA,
+    batch: Batch = ONE_SEQUENCE,
     *,
     recipe: str | None = None,
-    targets: str | Iterable[str] = "linear",
-    recomputation: str = "full",
     loss: str = "whole",
     gradients: str = "accumulated",
     host: Iterable[str] = (),
@@ -303,18 +297,19 @@ def memory(
     Equation: M = P · w + A · b + n · m
 
     P weights of w bytes: 2 for "lora", `nf4_size` for the matrices of the layers with "qlora", and
-    what the `recipe` says for "full". A trained parameters of b bytes, by `recipe`: for adapters
-    "adam-fp32" where nothing is said. n tokens of m bytes: what the layers keep, all of a single
-    layer where they are recomputed, and the logits, by `loss`: "whole", "chunked" or "fused".
-    `gradients` are "accumulated" over microbatches, begin "anew" in each, or are "fused": used up,
-    matrix by matrix, before the way back ends, so that a layer's remain. What `host` names waits in
-    the memory of the host: "weights", of which two layers stay, "optimizer" (paged), "activations".
+    what the `recipe` says where all is trained. A trained parameters of b bytes, by `recipe`: for
+    adapters "adam-fp32" where nothing is said. n tokens of m bytes: what the layers keep, all of a
+    single layer where they are recomputed, and the logits, by `loss`: "whole", "chunked" or
+    "fused". `gradients` are "accumulated" over microbatches, begin "anew" in each, or are "fused":
+    used up, matrix by matrix, before the way back ends, so that a layer's remain. What `host` names
+    waits in the memory of the host: "weights", of which two layers stay, "optimizer" (paged),
+    "activations". The batch is one microbatch, whose layers are recomputed where it is left out.
 
     Fragments, the driver's own share (some 0.5 GB) and what kernels need for a moment come on top.
 
     Source: dettmers2023qlora, korthikanti2023reducing
 
-    >>> print(memory("llama-3-70b", "qlora", rank=16, context=2048))
+    >>> print(memory("llama-3-70b", Adapters("qlora")))
     weights      39.52 GB
     adapters     828.4 MB
     gradients    828.4 MB
@@ -325,26 +320,24 @@ def memory(
     peak         48.14 GB
     """
     model = models.transformer(model)
-    one_of("memory(): method", method, METHODS)
+    _check_trained(trained)
+    Batch.check(batch)
     one_of("memory(): loss", loss, LOSSES)
     one_of("memory(): gradients", gradients, GRADIENTS)
-    away = [one_of("memory(): host", each, HOST) for each in as_list("memory(): host", host)]
+    away = _on_the_host(host)
     if model.vocabulary is None:
         raise InputError(f"{model.name} has no vocabulary, and so no loss of a next token")
-    if method == "full":
+    if isinstance(trained, Adapters):
+        stored = trained.recipe(model, "adam-fp32" if recipe is None else recipe)
+    else:
         sizes = states(model, "adam-mixed" if recipe is None else recipe)
         parts = {part: size / model.parameters for part, size in sizes.items()}
-        stored = training.Recipe(method, parts)
-    else:
-        stored = Adapters(method, rank, targets).recipe(
-            model, "adam-fp32" if recipe is None else recipe
-        )
-    whole = memory_per_device(
-        model, Layout(), context, sequences, recomputation, stored, loss, gradients
-    )
-    waiting: dict[str, Any] = {name: quantity(0, "byte") for name in away}
+        stored = training.Recipe("full", parts)
+    of_batch = batch.length, batch.sequences, batch.recomputation
+    whole = memory_per_device(model, Layout(), *of_batch, stored, loss, gradients)
+    waiting: dict[str, Any] = dict.fromkeys(away, quantity(0, "byte"))
     if "weights" in away:
-        streamed = layers_memory(model, method) * (1 - HELD_LAYERS / model.layers)
+        streamed = layers_memory(model, trained.method) * (1 - HELD_LAYERS / model.layers)
         waiting["weights"] = (whole.weights - streamed).to("byte")
     return replace(whole, **waiting)
 
@@ -352,8 +345,7 @@ def memory(
 def longest_context(
     model: Transformer | str,
     device: Machine | Accelerator | str,
-    method: str = "lora",
-    rank: int = 16,
+    trained: Training = LORA,
     *,
     reserve: Annotated[QuantityLike, "byte", NON_NEGATIVE] = "1 GB",
     **options: Any,
@@ -362,12 +354,12 @@ def longest_context(
 
     Equation: T = max {n : M(n) + M_reserve ≤ C}
 
-    `options` are those of `memory`. The reserve is for the driver, fragments and buffers of
-    kernels: an estimate. No model reads more than its `context`.
+    Layers are recomputed, and `options` are those of `memory`. The reserve is for the driver,
+    fragments and buffers of kernels: an estimate. No model reads more than its `context`.
 
     Source: dettmers2023qlora
 
-    >>> print(longest_context("llama-3-70b", "l40s", "qlora", loss="fused"))
+    >>> print(longest_context("llama-3-70b", "l40s", Adapters("qlora"), loss="fused"))
     4863
     """
     model = models.transformer(model)
@@ -375,8 +367,9 @@ def longest_context(
     room = machines.of(device).device.memory_capacity.m_as("byte") - kept
 
     def beyond(context: int) -> float:
-        held = memory(model, method, rank, context, **options).total
-        return float(held.m_as("byte")) - room
+        batch = replace(ONE_SEQUENCE, length=context)
+        total = memory(model, trained, batch, **options).total
+        return float(total.m_as("byte")) - room
 
     longest = int(model.context.magnitude)
     while longest > 0 and (excess := beyond(longest)) > 0:
@@ -387,18 +380,7 @@ def longest_context(
 
 
 def step(
-    model: Transformer | str,
-    device: Machine | Accelerator | str,
-    method: str = "lora",
-    rank: int = 16,
-    context: Annotated[QuantityLike, "", AT_LEAST_ONE] = 2048,
-    sequences: Annotated[QuantityLike, "", AT_LEAST_ONE] = 1,
-    *,
-    targets: str | Iterable[str] = "linear",
-    recomputation: str = "full",
-    dtype: str = "bf16",
-    efficiency: Annotated[QuantityLike, ""] = 1.0,
-    host: Iterable[str] = (),
+    job: Job, batch: Batch, efficiency: Annotated[QuantityLike, ""] = 1.0, host: Iterable[str] = ()
 ) -> StepTime:
     """The time of a microbatch on one device: its arithmetic, and weights that the host streams.
 
@@ -411,22 +393,30 @@ def step(
 
     Source: hu2021lora, dettmers2023qlora
 
-    >>> tuned = step("llama-3-8b", "h100", "lora", context=4096)
+    >>> from calc import Batch, Job
+    >>> job = Job.of("llama-3-8b", "h100", trained=Adapters("lora"))
+    >>> tuned = step(job, Batch(4096, recomputation="full"))
     >>> print(tuned.lower, tuned.throughput)
     205.3 ms 19.95K token/s
     """
-    one_of("step(): method", method, METHODS)
-    away = [one_of("step(): host", each, HOST) for each in as_list("step(): host", host)]
-    trained = ALL if method == "full" else Adapters(method, rank, targets)
-    job = Job.of(model, device, formats=Formats(dtype), trained=trained)
-    found = training_step(job, Batch(context, sequences, recomputation), efficiency)
+    away, found = _on_the_host(host), training_step(job, batch, efficiency)
     if not away:
         return found
     parts = dict(found.parts)
     if "weights" in away:
-        sent = 2 * layers_memory(job.model, method)
-        parts["host link"] = transfer_time(sent, machines.of(device).host_link)
+        sent = 2 * layers_memory(job.model, job.trained.method)
+        parts["host link"] = transfer_time(sent, job.measured_on.host_link)
     return replace(found, parts=parts, expectation=lambda: ON_THE_HOST)
+
+
+def _on_the_host(host: Iterable[str]) -> list[str]:
+    return [one_of("what waits on the host", name, HOST) for name in as_list("host", host)]
+
+
+def _check_trained(trained: Any) -> Training:
+    check_is(Training, "trained", trained, "calc.finetuning.Adapters(…), or calc.job.ALL")
+    assert isinstance(trained, Training)
+    return trained
 
 
 def layers_memory(model: Transformer | str, method: str = "lora") -> Quantity:

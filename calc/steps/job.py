@@ -313,6 +313,7 @@ class Formats:
 class Training:
     """What is trained: here all of the model."""
 
+    method = "full"
     frozen = False
     """Whether the model's own weights stay as they are."""
 

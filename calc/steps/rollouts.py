@@ -1,7 +1,7 @@
 """Reinforcement learning of language models: answers are generated, and trained on.
 
 The laws take numbers. `Lengths` says how long answers are, and `step` puts generation, training and
-the new weights of the engines together for a model of `calc.models`.
+the new weights of the engines together for a job of `calc.Job`.
 """
 
 # mypy: disable-error-code="operator, return-value, no-any-return"
@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
-from calc.catalog import machines, models
-from calc.catalog.hardware import Accelerator
-from calc.catalog.machines import Machine
-from calc.catalog.models import Transformer
 from calc.core.arguments import as_list, number, truth, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.networks import transformer
-from calc.steps import inference
+from calc.steps.job import Job, Tokens
+from calc.steps.timing import serving_step
 
 GRID = 16  # parts of a generation in which batch and context are taken as constant
 HALVINGS = 200
@@ -136,7 +133,7 @@ def expected_maximum(lengths: Iterable[float], answers: int) -> float:
 class Lengths:
     """Answers that end at any token with one probability, and are cut at a limit.
 
-    `average` is that of the answers as they come, cut ones too, in tokens.
+    `average` is that of the answers as they come, cut ones too, in tokens; each follows a `prompt`.
 
     >>> answers = Lengths(3203, 4096)
     >>> round(answers.longest(128)), f"{answers.cut:.2f}"
@@ -145,9 +142,11 @@ class Lengths:
 
     average: float
     limit: float
+    prompt: float = 200
 
     def __post_init__(self) -> None:
         limit = number("Lengths(): limit", self.limit, 1.0)
+        number("Lengths(): prompt", self.prompt)
         if not number("Lengths(): average", self.average, 1.0) < limit:
             raise InputError(
                 f"the average of {self.average:g} tokens must be below the limit of {limit:g}"
@@ -233,70 +232,51 @@ class RolloutStep:
 
 
 def writing_times(
-    model: Transformer | str,
-    machine: Machine | Accelerator | str,
-    lengths: Lengths,
-    answers: int,
-    devices: int = 1,
-    prompt: float = 200,
-    measured: bool = True,
-    among: int = 1,
+    job: Job, lengths: Lengths, answers: int, measured: bool = True, among: int = 1
 ) -> tuple[list[float], list[float]]:
     """How many tokens long an engine's answers are, and the seconds after which they are.
 
     Equation: T(n) = Σ T_step(B(t), c + t), t < n
 
     B(t) answers are still being written, each with its prompt of c tokens, and T_step is the time
-    of a pass of `inference.decode`: what is expected by measured rates, or else the lower bound.
-    Prompts are read at once, and take little. Of engines that are waited for together, the slowest
-    counts: `among` is the number of their answers, the longest of which is this engine's.
+    of a pass of the job, which is one engine: what is expected by measured rates, or else the lower
+    bound. Prompts are read at once, and take little. Of engines that are waited for together, the
+    slowest counts: `among` is the number of their answers, the longest of which is this engine's.
 
     Source: pope2023efficiently
 
-    >>> tokens, seconds = writing_times("llama-3-8b", "dgx-h100", Lengths(1000, 4096), 64)
+    >>> engine = Job.of("llama-3-8b", "dgx-h100")
+    >>> tokens, seconds = writing_times(engine, Lengths(1000, 4096), 64)
     >>> round(tokens[-1]), round(seconds[-1], 1)
     (3926, 24.6)
     """
-    model, found = models.transformer(model), machines.of(machine)
+    Job.check(job)
     _check_lengths(lengths)
     count = whole_number("writing_times(): answers", answers)
-    prompt = number("writing_times(): prompt", prompt)
-    whole_number("writing_times(): devices", devices)
     truth("writing_times(): measured", measured)
     whole_number("writing_times(): among", among)
-    each = lengths.longest(max(count, among)) / GRID
+    part = lengths.longest(max(count, among)) / GRID
     tokens, seconds = [0.0], [0.0]
-    for part in range(GRID):
-        middle = (part + 0.5) * each
+    for place in range(GRID):
+        middle = (place + 0.5) * part
         writing = count * lengths.unfinished(middle)
-        taken = _pass(model, found, writing, prompt + middle, devices, measured)
-        tokens.append(tokens[-1] + each)
-        seconds.append(seconds[-1] + each * taken)
+        tokens.append(tokens[-1] + part)
+        seconds.append(seconds[-1] + part * _pass(job, writing, lengths.prompt + middle, measured))
     return tokens, seconds
 
 
-def _pass(
-    model: Transformer,
-    machine: Machine,
-    writing: float,
-    context: float,
-    devices: int,
-    measured: bool,
-) -> float:
+def _pass(job: Job, writing: float, context: float, measured: bool) -> float:
     """Seconds of the pass that writes a token of each answer."""
-    step = inference.decode(model, machine, round(context), max(1, round(writing)), devices)
+    load = Tokens(writing=max(1.0, round(writing)), context=float(round(context)))
+    step = serving_step(job, load)
     return float(((step.expected if measured else None) or step.lower).m_as("s"))
 
 
 def step(
-    model: Transformer | str,
-    machine: Machine | Accelerator | str,
+    job: Job,
     lengths: Lengths,
     answers: int,
-    devices: int,
-    engine: int = 1,
     *,
-    prompt: float = 200,
     mfu: Annotated[QuantityLike, ""] = 0.3,
     scored: int = 1,
     recomputed: bool = True,
@@ -307,43 +287,41 @@ def step(
 
     Equation: T = T_g + (s + 3 + r) · F · D / (N · R_peak · U) + W / BW
 
-    N devices make N / `engine` engines, which share `answers` out evenly and all wait for the
-    longest of them. D tokens of F operations are scored s times and trained on once, with the
-    forward pass again where layers are `recomputed`, at an assumed utilisation U. W are weights in
-    BF16.
+    The layout has an engine for each copy (DP), with as many devices as slices (TP): the engines
+    share `answers` out evenly and all wait for the longest of them. D tokens of F operations are
+    scored s times and trained on once by all N devices, with the forward pass again where layers
+    are `recomputed`, at an assumed utilisation U. W are the weights.
 
     Source: nemorl2026performance, moonshot2025checkpoint
 
-    >>> found = step("qwen-3-30b-a3b", "dgx-h100", Lengths(3203, 4096), 2048, 32, 2)
+    >>> from calc import Layout
+    >>> job = Job.of("qwen-3-30b-a3b", "dgx-h100", Layout(data=16, tensor=2))
+    >>> found = step(job, Lengths(3203, 4096), 2048)
     >>> print(found.total, found.generating, found.tail)
     100.3 s 71.82% 19.48%
     """
-    model, found = models.transformer(model), machines.of(machine)
+    Job.check(job)
     _check_lengths(lengths)
     count = whole_number("step(): answers", answers)
-    prompt = number("step(): prompt", prompt)
     used = number("step(): mfu", quantity(mfu).m_as(""), above=0.0)
     whole_number("step(): scored", scored, 0)
     truth("step(): recomputed", recomputed)
-    whole_number("step(): devices", devices)
-    if devices % whole_number("step(): engine", engine):
-        raise InputError(f"{devices} devices make no whole engines of {engine}")
-    share = max(1, round(count * engine / devices))
-    _, written = writing_times(model, found, lengths, share, engine, prompt, measured, count)
-    middle = prompt + lengths.average / 2
-    even = lengths.average * _pass(model, found, share, middle, engine, measured)
-    tokens = quantity(count * (lengths.average + prompt), "token")
-    forward = transformer.causal_flops(model, round(lengths.average + prompt)) * tokens
-    rate = found.device.peak("bf16") * devices * used
-    weights = inference.weight_memory(model, "2 byte")
+    engine = replace(job, layout=replace(job.layout, data=1))
+    share = max(1, round(count / job.layout.data))
+    _, written = writing_times(engine, lengths, share, measured, count)
+    middle = lengths.prompt + lengths.average / 2
+    even = lengths.average * _pass(engine, share, middle, measured)
+    whole = lengths.average + lengths.prompt
+    forward = transformer.causal_flops(job.model, round(whole)) * quantity(count * whole, "token")
+    rate = job.device.peak(job.formats.dtype) * job.layout.devices * used
     return RolloutStep(
         quantity(written[-1], "s"),
         quantity(even, "s"),
         (forward * scored / rate).to("s"),
         (forward * (4 if recomputed else 3) / rate).to("s"),
-        weight_update_time(weights, update_bandwidth),
+        weight_update_time(job.weights.memory, update_bandwidth),
         quantity(count * lengths.average, "token"),
-        devices,
+        job.layout.devices,
     )
 
 

@@ -27,7 +27,7 @@ from calc.catalog.models import (
     Recommender,
     Transformer,
 )
-from calc.core.arguments import whole_number
+from calc.core.arguments import as_list, whole_number
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -262,8 +262,7 @@ def of(
     batch: int | None = None,
     dtype: str | None = None,
     steps: int | None = None,
-    height: int = diffusion.PIXELS,
-    width: int = diffusion.PIXELS,
+    pixels: tuple[int, int] = (diffusion.PIXELS, diffusion.PIXELS),
     table: QuantityLike | None = None,
     devices: int | None = None,
 ) -> Throughput:
@@ -276,8 +275,7 @@ def of(
       51200
     - `dtype`: the format that weights have and that is computed in
     - `steps`: from noise to an image, where they are not those of the model's library
-    - `height`: rows of pixels of an image that is made
-    - `width`: columns of it
+    - `pixels`: rows and columns of them that an image has which is made
     - `table`: the format of a recommender's tables, where it is not that of the weights
     - `devices`: how many there are; one where it is left out, or as few as hold a recommender
 
@@ -299,7 +297,7 @@ def of(
     else:
         machine.device.peak(dtype)  # refuses a format in which the device does not compute
         dtype = hardware.dtype_of(dtype)
-    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, height, width, table, devices)
+    asked = _Asked(machine, batch, dtype, input_size(dtype), steps, pixels, table, devices)
     for family, answer in ANSWERS.items():
         if isinstance(found, family):
             return answer(asked, found)
@@ -316,8 +314,7 @@ class _Asked:
     dtype: str
     size: Quantity
     steps: int | None
-    height: int
-    width: int
+    pixels: tuple[int, int]
     table: QuantityLike | None
     devices: int | None
 
@@ -422,9 +419,11 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     """Passes over the tokens of text and image, from noise to a batch of images."""
     steps = int(model.steps.magnitude)
     steps = steps if asked.steps is None else whole_number("steps", asked.steps)
-    whole_number("height", asked.height)
-    whole_number("width", asked.width)
-    each = diffusion.tokens(model, asked.height, asked.width).m_as("")
+    sides = [whole_number("pixels of a side", side) for side in as_list("pixels", asked.pixels)]
+    if len(sides) != 2:
+        raise InputError(f"pixels are rows and columns, as 1024,768; got {len(sides)} numbers")
+    rows, columns = sides
+    each = diffusion.tokens(model, rows, columns).m_as("")
     text = int(model.text_tokens.magnitude)
     inner = int((model.heads * model.head_width).m_as(""))
     shape = (int(model.width.magnitude), inner, int(model.feed_forward_width.magnitude))
@@ -449,7 +448,7 @@ def _diffusion(asked: _Asked, model: DiffusionTransformer) -> Throughput:
     own = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
     notes = (
-        f"An image has {asked.height} × {asked.width} pixels, in {steps} steps{own}{each_step}.",
+        f"An image has {rows} × {columns} pixels, in {steps} steps{own}{each_step}.",
         "Encoding the text, decoding the image and the host's work are left out.",
     )
     more = {"passes": int(passes), "vectors": tuple(vectors), "notes": notes}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from calc import InputError, finetuning, models, quantity, training
+from calc import Batch, InputError, finetuning, models, quantity, training
 from calc.published import finetuning as published
+from calc.steps.finetuning import Adapters
+from calc.steps.job import ALL
 
 
 def test_adapters_are_counted_as_peft_counts_them() -> None:
@@ -43,16 +47,17 @@ def test_adafactor_keeps_rows_and_columns() -> None:
 
 
 def test_the_peak_is_the_largest_of_its_three_moments() -> None:
-    anew = finetuning.memory("llama-3-8b", "full", recipe="adam-bf16", gradients="anew")
-    held = finetuning.memory("llama-3-8b", "full", recipe="adam-bf16")
+    anew = finetuning.memory("llama-3-8b", ALL, recipe="adam-bf16", gradients="anew")
+    held = finetuning.memory("llama-3-8b", ALL, recipe="adam-bf16")
     state = anew.weights + anew.optimizer
     assert anew.total == state + anew.gradients + anew.layer
     assert held.total == state + held.gradients + held.activations + held.loss
 
 
 def test_what_waits_on_the_host_leaves_the_device() -> None:
-    here = finetuning.memory("llama-3-70b", "qlora")
-    away = finetuning.memory("llama-3-70b", "qlora", host=["weights", "optimizer", "activations"])
+    adapters = Adapters("qlora")
+    here = finetuning.memory("llama-3-70b", adapters)
+    away = finetuning.memory("llama-3-70b", adapters, host=["weights", "optimizer", "activations"])
     streamed = finetuning.layers_memory("llama-3-70b", "qlora")
     assert (here.weights - away.weights).m_as("GB") == pytest.approx(
         streamed.m_as("GB") * 78 / 80, rel=1e-12
@@ -61,14 +66,16 @@ def test_what_waits_on_the_host_leaves_the_device() -> None:
 
 
 def test_the_longest_context_fits_and_one_token_more_does_not() -> None:
-    longest = int(finetuning.longest_context("llama-3-8b", "rtx-4090", "lora").m_as(""))
+    longest = int(finetuning.longest_context("llama-3-8b", "rtx-4090").m_as(""))
     room = quantity("24 GiB") - quantity("1 GB")
-    assert finetuning.memory("llama-3-8b", "lora", context=longest).total <= room
-    assert finetuning.memory("llama-3-8b", "lora", context=longest + 1).total > room
+    fits, too_long = (Batch(longest + more, recomputation="full") for more in (0, 1))
+    assert finetuning.memory("llama-3-8b", batch=fits).total <= room
+    assert finetuning.memory("llama-3-8b", batch=too_long).total > room
 
 
 def test_65b_fits_the_card_that_its_authors_tuned_it_on() -> None:
-    held = finetuning.memory("llama-65b", "qlora", 64, 512, host=["optimizer"])
+    batch = Batch(512, recomputation="full")
+    held = finetuning.memory("llama-65b", Adapters("qlora", 64), batch, host=["optimizer"])
     held.check("l40s")  # 48 GB too
     with pytest.raises(InputError, match="smaller weights"):
         held.check("rtx-4090")
@@ -97,16 +104,16 @@ def test_throughput_as_measured() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"method": "adapters"}, "must be one of full, lora, qlora"),
-        ({"rank": 0}, "rank of adapters must be a whole number from 1"),
+        ({"trained": "lora"}, "trained must be calc.finetuning.Adapters"),
         ({"loss": "none"}, "loss must be one of in place, whole, chunked, fused"),
         ({"host": ["states"]}, "host must be one of weights"),
         ({"host": "weights"}, "host"),
-        ({"targets": ["router"]}, "target must be one of query"),
+        ({"trained": Adapters(targets=["router"])}, "target must be one of query"),
         ({"gradients": "none"}, "must be one of accumulated"),
-        ({"context": float("nan")}, "context must be a number of tokens"),
-        ({"context": -1}, "context must be a number of tokens"),
-        ({"context": "2 GB"}, "context must be a number of tokens"),
+        ({"batch": 2048}, r"load must be calc.Batch\(…\)"),
+        ({"batch": Batch(float("nan"))}, "context must be a number of tokens"),
+        ({"batch": Batch(-1)}, "context must be a number of tokens"),
+        ({"batch": Batch("2 GB")}, "context must be a number of tokens"),
     ],
 )
 def test_a_mistake_is_one_sentence(options: dict[str, object], words: str) -> None:
@@ -115,6 +122,18 @@ def test_a_mistake_is_one_sentence(options: dict[str, object], words: str) -> No
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "adapters"}, "must be one of lora, qlora"),
+        ({"rank": 0}, "rank of adapters must be a whole number from 1"),
+    ],
+)
+def test_adapters_are_checked_when_they_are_made(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Adapters(**options)
+
+
 def test_a_model_without_a_vocabulary_is_refused() -> None:
     with pytest.raises(InputError, match="no vocabulary"):
-        finetuning.memory("vit-l-16", context=64)
+        finetuning.memory("vit-l-16", batch=Batch(64))

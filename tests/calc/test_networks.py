@@ -371,7 +371,8 @@ def test_what_the_answer_holds() -> None:
         ({"devices": 0}, "devices must be a whole number from 1; got 0"),
         ({"batch": 0}, "batch must be a whole number from 1; got 0"),
         ({"steps": 0}, "steps must be a whole number from 1; got 0"),
-        ({"height": 2.5}, "height must be a whole number from 1"),
+        ({"pixels": (2.5, 1024)}, "pixels of a side must be a whole number from 1"),
+        ({"pixels": [1024]}, "pixels are rows and columns"),
         ({"dtype": "fp7"}, "fp7"),
     ],
 )

@@ -169,8 +169,8 @@ def test_a_training_step_has_one_author() -> None:
                 trained = calc.steps.job.ALL if method == "full" else finetuning.Adapters(method)
                 job = Job.of(model, "dgx-b200", trained=trained)
                 batch = Batch(2048, 1, "full")
-                own = answer(finetuning.step(model, "dgx-b200", method, context=2048))
-                held = finetuning.memory(model, method, context=2048, loss="in place")
+                own = answer(finetuning.step(job, batch))
+                held = finetuning.memory(model, trained, batch, loss="in place")
                 planned = plan_training(
                     model,
                     "dgx-b200",

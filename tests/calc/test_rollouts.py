@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from calc import InputError, quantity, rollouts
+from calc import InputError, Job, Layout, quantity, rollouts
 from calc.published import rollouts as published
 from calc.steps.rollouts import Lengths
 
@@ -43,7 +43,7 @@ def test_one_answer_is_of_the_average_length() -> None:
 
 
 def test_equal_lengths_leave_no_tail() -> None:
-    found = rollouts.step("llama-3-8b", "dgx-h100", Lengths(4090, 4096), 8, 1)
+    found = rollouts.step(Job.of("llama-3-8b", "dgx-h100"), Lengths(4090, 4096), 8)
     assert found.tail.m_as("") == pytest.approx(0, abs=0.02)
 
 
@@ -58,7 +58,8 @@ def test_a_step_waits_for_the_longest_answer_of_all_engines() -> None:
         return (max(rest) * weights + cached) / rate
 
     steps = [max(engine() for _ in range(8)) for _ in range(400)]
-    found = rollouts.step("qwen-3-8b", "dgx-h100", lengths, 512, 8, measured=False)
+    job = Job.of("qwen-3-8b", "dgx-h100", Layout(data=8))
+    found = rollouts.step(job, lengths, 512, measured=False)
     assert found.generation.m_as("s") == pytest.approx(sum(steps) / len(steps), rel=0.03)
 
 
@@ -94,10 +95,7 @@ def test_point_to_point_stays_above_its_bound() -> None:
         (lambda: Lengths(-1, 4096), "average must be a number"),
         (lambda: rollouts.expected_maximum([], 4), "at least one length"),
         (lambda: rollouts.expected_maximum([1], 0), "whole number from 1"),
-        (
-            lambda: rollouts.step("llama-3-8b", "dgx-h100", Lengths(9, 99), 8, 8, 3),
-            "no whole engines",
-        ),
+        (lambda: Lengths(9, 99, prompt=-1), "prompt must be a number"),
     ],
 )
 def test_a_mistake_is_one_sentence(call: object, words: str) -> None:

@@ -194,12 +194,13 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
     asked: Any = {"tokens": "1e9 token", "sequences": 1, "length": 4096, "devices": 1}
     for method in ("lora", "qlora"):
         plan = plan_training("llama-3-8b", DGX, **asked, fine_tune=method, recomputation="full")
-        held = finetuning.memory("llama-3-8b", method, context=4096)
+        trained, batch = finetuning.Adapters(method), calc.Batch(4096, recomputation="full")
+        held = finetuning.memory("llama-3-8b", trained, batch)
         assert plan.memory.weights.m_as("GB") == pytest.approx(held.weights.m_as("GB"))
         assert plan.memory.adapters.m_as("GB") == pytest.approx(held.adapters.m_as("GB"))
         assert plan.memory.gradients.m_as("GB") == pytest.approx(held.gradients.m_as("GB"))
         assert plan.memory.optimizer.m_as("GB") == pytest.approx(held.optimizer.m_as("GB"))
-        step = finetuning.step("llama-3-8b", DGX, method, context=4096)
+        step = finetuning.step(calc.Job.of("llama-3-8b", DGX, trained=trained), batch)
         assert plan.step.lower.m_as("s") == pytest.approx(step.lower.m_as("s"))
         trained = 12 * finetuning.adapters("llama-3-8b").m_as("param")
         assert plan.checkpoint.m_as("byte") == pytest.approx(trained)
