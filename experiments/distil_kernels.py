@@ -25,7 +25,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from calc.catalog import engine_sums, hardware
-from calc.catalog.kernel_shares import COLUMNS, FILE, LENGTHS, ROOFS
+from calc.catalog.kernel_shares import (
+    COLUMNS,
+    FILE,
+    LENGTHS,
+    RATES,
+    ROOFS,
+    bytes_of_experts,
+    bytes_of_product,
+)
 
 Numbers = NDArray[np.float64]
 Key = tuple[str, str, str, str, str]
@@ -44,17 +52,17 @@ DEVICES = {
     "b60": "arc-pro-b60",
 }
 PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
-FORMATS = {  # of a product: its name here, that of its peak, and bytes of an input and a weight
-    "bfloat16": ("bf16", "bf16", 2.0, 2.0),
-    "fp8": ("fp8", "fp8", 1.0, 1.0),
-    "fp8_block": ("fp8-block", "fp8", 1.0, 1.0),
-    "nvfp4": ("nvfp4", "fp4", 0.5625, 0.5625),
-    "sq": ("int8", "int8", 1.0, 1.0),
-    "int8_wo": ("int8-weights", "bf16", 2.0, 1.0),
-    "int4_wo": ("int4-weights", "bf16", 2.0, 0.53125),
-    "w4afp8": ("int4-weights-fp8", "fp8", 1.0, 0.53125),
-    "w4a16_mxfp4": ("mxfp4-weights", "bf16", 2.0, 0.53125),
-    "w4a8_mxfp4_mxfp8": ("mxfp4", "fp8", 1.03125, 0.53125),
+FORMATS = {  # of a product: its name here, and bytes of an input and a weight
+    "bfloat16": ("bf16", 2.0, 2.0),
+    "fp8": ("fp8", 1.0, 1.0),
+    "fp8_block": ("fp8-block", 1.0, 1.0),
+    "nvfp4": ("nvfp4", 0.5625, 0.5625),
+    "sq": ("int8", 1.0, 1.0),
+    "int8_wo": ("int8-weights", 2.0, 1.0),
+    "int4_wo": ("int4-weights", 2.0, 0.53125),
+    "w4afp8": ("int4-weights-fp8", 1.0, 0.53125),
+    "w4a16_mxfp4": ("mxfp4-weights", 2.0, 0.53125),
+    "w4a8_mxfp4_mxfp8": ("mxfp4", 1.0, 0.53125),
 }
 SHORTEST = 1e-6  # seconds: below is no kernel
 HOST = 50e-6  # seconds that the shortest product takes where it is the host's time
@@ -102,14 +110,13 @@ def fastest(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
 
 def products(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     for (written,), rows in table.group_by("gemm_dtype"):
-        if written not in FORMATS or (known := FORMATS[str(written)])[1] not in peaks.rates:
+        if written not in FORMATS:
             continue
-        name, rate, a, b = known
+        name, a, b = FORMATS[str(written)]
+        if (rate := RATES.get(name, "bf16")) not in peaks.rates:
+            continue
         m, n, k, time = fastest(rows, ["m", "n", "k"])
-        moved = m * k * a + n * k * b + m * n * 2
-        if a < 2:  # the input is read in two bytes and rounded first
-            moved = moved + m * k * (2 + a)
-        made = Rows(m, peaks.roof(rate, 2 * m * n * k, moved), time)
+        made = Rows(m, peaks.roof(rate, 2 * m * n * k, bytes_of_product(m, n, k, a, b)), time)
         yield name, made.where((n >= 256) & (k >= 256))
 
 
@@ -122,14 +129,15 @@ def experts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     keys += ["moe_tp_size", "moe_ep_size"]
     unequal = table.filter(pl.col("distribution") == "power_law_1.01")
     for (written,), rows in unequal.group_by("moe_dtype"):
-        if written not in FORMATS or (known := FORMATS[str(written)])[1] not in peaks.rates:
+        if written not in FORMATS:
             continue
-        name, rate, a, b = known
+        name, _, b = FORMATS[str(written)]
+        if (rate := RATES.get(name, "bf16")) not in peaks.rates:
+            continue
         tokens, width, hidden, chosen, count, tp, ep, time = fastest(rows, keys)
         routed, weights = tokens * chosen / ep, 3 * width * hidden / tp
         woken = count / ep * (1 - (1 - chosen / count) ** tokens)
-        moved = woken * weights * b + 2 * tokens * width + 4 * routed * width
-        moved = moved + 6 * routed * hidden / tp + 0 * a
+        moved = bytes_of_experts(tokens, routed, width, hidden / tp, woken * weights * b)
         roof = peaks.roof(rate, 2 * routed * weights, moved)
         yield name, Rows(tokens * chosen / count, roof, time)
 

@@ -37,6 +37,9 @@ class Sums:
     times: tuple[float, ...] = field(repr=False)
     """Seconds."""
 
+    def __str__(self) -> str:
+        return f"sums of {self.program} {self.version} among {self.devices} {self.device}"
+
     def time(self, size: float) -> float:
         """Seconds for a size in bytes; above the longest, in proportion to it."""
         place = math.log2(max(size / self.smallest, 1.0))
@@ -78,14 +81,16 @@ def _stored() -> dict[tuple[str, str], list[Sums]]:
     return sums
 
 
-def of(device: str, program: str, devices: int, version: str | None = None) -> Sums | None:
+def of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
     """The newest sum at most as new as is asked for, else the oldest; None where none was measured.
 
-    >>> print(f"{of('h100', 'vllm', 8).time(65536) * 1e6:.1f} µs")
+    >>> sums = of("h100", "vllm", 8)
+    >>> f"{sums.time(65536) * 1e6:.1f} µs"
+    '7.2 µs'
     """
     known = [each for each in _stored().get((device, program), ()) if each.devices == devices]
     if not known:
         return None
-    asked = None if version is None else number_of(version)
-    older = [each for each in known if asked is None or number_of(each.version) <= asked]
+    asked = number_of(version)
+    older = [each for each in known if not asked or number_of(each.version) <= asked]
     return older[-1] if older else known[0]

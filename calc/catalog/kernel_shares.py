@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from calc.core.elementwise import Number
 from calc.core.errors import InputError
 from calc.core.files import read_text
 from calc.core.records import DATA
 
 FILE = DATA / "measured" / "kernel_shares.csv"
-SOURCE = "nvidia-aiconfigurator-data"
+SOURCE = "nvidia-aiconfigurator"
 """The key of references.bib of all rows."""
 COLUMNS = ("kernel", "device", "program", "version", "format", "rows", "error", "hundredths")
 ROOFS = (-4, -2, 0, 2, 4, 6, 9, 14)
@@ -37,6 +38,35 @@ LENGTHS = {
 }
 """By kernel, the logarithms to base 2 of: rows of a product (m); tokens of an expert; tokens of a
 prompt that attention reads; tokens of the cache of a sequence."""
+
+RATES = {  # of a format of products or attention: the published peak that its operations run at
+    "nvfp4": "fp4",
+    "fp8": "fp8",
+    "fp8-block": "fp8",
+    "fp8-narrow": "fp8",
+    "mxfp4": "fp8",
+    "int4-weights-fp8": "fp8",
+    "int8": "int8",
+}
+"""All others run at that of 16 bits."""
+
+
+def bytes_of_product(
+    m: Number, n: Number, k: Number, given: float, weight: float, result: float = 2.0
+) -> Number:
+    """Bytes that a product moves, by those of an element; inputs of few are rounded from two."""
+    read = 2 + 2 * given if given < 2 else given
+    return m * k * read + n * k * weight + m * n * result
+
+
+def bytes_of_experts(
+    tokens: Number, routed: Number, width: float, hidden: float, weights: Number
+) -> Number:
+    """Bytes that a layer's experts move: weights, tokens there and back, what is between products.
+
+    So many tokens, sent to experts so many times in all; vectors in two bytes.
+    """
+    return weights + 2 * tokens * width + 4 * routed * width + 6 * routed * hidden
 
 
 @dataclass(frozen=True)
@@ -54,6 +84,17 @@ class Surface:
     """The median by which these are off it."""
     logarithms: tuple[float, ...] = field(repr=False)
     """Of the share, the roofs of the first length first."""
+
+    @property
+    def rate(self) -> str:
+        """The format of the published peak of which it has a share."""
+        return RATES.get(self.format, "bf16")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.program} {self.version} on {self.device}, {self.kernel} in {self.format}:"
+            f" {self.rows} rows, half within {self.error:.0%}"
+        )
 
     def share(self, length: float, roof: float) -> float:
         """Of the pace of published peaks, for a roof in seconds."""
@@ -133,7 +174,7 @@ def number_of(version: str) -> tuple[int, ...]:
 
 
 def of(
-    kernel: str, device: str, program: str, format: str, version: str | None = None
+    kernel: str, device: str, program: str, format: str, version: str = ""
 ) -> Surface | None:
     """The surface of a kernel by a program; of the newest version at most as new as is asked for.
 
@@ -142,7 +183,7 @@ def of(
     versions = _stored().get((kernel, device, program, format))
     if not versions:
         return None
-    if version is None:
+    if not version:
         return versions[-1]
     asked = number_of(version)
     older = [each for each in versions if number_of(each.version) <= asked]

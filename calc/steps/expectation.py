@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from calc.catalog import constants, machines
+from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.models import Transformer
 from calc.catalog.software import Software
@@ -27,6 +28,7 @@ from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
 from calc.steps.job import Batch, Job, Layout, Tokens, reaching
 from calc.steps.kernels import Kernel
+from calc.steps.measured import sums
 
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 
@@ -51,7 +53,7 @@ class Parts(dict[str, Quantity]):
 
     def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
-        super().__init__(kernels.expected(launched, machine, program.attention))
+        super().__init__(kernels.expected(launched, machine, program))
         self.hidden = NO_TIME
         self._launched, self._machine, self._program = launched, machine, program
         self._told: dict[str, tuple[Origin, ...]] = {}
@@ -59,7 +61,7 @@ class Parts(dict[str, Quantity]):
     @cached_property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """What the time of each part is made of, as far as it is measured."""
-        rates = kernels.rates(self._launched, self._machine, self._program.attention)
+        rates = kernels.rates(self._launched, self._machine, self._program)
         return {kind: tuple(map(_rate, each)) for kind, each in rates.items()} | self._told
 
     @property
@@ -112,6 +114,10 @@ class Parts(dict[str, Quantity]):
         if devices == 1:
             return
         machine = self._machine
+        if operation == "all_reduce" and (own := sums(machine, self._program, devices)) is not None:
+            time = of_each(own.time, size)
+            self.add(part, quantity(count * time, "s"), Origin(f"{count:g} {own}", (SOURCE,)))
+            return
         among = _reached(machine, operation, devices) if beyond else devices
         sizes = [quantity(float(each), "byte") for each in getattr(size, "flat", [size])]
         found = [collectives.time(operation, sent, among, machine) for sent in sizes]
@@ -179,7 +185,9 @@ def _message(machine: Machine, operation: str, beyond: bool, size: float, device
     return math.nan if found.expected is None else found.expected.m_as("s")
 
 
-def _rate(rate: Quantity) -> Origin:
+def _rate(rate: Quantity | Surface) -> Origin:
+    if isinstance(rate, Surface):
+        return Origin(str(rate), (SOURCE,))
     assert rate.provenance is not None
     return Origin(str(rate), (rate.provenance.source,))
 
