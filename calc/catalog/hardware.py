@@ -296,7 +296,16 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         or not isinstance(table.get("year"), int)
     ):
         raise InputError(f"{path}: {key} must be a table with a name and a year")
-    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS, "unsupported", "measured_as", "measurement"]
+    known = [
+        "name",
+        "year",
+        *INHERITED,
+        *FIELDS,
+        *PEAKS,
+        "unsupported",
+        "measured_as",
+        "measurement",
+    ]
     check_fields(f"{path}: {key}", table, known)
     if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
         raise InputError(

@@ -173,9 +173,7 @@ def number_of(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
-def of(
-    kernel: str, device: str, program: str, format: str, version: str = ""
-) -> Surface | None:
+def of(kernel: str, device: str, program: str, format: str, version: str = "") -> Surface | None:
     """The surface of a kernel by a program; of the newest version at most as new as is asked for.
 
     Where all versions are newer, it is the oldest. None where nothing was measured.

@@ -19,7 +19,7 @@ from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.steps.expectation import serving_pass, weight_memory
+from calc.steps.expectation import serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
 from calc.steps.timing import step
 
@@ -59,7 +59,8 @@ class Served:
     def cache(self, tokens: float) -> float:
         """Bytes of the cache of one sequence of this length."""
         longest = reaching(self.job.model, tokens)
-        return transformer.kv_cache(longest, max(tokens, 1.0), self.job.formats.kv).m_as("byte")
+        cache = transformer.kv_cache(longest, max(tokens, 1.0), self.job.formats.kv)
+        return float(cache.m_as("byte"))
 
     def lower(self, load: Tokens) -> float:
         """Seconds that a step takes at least, whichever format its products are in.
@@ -166,7 +167,7 @@ def _load(row: Row, served: Served) -> Tokens:
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
     capacity = job.device.memory_capacity.m_as("byte") * devices
-    room = capacity * job.software.memory_share - weight_memory(job).m_as("byte")
+    room = capacity * job.software.memory_share - job.weight_memory.m_as("byte")
     fits = math.floor(room / served.cache(context)) if room > 0 else 0
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")

@@ -14,19 +14,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from statistics import geometric_mean
 from typing import Annotated, Any
 
 from calc.catalog import constants, machines
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine, NotMeasured
-from calc.core.arguments import whole_number
-from calc.core.elementwise import doublings, floor, largest, maximum, minimum, smallest, where
+from calc.core.arguments import whole_number, whole_numbers
+from calc.core.elementwise import (
+    Number,
+    doublings,
+    floor,
+    largest,
+    maximum,
+    minimum,
+    of_each,
+    smallest,
+    where,
+)
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.steps import curves
 from calc.steps.curves import Curve
+from calc.steps.job import BYTE, SECOND
 
 
 @law
@@ -765,11 +777,11 @@ def least_time(
     [0.00238609 0.00477219] s
     """
     amount, place = _asked(operation, size, machine)
-    pace = _seconds_per_byte(operation, quantity(devices).m_as(""), place)
-    return quantity(pace * amount.m_as("byte"), "s")
+    pace = seconds_per_byte(operation, quantity(devices).m_as(""), place)
+    return pace * amount.m_as("byte") * SECOND
 
 
-def expert_exchange(machine: Machine, size: Quantity, devices: int) -> tuple[Quantity, Quantity]:
+def expert_exchange(machine: Machine, size: Quantity, devices: Number) -> tuple[Quantity, Quantity]:
     """Least and expected time of sending so many bytes of tokens to their experts, or back.
 
     Libraries' all-to-alls take some times as long for messages as short as those of a decode: to be
@@ -781,26 +793,30 @@ def expert_exchange(machine: Machine, size: Quantity, devices: int) -> tuple[Qua
     256.9 µs
     300.9 µs
     """
-    least = least_time("all_to_all", size, devices, machine)
+    least = seconds_per_byte("all_to_all", devices, machine) * size.m_as("byte") * SECOND
     return least, least + constants.latency_expert_exchange * (1 if devices > 1 else 0)
 
 
-def _seconds_per_byte(operation: str, devices: Any, machine: Machine) -> Any:
-    if getattr(devices, "ndim", 0):
-        import numpy
-
-        counts, places = numpy.unique(devices, return_inverse=True)
-        found = [_seconds_per_byte(operation, count, machine) for count in counts]
-        return numpy.array(found)[places].reshape(devices.shape)
-    whole = int(devices) if devices == devices // 1 else devices
-    count = whole_number("devices of a collective", whole)
-    return _lower(operation, quantity(1, "byte"), count, machine)[0].m_as("s")
+def seconds_per_byte(operation: str, devices: Number, machine: Machine) -> Number:
+    """The pace of `least_time`, which is in proportion to the size, for each number of devices."""
+    _check_operation(operation)
+    count = whole_numbers("devices of a collective", devices)
+    return of_each(partial(_seconds_per_byte, operation, machines.of(machine)), count)
 
 
-def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
+def _seconds_per_byte(operation: str, machine: Machine, devices: float) -> float:
+    lower, _ = _lower(operation, BYTE, int(devices), machine)
+    return float(lower.m_as("s"))
+
+
+def _check_operation(operation: Any) -> None:
     if not isinstance(operation, str) or operation not in curves.OPERATIONS:
         known = ", ".join(curves.OPERATIONS)
         raise InputError(f"a collective is one of {known}; got {abbreviated(operation)}")
+
+
+def _asked(operation: Any, size: Any, machine: Any) -> tuple[Quantity, Machine]:
+    _check_operation(operation)
     amount = quantity(size)
     positive = smallest(amount) > 0 and largest(amount) < math.inf
     if not amount.is_compatible_with("byte") or not positive:

@@ -18,15 +18,14 @@ from typing import Any
 from calc.catalog import constants, machines
 from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
-from calc.catalog.models import Transformer
 from calc.catalog.software import Software
-from calc.core.elementwise import different, largest, maximum, minimum, of_each, smallest, where
+from calc.core.elementwise import different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.formatting import columns
-from calc.core.units import Quantity, quantity
+from calc.core.units import Quantity
 from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
-from calc.steps.job import Batch, Job, Layout, Tokens, reaching
+from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
 from calc.steps.measured import sums
 
@@ -53,7 +52,10 @@ class Parts(dict[str, Quantity]):
 
     def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
-        super().__init__(kernels.expected(launched, machine, program))
+        super().__init__()
+        for kernel in launched:
+            time = kernel.expected(machine, program)
+            self[kernel.kind] = self.get(kernel.kind, NO_TIME) + time
         self.hidden = NO_TIME
         self._launched, self._machine, self._program = launched, machine, program
         self._told: dict[str, tuple[Origin, ...]] = {}
@@ -67,7 +69,7 @@ class Parts(dict[str, Quantity]):
     @property
     def total(self) -> Quantity:
         """Time of the pass: its parts, one after the other, less what is hidden."""
-        return quantity(sum(part.m_as("s") for part in self.values()), "s") - self.hidden
+        return sum(part.m_as("s") for part in self.values()) * SECOND - self.hidden
 
     def seconds(self, counted: float = 1.0) -> tuple[dict[str, float], float]:
         """The parts, and what is hidden of them, in seconds for each of what the pass counts."""
@@ -108,29 +110,28 @@ class Parts(dict[str, Quantity]):
         as long as among these, since bandwidth no longer falls and latency is a small part.
         """
         if getattr(devices, "ndim", 0):
-            each = of_each(partial(_message, self._machine, operation, beyond), size, devices)
-            self[part] = self.get(part, NO_TIME) + quantity(count * each, "s")
+            seconds = of_each(partial(_message, self._machine, operation, beyond), size, devices)
+            self[part] = self.get(part, NO_TIME) + count * seconds * SECOND
             return
         if devices == 1:
             return
         machine = self._machine
         if operation == "all_reduce" and (own := sums(machine, self._program, devices)) is not None:
             time = of_each(own.time, size)
-            self.add(part, quantity(count * time, "s"), Origin(f"{count:g} {own}", (SOURCE,)))
+            self.add(part, count * time * SECOND, Origin(f"{count:g} {own}", (SOURCE,)))
             return
         among = _reached(machine, operation, devices) if beyond else devices
-        sizes = [quantity(float(each), "byte") for each in getattr(size, "flat", [size])]
-        found = [collectives.time(operation, sent, among, machine) for sent in sizes]
-        used = dict.fromkeys(curve.machine for curve in found[-1].measured)
+        seconds = of_each(partial(_measured, machine, operation, among), size)
+        last = getattr(size, "flat", [size])[-1] * BYTE
+        message = collectives.time(operation, last, among, machine)
+        used = dict.fromkeys(curve.machine for curve in message.measured)
         others = [key for key in used if key != machine.key]
-        like = f" as on {', '.join(machines.get(each).name for each in others)}" if others else ""
+        like = f" as on {', '.join(machines.get(key).name for key in others)}" if others else ""
         if among < devices:
             like += f" as among {among} devices, not {devices}"
-        sources = tuple(dict.fromkeys(curve.source for curve in found[-1].measured))
-        told = f"{found[-1].needed} {MESSAGES[operation]} of {sizes[-1]}{like}"
-        times = [each.needed.m_as("s") for each in found]
-        time = quantity(times if getattr(size, "ndim", 0) else times[0], "s")
-        self.add(part, count * time, Origin(told, sources))
+        sources = tuple(dict.fromkeys(curve.source for curve in message.measured))
+        told = f"{message.needed} {MESSAGES[operation]} of {last}{like}"
+        self.add(part, count * seconds * SECOND, Origin(told, sources))
 
     def add_exchange(self, job: Job, tokens: Any) -> None:
         """Tokens on the way to their experts and back."""
@@ -171,6 +172,11 @@ def _reached(machine: Machine, operation: str, devices: int) -> int:
     return devices if devices <= max(reach, domain) else reach // domain * domain
 
 
+def _measured(machine: Machine, operation: str, devices: int, size: float) -> float:
+    """Seconds of one message by what was measured."""
+    return float(collectives.time(operation, size * BYTE, devices, machine).needed.m_as("s"))
+
+
 @lru_cache(maxsize=2**14)
 def _message(machine: Machine, operation: str, beyond: bool, size: float, devices: float) -> float:
     """Seconds of one message of a layout; NaN where nothing was measured that is like it."""
@@ -179,10 +185,9 @@ def _message(machine: Machine, operation: str, beyond: bool, size: float, device
         return 0.0
     among = _reached(machine, operation, count) if beyond else count
     try:
-        found = collectives.time(operation, quantity(size, "byte"), among, machine)
-    except InputError:  # devices that do not fill their domains
+        return _measured(machine, operation, among, size)
+    except InputError:  # of devices that do not fill their domains too
         return math.nan
-    return math.nan if found.expected is None else found.expected.m_as("s")
 
 
 def _rate(rate: Quantity | Surface) -> Origin:
@@ -228,40 +233,20 @@ def serving_pass(job: Job, tokens: Tokens) -> Parts:
     >>> print(serving_pass(job, Tokens(writing=32, context=1100)).total)
     18.67 ms
     """
-    fit = job.copies_of_caches == 1 or _copies_fit(job, tokens)
+    job = job.with_context(tokens.longest)
+    if job.copies_of_caches == 1 or not tokens.writes:
+        return _serving_pass(job, tokens, shared_caches=False)
+    cache = transformer.kv_cache(job.model, max(tokens.context, 1.0), job.formats.kv)
+    caches = tokens.writing * job.copies_of_caches * cache.m_as("byte")
+    room = job.device.memory_capacity * job.layout.devices - job.weight_memory
+    fit = caches <= room.m_as("byte")
     if smallest(fit) == largest(fit):
         return _serving_pass(job, tokens, shared_caches=not largest(fit))
-    copied, shared = (_serving_pass(job, tokens, shared_caches=not each) for each in (True, False))
+    copied, shared = (_serving_pass(job, tokens, shares) for shares in (False, True))
     for part, time in shared.items():
         of_copies = copied.get(part, NO_TIME).m_as("s")
-        shared[part] = quantity(where(fit, of_copies, time.m_as("s")), "s")
+        shared[part] = where(fit, of_copies, time.m_as("s")) * SECOND
     return shared
-
-
-def _copies_fit(job: Job, tokens: Tokens) -> Any:
-    """Whether devices hold all copies of the caches that spare their slices an exchange."""
-    if not largest(tokens.writing):
-        return True
-    context = max(tokens.context, 1.0)
-    cache = transformer.kv_cache(reaching(job.model, context), context, job.formats.kv)
-    caches = tokens.writing * job.copies_of_caches * cache.m_as("byte")
-    room = job.device.memory_capacity * job.layout.devices - weight_memory(job)
-    return caches <= room.m_as("byte")
-
-
-def weight_memory(job: Job) -> Quantity:
-    """Bytes of all weights that devices hold: each copy has its own of what is not shared out.
-
-    >>> print(weight_memory(Job.of("mixtral-8x7b", "dgx-h100", Layout(data=8, experts=8))))
-    115.9 GB
-    """
-    whole = job.weights.memory
-    apart = quantity(0, "byte")
-    if job.layout.experts > 1:
-        for matrix in job.model.matrices:
-            if matrix.used < matrix.copies:
-                apart = apart + matrix.parameters * job.weights.size(matrix)
-    return whole + (job.layout.data - 1) * (whole - apart)
 
 
 def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
@@ -271,10 +256,9 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
         parts.add_exchange(job, load.computed)
     vectors = load.computed * 2 * model.width.m_as("")
     parts.add_messages("tensor", job.sums, "all_reduce", vectors, slices)
-    if shared_caches and largest(load.writing):
-        attended = transformer.attended_per_token(model).m_as("byte/token") / 2  # one way
+    if shared_caches and load.writes:
         among = max(1, slices // model.cache_heads)
-        times, sent = 2 * model.caching_layers, load.writing * attended / slices
+        times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
         parts.add_messages("caches", times, "all_to_all", sent, among)
     best = parts.total
     parts.add_host(load.writing)
@@ -302,7 +286,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
     parts = Parts(kernels_of_one, machine, program)
-    fullest = layout.layers_of_a_stage(model) / model.layers.m_as("")
+    fullest = job.layers_of_a_stage / model.layers.m_as("")
     for kind, time in parts.items():
         alone = time if places is None else time[places]
         parts[kind] = alone * (microbatches * fullest)
@@ -317,9 +301,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
         parts.hidden += program.hides_tensor * parts["tensor"]
     if largest(layout.context) > 1:
         # A ring of keys and values, whose steps pass behind those of attention.
-        size = transformer.kv_cache_per_token(model).m_as("byte/token") / model.layers.m_as("")
-        kept = transformer.kept_context(reaching(model, length), length).m_as("")
-        cached = size * kept * batch.sequences
+        cached = job.with_context(length).cached_of_a_layer(batch).m_as("byte")
         among = where(layout.context > 1, layout.context * layout.tensor, 1)
         parts.add_messages("context", 3 * layers, "all_gather", cached, among)
         parts.hidden = parts.hidden + _shorter(parts["context"], parts["attention"])
@@ -327,40 +309,23 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
         sent = vectors / layout.tensor * model.active_experts.m_as("")
         routed = layers * model.layers_with("experts") / model.layers.m_as("")
         parts.add_messages("experts", 4 * routed, "all_to_all", sent, layout.experts)
-    updated = 0.0
-    share = job.trained.share(model)
+    updated, share = 0.0, job.trained_share
     gathers, reductions = layout.gathers, layout.reductions
-    for held, apart in _states(model, layout.experts):
-        state, members = 2 * held / layout.pipeline, maximum(1, layout.copies // apart)
-        shared = maximum(1, layout.sharers // apart)
-        # All slices send at once, each through its own port: as one message of all of them.
-        together = layout.tensor * minimum(apart, layout.copies)
-        group = where(members > 1, shared * together, 1)
+    for held in layout.held(model):
+        state = 2 * held.whole.m_as("param") / layout.pipeline
         kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
         new = state * share
-        parts.add_messages("data", gathers, "all_gather", kept, group, beyond=True)
-        parts.add_messages("data", reductions, "reduce_scatter", new, group, beyond=True)
-        # Groups of hybrid sharding add up what each has reduced.
-        apart_groups = where(shared < members, members * together, 1)
-        parts.add_messages("data", 1, "all_reduce", new, apart_groups, beyond=True)
-        slices = maximum(together, apart)
-        shards = where(layout.shards("optimizer"), layout.sharers, 1)
-        updated += share * held / (layout.pipeline * slices * maximum(1, shards // apart))
+        parts.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
+        parts.add_messages("data", reductions, "reduce_scatter", new, held.group, beyond=True)
+        parts.add_messages("data", 1, "all_reduce", new, held.groups, beyond=True)
+        sharers = where(layout.shards("optimizer"), held.sharing, 1)
+        updated += new / (2 * held.slices * sharers)
     if "data" in parts:
         parts.hidden = parts.hidden + _shorter(parts["data"], program.hides_data * compute)
-    parts["optimizer"] = (quantity(STATE_TRAFFIC * updated, "byte") / machine.memory_reached).to(
-        "s"
-    )
+    parts["optimizer"] = (STATE_TRAFFIC * updated * BYTE / machine.memory_reached).to("s")
     parts.add_rates_not_sustained(parts.total, model.experts is not None)
     return parts
 
 
 def _shorter(one: Quantity, other: Quantity) -> Quantity:
-    return quantity(minimum(one.m_as("s"), other.m_as("s")), "s")
-
-
-def _states(model: Transformer, experts: Any) -> list[tuple[float, Any]]:
-    """Parameters that devices hold alike, and those of experts, which so many share out."""
-    inside = model.expert_parameters.m_as("param")
-    outside = model.parameters.m_as("param") - inside
-    return [(outside, 1), (inside, experts)] if inside else [(outside, 1)]
+    return minimum(one.m_as("s"), other.m_as("s")) * SECOND

@@ -29,9 +29,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws.roofline import StepTime
 from calc.networks import transformer
 from calc.steps import timing
-from calc.steps.job import Formats, Job, Layout, Tokens
-
-A_TOKEN = quantity(1, "token")
+from calc.steps.job import TOKEN, Formats, Job, Layout, Tokens
 
 
 @law
@@ -336,7 +334,7 @@ def largest_batch(
     65
     """
     model, each = models.transformer(model), device_of(device)
-    kept = transformer.kept_context(model, context) * A_TOKEN  # refuses one that is too long
+    kept = transformer.kept_context(model, context) * TOKEN  # refuses one that is too long
     weights = weight_memory(model, weight_size)
     count = quantity(_counts(devices)["devices"], "")
     memory = each.memory_capacity * count

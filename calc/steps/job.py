@@ -31,10 +31,38 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training
 from calc.networks import transformer
 
+SECOND, TOKEN, FLOP = quantity(1, "s"), quantity(1, "token"), quantity(1, "FLOP")
 BYTE, TWO_BYTES = quantity(1, "byte"), quantity(2, "byte")
+NO_WORK, NO_BYTES = 0 * FLOP, 0 * BYTE
 PARTS = ("weight", "gradient", "optimizer")
 SCHEDULES = {"1f1b": 0, "zb-h1": 2, "zb-v": 3}
 """Schedules of a pipeline, and how many gradients of weights wait to fill the bubble of each."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters of a model, and the devices of a layout that hold the same of them."""
+
+    whole: Quantity
+    """Those of the model."""
+    own: Quantity
+    """Those of a device, of the stage with the embedding or with the output."""
+    alike: Any
+    """Devices that would hold the same."""
+    sharing: Any
+    """How many of them divide a state, where it is sharded."""
+    slices: Any
+    """Devices that have all of a stage's among them. All send at once, each by its own port."""
+
+    @property
+    def group(self) -> Any:
+        """Devices of the message by which a state is gathered or reduced: those of all slices."""
+        return where(self.alike > 1, self.sharing * self.slices, 1)
+
+    @property
+    def groups(self) -> Any:
+        """Those of the message by which groups of hybrid sharding add up what each has reduced."""
+        return where(self.sharing < self.alike, self.alike * self.slices, 1)
 
 
 @dataclass(frozen=True)
@@ -242,6 +270,18 @@ class Layout:
         share = quantity(self.layers_of_a_stage(model) / model.layers.magnitude, "")
         return model.expert_parameters * share / (self.expert_slices * self.experts)
 
+    def held(self, model: Transformer) -> tuple[Held, ...]:
+        """What devices hold alike of a model that was checked; its experts are shared out."""
+        inside, tensor = model.expert_parameters, self.tensor
+        dense = self.dense_parameters(model)
+        held = Held(model.parameters - inside, dense, self.copies, self.sharers, tensor)
+        if not inside:
+            return (held,)
+        sharing = maximum(self.sharers // self.experts, 1)
+        slices = self.expert_slices * self.experts
+        own = self.expert_parameters(model)
+        return held, Held(inside, own, self.expert_copies, sharing, slices)
+
     def weights_read(self, weights: Weights, tokens: Any) -> Quantity:
         """Bytes of the matrices that a pass of so many tokens of each copy reads, on all devices.
 
@@ -400,6 +440,21 @@ class Job:
         return self.machine
 
     @property
+    def peak(self) -> Quantity:
+        """The published rate of all devices together, in the format of products."""
+        return self.device.peak(self.formats.dtype) * self.layout.devices
+
+    @property
+    def memory_bandwidth(self) -> Quantity:
+        """That of the memory of all devices together."""
+        return self.device.memory_bandwidth * self.layout.devices
+
+    @property
+    def sends(self) -> bool:
+        """Whether any two devices are there that send each other something."""
+        return max(self.measured_on.domain, largest(self.layout.devices)) > 1
+
+    @property
     def chosen_experts(self) -> Quantity:
         """Experts that a token is sent to; one where the model has none."""
         return self.model.active_experts or quantity(1, "")
@@ -408,6 +463,20 @@ class Job:
     def weights(self) -> Weights:
         """The formats of the weights, by group of matrices."""
         return Weights.of(self.model, self.formats.weights, "weight_size")
+
+    @cached_property
+    def weight_memory(self) -> Quantity:
+        """Bytes of all weights that devices hold: each copy has its own of what is not shared out.
+
+        >>> print(Job.of("mixtral-8x7b", "dgx-h100", Layout(data=8, experts=8)).weight_memory)
+        115.9 GB
+        """
+        whole, shared = self.weights.memory, NO_BYTES
+        if self.layout.experts > 1:
+            for matrix in self.model.matrices:
+                if matrix.used < matrix.copies:
+                    shared = shared + matrix.parameters * self.weights.size(matrix)
+        return whole + (self.layout.data - 1) * (whole - shared)
 
     @property
     def layers_that_exchange(self) -> int:
@@ -426,6 +495,31 @@ class Job:
         each = numbers / self.layout.tensor
         return each * self.formats.dispatch, each * self.formats.combine
 
+    @cached_property
+    def trained_share(self) -> float:
+        """Parameters that are trained over those of the model."""
+        return self.trained.share(self.model)
+
+    @cached_property
+    def trained_size(self) -> Quantity:
+        """Bytes of a parameter that a pass of training reads, on average."""
+        return self.trained.weight_size(self.model)
+
+    @cached_property
+    def layers_of_a_stage(self) -> Any:
+        """Layers of a device, where its stages are the fullest."""
+        return self.layout.layers_of_a_stage(self.model)
+
+    def cached_of_a_layer(self, batch: Batch) -> Quantity:
+        """Bytes of the keys and values of a microbatch, the average of all layers."""
+        kept = transformer.kept_context(self.model, batch.length) * batch.sequences * TOKEN
+        return transformer.kv_cache_per_token(self.model, TWO_BYTES) / self.model.layers * kept
+
+    @cached_property
+    def attended_size(self) -> float:
+        """Bytes of a token's queries in a layer, or of what they have found, of all heads."""
+        return float(transformer.attended_per_token(self.model).m_as("byte/token")) / 2
+
     @property
     def copies_of_caches(self) -> Any:
         """How many slices have the same heads of keys and values: those beyond their number do.
@@ -436,8 +530,8 @@ class Job:
 
     def with_context(self, tokens: float) -> Job:
         """The same with a model made to read so many tokens, whatever it was made for."""
-        longest = reaching(self.model, tokens)
-        return self if longest is self.model else replace(self, model=longest)
+        enough = tokens <= self.model.context.magnitude
+        return self if enough else replace(self, model=self.model.with_context(LONGEST))
 
 
 LONGEST = 1e9  # tokens of a sequence
@@ -481,9 +575,29 @@ class Tokens:
         check_is(Tokens, "load", load, "calc.Tokens(…)")
 
     @property
+    def longest(self) -> float:
+        """Tokens that the longest of its sequences has, those of its cache included."""
+        return max(largest(self.context), largest(self.before + self.prompt))
+
+    @property
+    def writes(self) -> bool:
+        """Whether any sequence writes."""
+        return largest(self.writing) > 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether any prompt is read."""
+        return largest(self.reading) > 0
+
+    @property
+    def checked(self) -> Any:
+        """Tokens that sequences write or, where they were drafted, check."""
+        return self.writing * (1 + self.drafted)
+
+    @property
     def computed(self) -> Any:
         """Tokens that pass through the model."""
-        return self.writing * (1 + self.drafted) + self.reading
+        return self.checked + self.reading
 
     @property
     def prompts(self) -> Any:

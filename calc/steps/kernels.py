@@ -25,7 +25,7 @@ from calc.catalog.models.architecture import RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
-from calc.core.elementwise import Number, ceiling, largest, maximum, of_each, smallest
+from calc.core.elementwise import Number, ceiling, maximum, of_each, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
@@ -35,7 +35,7 @@ from calc.laws import attention, gemms
 from calc.laws.gemms import TILES
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
-from calc.steps.job import BYTE, TWO_BYTES, Batch, Job, Tokens, input_size, reaching
+from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
 from calc.steps.measured import Measured, formats_of_attention, formats_of_product, surface
 
 LARGEST_TILE = 256 * 128
@@ -50,8 +50,6 @@ EXPERTS = (  # what the experts of a layer do
     *("activation of experts", "sorting by experts"),
 )
 ONE = quantity(1, "")
-NO_WORK = quantity(0, "FLOP")
-NO_BYTES = quantity(0, "byte")
 
 # Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
 START = quantity(4, "us")  # until the tiles of a product run and its results are out
@@ -399,14 +397,10 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     """
     Job.check(job)
     load = _checked_tokens(tokens).of_one(job.layout.data)
-    part = Slice(job, job.weights)
-    computed, outputs = load.computed, load.writing * (1 + load.drafted) + load.prompts
-    kernels = [*part.launched(computed, outputs)]
-    if largest(load.writing):
-        kernels += part.caches(load, truth("shared_caches", shared_caches))
-    if largest(load.reading):
-        kernels.append(part.prompts(load))
-    return kernels
+    part = Slice(job.with_context(load.longest), job.weights)
+    computed, outputs = load.computed, load.checked + load.prompts
+    kernels = part.launched(computed, outputs)
+    return [*kernels, *part.attention(load, truth("shared_caches", shared_caches))]
 
 
 def _checked_tokens(tokens: Tokens) -> Tokens:
@@ -453,7 +447,8 @@ def training_step(job: Job, batch: Batch) -> list[Kernel]:
     Batch.check(batch)
     length, sequences = number("length", batch.length, 1), _amount("sequences", batch.sequences)
     number("sequences", smallest(sequences), above=0)
-    part = Slice(job, Weights.of(job.model, input_size(job.formats.dtype), "dtype"))
+    weights = Weights.of(job.model, input_size(job.formats.dtype), "dtype")
+    part = Slice(job.with_context(length), weights)
     count = length * sequences / job.layout.context
     load = Tokens(reading=count, prompt=length)
     forward = [*part.products(count, count), *part.passes(count), part.prompts(load)]
@@ -611,12 +606,18 @@ class Slice:
         width = float(self.model.head_width.magnitude)
         return formats_of_attention(self.kv.m_as("byte"), width, latent)
 
+    def attention(self, load: Tokens, shared_caches: bool = False) -> Iterator[Kernel]:
+        """Attention of written tokens to caches, and of prompts to themselves."""
+        if load.writes:
+            yield from self.caches(load, shared_caches)
+        if load.reads:
+            yield self.prompts(load)
+
     def caches(self, load: Tokens, shared: bool) -> Iterator[Kernel]:
         """Attention of written tokens to caches, and states that they change."""
         model, sequences, tokens = self.model, load.writing, max(load.context, 1.0)
-        longest = reaching(model, load.context)
-        cached = transformer.cache_read(longest, tokens, self.kv)
-        seen = transformer.attended_context(longest, tokens).magnitude
+        cached = transformer.cache_read(model, tokens, self.kv)
+        seen = transformer.attended_context(model, tokens).magnitude
         parts = self.slices if shared else min(self.slices, model.cache_heads)
         read = sequences * cached.m_as("byte") / model.caching_layers / parts
         attended = transformer.attended_per_token(model, BYTE).m_as("byte/token")
@@ -640,8 +641,7 @@ class Slice:
 
     def prompts(self, load: Tokens) -> Kernel:
         """Causal attention of what is read to its own prompt, windows counted."""
-        model = reaching(self.model, load.before + load.prompt)
-        layers = model.caching_layers
+        model, layers = self.model, self.model.caching_layers
         work = load.prompts * _attention_of_prompt(model, load.prompt, load.before)
         cached: Quantity = quantity(0, "byte")
         if load.before:

@@ -8,7 +8,9 @@ searches all of them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from calc.catalog import machines, models
@@ -16,7 +18,7 @@ from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, one_of
 from calc.core.device import Device
-from calc.core.elementwise import ceiling, largest, maximum, where
+from calc.core.elementwise import ceiling, largest, maximum, of_each, where
 from calc.core.errors import InputError
 from calc.core.formatting import columns
 from calc.core.law import AT_LEAST_ONE
@@ -34,12 +36,21 @@ from calc.networks import transformer
 from calc.networks.transformer import loss_memory
 from calc.steps import collectives, expectation
 from calc.steps.expectation import Parts
-from calc.steps.job import PARTS, SCHEDULES, TWO_BYTES, Batch, Job, Layout as Layout
+from calc.steps.job import (
+    PARTS,
+    SCHEDULES,
+    SECOND,
+    TOKEN,
+    TWO_BYTES,
+    Batch,
+    Held,
+    Job,
+    Layout as Layout,
+)
 
 Passes = tuple[Quantity, Any]  # bytes of a parameter that are sent, and how often in a step
 NO_SIZE = quantity(0, "byte/param")
 NOTHING = quantity(0, "byte")
-A_TOKEN = quantity(1, "token")
 ORDER = ("weights", "adapters", "gradients", "optimizer", "activations", "layer", "loss")
 LOSSES = {"in place": 1, "whole": 1, "chunked": 8, "fused": 1}
 """How a loss is computed, and in how many parts."""
@@ -193,15 +204,12 @@ def _states_of(model: Transformer, layout: Layout, recipe: Recipe) -> dict[str, 
     for part, size in recipe.parts.items():
         kind = part if part in (*PARTS, "adapter") else "optimizer"
         sizes[kind] = sizes.get(kind, NO_SIZE) + size
-    dense, experts = layout.dense_parameters(model), layout.expert_parameters(model)
-    states = {}
+    states = dict.fromkeys(sizes, NOTHING)
     for part, size in sizes.items():
         shared = layout.shards("weight" if part == "adapter" else part)
-        sharers = where(shared, layout.sharers, 1)
-        alike = maximum(sharers // layout.experts, 1)  # that hold the same experts
-        states[part] = state_memory(dense, size, NO_SIZE, NO_SIZE, sharers)
-        if largest(experts):
-            states[part] = states[part] + state_memory(experts, size, NO_SIZE, NO_SIZE, alike)
+        for held in layout.held(model):
+            sharers = where(shared, held.sharing, 1)
+            states[part] = states[part] + state_memory(held.own, size, NO_SIZE, NO_SIZE, sharers)
     return states
 
 
@@ -283,7 +291,7 @@ def training_step(
     """
     Job.check(job)
     Batch.check(batch)
-    model, layout, device = job.model, job.layout, job.device
+    model, layout = job.model, job.layout
     length, sequences, recomputation = batch.length, batch.sequences, batch.recomputation
     talk = _messages_of(job, inner, outer)
     layout.check(model)
@@ -291,32 +299,29 @@ def training_step(
     projections = transformer.forward_flops(model)
     forward = transformer.causal_flops(model, length)
     again = transformer.recomputed_flops(model, length, recomputation)
-    all_tokens = quantity(1, "token") * tokens * layout.data * layout.microbatches
+    all_tokens = TOKEN * tokens * layout.data * layout.microbatches
     work = job.trained.work(model, length)
     operations = work * all_tokens
-    peak = device.peak(job.formats.dtype) * layout.devices
     computed = (work + again) * all_tokens
     frozen = job.trained.frozen
     of_weights = 0 * projections if frozen else projections
     bubble = _bubble(layout, forward, work + again - forward - of_weights, of_weights)
-    uneven = layout.layers_of_a_stage(model) * layout.pipeline / model.layers.magnitude
-    layers = quantity(layout.layers_of_a_stage(model), "") * layout.microbatches
+    uneven = job.layers_of_a_stage * layout.pipeline / model.layers.magnitude
+    layers = job.layers_of_a_stage * layout.microbatches
     tokens_of_device = tokens / layout.context  # of a microbatch
     vectors = stage_traffic(maximum(tokens_of_device, quantity(1, "")), model.width, 1)
     # A microbatch of few tokens waits for the weights, which each of its three passes reads, or of
     # its two where they are frozen.
     gradient = training.recipe("adam-mixed").parts["gradient"]
-    weight = job.trained.weight_size(model)
+    weight = job.trained_size
     read = model.multiplied_parameters * (uneven / (layout.tensor * layout.pipeline))
     reading = (2 if frozen else 3) * layout.microbatches * weight * read
-    computing = compute_time(computed, peak, efficiency) * uneven
-    computing = maximum(computing, reading / device.memory_bandwidth)
+    computing = compute_time(computed, job.peak, efficiency) * uneven
+    computing = maximum(computing, reading / job.device.memory_bandwidth)
     sums = (3 if recomputation == "full" else 2) * model.blocks / model.layers.magnitude
     parts = {"compute": computing * (1 + bubble), "tensor": talk.sums(vectors) * layers * sums}
     if largest(layout.context) > 1:
-        kept = transformer.kept_context(model, length) * sequences * quantity(1, "token")
-        cached = transformer.kv_cache_per_token(model, TWO_BYTES) / model.layers * kept
-        parts["context"] = talk.gathers(cached / layout.tensor) * layers * 3
+        parts["context"] = talk.gathers(job.cached_of_a_layer(batch) / layout.tensor) * layers * 3
     if largest(layout.experts) > 1:
         routed = model.layers_with("experts")
         sizes = job.formats.dispatch + job.formats.combine  # there and back, forward and backward
@@ -327,7 +332,7 @@ def training_step(
     parts["pipeline"] = NO_TIME
     if largest(layout.pipeline) > 1:
         parts["pipeline"] = talk.pass_on(passed) * where(layout.pipeline > 1, 1.0, 0.0)
-    share = job.trained.share(model)
+    share = job.trained_share
     gathered = where(
         layout.shards("weight"), weight.m_as("byte/param"), share * gradient.m_as("byte/param")
     )
@@ -335,14 +340,11 @@ def training_step(
         (quantity(gathered, "byte/param"), layout.gathers),
         (share * gradient, layout.reductions),
     )
-    parts["data"] = talk.share(layout.dense_parameters(model), *passes)
-    if model.experts is not None:
-        held = layout.expert_parameters(model)
-        parts["data"] = parts["data"] + talk.share(held, *passes, experts=True)
+    parts["data"] = sum((talk.share(held, *passes) for held in layout.held(model)), NO_TIME)
     step = StepTime(
         {name: part.to("s") for name, part in parts.items()},
         operations.to("FLOP"),
-        peak,
+        job.peak,
         tokens=all_tokens,
     )
     if not isinstance(job.machine, Machine):
@@ -382,7 +384,7 @@ def _bubble(layout: Layout, forward: Quantity, inputs: Quantity, weights: Quanti
     if layout.schedule == "1f1b":
         return collectives.bubble_overhead(stages, microbatches, layout.stages_per_device)
     # At any rate, which cancels out:
-    times = [compute_time(each * A_TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
+    times = [compute_time(each * TOKEN, "1 FLOP/s") for each in (forward, inputs, weights)]
     ahead, back, delayed = times
     waiting = collectives.bubble_time(stages, ahead, back, delayed, SCHEDULES[layout.schedule])
     return (waiting / ((ahead + back + delayed) * microbatches)).to("")
@@ -429,16 +431,13 @@ class _OverLinks:
         latency = self.layout.microbatches * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
-    def share(
-        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
-    ) -> Quantity:
+    def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
         """Time of gathering the weights of copies so often, and of reducing their gradients."""
-        alike = _alike(self.layout, experts)
-        among = _sharing(self.layout, experts)
+        own, among = held.own, held.sharing
         (weight, gathers), (gradient, reductions) = weights, gradients
-        sent = collectives.all_gather_traffic(held * weight, among) * gathers
-        sent = sent + collectives.all_gather_traffic(held * gradient, among) * reductions
-        sent = sent + collectives.all_reduce_traffic(held * gradient / among, alike // among)
+        sent = collectives.all_gather_traffic(own * weight, among) * gathers
+        sent = sent + collectives.all_gather_traffic(own * gradient, among) * reductions
+        sent = sent + collectives.all_reduce_traffic(own * gradient / among, held.alike // among)
         latency = (gathers + reductions) * (among - 1) * quantity(self.outer.latency)
         return links.transfer_time(sent, self.outer.bandwidth, latency)
 
@@ -478,21 +477,18 @@ class _OnMachine:
         outside = links.transfer_time(sent, machine.ports).m_as("s")
         return quantity(where(self.layout.devices <= machine.domain, inside, outside), "s")
 
-    def share(
-        self, held: Quantity, weights: Passes, gradients: Passes, experts: bool = False
-    ) -> Quantity:
+    def share(self, held: Held, weights: Passes, gradients: Passes) -> Quantity:
         """At least the time of gathering and reducing among the devices that share a state.
 
         Of these a domain holds as many as it has room for beside the other slices. Groups that
         hold copies of one another add up their gradients besides.
         """
-        layout = self.layout
-        alike, among = _alike(layout, experts), _sharing(layout, experts)
-        apart = layout.expert_slices * layout.experts if experts else layout.tensor
+        own, among, apart = held.own, held.sharing, held.slices
         (weight, gathers), (gradient, reductions) = weights, gradients
-        gathered = self._least("all_gather", held * weight, among, apart)
-        reduced = self._least("reduce_scatter", held * gradient, among, apart)
-        summed = self._least("all_reduce", held * gradient / among, alike // among, apart * among)
+        gathered = self._least("all_gather", own * weight, among, apart)
+        reduced = self._least("reduce_scatter", own * gradient, among, apart)
+        groups = held.alike // among
+        summed = self._least("all_reduce", own * gradient / among, groups, apart * among)
         return gathered * gathers + reduced * reductions + summed
 
     def _least(self, operation: str, size: Quantity, members: Any, apart: Any) -> Quantity:
@@ -500,37 +496,20 @@ class _OnMachine:
 
         In an array, what no slice of the machine has room for takes for ever.
         """
-        if not (getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)):
-            room = replace(self.machine, domain=max(1, self.machine.domain // apart))
-            return collectives.least_time(operation, size, members, room)
-        import numpy
+        rooms = maximum(1, self.machine.domain // apart)
+        several = getattr(members, "ndim", 0) or getattr(apart, "ndim", 0)
+        pace = of_each(partial(self._pace, operation, not several), members, rooms)
+        return pace * size.m_as("byte") * SECOND
 
-        rooms = numpy.maximum(1, self.machine.domain // apart)
-        pairs = members * (self.machine.domain + 1) + rooms  # one number for each different two
-        different, places = numpy.unique(pairs, return_inverse=True)
-        pace = [
-            self._pace(operation, *divmod(int(pair), self.machine.domain + 1)) for pair in different
-        ]
-        each = numpy.array(pace)[places.reshape(numpy.shape(pairs))]
-        return quantity(each * size.m_as("byte"), "s")
-
-    def _pace(self, operation: str, members: int, room: int) -> float:
+    def _pace(self, operation: str, must_fit: bool, members: float, room: float) -> float:
         """Seconds a byte."""
-        domain = replace(self.machine, domain=room)
+        machine = replace(self.machine, domain=int(room))
         try:
-            return collectives.least_time(operation, "1 byte", members, domain).m_as("s")
+            return float(collectives.seconds_per_byte(operation, members, machine))
         except InputError:
-            return float("inf")
+            if must_fit:
+                raise
+            return math.inf
 
 
 Messages = _OfNoTime | _OverLinks | _OnMachine
-
-
-def _alike(layout: Layout, experts: bool) -> Any:
-    """Devices that would hold the same, of experts or of all else."""
-    return layout.expert_copies if experts else layout.copies
-
-
-def _sharing(layout: Layout, experts: bool) -> Any:
-    """How many of them divide it."""
-    return maximum(layout.sharers // (layout.experts if experts else 1), 1)

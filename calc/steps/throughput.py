@@ -34,8 +34,8 @@ from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import roofline
 from calc.networks import convolution, diffusion, recommenders, transformer
 from calc.steps import collectives, kernels
-from calc.steps.job import TWO_BYTES, input_size
-from calc.steps.kernels import NO_BYTES, NO_WORK, ONE, Kernel
+from calc.steps.job import NO_BYTES, NO_WORK, TWO_BYTES, input_size
+from calc.steps.kernels import ONE, Kernel
 
 PAIRS = 51_200
 """Batch of a recommender where none is given: that of MLPerf's entries on H100s."""

@@ -10,18 +10,14 @@ at measured rates its kernels, messages and the software's own time make what is
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from calc.catalog.machines import Machine
-from calc.core.elementwise import largest, maximum, where
-from calc.core.units import Quantity, quantity
+from calc.core.elementwise import Number, largest, maximum, where
+from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps import collectives, expectation, layouts
-from calc.steps.job import TWO_BYTES, Batch, Job, Tokens
-
-NO_WORK, NO_BYTES = quantity(0, "FLOP"), quantity(0, "byte")
-A_TOKEN = quantity(1, "token")
+from calc.steps.job import FLOP, NO_BYTES, NO_WORK, SECOND, TOKEN, TWO_BYTES, Batch, Job, Tokens
 
 
 def step(job: Job, load: Tokens | Batch) -> StepTime:
@@ -55,63 +51,52 @@ def serving_step(job: Job, tokens: Tokens) -> StepTime:
     """
     Job.check(job)
     Tokens.check(tokens)
-    load, count = tokens.of_one(job.layout.data), quantity(job.layout.devices, "")
-    device, copies = job.device, job.layout.data
-    work, moved = NO_WORK, NO_BYTES
-    if largest(load.writing):
-        work = work + _operations_of_writing(job, load)
-        cache = transformer.decode_bytes(job.model, load.context, job.formats.kv)
-        moved = moved + cache * load.writing
-    if largest(load.reading):
-        work = work + _operations_of_reading(job, load)
-        end = load.before + load.prompt
-        moved = moved + transformer.kv_cache(job.model, end, job.formats.kv) * load.prompts
-    traffic = job.layout.weights_read(job.weights, load.computed) + moved * copies
-    roofs = Workload(work * copies, traffic).between(
-        device.peak(job.formats.dtype) * count, device.memory_bandwidth * count
-    )
-    written = load.writing if largest(load.writing) else load.reading
-    counted = replace(roofs, tokens=quantity(written * copies, "token"))
+    work, moved = _work(job, tokens)
+    of_a_copy = tokens.computed / job.layout.data
+    traffic = job.layout.weights_read(job.weights, of_a_copy) + moved
+    roofs = Workload(work, traffic).between(job.peak, job.memory_bandwidth)
+    counted = replace(roofs, tokens=(tokens.writing if tokens.writes else tokens.reading) * TOKEN)
     if not isinstance(job.machine, Machine):
         return counted
-    parts = roofs.parts
-    if max(job.machine.domain, largest(count)) > 1:
-        parts = parts | {"links": _messages(job, load)}
+    parts = roofs.parts | ({"links": _messages(job, of_a_copy)} if job.sends else {})
     makes = expectation.if_measured(
         lambda: expectation.serving_pass(job, tokens), *vars(tokens).values(), job.layout.tensor
     )
     return replace(counted, parts=parts, expectation=makes)
 
 
-def _operations_of_writing(job: Job, load: Tokens) -> Quantity:
-    products = transformer.decode_matmuls(job.model, load.context)
-    one = sum((product.operations for product in products), NO_WORK)
-    return one * (load.writing * (1 + load.drafted))
+def _work(job: Job, load: Tokens) -> tuple[Quantity, Quantity]:
+    """Operations of all tokens, and the bytes of their caches and states."""
+    work, moved = NO_WORK, NO_BYTES
+    if load.writes:
+        products = transformer.decode_matmuls(job.model, load.context)
+        work = work + sum((product.operations for product in products), NO_WORK) * load.checked
+        cache = transformer.decode_bytes(job.model, load.context, job.formats.kv)
+        moved = moved + cache * load.writing
+    if load.reads:
+        # Attention looks at all before, and the output is of the last token of each prompt.
+        end, before = load.before + load.prompt, load.before
+        of_one = transformer.causal_flops(job.model, end) * end * TOKEN
+        if largest(before):
+            earlier = maximum(before, 1)
+            seen = transformer.causal_flops(job.model, earlier) * earlier * TOKEN
+            of_one = of_one - where(before > 0, 1.0, 0.0) * seen
+        vocabulary = [matrix for matrix in job.model.matrices if matrix.name == "vocabulary"]
+        for matrix in vocabulary:
+            of_one = of_one - 2 * matrix.parameters * (load.prompt - 1) * FLOP
+        work = work + of_one * load.prompts
+        moved = moved + transformer.kv_cache(job.model, end, job.formats.kv) * load.prompts
+    return work.to("FLOP"), moved
 
 
-def _operations_of_reading(job: Job, load: Tokens) -> Quantity:
-    """Of causal attention to all before, and of the output for the last token of each prompt."""
-
-    def whole(length: Any) -> Quantity:
-        return transformer.causal_flops(job.model, length) * length * A_TOKEN
-
-    work = whole(load.before + load.prompt)
-    for matrix in job.model.matrices:
-        if matrix.name == "vocabulary":
-            skipped = transformer.projection_flops(quantity(matrix.parameters, "param")) * A_TOKEN
-            work = work - skipped * (load.prompt - 1)
-    if largest(load.before):
-        work = work - where(load.before > 0, 1.0, 0.0) * whole(maximum(load.before, 1))
-    return (work * load.prompts).to("FLOP")
-
-
-def _messages(job: Job, load: Tokens) -> Quantity:
-    """The least time of the sums of slices, and of sending tokens to experts and back."""
-    machine, slices = job.measured_on, quantity(job.layout.tensor, "")
-    vectors = load.computed * job.model.width.m_as("") * TWO_BYTES
-    time = job.sums * collectives.least_time("all_reduce", vectors, slices, machine)
+def _messages(job: Job, tokens: Number) -> Quantity:
+    """The least time of the sums of slices, and of sending a copy's tokens to experts and back."""
+    machine = job.measured_on
+    pace = collectives.seconds_per_byte("all_reduce", job.layout.tensor, machine)
+    vectors = job.model.width * tokens * TWO_BYTES
+    time = job.sums * pace * vectors.m_as("byte") * SECOND
     if layers := job.layers_that_exchange:
-        for sent in job.sent_to_experts(load.computed):
+        for sent in job.sent_to_experts(tokens):
             least, _ = collectives.expert_exchange(machine, sent, job.layout.experts)
             time = time + layers * least
-    return time.to("s")
+    return time
