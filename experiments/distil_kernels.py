@@ -285,7 +285,7 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
     Where two operations are launched one by one, as a rounding and its product, the host may take
     longer than both: their time is then flat up to sizes that others do in less. Of a surface whose
     shortest kernel takes half as long again as that of the fastest program on the device, times up
-    to twice the shortest are those of the fastest.
+    to three times the shortest are those of the fastest.
     """
     microseconds = 2.0 ** np.array(ROOFS)
     best: dict[tuple[str, str, str], Numbers] = {}
@@ -302,7 +302,7 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
         least = best[key[0], key[1], key[4]]
         floor = time[:3, :3].min()
         if floor > 1.5 * least[:3, :3].min():
-            short = np.where(time < 2 * floor, np.minimum(time, least), time)
+            short = np.where(time < 3 * floor, np.minimum(time, least), time)
             made[key] = np.minimum(np.log(microseconds / short), 0.0).ravel()
     return made
 

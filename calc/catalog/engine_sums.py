@@ -82,7 +82,7 @@ def _stored() -> dict[tuple[str, str], list[Sums]]:
 
 
 def of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
-    """The newest sum at most as new as is asked for, else the oldest; None where none was measured.
+    """The newest sum at most as new as is asked for, else the newest; None where none was measured.
 
     >>> sums = of("h100", "vllm", 8)
     >>> f"{sums.time(65536) * 1e6:.1f} µs"
@@ -93,4 +93,4 @@ def of(device: str, program: str, devices: int, version: str = "") -> Sums | Non
         return None
     asked = number_of(version)
     older = [each for each in known if not asked or number_of(each.version) <= asked]
-    return older[-1] if older else known[0]
+    return older[-1] if older else known[-1]

@@ -176,7 +176,8 @@ def number_of(version: str) -> tuple[int, ...]:
 def of(kernel: str, device: str, program: str, format: str, version: str = "") -> Surface | None:
     """The surface of a kernel by a program; of the newest version at most as new as is asked for.
 
-    Where all versions are newer, it is the oldest. None where nothing was measured.
+    A version older than all that were measured is not told apart from the newest, which published
+    rows of such versions are nearer to than to the oldest. None where nothing was measured.
     """
     versions = _stored().get((kernel, device, program, format))
     if not versions:
@@ -185,7 +186,7 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
         return versions[-1]
     asked = number_of(version)
     older = [each for each in versions if number_of(each.version) <= asked]
-    return older[-1] if older else versions[0]
+    return older[-1] if older else versions[-1]
 
 
 def programs() -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def get(key: str) -> Software:
     ('vLLM', 'tensorrt-llm', '0.19')
     """
     name, _, version = key.strip().rpartition(" ") if isinstance(key, str) else ("", "", "")
-    if name and re.fullmatch(f"v?{VERSION}", version):
+    if name and (key_of(name) or "") in _all() and re.search(r"\d|dev", version):
         return replace(get(name), version=version.removeprefix("v"))
     return _all()[resolve("software", key, _spellings())]
 

@@ -548,7 +548,9 @@ class Slice:
         k = first.inputs / slices if by_rows else first.inputs
         n = columns if by_rows else columns / slices
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
-            sizes, dtype = (TWO_BYTES,) * 3, "bf16"
+            sizes = (TWO_BYTES,) * 3
+        if sizes[1] >= TWO_BYTES:
+            sizes, dtype = (TWO_BYTES, sizes[1], TWO_BYTES), "bf16"
         work = quantity(2.0 * rows * n * k * met, "FLOP")
         given, weight, result = (size.m_as("byte") for size in sizes)
         formats = formats_of_product(dtype, weight)
