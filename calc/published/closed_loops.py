@@ -8,6 +8,8 @@ elsewhere (mode disagg). What a row leaves open is read by one rule for all:
 - copies or slices beyond the eight devices of a server are counted as eight;
 - "agg" on more than eight devices of a GB200 is read as not saying how it is served;
 - a row of servers apart that does not say how many there are has its conditions incomplete;
+- an engine may let clients wait, and run fewer at once: no program beats the bound of a client's
+  whole cycle, from which the measured time to first token is taken, nor that of one sequence;
 - caches have FP8 under TensorRT-LLM beside small weights, and 16 bits else.
 """
 
@@ -22,9 +24,8 @@ from calc.catalog import software as programs
 from calc.core.files import read_text
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
-from calc.published.serving import steady_parts
+from calc.published.serving import bound, steady_parts
 from calc.steps.job import Formats, Job, Layout, Tokens
-from calc.steps.timing import step
 
 FILE = FOLDER / "closed_loops.csv"
 SOURCE = "nvidia-aiconfigurator"
@@ -68,13 +69,18 @@ def predict(row: Row) -> Comparison:
     """
     job, load = _job(row), _load(row)
     measured = row.measured["tpot"]
-    lower = step(job, Tokens(load.writing, load.context)).lower.m_as("s")
+    waiting = row.measured["ttft"] / (SHORTER * row["output"])
+    alone = Tokens(job.layout.data, load.context)
+    lower = max(bound(job, load) - waiting, bound(job, alone))
 
     def parts() -> tuple[dict[str, float], float]:
         return steady_parts(job, load)
 
     prediction = if_measured(lower, parts)
-    return Comparison(row, job.machine.key, job.software.key, measured, prediction)
+    mixture = job.model.experts is not None
+    return Comparison(
+        row, job.machine.key, job.software.key, measured, prediction, mixture=mixture
+    )
 
 
 def _job(row: Row) -> Job:

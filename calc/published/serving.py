@@ -19,7 +19,7 @@ from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.steps.expectation import serving_pass
+from calc.steps.expectation import NOT_SUSTAINED, serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
 from calc.steps.timing import step
 
@@ -40,6 +40,9 @@ WEIGHTS = (  # the format of a weight, or its size with scales; the first patter
     (r"int8|fp8|float8|8[- ]bit", "int8"),
     (r"bf16|bfloat16|fp16|float16|f16|half", "bf16"),
 )
+FULL_EXPERTS = 0.66
+"""Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
+not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
 CHUNK = 8192  # tokens of prompts that a step reads at most
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
@@ -72,8 +75,7 @@ class Served:
         job = self.job.with_context(max(load.context, load.before + load.prompt))
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
-        fastest = replace(job, formats=replace(job.formats, dtype=self.fastest))
-        return float(step(fastest, load).lower.m_as("s"))
+        return bound(replace(job, formats=replace(job.formats, dtype=self.fastest)), load)
 
 
 def predict(row: Row) -> Comparison:
@@ -88,10 +90,27 @@ def predict(row: Row) -> Comparison:
             raise NotMeasured(NO_LENGTHS)
         _check_layout(row, job, load)
         parts, hidden = steady_parts(job, load)
+        if job.model.experts is not None and row.number("batch") is None and job.layout.tensor == 1:
+            parts[NOT_SUSTAINED] = (1 / FULL_EXPERTS - 1) * sum(parts.values())
         return {name: time / per_step for name, time in parts.items()}, hidden / per_step
 
     prediction = if_measured(lower, parts)
-    return Comparison(row, job.machine.key, job.software.key, measured, prediction)
+    mixture = job.model.experts is not None
+    return Comparison(
+        row, job.machine.key, job.software.key, measured, prediction, mixture=mixture
+    )
+
+
+def bound(job: Job, load: Tokens) -> float:
+    """Seconds that the average step of steady state takes at least.
+
+    Of a mixture's experts those count that written tokens wake: prompts may be read in few steps
+    together, so that what they wake is read as seldom.
+    """
+    parts = step(job, load).parts
+    if load.writes and load.reads:
+        parts = {**parts, "memory": step(job, replace(load, reading=0.0)).parts["memory"]}
+    return float(max(time.m_as("s") for time in parts.values()))
 
 
 def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:

@@ -47,6 +47,7 @@ def predict(row: Row) -> Comparison:
         job.software.key,
         measured,
         replace(found, missing=missing) if missing else found,
+        mixture=model.experts is not None,
     )
 
 
