@@ -6,9 +6,9 @@ as Parquet files. Of each a surface is made, as `calc.catalog.kernel_shares` rea
 the pace of published peaks that the kernel reached, over a length of its shape and over its roof.
 It is the surface, linear between its points in logarithms, from which the rows are least far off in
 the median; second differences are kept small where there are few rows. Rows are left out whose time
-cannot be (below a microsecond), and files whose shortest product takes above 50 µs, which is
-the time of a host that launches and not of a kernel. Prints how far rows are off, with `--leave-out`
-also where a version or a device is left out. polars and numpy are needed.
+cannot be (below a microsecond), and files whose shortest kernel takes above 50 µs, which is the
+time of a host that launches and not of a kernel. Prints how far rows are off, and how far those
+are of a version by the version before it, and of a device by the one that stands for it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from calc.catalog.kernel_shares import (
     ROOFS,
     bytes_of_experts,
     bytes_of_product,
+    number_of,
 )
 
 Numbers = NDArray[np.float64]
@@ -182,7 +183,10 @@ def caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
         count, _, heads, groups, width, before, time = columns
         groups, context = np.where(groups == 0, heads, groups), before + 1
         moved = count * width * (context * 2 * groups * size + 4 * heads)
-        yield name, Rows(context, peaks.roof(rate, 4 * count * heads * width * context, moved), time)
+        yield (
+            name,
+            Rows(context, peaks.roof(rate, 4 * count * heads * width * context, moved), time),
+        )
 
 
 LATENT = ["batch_size", "isl", "num_heads", "step"]
@@ -192,7 +196,7 @@ WIDTHS = 512, 64, 128, 128  # of a latent head of DeepSeek: its cache, with posi
 def latent_prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
     for (cached,), rows in table.group_by("kv_cache_dtype"):
         count, length, heads, _, time = fastest(rows, LATENT)
-        latent, positions, query, value = WIDTHS
+        _, positions, query, value = WIDTHS
         work = count * heads * length**2 * (query + positions + value)
         moved = 2 * count * length * heads * (2 * (query + positions) + 2 * value)
         name = "latent" if cached == "bfloat16" else "latent-fp8"
@@ -341,6 +345,30 @@ def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
                 yield (kernel, DEVICES[system], PROGRAMS[program], version, format), possible
 
 
+LEFT_OUT = {"b200": "gb200", "gb200": "b200", "b300": "b200", "gb300": "gb200", "h200": "h100"}
+"""Whose surfaces tell of a device where its own are left out."""
+
+
+def left_out(surfaces: dict[Key, Numbers], rows: dict[Key, Rows]) -> Iterator[tuple[str, float]]:
+    """How far half of a surface's rows are off by that of another version or device."""
+    for key, own in rows.items():
+        kernel, device, program, version, format = key
+        versions = sorted(
+            (other[3] for other in surfaces if other[:3] == key[:3] and other[4] == format),
+            key=number_of,
+        )
+        before = versions[: versions.index(version)]
+        others = (
+            {"the version before": (kernel, device, program, before[-1], format)} if before else {}
+        )
+        if device in LEFT_OUT:
+            others["another device"] = kernel, LEFT_OUT[device], program, version, format
+        for what, other in others.items():
+            if other in surfaces:
+                off = np.abs(errors(kernel, own, surfaces[other]))
+                yield f"{kernel} by {what}", float(np.median(off))
+
+
 def sums(directory: Path) -> Iterator[list[str]]:
     """Lines of the file of engines' own sums, in a graph where that was measured too."""
     for path in sorted(directory.glob("*/comm/*/*/custom_allreduce_perf.parquet")):
@@ -372,8 +400,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("directory", type=Path)
     arguments = parser.parse_args()
-    surfaces, told = {}, {}
+    surfaces, told, kept = {}, {}, {}
     for key, rows in measured(arguments.directory):
+        kept[key] = rows
         surfaces[key] = surface(key[0], rows)
         off = np.abs(errors(key[0], rows, surfaces[key]))
         told[key] = len(off), f"{np.median(off):.3f}"
@@ -382,6 +411,11 @@ def main() -> None:
         [*key, *map(str, told[key]), " ".join(str(round(-100 * value)) for value in logarithms)]
         for key, logarithms in without_host(surfaces).items()
     ]
+    without: dict[str, list[float]] = {}
+    for what, off in left_out(surfaces, kept):
+        without.setdefault(what, []).append(off)
+    for what, medians in sorted(without.items()):
+        print(f"{what}: {len(medians)} surfaces, the median of medians {np.median(medians):.1%}")
     write(FILE, COLUMNS, lines)
     write(engine_sums.FILE, engine_sums.COLUMNS, list(sums(arguments.directory)))
 

@@ -92,5 +92,5 @@ def of(device: str, program: str, devices: int, version: str = "") -> Sums | Non
     if not known:
         return None
     asked = number_of(version)
-    older = [each for each in known if not asked or number_of(each.version) <= asked]
+    older = [each for each in known if not asked or number_of(each.version)[: len(asked)] <= asked]
     return older[-1] if older else known[-1]

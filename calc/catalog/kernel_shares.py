@@ -185,7 +185,7 @@ def of(kernel: str, device: str, program: str, format: str, version: str = "") -
     if not version:
         return versions[-1]
     asked = number_of(version)
-    older = [each for each in versions if number_of(each.version) <= asked]
+    older = [each for each in versions if number_of(each.version)[: len(asked)] <= asked]
     return older[-1] if older else versions[-1]
 
 

@@ -19,8 +19,7 @@ import csv
 from functools import cache
 
 from calc import formats
-from calc.catalog import machines, models
-from calc.catalog import software as programs
+from calc.catalog import machines, models, software as programs
 from calc.core.files import read_text
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import FOLDER, Row
@@ -78,9 +77,7 @@ def predict(row: Row) -> Comparison:
 
     prediction = if_measured(lower, parts)
     mixture = job.model.experts is not None
-    return Comparison(
-        row, job.machine.key, job.software.key, measured, prediction, mixture=mixture
-    )
+    return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
 
 
 def _job(row: Row) -> Job:

@@ -96,9 +96,7 @@ def predict(row: Row) -> Comparison:
 
     prediction = if_measured(lower, parts)
     mixture = job.model.experts is not None
-    return Comparison(
-        row, job.machine.key, job.software.key, measured, prediction, mixture=mixture
-    )
+    return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
 
 
 def bound(job: Job, load: Tokens) -> float:
