@@ -118,6 +118,8 @@ class Accelerator:
     """Data types that its matrix units do not have, where the data say so."""
     announced: bool = False
     """Whether nobody can have it yet: what its vendor tells of it may still change."""
+    measured_as: str = ""
+    """The device most like it whose kernels were measured, where its own were not."""
 
     @property
     def memory_bandwidth(self) -> Quantity:
@@ -293,7 +295,16 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         or not isinstance(table.get("year"), int)
     ):
         raise InputError(f"{path}: {key} must be a table with a name and a year")
-    known = ["name", "year", *INHERITED, *FIELDS, *PEAKS, "unsupported", "measurement"]
+    known = [
+        "name",
+        "year",
+        *INHERITED,
+        *FIELDS,
+        *PEAKS,
+        "unsupported",
+        "measured_as",
+        "measurement",
+    ]
     check_fields(f"{path}: {key}", table, known)
     if missing := [name for name in FIELDS if name not in table and name not in MAY_BE_LEFT_OUT]:
         raise InputError(
@@ -357,6 +368,7 @@ def _accelerator(key: str, table: Any, path: Path | str) -> Accelerator:
         measurement=measurement,
         unsupported=_unsupported(key, table, path),
         announced=table.get("kind") == ANNOUNCED,
+        measured_as=table.get("measured_as", ""),
     )
     _check_ridge_points(device, path)
     return device

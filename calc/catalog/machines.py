@@ -12,8 +12,9 @@ import math
 import sys
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from calc.catalog import hardware
@@ -23,6 +24,7 @@ from calc.core.device import Device, check_device
 from calc.core.errors import InputError, abbreviated
 from calc.core.formatting import html_table
 from calc.core.names import resolve, spellings, squeezed
+from calc.core.provenance import Provenance
 from calc.core.public import public_names
 from calc.core.records import (
     DATA,
@@ -175,6 +177,20 @@ class Machine:
             )
         return record.quantity
 
+    def likely(self, kind: str, name: str) -> Quantity:
+        """A measured rate; where there is none, the usual share of the published peak.
+
+        That share is the median of what other machines reached of theirs: of the same vendor's
+        where three of these were measured. Of a peak that is not published nothing is likely.
+
+        >>> rate = get("rtx-4090-1").likely("gemm", "bf16")
+        >>> print(rate, rate.provenance.kind)
+        123.0 TFLOP/s estimate
+        """
+        if self.has_reached(kind, hardware.dtype_of(name) or name if kind == "gemm" else name):
+            return self.reached(kind, name)
+        return copy(_likely(self, kind, name))
+
     @property
     def memory_reached(self) -> Quantity:
         """The best bandwidth of the device's memory that was measured, whatever its direction.
@@ -187,7 +203,7 @@ class Machine:
     @cached_property
     def _memory_reached(self) -> Quantity:
         measured = [record.quantity for record in self.rates.get("memory", {}).values()]
-        return max(measured) if measured else self.reached("memory", "copy")
+        return max(measured) if measured else self.likely("memory", "copy")
 
     @property
     def processors(self) -> int:
@@ -207,7 +223,7 @@ class Machine:
         """
         names = [f"{kernel} {direction}", f"{kernel} forward"] if kernel else []
         names += [direction, "forward"]
-        return self.reached("attention", next(filter(self._has_attention, names), direction))
+        return self.likely("attention", next(filter(self._has_attention, names), direction))
 
     def _has_attention(self, name: str) -> bool:
         return self.has_reached("attention", name)
@@ -243,6 +259,70 @@ class Machine:
         """What the machine's data have; of a card that stands alone, its own link to the host."""
         alone = self.device.records.get(name) if name == "host_link" else None
         return self.records.get(name, alone)
+
+
+FEWEST = 3  # machines of a vendor whose median share is its own
+
+
+@lru_cache(maxsize=2**8)
+def _likely(machine: Machine, kind: str, name: str) -> Quantity:
+    """The usual share of a machine's peak, as an estimate that says of whom it was taken."""
+    peak = _peak(machine, kind, name)
+    shares = _shares(kind, (name,)) or _shares(kind, tuple(DTYPES))
+    if peak is None or not shares:
+        return machine.reached(kind, name)  # which says that it was not measured
+    vendor = machine.device.name.partition(" ")[0]
+    same = {key: share for key, share in shares.items() if _vendor(key) == vendor}
+    taken = same if len(same) >= FEWEST else shares
+    share = median(taken.values())
+    said = next(iter(machine.device.records.values())).provenance
+    provenance = Provenance(
+        key=f"{machine.key}.likely.{kind}.{name}",
+        title=f"likely {_title(kind, name).removeprefix('measured ')} of {machine.name}",
+        kind="estimate",
+        source=said.source,
+        year=None,
+        checked=said.checked,
+        note=f"{share:.0%} of the published peak, the median of {len(taken)} machines.",
+    )
+    rate = share * peak
+    rate.provenance = provenance
+    return rate
+
+
+@cache
+def _shares(kind: str, formats: tuple[str, ...]) -> dict[str, float]:
+    """By machine, the share of a published peak that was measured, the best of these formats."""
+    shares: dict[str, float] = {}
+    for key in names():
+        machine = _get(key)
+        for name in formats:
+            best, peak = _best(machine, kind, name), _peak(machine, kind, name)
+            if best is not None and peak is not None:
+                shares[key] = max(shares.get(key, 0.0), (best / peak).m_as(""))
+    return shares
+
+
+def _vendor(key: str) -> str:
+    return str(_get(key).device.name.partition(" ")[0])
+
+
+def _best(machine: Machine, kind: str, name: str) -> Quantity | None:
+    """The best measured rate of that kind; of attention, that of the forward pass."""
+    rates = machine.rates.get(kind, {})
+    if kind == "attention":
+        name = "forward"
+    alike = rates if kind == "memory" else {name: rates[name]} if name in rates else {}
+    return max((record.quantity for record in alike.values()), default=None)
+
+
+def _peak(machine: Machine, kind: str, name: str) -> Quantity | None:
+    """The published peak of which a measured rate is a share; that of 16 bits for attention."""
+    device = machine.device
+    if kind == "memory":
+        return device.memory_bandwidth if device.publishes("memory_bandwidth") else None
+    formats = (name,) if kind == "gemm" else ("bf16", "fp16", "fp32")
+    return next((device.peak(each) for each in formats if each in device.dtypes), None)
 
 
 def device_of(given: Device | Machine) -> Device:

@@ -11,7 +11,7 @@ machines judge the numbers.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class Software:
     fitted_on: str = ""
     """The machine whose published rows its numbers are fitted to."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
+    version: str = ""
+    """As its makers number it; the newest that was measured where nothing is said."""
 
     def __getattr__(self, name: str) -> float:
         if name not in FIELDS:
@@ -71,19 +73,26 @@ class Software:
         return default if record is None else float(record.quantity.m_as(unit))
 
 
+VERSION = r"\d+(\.\d+)+\S*"
+
 UNKNOWN = Software("", "software", "", "", "bf16")
 
 
 def software_of(written: str) -> Software:
-    """The software that a source names in its own way; one that is not known takes no time
-    of its own, and hides messages of DP behind computation, as all do.
+    """The software that a source names in its own way, in the version that it states.
+
+    One that is not known takes no time of its own, and hides messages of DP behind computation, as
+    all do.
 
     >>> software_of("vLLM (version not stated)").key, software_of("abacus 1.0").key
     ('vllm', '')
+    >>> software_of("TensorRT-LLM v0.17").version
+    '0.17'
     """
     for software in _all().values():
         if re.search(software.written, written, re.IGNORECASE):
-            return software
+            numbered = re.search(VERSION, written)
+            return replace(software, version=numbered[0]) if numbered else software
     return UNKNOWN
 
 
@@ -97,11 +106,14 @@ def names() -> tuple[str, ...]:
 
 
 def get(key: str) -> Software:
-    """The software of that key or name.
+    """The software of that key or name, in the version that stands after it.
 
-    >>> get("vllm").name, get("TensorRT-LLM").key
-    ('vLLM', 'tensorrt-llm')
+    >>> get("vllm").name, get("TensorRT-LLM").key, get("vllm 0.19").version
+    ('vLLM', 'tensorrt-llm', '0.19')
     """
+    name, _, version = key.strip().rpartition(" ") if isinstance(key, str) else ("", "", "")
+    if name and (key_of(name) or "") in _all() and re.search(r"\d|dev", version):
+        return replace(get(name), version=version.removeprefix("v"))
     return _all()[resolve("software", key, _spellings())]
 
 

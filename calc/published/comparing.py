@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from calc.core.errors import InputError
-from calc.published import collectives, kernels, serving, training
+from calc.published import closed_loops, collectives, kernels, serving, training
 from calc.published.prediction import Comparison
 from calc.published.reading import Row, rows
 
@@ -15,6 +15,7 @@ PREDICT = {
     "collective": collectives.predict,
     "training": training.predict,
     "serving": serving.predict,
+    "closed_loop": closed_loops.predict,
 }
 
 

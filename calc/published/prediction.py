@@ -50,6 +50,8 @@ class Comparison:
     prediction: Prediction | None = None
     reason: str = ""
     """Why there is no prediction: an unknown device, a condition that is missing."""
+    mixture: bool = False
+    """Whether its model is a mixture of experts."""
 
     @property
     def share_of_bound(self) -> float | None:

@@ -19,7 +19,7 @@ from calc.networks import transformer
 from calc.published import conditions
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
 from calc.published.reading import Row
-from calc.steps.expectation import serving_pass
+from calc.steps.expectation import NOT_SUSTAINED, serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens, reaching
 from calc.steps.timing import step
 
@@ -40,6 +40,10 @@ WEIGHTS = (  # the format of a weight, or its size with scales; the first patter
     (r"int8|fp8|float8|8[- ]bit", "int8"),
     (r"bf16|bfloat16|fp16|float16|f16|half", "bf16"),
 )
+FULL_EXPERTS = 0.66
+"""Share of its kernels' rates that a mixture keeps at the largest batch that fits, where slices do
+not share each expert; fitted to the 14 such rows of TensorRT-LLM on H200s, judged by all others."""
+CHUNK = 8192  # tokens of prompts that a step reads at most
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
 ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
@@ -71,8 +75,7 @@ class Served:
         job = self.job.with_context(load.longest)
         if not self.layout_is_stated or job.layout.devices > job.measured_on.most_joined:
             job = replace(job, machine=job.device, layout=Layout(tensor=job.layout.devices))
-        fastest = replace(job, formats=replace(job.formats, dtype=self.fastest))
-        return float(step(fastest, load).lower.m_as("s"))
+        return bound(replace(job, formats=replace(job.formats, dtype=self.fastest)), load)
 
 
 def predict(row: Row) -> Comparison:
@@ -86,10 +89,45 @@ def predict(row: Row) -> Comparison:
         if not load.reading and load.context == 1.0:
             raise NotMeasured(NO_LENGTHS)
         _check_layout(row, job, load)
-        return serving_pass(job, load).seconds(per_step)
+        parts, hidden = steady_parts(job, load)
+        if job.model.experts is not None and row.number("batch") is None and job.layout.tensor == 1:
+            parts[NOT_SUSTAINED] = (1 / FULL_EXPERTS - 1) * sum(parts.values())
+        return {name: time / per_step for name, time in parts.items()}, hidden / per_step
 
     prediction = if_measured(lower, parts)
-    return Comparison(row, job.machine.key, job.software.key, measured, prediction)
+    mixture = job.model.experts is not None
+    return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
+
+
+def bound(job: Job, load: Tokens) -> float:
+    """Seconds that the average step of steady state takes at least.
+
+    Of a mixture's experts those count that written tokens wake: prompts may be read in few steps
+    together, so that what they wake is read as seldom.
+    """
+    parts = step(job, load).parts
+    if load.writes and load.reads:
+        parts = {**parts, "memory": step(job, replace(load, reading=0.0)).parts["memory"]}
+    return float(max(time.m_as("s") for time in parts.values()))
+
+
+def steady_parts(job: Job, load: Tokens) -> tuple[dict[str, float], float]:
+    """The parts of the average step of steady state in seconds, and what is hidden of them.
+
+    Prompts are read in pieces as long as engines make them, each beside the tokens that are written
+    in that step; all other steps write alone.
+    """
+    if not load.reading or not load.writing:
+        return serving_pass(job, load).seconds()
+    piece = float(min(load.prompt, CHUNK) * job.layout.data)
+    share = float(min(load.reading / piece, 1.0))
+    both = replace(load, reading=load.reading / share, prompt=min(load.prompt, CHUNK))
+    reads, hidden = serving_pass(job, both).seconds()
+    writes, hidden_writing = serving_pass(job, replace(load, reading=0.0)).seconds()
+    parts = {
+        name: share * time + (1 - share) * writes.get(name, 0.0) for name, time in reads.items()
+    }
+    return parts, share * hidden + (1 - share) * hidden_writing
 
 
 def _served(row: Row) -> Served:
@@ -103,10 +141,10 @@ def _served(row: Row) -> Served:
         raise UnusableRowError(f"the format of its weights is not stated: {row['dtype_weights']!r}")
     weights = formats.element_size("weights", size)
     small = weights.m_as("byte") <= 1
-    dtype = conditions.format_of("bf16" if "mxfp4" in text else text) or "bf16"
+    dtype = conditions.format_of(text) or "bf16"
     device = machine.device
     if dtype not in device.dtypes:
-        dtype = device.usual_dtype
+        dtype = "bf16" if "bf16" in device.dtypes else device.usual_dtype
     faster = [name for name in FASTER if small and name in device.dtypes]
     fastest = max(*faster, dtype, key=device.peak) if faster else dtype
     kv = conditions.format_of(row["dtype_kv"]) or (software.kv if small else "bf16")

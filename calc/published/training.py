@@ -45,6 +45,7 @@ def predict(row: Row) -> Comparison:
         job.software.key,
         measured,
         replace(prediction, missing=missing) if missing else prediction,
+        mixture=model.experts is not None,
     )
 
 

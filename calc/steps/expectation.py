@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from calc.catalog import constants, machines
+from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.software import Software
 from calc.core.elementwise import Number, different, largest, minimum, of_each, smallest, where
@@ -24,6 +25,7 @@ from calc.networks import transformer
 from calc.steps import collectives, curves, kernels
 from calc.steps.job import BYTE, SECOND, Batch, Job, Layout, Tokens
 from calc.steps.kernels import Kernel
+from calc.steps.measured import sums
 
 STATE_TRAFFIC = 28  # bytes of a parameter in an Adam step: states and weights read and written
 
@@ -50,7 +52,7 @@ class Parts(dict[str, Quantity], Reported):
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
         super().__init__()
         for kernel in launched:
-            time = kernel.expected(machine, program.attention)
+            time = kernel.expected(machine, program)
             self[kernel.kind] = self.get(kernel.kind, NO_TIME) + time
         self.hidden = NO_TIME
         self._launched, self._machine, self._program = launched, machine, program
@@ -59,7 +61,7 @@ class Parts(dict[str, Quantity], Reported):
     @cached_property
     def origins(self) -> dict[str, tuple[Origin, ...]]:
         """What the time of each part is made of, as far as it is measured."""
-        rates = kernels.rates(self._launched, self._machine, self._program.attention)
+        rates = kernels.rates(self._launched, self._machine, self._program)
         return {kind: tuple(map(_rate, each)) for kind, each in rates.items()} | self._told
 
     @property
@@ -115,6 +117,10 @@ class Parts(dict[str, Quantity], Reported):
         if devices == 1:
             return
         machine = self._machine
+        if operation == "all_reduce" and (own := sums(machine, self._program, devices)) is not None:
+            time = of_each(own.time, size)
+            self.add(part, count * time * SECOND, Origin(f"{count:g} {own}", (SOURCE,)))
+            return
         among = _reached(machine, operation, devices) if beyond else devices
         seconds = of_each(partial(_measured, machine, operation, among), size)
         last = getattr(size, "flat", [size])[-1] * BYTE
@@ -185,7 +191,9 @@ def _message(machine: Machine, operation: str, beyond: bool, size: float, device
         return math.nan
 
 
-def _rate(rate: Quantity) -> Origin:
+def _rate(rate: Quantity | Surface) -> Origin:
+    if isinstance(rate, Surface):
+        return Origin(str(rate), (SOURCE,))
     assert rate.provenance is not None
     return Origin(str(rate), (rate.provenance.source,))
 

@@ -16,12 +16,14 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from calc.catalog.hardware import dtype_of
-from calc.catalog.machines import Machine, NotMeasured
+from calc.catalog.kernel_shares import Surface, bytes_of_experts, bytes_of_product
+from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
+from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
-from calc.core.elementwise import Number, ceiling, maximum, smallest
+from calc.core.elementwise import Number, ceiling, maximum, of_each, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.report import Reported, Table
@@ -32,6 +34,7 @@ from calc.laws.gemms import TILES
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer
 from calc.steps.job import BYTE, NO_BYTES, NO_WORK, TWO_BYTES, Batch, Job, Tokens, input_size
+from calc.steps.measured import Measured, formats_of_attention, formats_of_product, surface
 
 LARGEST_TILE = 256 * 128
 FUSED = (  # matrices that one product multiplies with, since they have the same input
@@ -42,6 +45,10 @@ FUSED = (  # matrices that one product multiplies with, since they have the same
     ("expert gate", "expert up"),
 )
 WHOLE = ("latent input", "latent output")  # matrices that every device has whole
+EXPERTS = (  # what the experts of a layer do
+    *("expert gate+expert up", "expert up", "expert down"),
+    *("activation of experts", "sorting by experts"),
+)
 
 # Two numbers are fitted to the published products of data/published/kernels.toml, and to no others:
 START = quantity(4, "us")  # until the tiles of a product run and its results are out
@@ -111,13 +118,30 @@ class Kernel:
     """Of an element of a product's input, weights and output."""
     dtype: str = "bf16"
     direction: str = "forward"
+    measured: Measured | None = None
+    """Where measured rows of it may stand."""
+    moved: Quantity | None = None
+    """All bytes of a launch, as measured rows count them; its traffic where nothing is said."""
+    within: Measured | None = None
+    """Measured rows that include it."""
+    made_of: tuple[Kernel, ...] = ()
+    """The kernels of one launch that an engine fuses, and all others launch one by one."""
 
-    def expected(self, machine: Machine, attention: str = "") -> Quantity:
-        """Time of all launches at the rates that the machine was measured to reach.
+    def expected(self, machine: Machine, software: Software = UNKNOWN) -> Quantity:
+        """Time of all launches, as the software was measured to run them on the machine's device.
 
-        `attention` names the measured rate of another kernel than the best that was measured.
+        Where it was not, at the best rates that the machine was measured to reach: a product by its
+        shape, attention by its operations or its bytes, a pass over vectors by its bytes.
         """
-        bandwidth, rate = self.rates(machine, attention)
+        if (surface := self.surface(machine, software)) is not None:
+            assert self.measured is not None
+            each = of_each(surface.time, self.measured.length, self.roof(machine, surface))
+            return quantity(each * self.launches, "s")
+        if self.within is not None and self._rows(self.within, machine, software) is not None:
+            return NO_TIME
+        if self.made_of:
+            return sum((part.expected(machine, software) for part in self.made_of), NO_TIME)
+        bandwidth, rate = self.rates(machine, software)
         if self.shape is not None:
             units = machine.processors
             time = gemm_time(*self.shape, rate, bandwidth, units, *self.sizes, self.products)
@@ -128,13 +152,32 @@ class Kernel:
             time = self.traffic / bandwidth + rate
         return (time * self.launches).to("s")
 
-    def rates(self, machine: Machine, attention: str = "") -> tuple[Quantity, Quantity]:
+    def rates(self, machine: Machine, software: Software = UNKNOWN) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
         if self.shape is not None:
-            return machine.memory_reached, machine.reached("gemm", self.dtype)
+            return machine.memory_reached, machine.likely("gemm", self.dtype)
         if self.kind == "attention":
-            return machine.memory_reached, machine.attention_reached(self.direction, attention)
+            attention = machine.attention_reached(self.direction, software.attention)
+            return machine.memory_reached, attention
         return machine.memory_reached, machine.gap
+
+    def surface(self, machine: Machine, software: Software) -> Surface | None:
+        """What measured rows say of it; None where no rows are of such a program or device."""
+        return None if self.measured is None else self._rows(self.measured, machine, software)
+
+    def _rows(self, named: Measured, machine: Machine, software: Software) -> Surface | None:
+        if self.direction != "forward":
+            return None
+        return surface(named.kernel, named.formats, machine.device, software)
+
+    def roof(self, machine: Machine, surface: Surface) -> Number:
+        """Seconds of a launch at published peaks, of operations or bytes, whichever is longer."""
+        device = machine.device
+        peak = device.peak(surface.rate if surface.rate in device.dtypes else self.dtype)
+        compute = self.operations.m_as("FLOP") / peak.m_as("FLOP/s")
+        moved = (self.moved or self.traffic).m_as("byte") / device.memory_bandwidth.m_as("byte/s")
+        longest: Number = maximum(compute, moved)
+        return longest
 
 
 @dataclass(frozen=True)
@@ -297,7 +340,7 @@ def gemm(m: int, n: int, k: int, machine: Machine, dtype: str | None = None) -> 
 
 
 def expected(
-    kernels: Sequence[Kernel], machine: Machine, attention: str = ""
+    kernels: Sequence[Kernel], machine: Machine, software: Software = UNKNOWN
 ) -> dict[str, Quantity]:
     """The expected time of a pass by kind of kernel, one kernel after the other.
 
@@ -307,27 +350,31 @@ def expected(
     """
     parts: dict[str, Quantity] = {}
     for kernel in _checked(kernels, machine):
-        time = kernel.expected(machine, attention)
+        time = kernel.expected(machine, software)
         parts[kernel.kind] = parts[kernel.kind] + time if kernel.kind in parts else time
     return parts
 
 
 def rates(
-    kernels: Sequence[Kernel], machine: Machine, attention: str = ""
-) -> dict[str, tuple[Quantity, ...]]:
-    """The measured rates that `expected` used for each kind of kernel, each with its source.
+    kernels: Sequence[Kernel], machine: Machine, software: Software = UNKNOWN
+) -> dict[str, tuple[Quantity | Surface, ...]]:
+    """What `expected` used for each kind of kernel: measured rates, or rows of the software.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100")
     >>> used = rates(step(job, Tokens(writing=32, context=4096)), job.machine)
     >>> print(*used["gemm"])
     3.18 TB/s 794.5 TFLOP/s
     """
-    used: dict[str, dict[str, Quantity]] = {}
+    used: dict[str, dict[str, Quantity | Surface]] = {}
     for kernel in _checked(kernels, machine):
-        for rate in kernel.rates(machine, attention):
-            if rate.provenance is not None:  # and not a launch that was not measured
-                used.setdefault(kernel.kind, {})[rate.provenance.key] = rate
-    return {kind: tuple(rates.values()) for kind, rates in used.items()}
+        if (surface := kernel.surface(machine, software)) is not None:
+            used.setdefault(kernel.kind, {})[str(surface)] = surface
+            continue
+        for part in kernel.made_of or (kernel,):
+            for rate in part.rates(machine, software):
+                if rate.provenance is not None:  # and not a launch that was not measured
+                    used.setdefault(kernel.kind, {})[rate.provenance.key] = rate
+    return {kind: tuple(by_key.values()) for kind, by_key in used.items()}
 
 
 def _checked(kernels: Sequence[Kernel], machine: Machine) -> Iterator[Kernel]:
@@ -358,7 +405,7 @@ def step(job: Job, tokens: Tokens, shared_caches: bool = False) -> list[Kernel]:
     load = _checked_tokens(tokens).of_one(job.layout.data)
     part = Slice(job.with_context(load.longest), job.weights)
     computed, outputs = load.computed, load.checked + load.prompts
-    kernels = [*part.products(computed, outputs), *part.passes(computed), part.sampling(outputs)]
+    kernels = part.launched(computed, outputs)
     return [*kernels, *part.attention(load, truth("shared_caches", shared_caches))]
 
 
@@ -445,6 +492,38 @@ class Slice:
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
 
+    def launched(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
+        """All but attention, as engines fuse it: what a layer's experts do is one launch."""
+        kernels = [*self.products(tokens, outputs), *self.passes(tokens), self.sampling(outputs)]
+        inside = tuple(kernel for kernel in kernels if kernel.name in EXPERTS)
+        yield from (kernel for kernel in kernels if kernel.name not in EXPERTS)
+        if inside:
+            yield self._experts(inside, tokens)
+
+    def _experts(self, parts: tuple[Kernel, ...], tokens: Number) -> Kernel:
+        """One launch of what the experts of a layer do."""
+        first = next(matrix for matrix in self.model.matrices if matrix.used < matrix.copies)
+        seen = tokens * maximum(1.0, self.experts / (1.0 * self.slices))
+        products = [part for part in parts if part.shape is not None]
+        routed = products[0].products * products[0].shape[0] if products[0].shape else 0.0
+        hidden = first.outputs / maximum(1.0, self.slices / self.experts)
+        weights = sum((part.traffic for part in products), NO_BYTES).m_as("byte")
+        moved = bytes_of_experts(seen, routed, first.inputs, hidden, weights)
+        formats = formats_of_product(
+            self.dtype, self.weights.size(first).m_as("byte"), experts=True
+        )
+        return Kernel(
+            "experts",
+            "gemm",
+            first.layers,
+            operations=sum((part.operations for part in products), NO_WORK),
+            traffic=quantity(weights, "byte"),
+            dtype=self.dtype,
+            measured=Measured("experts", formats, seen * first.used / first.copies),
+            moved=quantity(moved, "byte"),
+            made_of=parts,
+        )
+
     def products(self, tokens: Number, outputs: Number) -> Iterator[Kernel]:
         """The products of the weights with so many tokens, and of the output with so few."""
         matrices = list(self.model.matrices)
@@ -474,8 +553,13 @@ class Slice:
         k = first.inputs / slices if by_rows else first.inputs
         n = columns if by_rows else maximum(columns / slices, 1.0)  # a column is never cut
         if first.part in ("output", "router"):  # kept in two bytes by all recipes
-            sizes, dtype = (TWO_BYTES,) * 3, "bf16"
+            sizes = (TWO_BYTES,) * 3
+        if sizes[1] >= TWO_BYTES:
+            sizes, dtype = (TWO_BYTES, sizes[1], TWO_BYTES), "bf16"
         work = quantity(2.0 * rows * n * k * met, "FLOP")
+        given, weight, result = (size.m_as("byte") for size in sizes)
+        formats = formats_of_product(dtype, weight)
+        moved = bytes_of_product(rows, n, k, given, weight, result)
         return Kernel(
             "+".join(matrix.name for matrix in alike),
             "gemm",
@@ -486,6 +570,8 @@ class Slice:
             products=met,
             sizes=sizes,
             dtype=dtype,
+            measured=None if first.used < first.copies else Measured("product", formats, rows),
+            moved=quantity(moved, "byte"),
         )
 
     def passes(self, tokens: Number) -> Iterator[Kernel]:
@@ -500,14 +586,18 @@ class Slice:
         for up in (matrix for matrix in model.matrices if matrix.name.endswith("up")):
             if up.part == "feed-forward":
                 hidden = (3 if model.gated else 2) * up.outputs * up.used / self.slices
-                yield Kernel("activation", "memory", up.layers, traffic=vectors * hidden)
+                name = "activation of experts" if up.used < up.copies else "activation"
+                yield Kernel(name, "memory", up.layers, traffic=vectors * hidden)
         for router in (matrix for matrix in model.matrices if matrix.part == "router"):
             chosen = model.active_experts or 1
             sent = 4 * model.expert_inputs * chosen * vectors  # there and back
             yield Kernel("sorting by experts", "memory", 2 * router.layers, traffic=sent / 2)
         if self.input_size < TWO_BYTES:  # inputs of products are rounded first, with their scales
             rounded = (TWO_BYTES + self.input_size) * tokens
-            yield Kernel("rounding", "memory", model.blocks, traffic=width * rounded)
+            products = Measured("product", formats_of_product(self.dtype, 1.0), tokens)
+            yield Kernel(
+                "rounding", "memory", model.blocks, traffic=width * rounded, within=products
+            )
 
     def sampling(self, outputs: Number) -> Kernel:
         """The passes over logits: their softmax, in four bytes each, there and back."""
@@ -515,6 +605,12 @@ class Slice:
         return Kernel(
             "softmax of logits", "memory", 1, traffic=BYTE * (outputs * rows * 8) / self.slices
         )
+
+    @property
+    def attention_formats(self) -> tuple[str, ...]:
+        latent = self.model.kv_latent is not None
+        width = float(self.model.head_width)
+        return formats_of_attention(quantity(self.kv).m_as("byte"), width, latent)
 
     def attention(self, load: Tokens, shared_caches: bool = False) -> Iterator[Kernel]:
         """Attention of written tokens to caches, and of prompts to themselves."""
@@ -543,6 +639,7 @@ class Slice:
             model.caching_layers,
             operations=quantity(work, "FLOP"),
             traffic=quantity(read, "byte"),
+            measured=Measured("caches", self.attention_formats, seen),
         )
         if layers := model.layers_with(*RECURRENT):
             moved = 2 * transformer.state_memory(model) / layers / self.slices
@@ -561,6 +658,7 @@ class Slice:
             layers,
             operations=quantity(work / layers / self.slices, "FLOP"),
             traffic=cached / layers / self.slices,
+            measured=Measured("prompts", self.attention_formats, load.prompt),
         )
 
 

@@ -1,0 +1,159 @@
+"""The intervals of expectations, made of all published rows, and judged by rows kept back.
+
+    python -m benchmarks.intervals            prints coverage, by thirds and by sources kept back
+    python -m benchmarks.intervals --write    writes calc/data/intervals.csv too
+
+A class's factors are quantiles of measured over expected at 10 and 90 %, with the correction for
+how many rows there are that makes them hold for one row more (split conformal). Nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+
+from calc import published
+from calc.catalog.intervals import COLUMNS, FILE, LEVEL, MODELS, WORK, Interval, classes
+from calc.core.formatting import columns
+from calc.published import closed_loops
+
+FEWEST, FEWEST_SOURCES = 20, 2
+MOST_OF_A_SOURCE = 25
+THIRDS = 5  # random ones that are kept back
+Class = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Measured over expected of one row."""
+
+    row: str
+    names: Class
+    source: str
+    factor: float
+
+
+def residuals() -> list[Residual]:
+    """Of every row of training and serving that has an expectation."""
+    rows = [*published.rows("training"), *published.rows("serving"), *closed_loops.rows()]
+    known = []
+    for comparison in published.compare(rows):
+        if comparison.error is not None:
+            row = comparison.row
+            work = WORK[0] if row.group == "training" else WORK[1]
+            model = MODELS[0] if comparison.mixture else MODELS[1]
+            names = work, comparison.software, model
+            known.append(Residual(row.id, names, _source(row), 1 + comparison.error))
+    return known
+
+
+def _source(row: published.Row) -> str:
+    """The publication; of closed loops, each campaign of measurements is one."""
+    return row.id[:10] if row.group == "closed_loop" else row.source
+
+
+def made(known: Iterable[Residual]) -> dict[Class, Interval]:
+    """The interval of every class that has rows and sources enough."""
+    members: dict[Class, list[Residual]] = defaultdict(list)
+    for residual in known:
+        for names in classes(*residual.names):
+            members[names].append(residual)
+    return {
+        names: _interval(names, rows)
+        for names, rows in sorted(members.items())
+        if len(rows) >= FEWEST and len({row.source for row in rows}) >= FEWEST_SOURCES
+    }
+
+
+def _interval(names: Class, rows: Sequence[Residual]) -> Interval:
+    of_source = Counter(row.source for row in rows)
+    ranked = sorted(
+        (row.factor, min(1.0, MOST_OF_A_SOURCE / of_source[row.source])) for row in rows
+    )
+    total = sum(weight for _, weight in ranked) + 1
+
+    def quantile(level: float) -> float:
+        reached = 0.0
+        for factor, weight in ranked:
+            reached += weight
+            if reached >= level * total:
+                return factor
+        return ranked[-1][0]
+
+    low, high = quantile((1 - LEVEL) / 2), quantile((1 + LEVEL) / 2)
+    error = median(abs(row.factor - 1) for row in rows)
+    return Interval(*names, len(rows), len(of_source), error, low, high)
+
+
+def covered(kept: Iterable[Residual], intervals: dict[Class, Interval]) -> list[bool]:
+    """Whether each row lies in the interval that others make."""
+    inside = []
+    for residual in kept:
+        names = next(names for names in classes(*residual.names) if names in intervals)
+        inside.append(intervals[names].low <= residual.factor <= intervals[names].high)
+    return inside
+
+
+def kept_back(
+    known: Sequence[Residual], parts: Iterable[Callable[[Residual], bool]]
+) -> dict[Class, list[bool]]:
+    """By class, whether rows lie in intervals that were made without their part."""
+    inside: dict[Class, list[bool]] = defaultdict(list)
+    for part in parts:
+        intervals = made(row for row in known if not part(row))
+        kept = [row for row in known if part(row)]
+        for row, holds in zip(kept, covered(kept, intervals), strict=True):
+            inside[row.names].append(holds)
+    return inside
+
+
+def coverage(known: Sequence[Residual]) -> tuple[dict[Class, list[bool]], dict[Class, list[bool]]]:
+    """By random thirds that are kept back, and by whole sources."""
+    drawn = [
+        {row.row for row in random.Random(seed).sample(known, len(known) // 3)}
+        for seed in range(THIRDS)
+    ]
+    thirds = [lambda row, part=part: row.row in part for part in drawn]
+    sources = sorted({row.source for row in known})
+    apart = [lambda row, source=source: row.source == source for source in sources]
+    return kept_back(known, thirds), kept_back(known, apart)
+
+
+def main() -> None:
+    known = residuals()
+    intervals = made(known)
+    thirds, sources = coverage(known)
+    lines: list[tuple[str, ...]] = [
+        ("", "rows", "of thirds kept back inside", "of sources kept back", "factors")
+    ]
+    for names in sorted({row.names for row in known}):
+        used = next(intervals[each] for each in classes(*names) if each in intervals)
+        inside = (f"{mean(of[names]):.0%}" if of.get(names) else "–" for of in (thirds, sources))
+        count = sum(row.names == names for row in known)
+        lines.append(
+            (" ".join(filter(None, names)), str(count), *inside, f"{used.low:.2f}–{used.high:.2f}")
+        )
+    every = (
+        f"{mean(holds for of_class in of.values() for holds in of_class):.0%}"
+        for of in (thirds, sources)
+    )
+    lines.append(("all", str(len(known)), *every, ""))
+    print("\n".join(columns(lines)))
+    if "--write" in sys.argv[1:]:
+        with FILE.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for each in intervals.values():
+                factors = (f"{number:.3f}" for number in (each.median_error, each.low, each.high))
+                writer.writerow(
+                    [each.work, each.software, each.model, each.rows, each.sources, *factors]
+                )
+
+
+if __name__ == "__main__":
+    main()

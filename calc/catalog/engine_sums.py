@@ -1,0 +1,96 @@
+"""Sums of slices by an engine's own kernels: `time("h100", "vllm", 8, 65536)`.
+
+Engines add up short arrays in one or two shots over the fabric, in a graph, several times as fast
+as NCCL does. `data/measured/engine_sums.csv` has the times of a sum among 2, 4 or 8 devices, by
+device, program and version, at sizes that double, distilled by `experiments/distil_kernels.py`.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from calc.catalog.kernel_shares import number_of
+from calc.core.errors import InputError
+from calc.core.files import read_text
+from calc.core.records import DATA
+
+FILE = DATA / "measured" / "engine_sums.csv"
+COLUMNS = ("device", "program", "version", "devices", "smallest", "tenths")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Times of a sum among so many devices, by size."""
+
+    device: str
+    program: str
+    version: str
+    devices: int
+    smallest: int
+    """Bytes of the first; each next is twice as long."""
+    times: tuple[float, ...] = field(repr=False)
+    """Seconds."""
+
+    def __str__(self) -> str:
+        return f"sums of {self.program} {self.version} among {self.devices} {self.device}"
+
+    def time(self, size: float) -> float:
+        """Seconds for a size in bytes; above the longest, in proportion to it."""
+        place = math.log2(max(size / self.smallest, 1.0))
+        last = len(self.times) - 1
+        if place >= last:
+            return self.times[-1] * 2 ** (place - last)
+        below = int(place)
+        share = place - below
+        return float(self.times[below] ** (1 - share) * self.times[below + 1] ** share)
+
+
+def load(path: Path | str = FILE) -> Iterator[Sums]:
+    """Every sum of a file, checked."""
+    rows = csv.DictReader(read_text(path).splitlines())
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
+    for row in rows:
+        place = f"{path}: {row['device']} {row['program']} {row['version']} {row['devices']}"
+        try:
+            times = tuple(int(number) / 1e7 for number in row["tenths"].split())
+            devices, smallest = int(row["devices"]), int(row["smallest"])
+        except ValueError:
+            raise InputError(f"{place}: devices, sizes and times must be whole numbers") from None
+        if len(times) < 2 or min(times) <= 0 or devices < 2 or smallest < 1:
+            raise InputError(f"{place}: at least two positive times among two devices are needed")
+        if any(later < earlier / 2 for earlier, later in pairwise(times)):
+            raise InputError(f"{place}: a time falls to less than half at twice the size")
+        yield Sums(row["device"], row["program"], row["version"], devices, smallest, times)
+
+
+@cache
+def _stored() -> dict[tuple[str, str], list[Sums]]:
+    """By device and program, the newest version last."""
+    sums: dict[tuple[str, str], list[Sums]] = {}
+    for each in load():
+        sums.setdefault((each.device, each.program), []).append(each)
+    for versions in sums.values():
+        versions.sort(key=lambda one: number_of(one.version))
+    return sums
+
+
+def of(device: str, program: str, devices: int, version: str = "") -> Sums | None:
+    """The newest sum at most as new as is asked for, else the newest; None where none was measured.
+
+    >>> sums = of("h100", "vllm", 8)
+    >>> f"{sums.time(65536) * 1e6:.1f} µs"
+    '7.2 µs'
+    """
+    known = [each for each in _stored().get((device, program), ()) if each.devices == devices]
+    if not known:
+        return None
+    asked = number_of(version)
+    older = [each for each in known if not asked or number_of(each.version)[: len(asked)] <= asked]
+    return older[-1] if older else known[-1]

@@ -1,0 +1,93 @@
+"""How far off an expectation may be: 80 % intervals, from published rows like what is asked.
+
+`data/intervals.csv` has, by class of rows, between which factors of what is expected the middle
+80 % of what was measured lie. Classes are training and serving, by software and by whether the
+model is a mixture; where a class has fewer than twenty rows or one source alone, the next wider one
+counts. A source counts as 25 rows at most, since rows of one source are alike, and a reader's own
+server is no row of it. `python -m benchmarks.intervals` writes the file, and prints how many rows
+lie inside that were kept back, by thirds and by whole sources.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from calc.core.errors import InputError
+from calc.core.files import read_text
+from calc.core.records import DATA
+
+FILE = DATA / "intervals.csv"
+COLUMNS = ("work", "software", "model", "rows", "sources", "median_error", "low", "high")
+WORK = ("training", "serving")
+MODELS = ("mixture", "dense")
+LEVEL = 0.8
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Factors of an expectation between which 80 % of the rows of a class lie."""
+
+    work: str
+    software: str
+    """A key of `calc.software`; of all where it is empty."""
+    model: str
+    """mixture or dense; both where it is empty."""
+    rows: int
+    sources: int
+    median_error: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        kind = {"mixture": " of mixtures", "dense": " of dense models", "": ""}[self.model]
+        software = f" by {self.software}" if self.software else ""
+        return (
+            f"rows like this ({self.work}{kind}{software}): half within {self.median_error:.0%},"
+            f" n = {self.rows}"
+        )
+
+
+def load(path: Path | str = FILE) -> Iterator[Interval]:
+    """Every class of a file, checked."""
+    rows = csv.DictReader(read_text(path).splitlines())
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
+    for row in rows:
+        names = row["work"], row["software"], row["model"]
+        try:
+            numbers = int(row["rows"]), int(row["sources"]), float(row["median_error"])
+            low, high = float(row["low"]), float(row["high"])
+        except ValueError:
+            raise InputError(f"{path}: {' '.join(names)}: what it counts must be numbers") from None
+        if not 0 < low <= high:
+            raise InputError(f"{path}: {' '.join(names)}: low must be positive, and high above it")
+        yield Interval(*names, *numbers, low, high)
+
+
+@cache
+def _stored() -> dict[tuple[str, str, str], Interval]:
+    return {(each.work, each.software, each.model): each for each in load()}
+
+
+def of(work: str, software: str, mixture: bool) -> Interval:
+    """The interval of the finest class that has rows enough.
+
+    >>> interval = of("serving", "vllm", mixture=False)
+    >>> interval.rows > 100, interval.low < 1 < interval.high
+    (True, True)
+    """
+    model = MODELS[0] if mixture else MODELS[1]
+    known = _stored()
+    for names in classes(work, software, model):
+        if names in known:
+            return known[names]
+    raise InputError(f"work is one of {', '.join(WORK)}; got {work!r}")
+
+
+def classes(work: str, software: str, model: str) -> tuple[tuple[str, str, str], ...]:
+    """The classes of a row, the finest first."""
+    return (work, software, model), (work, "", model), (work, "", "")

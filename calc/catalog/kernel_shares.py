@@ -1,0 +1,194 @@
+"""Measured kernels, as shares of what a device's published peaks allow: `of("h100", "vllm", …)`.
+
+A kernel that does so many operations and moves so many bytes takes at least the longer of both at
+published peaks, its roof. What share of that pace it reaches was measured by device, program and
+version; `data/measured/kernel_shares.csv` has a surface of each, over one length of the kernel's
+shape and over its roof, distilled by `experiments/distil_kernels.py` from some 24 million rows.
+Between the points of a surface the logarithm of the share is linear; a kernel that is shorter than
+all that was measured takes as long as the shortest, and a longer one has the share of the longest.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from calc.core.elementwise import Number
+from calc.core.errors import InputError
+from calc.core.files import read_text
+from calc.core.records import DATA
+
+FILE = DATA / "measured" / "kernel_shares.csv"
+SOURCE = "nvidia-aiconfigurator"
+"""The key of references.bib of all rows."""
+COLUMNS = ("kernel", "device", "program", "version", "format", "rows", "error", "hundredths")
+ROOFS = (-4, -2, 0, 2, 4, 6, 9, 14)
+"""Of all surfaces: the logarithms to base 2 of roofs in microseconds."""
+LENGTHS = {
+    "product": (0, 4, 6, 7, 8, 10, 12, 15),
+    "experts": (-7, -4, -2, 0, 2, 4, 6, 8, 10),
+    "prompts": (4, 7, 8, 9, 10, 11, 12, 14),
+    "caches": (0, 5, 8, 10, 12, 14, 17),
+}
+"""By kernel, the logarithms to base 2 of: rows of a product (m); tokens of an expert; tokens of a
+prompt that attention reads; tokens of the cache of a sequence."""
+
+RATES = {  # of a format of products or attention: the published peak that its operations run at
+    "nvfp4": "fp4",
+    "fp8": "fp8",
+    "fp8-block": "fp8",
+    "fp8-narrow": "fp8",
+    "mxfp4": "fp8",
+    "int4-weights-fp8": "fp8",
+    "int8": "int8",
+}
+"""All others run at that of 16 bits."""
+
+
+def bytes_of_product(
+    m: Number, n: Number, k: Number, given: float, weight: float, result: float = 2.0
+) -> Number:
+    """Bytes that a product moves, by those of an element; inputs of few are rounded from two."""
+    read = 2 + 2 * given if given < 2 else given
+    return m * k * read + n * k * weight + m * n * result
+
+
+def bytes_of_experts(
+    tokens: Number, routed: Number, width: Number, hidden: Number, weights: Number
+) -> Number:
+    """Bytes that a layer's experts move: weights, tokens there and back, what is between products.
+
+    So many tokens, sent to experts so many times in all; vectors in two bytes.
+    """
+    return weights + 2 * tokens * width + 4 * routed * width + 6 * routed * hidden
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The share of its roof's pace that a kernel reaches, by length and roof, as measured."""
+
+    kernel: str
+    device: str
+    program: str
+    version: str
+    format: str
+    rows: int
+    """Measured rows that it was distilled from."""
+    error: float
+    """The median by which these are off it."""
+    logarithms: tuple[float, ...] = field(repr=False)
+    """Of the share, the roofs of the first length first."""
+
+    @property
+    def rate(self) -> str:
+        """The format of the published peak of which it has a share."""
+        return RATES.get(self.format, "bf16")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.program} {self.version} on {self.device}, {self.kernel} in {self.format}:"
+            f" {self.rows} rows, half within {self.error:.0%}"
+        )
+
+    def share(self, length: float, roof: float) -> float:
+        """Of the pace of published peaks, for a roof in seconds."""
+        lengths = LENGTHS[self.kernel]
+        row, right = _place(math.log2(length) if length > 0 else lengths[0], lengths)
+        microseconds = math.log2(max(roof, 1e-15) * 1e6)
+        column, up = _place(microseconds, ROOFS)
+        width, values = len(ROOFS), self.logarithms
+        first, second = row * width + column, (row + 1) * width + column
+        low = values[first] * (1 - up) + values[first + 1] * up
+        high = values[second] * (1 - up) + values[second + 1] * up
+        share = math.exp(low * (1 - right) + high * right)
+        # Shorter than all that was measured, it takes as long as the shortest.
+        return share * 2 ** min(0.0, microseconds - ROOFS[0])
+
+    def time(self, length: float, roof: float) -> float:
+        """Seconds of a kernel whose roof is so many.
+
+        >>> surface = of("product", "h100", "vllm", "bf16")
+        >>> f"{surface.time(4096, 556e-6) * 1e6:.0f} µs"
+        '723 µs'
+        """
+        return roof / self.share(length, roof)
+
+
+def _place(value: float, nodes: Sequence[float]) -> tuple[int, float]:
+    """The node below a value, and how far it is from there to the next; at most at the ends."""
+    below = min(max(bisect_right(nodes, value) - 1, 0), len(nodes) - 2)
+    return below, min(max((value - nodes[below]) / (nodes[below + 1] - nodes[below]), 0.0), 1.0)
+
+
+def load(path: Path | str = FILE) -> Iterator[Surface]:
+    """Every surface of a file, checked."""
+    rows = csv.DictReader(read_text(path).splitlines())
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise InputError(f"{path}: its columns must be {', '.join(COLUMNS)}")
+    for row in rows:
+        yield _surface(row, path)
+
+
+def _surface(row: dict[str, str], path: Path | str) -> Surface:
+    kernel, device, program, version, format = (row[name] for name in COLUMNS[:5])
+    place = f"{path}: {kernel} {device} {program} {version} {format}"
+    if row["kernel"] not in LENGTHS:
+        raise InputError(f"{place}: the kernel must be one of {', '.join(LENGTHS)}")
+    try:
+        shares = tuple(-int(number) / 100 for number in row["hundredths"].split())
+        rows, error = int(row["rows"]), float(row["error"])
+    except ValueError:
+        raise InputError(f"{place}: rows, error and hundredths must be numbers") from None
+    if len(shares) != len(LENGTHS[row["kernel"]]) * len(ROOFS):
+        raise InputError(f"{place}: a share for each length and roof is needed; got {len(shares)}")
+    if max(shares) > 0:
+        raise InputError(f"{place}: a share is above 1, faster than the published peaks")
+    return Surface(kernel, device, program, version, format, rows, error, shares)
+
+
+@cache
+def _stored() -> dict[tuple[str, str, str, str], list[Surface]]:
+    """By kernel, device, program and format, the newest version last."""
+    surfaces: dict[tuple[str, str, str, str], list[Surface]] = {}
+    for surface in load():
+        key = surface.kernel, surface.device, surface.program, surface.format
+        surfaces.setdefault(key, []).append(surface)
+    for versions in surfaces.values():
+        versions.sort(key=lambda surface: number_of(surface.version))
+    return surfaces
+
+
+def number_of(version: str) -> tuple[int, ...]:
+    """The numbers of a version, by which versions are ordered.
+
+    >>> number_of("0.24.0") > number_of("0.9.1"), number_of("1.3.0rc20")
+    (True, (1, 3, 0, 20))
+    """
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def of(kernel: str, device: str, program: str, format: str, version: str = "") -> Surface | None:
+    """The surface of a kernel by a program; of the newest version at most as new as is asked for.
+
+    A version older than all that were measured is not told apart from the newest, which published
+    rows of such versions are nearer to than to the oldest. None where nothing was measured.
+    """
+    versions = _stored().get((kernel, device, program, format))
+    if not versions:
+        return None
+    if not version:
+        return versions[-1]
+    asked = number_of(version)
+    older = [each for each in versions if number_of(each.version)[: len(asked)] <= asked]
+    return older[-1] if older else versions[-1]
+
+
+def programs() -> tuple[str, ...]:
+    """The programs whose kernels were measured."""
+    return tuple(dict.fromkeys(program for _, _, program, _ in _stored()))

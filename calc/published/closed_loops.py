@@ -1,0 +1,114 @@
+"""Published closed loops: so many clients, each of whom asks again as soon as an answer is whole.
+
+The rows are those of `data/published/closed_loops.csv`, with the mean time of a token after the
+first. Servers either read prompts between the tokens that they write (mode agg), or read them
+elsewhere (mode disagg). What a row leaves open is read by one rule for all:
+
+- lengths are nine tenths of those that are named, since clients draw them from 0.8 to 1.0;
+- copies or slices beyond the eight devices of a server are counted as eight;
+- "agg" on more than eight devices of a GB200 is read as not saying how it is served;
+- a row of servers apart that does not say how many there are has its conditions incomplete;
+- an engine may let clients wait, and run fewer at once: no program beats the bound of a client's
+  whole cycle, from which the measured time to first token is taken, nor that of one sequence;
+- caches have FP8 under TensorRT-LLM beside small weights, and 16 bits else.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+
+from calc import formats
+from calc.catalog import machines, models, software as programs
+from calc.core.files import read_text
+from calc.published.prediction import Comparison, UnusableRowError, if_measured
+from calc.published.reading import FOLDER, Row
+from calc.published.serving import bound, steady_parts
+from calc.steps.job import Formats, Job, Layout, Tokens
+
+FILE = FOLDER / "closed_loops.csv"
+SOURCE = "nvidia-aiconfigurator"
+SHORTER = 0.9  # lengths over those that are named
+DOMAIN = 8
+DTYPES = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "bf16": "bf16", "int4": "bf16"}
+WEIGHTS = {"int4": "4.25 bit"}
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every row, with the time of a token in seconds.
+
+    >>> first = rows()[0]
+    >>> first["model"], first.measured["tpot"]
+    ('deepseek-v3', 0.024497)
+    """
+    table = csv.DictReader(read_text(FILE).splitlines())
+    return tuple(_row(line) for line in table)
+
+
+def _row(line: dict[str, str]) -> Row:
+    measured = {name: float(line[f"{name}_ms"]) / 1e3 for name in ("ttft", "tpot")}
+    software = f"{line['software']} {line['version']}".strip()
+    numbers = ("input", "output", "clients", "servers", "tensor", "data", "experts")
+    conditions = {
+        **line,
+        **{name: int(line[name]) for name in numbers if line[name]},
+        "device": line["machine"],
+        "software": software,
+        "source_key": SOURCE,
+        "dtype_weights": line["format"],
+    }
+    return Row("closed_loop", line["id"], conditions, measured)
+
+
+def predict(row: Row) -> Comparison:
+    """A row beside its prediction.
+
+    >>> print(f"{predict(rows()[40]).error:.2f}")
+    """
+    job, load = _job(row), _load(row)
+    measured = row.measured["tpot"]
+    waiting = row.measured["ttft"] / (SHORTER * row["output"])
+    alone = Tokens(job.layout.data, load.context)
+    lower = max(bound(job, load) - waiting, bound(job, alone))
+
+    def parts() -> tuple[dict[str, float], float]:
+        return steady_parts(job, load)
+
+    prediction = if_measured(lower, parts)
+    mixture = job.model.experts is not None
+    return Comparison(row, job.machine.key, job.software.key, measured, prediction, mixture=mixture)
+
+
+def _job(row: Row) -> Job:
+    machine, model = machines.get(row["machine"]), models.get(row["model"])
+    name, apart = str(row["format"]), row["mode"] == "disagg"
+    if apart and not row["servers"]:
+        raise UnusableRowError("how many servers write is not stated")
+    dtype = DTYPES[name] if DTYPES[name] in machine.device.dtypes else "bf16"
+    copies, slices = int(row["data"] or 1), int(row["tensor"] or 1)
+    if not apart and machine.key.startswith("gb") and max(copies, slices) > DOMAIN:
+        raise UnusableRowError("how more than eight devices of a rack serve together is not stated")
+    if not apart:
+        copies, slices = min(copies, DOMAIN), min(slices, DOMAIN)
+    layout = Layout(data=copies, experts=copies) if copies > 1 else Layout(tensor=slices)
+    small = dtype != "bf16" and row["software"].startswith("tensorrt-llm")
+    sizes = Formats(
+        dtype, formats.element_size("weights", WEIGHTS.get(name, name)), "fp8" if small else "bf16"
+    )
+    software = programs.get(str(row["software"]))
+    job = Job(model, machine, layout, sizes, software)
+    room = job.device.memory_capacity.m_as("byte") * layout.devices
+    if job.weight_memory.m_as("byte") > room:
+        raise UnusableRowError("its weights do not fit into the memory of the devices it states")
+    return job
+
+
+def _load(row: Row) -> Tokens:
+    """The average step: all clients' sequences write, beside their share of prompts."""
+    prompt, answer = SHORTER * row["input"], SHORTER * row["output"]
+    writing = row["clients"] / (row["servers"] or 1)
+    context = prompt + answer / 2
+    if row["mode"] == "disagg":
+        return Tokens(writing, context)
+    return Tokens(writing, context, writing * prompt / answer, prompt)

@@ -1,0 +1,102 @@
+"""Kernels as engines were measured to run them: whose rows tell of one, and what they say.
+
+`calc.kernel_shares` has the measurements, by device, program and version, as shares of published
+peaks. Where a program was not measured to run a kernel on a device, the rows of another program
+there count, since they call the same libraries; where none was, those of the device that the data
+name as most like it, whose share is taken of the peaks of the device that is meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from calc.catalog import engine_sums, kernel_shares
+from calc.catalog.engine_sums import Sums
+from calc.catalog.hardware import Accelerator
+from calc.catalog.kernel_shares import Surface
+from calc.catalog.machines import Machine
+from calc.catalog.software import Software
+from calc.core.elementwise import Number
+
+NARROW = 64  # numbers of a head, at most, whose attention is measured apart
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Under which names measured rows of a kernel may stand, and the length they are over."""
+
+    kernel: str
+    """Of `kernel_shares.LENGTHS`."""
+    formats: tuple[str, ...]
+    """The nearest first."""
+    length: Number
+
+
+def formats_of_product(dtype: str, weight: float, experts: bool = False) -> tuple[str, ...]:
+    """Names of a product's formats: that of its inputs, and bytes of a weight.
+
+    FP8 of mixtures has scales of blocks, as their publishers keep them, else of a tensor.
+
+    >>> formats_of_product("fp8", 1.0), formats_of_product("bf16", 0.53125)
+    (('fp8', 'fp8-block'), ('mxfp4-weights', 'int4-weights'))
+    """
+    if dtype == "fp4":
+        mx = ("mxfp4", "mxfp4-weights") if experts and weight < 0.55 else ()
+        return (*mx, "nvfp4")
+    if dtype == "fp8":
+        if weight < 0.75:
+            return "int4-weights-fp8", "mxfp4", "fp8", "fp8-block"
+        return ("fp8-block", "fp8") if experts else ("fp8", "fp8-block")
+    if dtype == "int8":
+        return ("int8",)
+    if weight < 0.75:
+        return "mxfp4-weights", "int4-weights"
+    return ("int8-weights", "bf16") if weight < 1.5 else ("bf16",)
+
+
+def formats_of_attention(kv: float, width: float, latent: bool) -> tuple[str, ...]:
+    """Names of attention's formats: bytes of a cached number, and the width of a head.
+
+    >>> formats_of_attention(1.0, 128, latent=False)
+    ('bf16-fp8', 'fp8', 'bf16')
+    """
+    small = kv <= 1
+    if latent:
+        return ("latent-fp8", "latent") if small else ("latent",)
+    suffix = "-narrow" if width <= NARROW else ""
+    names = ("bf16-fp8", "fp8", "bf16") if small else ("bf16",)
+    return tuple(name + suffix for name in names)
+
+
+@lru_cache(maxsize=2**12)
+def surface(
+    kernel: str, formats: tuple[str, ...], device: Accelerator, software: Software
+) -> Surface | None:
+    """What was measured that is nearest; None for a program none of whose kind were measured."""
+    measured = kernel_shares.programs()
+    if software.key not in measured:
+        return None
+    programs = (software.key, *(each for each in measured if each != software.key))
+    for key in (device.key, device.measured_as):
+        for format in formats:
+            for program in programs:
+                version = software.version if program == software.key else ""
+                rows = kernel_shares.of(kernel, key, program, format, version)
+                if rows is not None and rows.rate in device.dtypes:
+                    return rows
+    return None
+
+
+@lru_cache(maxsize=2**10)
+def sums(machine: Machine, software: Software, devices: int) -> Sums | None:
+    """The engine's own sums among so many devices of a domain; None where none were measured."""
+    if software.key not in kernel_shares.programs() or devices > machine.domain:
+        return None
+    measured = kernel_shares.programs()
+    for program in (software.key, *(each for each in measured if each != software.key)):
+        version = software.version if program == software.key else ""
+        rows = engine_sums.of(machine.device.key, program, devices, version)
+        if rows is not None:
+            return rows
+    return None

@@ -1,0 +1,425 @@
+"""Distil measured kernels: `python -m experiments.distil_kernels DIRECTORY`.
+
+DIRECTORY is `aic-core/src/aiconfigurator_core/systems/data` of a copy of ai-dynamo/aiconfigurator
+(Apache-2.0, commit 095f58a), which holds rows of kernels by system, operation, program and version
+as Parquet files. Of each a surface is made, as `calc.catalog.kernel_shares` reads it: the share of
+the pace of published peaks that the kernel reached, over a length of its shape and over its roof.
+It is the surface, linear between its points in logarithms, from which the rows are least far off in
+the median; second differences are kept small where there are few rows. Rows are left out whose time
+cannot be (below a microsecond), and files whose shortest kernel takes above 50 µs, which is the
+time of a host that launches and not of a kernel. Prints how far rows are off, and how far those
+are of a version by the version before it, and of a device by the one that stands for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from calc.catalog import engine_sums, hardware
+from calc.catalog.kernel_shares import (
+    COLUMNS,
+    FILE,
+    LENGTHS,
+    RATES,
+    ROOFS,
+    bytes_of_experts,
+    bytes_of_product,
+    number_of,
+)
+from calc.core.elementwise import Number
+
+Numbers = NDArray[np.float64]
+Key = tuple[str, str, str, str, str]
+"""Kernel, device, program, version, format."""
+
+DEVICES = {
+    "a100_sxm": "a100",
+    "h100_sxm": "h100",
+    "h200_sxm": "h200",
+    "b200_sxm": "b200",
+    "b300_sxm": "b300",
+    "gb200": "gb200",
+    "gb300": "gb300",
+    "l40s": "l40s",
+    "rtx_pro_6000_server": "rtx-pro-6000",
+    "b60": "arc-pro-b60",
+}
+PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
+FORMATS = {  # of a product: its name here, and bytes of an input and a weight
+    "bfloat16": ("bf16", 2.0, 2.0),
+    "fp8": ("fp8", 1.0, 1.0),
+    "fp8_block": ("fp8-block", 1.0, 1.0),
+    "nvfp4": ("nvfp4", 0.5625, 0.5625),
+    "sq": ("int8", 1.0, 1.0),
+    "int8_wo": ("int8-weights", 2.0, 1.0),
+    "int4_wo": ("int4-weights", 2.0, 0.53125),
+    "w4afp8": ("int4-weights-fp8", 1.0, 0.53125),
+    "w4a16_mxfp4": ("mxfp4-weights", 2.0, 0.53125),
+    "w4a8_mxfp4_mxfp8": ("mxfp4", 1.0, 0.53125),
+}
+SHORTEST = 1e-6  # seconds: below is no kernel
+HOST = 50e-6  # seconds that the shortest product takes where it is the host's time
+FEWEST = 60  # rows of a surface
+SMOOTH = 0.01
+NARROW = 64  # numbers of a head, at most, that are a format of their own
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Measured kernels of one surface."""
+
+    length: Numbers
+    roof: Numbers
+    """Seconds."""
+    time: Numbers
+
+    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+        return Rows(self.length[chosen], self.roof[chosen], self.time[chosen])
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """The published peaks of a device, in base units."""
+
+    rates: dict[str, float]
+    bandwidth: float
+
+    @classmethod
+    def of(cls, key: str) -> Peaks:
+        device = hardware.get(key)
+        rates = {name: device.peak(name).m_as("FLOP/s") for name in device.dtypes}
+        return cls(rates, device.memory_bandwidth.m_as("byte/s"))
+
+    def roof(self, rate: str, operations: Numbers, moved: Number) -> Numbers:
+        return np.maximum(operations / self.rates[rate], np.asarray(moved) / self.bandwidth)
+
+
+def fastest(table: pl.DataFrame, keys: list[str]) -> list[Numbers]:
+    """The columns of these keys and the least time of each, in seconds, over kernels alike."""
+    least = table.group_by(keys).agg(pl.col("latency").min())
+    *columns, time = (least[name].to_numpy().astype(float) for name in [*keys, "latency"])
+    return [*columns, time * 1e-3]
+
+
+def products(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    for (written,), rows in table.group_by("gemm_dtype"):
+        if written not in FORMATS:
+            continue
+        name, a, b = FORMATS[str(written)]
+        if (rate := RATES.get(name, "bf16")) not in peaks.rates:
+            continue
+        m, n, k, time = fastest(rows, ["m", "n", "k"])
+        made = Rows(m, peaks.roof(rate, 2 * m * n * k, bytes_of_product(m, n, k, a, b)), time)
+        yield name, made.where((n >= 256) & (k >= 256))
+
+
+def experts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    """All that a layer's experts do of it: both products, what is between, sorting there and back.
+
+    Tokens go to experts as unequally as in the rows with an exponent of 1.01.
+    """
+    keys = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts"]
+    keys += ["moe_tp_size", "moe_ep_size"]
+    unequal = table.filter(pl.col("distribution") == "power_law_1.01")
+    for (written,), rows in unequal.group_by("moe_dtype"):
+        if written not in FORMATS:
+            continue
+        name, _, b = FORMATS[str(written)]
+        if (rate := RATES.get(name, "bf16")) not in peaks.rates:
+            continue
+        tokens, width, hidden, chosen, count, tp, ep, time = fastest(rows, keys)
+        routed, weights = tokens * chosen / ep, 3 * width * hidden / tp
+        woken = count / ep * (1 - (1 - chosen / count) ** tokens)
+        moved = bytes_of_experts(tokens, routed, width, hidden / tp, woken * weights * b)
+        roof = peaks.roof(rate, 2 * routed * weights, moved)
+        yield name, Rows(tokens * chosen / count, roof, time)
+
+
+def _whole(table: pl.DataFrame) -> pl.DataFrame:
+    """Without windows: what a window hides is not work, and is not told apart here."""
+    return table.filter(pl.col("window_size") == 0) if "window_size" in table.columns else table
+
+
+ATTENTION = ["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "step"]
+
+
+def _attended(table: pl.DataFrame) -> Iterator[tuple[str, str, float, list[Numbers]]]:
+    """By format: its name, that of its peak, bytes of a cached number, and the columns."""
+    kinds = _whole(table).group_by("attn_dtype", "kv_cache_dtype")
+    for (computed, cached), rows in kinds:
+        rate = "fp8" if str(computed).startswith("fp8") else "bf16"
+        kv = "fp8" if str(cached).startswith("fp8") else "bf16"
+        name = rate if rate == kv else f"{rate}-{kv}"
+        size = 1.0 if kv == "fp8" else 2.0
+        for narrow in (False, True):
+            of_width = rows.filter((pl.col("head_dim") <= NARROW) == narrow)
+            if len(of_width):
+                suffix = "-narrow" if narrow else ""
+                yield name + suffix, rate, size, fastest(of_width, ATTENTION)
+
+
+def prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    for name, rate, size, columns in _attended(table):
+        if rate not in peaks.rates:
+            continue
+        count, length, heads, groups, width, _, time = columns
+        moved = count * length * width * (4 * heads + 2 * groups * size)
+        work = 2 * count * heads * width * length**2  # causal
+        yield name, Rows(length, peaks.roof(rate, work, moved), time)
+
+
+def caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    for name, rate, size, columns in _attended(table):
+        if rate not in peaks.rates:
+            continue
+        count, _, heads, groups, width, before, time = columns
+        groups, context = np.where(groups == 0, heads, groups), before + 1
+        moved = count * width * (context * 2 * groups * size + 4 * heads)
+        yield (
+            name,
+            Rows(context, peaks.roof(rate, 4 * count * heads * width * context, moved), time),
+        )
+
+
+LATENT = ["batch_size", "isl", "num_heads", "step"]
+WIDTHS = 512, 64, 128, 128  # of a latent head of DeepSeek: its cache, with positions; query, value
+
+
+def latent_prompts(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    for (cached,), rows in table.group_by("kv_cache_dtype"):
+        count, length, heads, _, time = fastest(rows, LATENT)
+        _, positions, query, value = WIDTHS
+        work = count * heads * length**2 * (query + positions + value)
+        moved = 2 * count * length * heads * (2 * (query + positions) + 2 * value)
+        name = "latent" if cached == "bfloat16" else "latent-fp8"
+        yield name, Rows(length, peaks.roof("bf16", work, moved), time)
+
+
+def latent_caches(table: pl.DataFrame, peaks: Peaks) -> Iterator[tuple[str, Rows]]:
+    for (cached,), rows in table.group_by("kv_cache_dtype"):
+        count, _, heads, before, time = fastest(rows, LATENT)
+        latent, positions, *_ = WIDTHS
+        size, context = (2.0 if cached == "bfloat16" else 1.0), before + 1
+        moved = count * (context * (latent + positions) * size + 4 * heads * latent)
+        work = 2 * count * heads * context * (2 * latent + positions)
+        name = "latent" if cached == "bfloat16" else "latent-fp8"
+        yield name, Rows(context, peaks.roof("bf16", work, moved), time)
+
+
+FILES = {
+    "gemm_perf": ("product", products),
+    "moe_perf": ("experts", experts),
+    "context_attention_perf": ("prompts", prompts),
+    "generation_attention_perf": ("caches", caches),
+    "context_mla_perf": ("prompts", latent_prompts),
+    "generation_mla_perf": ("caches", latent_caches),
+}
+
+
+def basis(values: Numbers, nodes: tuple[int, ...]) -> tuple[NDArray[np.int64], Numbers]:
+    points = np.array(nodes, dtype=float)
+    below = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
+    share = (values - points[below]) / (points[below + 1] - points[below])
+    return below, np.clip(share, 0.0, 1.0)
+
+
+def corners(kernel: str, rows: Rows) -> tuple[list[NDArray[np.int64]], list[Numbers]]:
+    """The four points of the surface around each row, and the weight of each."""
+    row, right = basis(np.log2(rows.length), LENGTHS[kernel])
+    column, up = basis(np.log2(rows.roof * 1e6), ROOFS)
+    place, width = row * len(ROOFS) + column, len(ROOFS)
+    places = [place, place + 1, place + width, place + width + 1]
+    return places, [(1 - right) * (1 - up), (1 - right) * up, right * (1 - up), right * up]
+
+
+def roughness(rows: int, columns: int) -> Numbers:
+    """The sum of squared second differences along both sides, as a matrix."""
+    count = rows * columns
+    total = np.zeros((count, count))
+    places = np.arange(count).reshape(rows, columns)
+    for line in [*places, *places.T]:
+        for first, middle, last in zip(line, line[1:], line[2:], strict=False):
+            difference = np.zeros(count)
+            difference[[first, middle, last]] = 1, -2, 1
+            total += np.outer(difference, difference)
+    return total
+
+
+def surface(kernel: str, rows: Rows) -> Numbers:
+    """Logarithms of shares at the points, from which rows are least far off in the median."""
+    places, weights = corners(kernel, rows)
+    target = np.log(rows.roof / rows.time)
+    lengths = len(LENGTHS[kernel])
+    count, smooth = lengths * len(ROOFS), SMOOTH * roughness(lengths, len(ROOFS))
+    trust = np.ones(len(target))
+    found = np.zeros(count)
+    for _ in range(6):  # least squares weighed by what is left are least absolute differences
+        matrix, right = np.zeros((count, count)), np.zeros(count)
+        for place, weight in zip(places, weights, strict=True):
+            np.add.at(right, place, trust * weight * target)
+            for other, share in zip(places, weights, strict=True):
+                np.add.at(matrix, (place, other), trust * weight * share)
+        size = len(target)
+        whole = matrix / size + smooth / count + 1e-9 * np.eye(count)
+        found = np.asarray(np.linalg.solve(whole, right / size), dtype=float)
+        trust = 1 / np.maximum(np.abs(target - predicted(kernel, rows, found)), 0.03)
+    return capped(kernel, found)
+
+
+def capped(kernel: str, logarithms: Numbers) -> Numbers:
+    """No share above 1, nor above that of the longest roof, where a benchmark that repeats one
+    product finds its weights in the cache of the chip."""
+    grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
+    if kernel in ("product", "caches"):
+        grid = np.minimum(grid, grid[:, -2:].max(axis=1, keepdims=True))
+    return np.asarray(np.minimum(grid, 0.0).ravel(), dtype=float)
+
+
+def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
+    """Short kernels whose time is the host's, as long as the fastest program has them.
+
+    Where two operations are launched one by one, as a rounding and its product, the host may take
+    longer than both: their time is then flat up to sizes that others do in less. Of a surface whose
+    shortest kernel takes half as long again as that of the fastest program on the device, times up
+    to three times the shortest are those of the fastest.
+    """
+    microseconds = 2.0 ** np.array(ROOFS)
+    best: dict[tuple[str, str, str], Numbers] = {}
+    times = {}
+    for key, logarithms in surfaces.items():
+        kernel, device, _, _, format = key
+        if kernel != "experts":
+            grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
+            times[key] = microseconds / np.exp(grid)
+            known = best.get((kernel, device, format), times[key])
+            best[kernel, device, format] = np.minimum(known, times[key])
+    made = dict(surfaces)
+    for key, time in times.items():
+        least = best[key[0], key[1], key[4]]
+        floor = time[:3, :3].min()
+        if floor > 1.5 * least[:3, :3].min():
+            short = np.where(time < 3 * floor, np.minimum(time, least), time)
+            made[key] = np.minimum(np.log(microseconds / short), 0.0).ravel()
+    return made
+
+
+def predicted(kernel: str, rows: Rows, logarithms: Numbers) -> Numbers:
+    places, weights = corners(kernel, rows)
+    return np.asarray(
+        sum(weight * logarithms[place] for place, weight in zip(places, weights, strict=True))
+    )
+
+
+def errors(kernel: str, rows: Rows, logarithms: Numbers) -> Numbers:
+    """Measured time over expected, less one, of each row."""
+    return np.asarray(
+        rows.time / rows.roof * np.exp(predicted(kernel, rows, logarithms)) - 1, dtype=float
+    )
+
+
+def measured(directory: Path) -> Iterator[tuple[Key, Rows]]:
+    """All rows of a copy, by kernel, device, program, version and format."""
+    for path in sorted(directory.glob("*/*/*/*/*.parquet")):
+        system, _, program, version, name = path.relative_to(directory).parts
+        if (known := FILES.get(name.removesuffix(".parquet"))) is None:
+            continue
+        if system not in DEVICES or program not in PROGRAMS:
+            continue
+        kernel, read = known
+        peaks = Peaks.of(DEVICES[system])
+        for format, rows in read(pl.read_parquet(path), peaks):
+            possible = rows.where((rows.time > SHORTEST) & (rows.roof > 0) & (rows.length > 0))
+            if len(possible.time) < FEWEST:
+                continue
+            if kernel != "experts" and (shortest := np.quantile(possible.time, 0.02)) > HOST:
+                print(f"  left out: {path} {format}, whose shortest takes {shortest * 1e6:.0f} µs")
+            else:
+                yield (kernel, DEVICES[system], PROGRAMS[program], version, format), possible
+
+
+LEFT_OUT = {"b200": "gb200", "gb200": "b200", "b300": "b200", "gb300": "gb200", "h200": "h100"}
+"""Whose surfaces tell of a device where its own are left out."""
+
+
+def left_out(surfaces: dict[Key, Numbers], rows: dict[Key, Rows]) -> Iterator[tuple[str, float]]:
+    """How far half of a surface's rows are off by that of another version or device."""
+    for key, own in rows.items():
+        kernel, device, program, version, format = key
+        versions = sorted(
+            (other[3] for other in surfaces if other[:3] == key[:3] and other[4] == format),
+            key=number_of,
+        )
+        before = versions[: versions.index(version)]
+        others = (
+            {"the version before": (kernel, device, program, before[-1], format)} if before else {}
+        )
+        if device in LEFT_OUT:
+            others["another device"] = kernel, LEFT_OUT[device], program, version, format
+        for what, other in others.items():
+            if other in surfaces:
+                off = np.abs(errors(kernel, own, surfaces[other]))
+                yield f"{kernel} by {what}", float(np.median(off))
+
+
+def sums(directory: Path) -> Iterator[list[str]]:
+    """Lines of the file of engines' own sums, in a graph where that was measured too."""
+    for path in sorted(directory.glob("*/comm/*/*/custom_allreduce_perf.parquet")):
+        system, _, program, version, _ = path.relative_to(directory).parts
+        table = pl.read_parquet(path)
+        graphs = table.filter(pl.col("kernel_source").str.contains("graph"))
+        for (devices,), rows in sorted((graphs if len(graphs) else table).group_by("num_gpus")):
+            numbers, times = fastest(rows, ["message_size"])
+            order = np.argsort(numbers)
+            numbers, times = numbers[order], np.maximum.accumulate(times[order])
+            doubling = np.all(numbers[1:] == 2 * numbers[:-1])
+            if system in DEVICES and program in PROGRAMS and doubling and len(times) > 1:
+                tenths = " ".join(str(round(time * 1e7)) for time in times)
+                named = [DEVICES[system], PROGRAMS[program], version, str(devices)]
+                yield [*named, str(int(2 * numbers[0])), tenths]
+            else:
+                print(f"  left out: {path}, {devices} devices, whose sizes do not double")
+
+
+def write(path: Path, columns: tuple[str, ...], lines: list[list[str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(sorted(lines))
+    print(f"{path}: {len(lines)} lines, {path.stat().st_size / 1e3:.0f} kB", file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("directory", type=Path)
+    arguments = parser.parse_args()
+    surfaces, told, kept = {}, {}, {}
+    for key, rows in measured(arguments.directory):
+        kept[key] = rows
+        surfaces[key] = surface(key[0], rows)
+        off = np.abs(errors(key[0], rows, surfaces[key]))
+        told[key] = len(off), f"{np.median(off):.3f}"
+        print(*key, len(off), f"{np.median(off):.1%} {np.quantile(off, 0.9):.0%}", flush=True)
+    lines = [
+        [*key, *map(str, told[key]), " ".join(str(round(-100 * value)) for value in logarithms)]
+        for key, logarithms in without_host(surfaces).items()
+    ]
+    without: dict[str, list[float]] = {}
+    for what, median in left_out(surfaces, kept):
+        without.setdefault(what, []).append(median)
+    for what, medians in sorted(without.items()):
+        print(f"{what}: {len(medians)} surfaces, the median of medians {np.median(medians):.1%}")
+    write(FILE, COLUMNS, lines)
+    write(engine_sums.FILE, engine_sums.COLUMNS, list(sums(arguments.directory)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Measured kernels as shares of peaks: the file, its surfaces, whose rows count, and bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from calc import Formats, Job, Layout, Tokens, hardware, machines, software, step
+from calc.catalog import engine_sums, kernel_shares
+from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Surface
+from calc.core.errors import InputError
+from calc.steps.measured import surface
+
+BYTES = 1_000_000  # that all measured kernels may take
+HEAD = ",".join(COLUMNS)
+FLAT = Surface("product", "h100", "vllm", "1", "bf16", 100, 0.1, (-1.0,) * 64)
+
+
+def line(**changed: str) -> str:
+    row = {
+        **dict(zip(COLUMNS[:5], ("product", "h100", "vllm", "1.0", "bf16"), strict=True)),
+        "rows": "60",
+        "error": "0.05",
+        "hundredths": " ".join(["50"] * 64),
+        **changed,
+    }
+    return ",".join(row[name] for name in COLUMNS)
+
+
+def written(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "kernel_shares.csv"
+    path.write_text("\n".join([HEAD, *lines]))
+    return path
+
+
+# --- the file ---
+
+
+def test_all_measured_kernels_are_small_enough_for_a_page() -> None:
+    files = kernel_shares.FILE, engine_sums.FILE
+    assert sum(file.stat().st_size for file in files) < BYTES
+
+
+def test_every_stored_surface_is_of_a_known_device_program_and_rate() -> None:
+    for stored in kernel_shares.load():
+        device = hardware.get(stored.device)
+        assert stored.rate in device.dtypes, stored
+        assert stored.program in software.names()
+        assert 0 <= stored.error < 1
+        assert stored.rows >= 60
+
+
+def test_the_formats_that_most_of_2026_runs_in_are_measured_where_devices_have_them() -> None:
+    for device, program in product(("b200", "gb200", "b300", "gb300"), ("vllm", "tensorrt-llm")):
+        for kernel in ("product", "experts"):
+            assert kernel_shares.of(kernel, device, program, "nvfp4"), (device, program, kernel)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"kernel": "sorting"}, "the kernel must be one of product, experts, prompts, caches"),
+        ({"hundredths": "50 50"}, "a share for each length and roof is needed; got 2"),
+        ({"hundredths": " ".join(["-1"] * 64)}, "a share is above 1, faster than the published"),
+        ({"rows": "many"}, "rows, error and hundredths must be numbers"),
+    ],
+)
+def test_a_malformed_line_is_refused_by_its_name(
+    tmp_path: Path, changed: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        list(kernel_shares.load(written(tmp_path, line(**changed))))
+
+
+def test_other_columns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("kernel,device\n")
+    with pytest.raises(InputError, match="its columns must be kernel, device, program"):
+        list(kernel_shares.load(path))
+
+
+# --- surfaces ---
+
+
+def test_a_surface_has_its_own_values_at_its_points() -> None:
+    values = tuple(-0.01 * place for place in range(64))
+    known = replace(FLAT, logarithms=values)
+    for (row, length), (column, roof) in product(enumerate(LENGTHS["product"]), enumerate(ROOFS)):
+        share = known.share(2.0**length, 2.0**roof * 1e-6)
+        assert share == pytest.approx(2.718281828459045 ** values[row * len(ROOFS) + column])
+
+
+@given(length=st.floats(0.5, 1e6), roof=st.floats(1e-12, 1.0))
+def test_a_kernel_takes_no_less_than_its_roof_and_no_less_than_the_shortest(
+    length: float, roof: float
+) -> None:
+    known = kernel_shares.of("product", "h100", "vllm", "bf16")
+    assert known is not None
+    time = known.time(length, roof)
+    assert time >= roof * (1 - 1e-12)
+    assert time > 0.3e-6  # no kernel of an engine ends sooner
+
+
+@given(length=st.floats(1.0, 3e4), first=st.floats(1e-8, 1e-2), more=st.floats(1.0, 4.0))
+def test_below_all_that_was_measured_time_is_that_of_the_shortest(
+    length: float, first: float, more: float
+) -> None:
+    shortest = 2.0 ** ROOFS[0] * 1e-6
+    roof = min(first, shortest)
+    assert FLAT.time(length, roof) == pytest.approx(FLAT.time(length, shortest))
+    assert FLAT.time(length, 1.0) * more == pytest.approx(FLAT.time(length, more))
+
+
+# --- whose rows ---
+
+
+def test_the_version_that_is_asked_for_or_the_newest() -> None:
+    newest = kernel_shares.of("product", "h100", "vllm", "bf16")
+    assert newest is not None
+    older = kernel_shares.of("product", "h100", "vllm", "bf16", "0.19")
+    assert older is not None
+    assert older.version == "0.19.0" != newest.version
+    assert kernel_shares.of("product", "h100", "vllm", "bf16", "0.1") == newest
+
+
+def test_another_program_stands_in_and_another_device_of_the_same_generation() -> None:
+    vllm, h100 = software.get("vllm"), hardware.get("h100")
+    fp8 = surface("product", ("fp8-block",), h100, vllm)
+    assert fp8 is not None
+    assert fp8.device == "h100"
+    ada = surface("product", ("bf16",), hardware.get("rtx-4090"), vllm)
+    assert ada is not None
+    assert ada.device == "l40s"
+    assert surface("product", ("bf16",), hardware.get("mi300x"), vllm) is None
+    assert surface("product", ("bf16",), h100, software.get("megatron")) is None
+
+
+def test_devices_that_stand_for_others_were_measured_themselves() -> None:
+    measured = {stored.device for stored in kernel_shares.load()}
+    for key in hardware.names():
+        stands = hardware.get(key).measured_as
+        assert not stands or (stands in measured and key not in measured), key
+
+
+def test_a_step_says_which_rows_it_is_made_of() -> None:
+    job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8), Formats("fp8", "fp8"), "vllm 0.19")
+    found = step(job, Tokens(writing=32, context=4096))
+    told = str(found.expected_parts)
+    assert "vllm 0.19.0 on h100, product in fp8" in told
+    assert "sums of vllm 0.19.0 among 8 h100" in told
+
+
+def test_an_upgrade_has_its_price_or_its_gain() -> None:
+    def time(version: str) -> float:
+        job = Job.of("llama-3-70b", "dgx-b200", Layout(), Formats("fp8", "fp8"), f"vllm {version}")
+        expected = step(job, Tokens(reading=8192, prompt=8192)).expected
+        assert expected is not None
+        return float(expected.m_as("s"))
+
+    assert time("0.24") < 0.8 * time("0.19")  # FP8 products on a B200: 1.8 and 3.5 PFLOP/s
+
+
+# --- likely rates ---
+
+
+def test_a_rate_that_was_not_measured_is_a_share_that_says_of_whom() -> None:
+    rate = machines.get("rtx-4090-1").likely("gemm", "bf16")
+    peak = hardware.get("rtx-4090").peak("bf16")
+    assert 0.5 < (rate / peak).m_as("") < 1
+    assert rate.provenance is not None
+    assert rate.provenance.kind == "estimate"
+    assert "of the published peak, the median of" in rate.provenance.note
+    measured = machines.get("dgx-h100")
+    assert measured.likely("gemm", "bf16") == measured.reached("gemm", "bf16")
+
+
+# --- engines' sums ---
+
+
+def test_an_engine_adds_up_short_arrays_sooner_than_nccl() -> None:
+    sums = engine_sums.of("h100", "vllm", 8)
+    assert sums is not None
+    assert sums.time(8192) < 15e-6
+    assert sums.time(2**40) == pytest.approx(2 * sums.time(2**39))
+    assert engine_sums.of("h100", "vllm", 64) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("h100,vllm,1,8,256,50 40 10", "falls to less than half"),
+        ("h100,vllm,1,8,256,50", "at least two positive times"),
+        ("h100,vllm,1,eight,256,50 60", "must be whole numbers"),
+    ],
+)
+def test_impossible_sums_are_refused(tmp_path: Path, row: str, sentence: str) -> None:
+    path = tmp_path / "sums.csv"
+    path.write_text(f"{','.join(engine_sums.COLUMNS)}\n{row}\n")
+    with pytest.raises(InputError, match=sentence):
+        list(engine_sums.load(path))
