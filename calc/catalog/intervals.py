@@ -19,6 +19,7 @@ from pathlib import Path
 from calc.core.errors import InputError
 from calc.core.files import read_text
 from calc.core.records import DATA
+from calc.core.units import Quantity
 
 FILE = DATA / "intervals.csv"
 COLUMNS = ("work", "software", "model", "rows", "sources", "median_error", "low", "high")
@@ -41,6 +42,14 @@ class Interval:
     median_error: float
     low: float
     high: float
+
+    def around(self, expected: Quantity) -> tuple[Quantity, Quantity]:
+        """The least and the most that an expected time, or what grows with it, may be."""
+        return expected * self.low, expected * self.high
+
+    def around_rate(self, expected: Quantity) -> tuple[Quantity, Quantity]:
+        """The same of a rate, which falls as times grow."""
+        return expected / self.high, expected / self.low
 
     def __str__(self) -> str:
         kind = {"mixture": " of mixtures", "dense": " of dense models", "": ""}[self.model]

@@ -473,6 +473,14 @@ class StepTime(Reported):
         return None if self.expected_parts is None else self.expected_parts.total
 
     @property
+    def interval(self) -> tuple[Quantity, Quantity] | None:
+        """Between what 80 % of what is measured should lie; None where nothing is expected."""
+        if self.expected_parts is None or self.expected_parts.interval is None:
+            return None
+        low, high = self.expected_parts.interval
+        return maximum(low, self.lower), high
+
+    @property
     def expected_parts(self) -> Any:
         """The parts of that time, `calc.expectation.Parts`, which say what each is made of."""
         return None if self.not_expected else self._expectation
@@ -539,6 +547,8 @@ class StepTime(Reported):
         }
         if self.expected is not None:
             rows["expected"] = str(self.expected)
+            if self.interval is not None:
+                rows["80 % interval"] = " to ".join(map(str, self.interval))
         elif self.not_expected != NO_MACHINE:
             rows["not expected"] = self.not_expected
         lines = [(name, " ".join(text.split())) for name, text in rows.items()]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from calc.catalog.intervals import Interval
 from calc.catalog.machines import NotMeasured
 from calc.core.formatting import columns
 from calc.core.units import Quantity
@@ -54,6 +55,20 @@ class Expectation:
         except NotMeasured:
             return None
         return value
+
+    @property
+    def alike(self) -> Interval | None:
+        """How far published rows like this are off."""
+        parts = self.writing or self.reading
+        return None if parts is None else parts.alike
+
+    def interval(self, name: str) -> tuple[Quantity, Quantity] | None:
+        """Between what 80 % of rows like this would lie, of one of the quantities by its name."""
+        value = self.get(name)
+        if value is None or self.alike is None:
+            return None
+        around = self.alike.around_rate if name == "throughput" else self.alike.around
+        return around(value)
 
     def __str__(self) -> str:
         tables = (columns(parts.rows(title)) for title, parts in self.passes.items())

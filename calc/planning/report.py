@@ -34,11 +34,11 @@ def parts_table(plan: Estimate) -> Table:
     memory = f"{memory_text(plan.memory, capacity)} of {capacity}"
     verdict = "fits" if plan.fits else "does not fit"
     rows: list[tuple[str, ...]] = [
-        ("", "perfect overlap", "no overlap", "expected", "what binds"),
-        ("memory of each", memory, "", "", verdict),
-        ("  weights", memory_text(plan.weight_memory, capacity), "", "", ""),
-        ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", ""),
-        ("batch that fits", "", str(plan.largest_batch), "", ""),
+        ("", "perfect overlap", "no overlap", "expected", "80 % interval", "what binds"),
+        ("memory of each", memory, "", "", "", verdict),
+        ("  weights", memory_text(plan.weight_memory, capacity), "", "", "", ""),
+        ("  keys and values", memory_text(plan.cache_memory, capacity), "", "", "", ""),
+        ("batch that fits", "", str(plan.largest_batch), "", "", ""),
     ]
     if plan.fits:
         rows += [
@@ -51,7 +51,7 @@ def parts_table(plan: Estimate) -> Table:
             if getattr(plan, name) is not None:
                 rows.append((title, *_answers(plan, name), ""))
     if plan.expected is None:
-        rows = [(*bounds, last) for *bounds, _, last in rows]
+        rows = [(*bounds, last) for *bounds, _, _, last in rows]
     return Table(rows)
 
 
@@ -63,7 +63,9 @@ def _answers(plan: Estimate, name: str) -> tuple[str, ...]:
     bounds = getattr(plan, name)
     ordered = reversed(bounds) if name == "throughput" else bounds
     expected = None if plan.expected is None else plan.expected.get(name)
-    return (*map(str, ordered), "" if expected is None else str(expected))
+    around = plan.interval(name)
+    told = "" if around is None else f"{around[0]:.3g} to {around[1]:.3g}"
+    return (*map(str, ordered), "" if expected is None else str(expected), told)
 
 
 def parts(plan: Estimate) -> list[Mapping[str, object]]:
@@ -190,6 +192,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {program}."
         )
+        if plan.expected is not None and plan.expected.alike is not None:
+            yield f"The interval is that of 80 % of published {plan.expected.alike}."
     yield from (f"{_sentence(rate)}." for rate in missing)
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."

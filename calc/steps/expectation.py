@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from calc.catalog import constants, machines
+from calc.catalog import constants, intervals, machines
+from calc.catalog.intervals import Interval
 from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.software import Software
@@ -47,6 +48,8 @@ class Parts(dict[str, Quantity], Reported):
 
     hidden: Quantity
     """Time of messages that pass behind other parts."""
+    alike: Interval | None = None
+    """How far published rows like it are off."""
 
     def __init__(self, launched: Sequence[Kernel], machine: Machine, program: Software) -> None:
         """The kernels of a pass, on a machine, by a program that has attention of its own."""
@@ -69,6 +72,11 @@ class Parts(dict[str, Quantity], Reported):
         """Time of the pass: its parts, one after the other, less what is hidden."""
         seconds: Number = sum(part.m_as("s") for part in self.values())
         return SECOND * seconds - self.hidden
+
+    @property
+    def interval(self) -> tuple[Quantity, Quantity] | None:
+        """Between what 80 % of published rows like it would lie; None where there are none."""
+        return None if self.alike is None else self.alike.around(self.total)
 
     def seconds(self, counted: float = 1.0) -> tuple[dict[str, float], float]:
         """The parts, and what is hidden of them, in seconds for each of what the pass counts."""
@@ -261,6 +269,7 @@ def _serving_pass(job: Job, tokens: Tokens, shared_caches: bool) -> Parts:
         among = max(1, slices // model.cache_heads)
         times, sent = 2 * model.caching_layers, load.writing * job.attended_size / slices
         parts.add_messages("caches", times, "all_to_all", sent, among)
+    parts.alike = intervals.of("serving", job.software.key, model.experts is not None)
     best = parts.total
     parts.add_host(load.writing)
     parts.add_rates_not_sustained(best, model.experts is not None)
@@ -287,6 +296,7 @@ def training_step(job: Job, batch: Batch, bubble: Any) -> Parts:
     one = replace(job, layout=Layout(tensor=tensor, experts=experts, context=context))
     kernels_of_one = kernels.training_step(one, replace(batch, sequences=sequences))
     parts = Parts(kernels_of_one, machine, program)
+    parts.alike = intervals.of("training", program.key, model.experts is not None)
     fullest = job.layers_of_a_stage / model.layers
     for kind, time in parts.items():
         alone = time if places is None else time[places]

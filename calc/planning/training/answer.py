@@ -225,6 +225,9 @@ class TrainingPlan(Reported):
         for name, part in memory.parts.items():
             yield f"  {name}", memory_text(part, capacity), "", "", ""
         yield "step", str(step.lower), str(step.upper), expected, step.bound
+        if step.interval is not None:
+            low, high = step.interval
+            yield "  80 % interval", "", "", f"{low:.3g} to {high:.3g}", ""
         yield "MFU", _percent(self.mfu.upper), _percent(self.mfu.lower), mfu, ""
         yield "HFU", "", "", _percent(self.best.hfu), ""
         yield "tokens of a device", "", "", str(self.best.throughput), ""
@@ -262,7 +265,7 @@ class TrainingPlan(Reported):
                 **values(best, "sequences recomputation"),
                 "schedule": best.layout.schedule,
                 "memory": best.memory.total.to("GB"),
-                **values(best.step, "lower upper expected"),
+                **values(best.step, "lower upper expected interval"),
                 **values(best, "mfu hfu throughput"),
                 "bound": best.step.bound,
                 "like_published": not best.beyond_published,
@@ -276,7 +279,7 @@ class TrainingPlan(Reported):
         return {
             "rows": self.rows(),
             **values(self, "devices steps memory"),
-            "step": values(self.step, "lower upper expected parts"),
+            "step": values(self.step, "lower upper expected interval parts"),
             **values(self, "mfu expected_mfu"),
             **values(self.best, "hfu throughput"),
             **values(self, "goodput duration device_time cost energy carbon checkpoint"),
@@ -329,6 +332,8 @@ class TrainingPlan(Reported):
                 f" {job.machine.name} or the machine most like it, with the own time of {program},"
                 " of each layout that fits."
             )
+            if (alike := self.step.expected_parts.alike) is not None:
+                yield f"The interval is that of 80 % of published {alike}."
         else:
             yield f"Nothing is expected: {self.step.not_expected}."
         yield (
