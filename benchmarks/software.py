@@ -20,6 +20,8 @@ from calc.core.formatting import columns
 from calc.published import Comparison, conditions
 from calc.steps.expectation import NOT_SUSTAINED
 
+HOST = {"step", "sequence"}
+"""Numbers of the host, with which a share of kernels' rates is fitted together."""
 SHARES = [share / 100 for share in range(50, 101, 5)]
 STEPS = [ms / 2e3 for ms in range(17)]  # seconds, up to 8 ms
 SEQUENCES = [us / 2e5 for us in range(17)]  # seconds, up to 80 us
@@ -28,7 +30,7 @@ SEQUENCES = [us / 2e5 for us in range(17)]  # seconds, up to 80 us
 def rows_of(key: str, comparisons: Sequence[Comparison], name: str) -> list[Comparison]:
     """The rows that tell of a number, on all machines: its mixtures, its other models, or both."""
     rows = [row for row in comparisons if row.software == key and row.error is not None]
-    if "step" in software.get(key).records:
+    if HOST & software.get(key).records.keys():
         return rows
     mixtures = name == "sustained_experts"
     return [row for row in rows if is_mixture(row) == mixtures]
@@ -49,9 +51,10 @@ def at_best_rates(row: Comparison) -> float:
 def fitted(key: str, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, float]]:
     """Each number of a software, in seconds or of one."""
     one = software.get(key)
-    if "step" in one.records:
+    if HOST & one.records.keys():
         rows = [row for row in rows_of(key, comparisons, "step") if row.fitted]
-        yield from zip(("sustained", "step", "sequence"), _with_host(rows), strict=True)
+        numbers = zip(("sustained", "step", "sequence"), _with_host(rows), strict=True)
+        yield from ((name, value) for name, value in numbers if name in one.records)
         return
     for name in ("sustained", "sustained_experts"):
         if name in one.records:

@@ -49,7 +49,10 @@ __all__ = [
 # Each folder and its modules, which `calc` shows as its own: `calc.roofline` lies in `laws`. A
 # folder without a list is a module itself.
 FOLDERS: dict[str, tuple[str, ...]] = {
-    "catalog": ("constants", "hardware", "machines", "software", "engines", "models", "runs"),
+    "catalog": (
+        *("constants", "hardware", "machines", "software", "engines", "models", "runs"),
+        *("kernel_shares", "engine_sums", "intervals"),
+    ),
     "formats": (),
     "laws": (
         "roofline",
@@ -74,6 +77,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "kernels",
         "curves",
         "collectives",
+        "measured",
         "expectation",
         "timing",
         "inference",

@@ -312,7 +312,9 @@ def _advice(name: str) -> str:
     for full in (full for kind in KINDS for full, _ in things(kind)):
         for spelling in {full, full.split(".")[-1]}:
             spellings.setdefault(spelling, []).append(full)
-    close = [name] if name in spellings else difflib.get_close_matches(name.lower(), spellings)
+    begun = [spelling for spelling in spellings if name and spelling.startswith(name.lower())]
+    alike = begun or difflib.get_close_matches(name.lower(), spellings)
+    close = [name] if name in spellings else alike[:3]
     nearest = dict.fromkeys(full for spelling in close for full in spellings[spelling])
     question = f"did you mean {' or '.join(nearest)}? " if nearest else ""
     return f"{question}`calc list` prints their names"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from calc import formats
+from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, RECURRENT
@@ -192,8 +193,8 @@ def assumptions(plan: Estimate) -> Iterator[str]:
             " or on the machine most like it, one after the other; launches count where they were"
             f" measured; with {program}."
         )
-        if plan.expected is not None and plan.expected.alike is not None:
-            yield f"The interval is that of 80 % of published {plan.expected.alike}."
+        alike = intervals.of("serving", plan.software.key, model.experts is not None)
+        yield f"The interval is that of 80 % of published {alike}."
     yield from (f"{_sentence(rate)}." for rate in missing)
     if plan.price is None:
         yield "No price of a device was given, so that cost is left out."

@@ -203,7 +203,8 @@ def _rate(rate: Quantity | Surface) -> Origin:
     if isinstance(rate, Surface):
         return Origin(str(rate), (SOURCE,))
     assert rate.provenance is not None
-    return Origin(str(rate), (rate.provenance.source,))
+    share = f", {rate.provenance.note.rstrip('.')}" if rate.provenance.kind == "estimate" else ""
+    return Origin(f"{rate}{share}", (rate.provenance.source,))
 
 
 def if_measured(make: Callable[[], Parts], *given: Any) -> Callable[[], Parts | str]:

@@ -125,12 +125,13 @@ def test_show_a_model(capsys: pytest.CaptureFixture[str]) -> None:
 def test_show_software(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "list", "software").startswith("vllm ")
     printed = run(capsys, "show", "vLLM")
-    assert re.search(r"^its own time for a step +1\.5 ms \(estimate\)$", printed, re.M)
+    own = r"^its own time for each sequence of a step +35 µs \(estimate\)$"
+    assert re.search(own, printed, re.M)
     assert re.search(r"^fitted to the rows of +dgx-h100$", printed, re.M)
     assert "Source: ML.ENERGY (2026)" in printed
-    assert "Note: step of vLLM: Fitted to the 72 rows" in printed
+    assert "Note: sequence of vLLM: Fitted to the 72 rows" in printed
     facts = json.loads(run(capsys, "show", "vllm", "--json"))
-    assert (facts["kind"], facts["step"]["value"], facts["step"]["unit"]) == ("software", 1.5, "ms")
+    assert (facts["kind"], facts["sequence"]["value"]) == ("software", 35)
     assert run(capsys, "show", "llama-cpp").startswith("llama.cpp\n")  # of which no number is known
     assert run(capsys, "search", "vllm").split("\n")[0].split() == ["vllm", "software", "vLLM"]
 

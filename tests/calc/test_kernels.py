@@ -41,11 +41,11 @@ def test_one_product_on_a_device() -> None:
     assert "tiles       528 of 128 × 256, 96.99% of which is output" in str(product)
 
 
-def test_a_product_where_a_rate_or_the_processors_are_not_known() -> None:
+def test_a_product_where_the_processors_are_not_known() -> None:
     product = kernels.gemm(64, 4096, 4096, machines.get("tpu-v5p-pod"))
-    assert product.expected is None
+    assert product.expected is not None
+    assert product.expected > product.bound.lower
     assert "tiles" not in product.facts
-    assert str(product).splitlines()[-1].startswith("not expected  the bandwidth of memory, copy")
     with pytest.raises(InputError, match="the size k must be a whole number from 1; got 0"):
         kernels.gemm(1, 1, 0, machines.get("dgx-h100"))
     with pytest.raises(InputError, match="no dense peak for INT4"):

@@ -342,9 +342,13 @@ def test_experts_beside_tensor_parallelism_are_summed_and_not_sent() -> None:
     together, apart = parts_of(parallelism="TP1 EP8 DP1"), parts_of(parallelism="TP8")
     assert "experts" not in together
     assert together["tensor"] == apart["tensor"]
-    size = quantity((800 + 800) * 7168 * 2, "byte")
-    each = collectives.time("all_reduce", size, 8, "dgx-h200").needed.m_as("s")
-    assert together["tensor"] == pytest.approx(2 * 61 * each / 800)
+    # One step in five writes alone; four read a prompt of 1000 tokens beside what they write.
+    alone, both = (
+        collectives.time("all_reduce", quantity(tokens * 7168 * 2, "byte"), 8, "dgx-h200")
+        for tokens in (800, 800 + 1000)
+    )
+    mean = 0.2 * alone.needed.m_as("s") + 0.8 * both.needed.m_as("s")
+    assert together["tensor"] == pytest.approx(2 * 61 * mean / 800)
     # The same operations, in whole experts in place of slices of all of them.
     assert together["gemm"] == pytest.approx(apart["gemm"], rel=0.3)
 
@@ -387,7 +391,7 @@ def test_hardly_a_row_is_faster_than_its_bound(comparisons: tuple[Comparison, ..
     assert len(faster) <= 0.01 * usable, faster
 
 
-TENTHS = {"training": 0.49, "serving": 0.75, "collective": 1.2}
+TENTHS = {"training": 0.51, "serving": 0.75, "collective": 1.2}
 
 
 def test_predictions_are_as_near_as_the_book_says(comparisons: tuple[Comparison, ...]) -> None:

@@ -159,14 +159,18 @@ def test_a_step_and_a_workload_print_as_people_read_them() -> None:
     asked = (models.get("llama-3-70b"), machines.get("dgx-h100"), 4096, 32, 8)
     step = inference.decode(*asked)
     told = dict(re.split("  +", line) for line in str(step).splitlines())
-    assert [*told] == [*step.parts, "perfect overlap", "no overlap", "expected"]
+    assert [*told] == [*step.parts, "perfect overlap", "no overlap", "expected", "80 % interval"]
     assert told["perfect overlap"] == f"{step.lower}, bound by memory"
     assert told["expected"] == str(step.expected)
     assert all(
         f"<th>{name}</th><td>{time}</td>" in step._repr_html_() for name, time in told.items()
     )
     unmeasured = inference.prefill(asked[0], machines.get("tpu-v5p-pod"), 4096, devices=8)
-    assert str(unmeasured).splitlines()[-1].startswith("not expected     the bandwidth of memory")
+    assert (
+        str(unmeasured)
+        .splitlines()[-1]
+        .startswith("not expected     all_reduce in the domain of Google TPU v5p pod")
+    )
     square = roofline.gemm(4096, 4096, 4096)
     assert str(square) == "137.4 GFLOP and 100.7 MB: 1365 FLOP/byte"
     assert "expected" not in str(square.on(hardware.H100, "bf16"))
