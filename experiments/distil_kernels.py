@@ -35,7 +35,7 @@ from calc.catalog.kernel_shares import (
     bytes_of_product,
     number_of,
 )
-from calc.core.elementwise import Number
+from calc.core.arrays import Number
 
 Numbers = NDArray[np.float64]
 Key = tuple[str, str, str, str, str]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from calc.core.elementwise import Number
+from calc.core.arrays import Number
 from calc.core.errors import InputError
 from calc.core.files import read_text
 from calc.core.records import DATA

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[numpy.float64]
     Single: TypeAlias = NDArray[numpy.float32]
     Truths: TypeAlias = NDArray[numpy.bool_]
+    Number: TypeAlias = float | Floats
+    Truth: TypeAlias = bool | Truths
 else:
     Counts = Floats = Single = Truths = object
+    Number = float
+    Truth = bool
+    """`Number` is a magnitude, a number or an array of them; `Truth` what comparing them gives."""
 
     class _Numpy:
         """The module, of which each name is looked up once."""

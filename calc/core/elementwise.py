@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
-from calc.core.arrays import numpy
+from calc.core.arrays import Number, Truth, numpy
 from calc.core.errors import InputError, do_not_broadcast
 
 if TYPE_CHECKING:
@@ -14,14 +14,8 @@ if TYPE_CHECKING:
 
     from calc.core.units import Quantity
 
-    Number: TypeAlias = float | NDArray[numpy.float64]
-    Truth: TypeAlias = bool | NDArray[numpy.bool_]
     Value = TypeVar("Value", Number, Quantity)
     Either = TypeVar("Either", Number, Quantity, str)
-else:  # numpy need not be there
-    Number = float
-    Truth = bool
-"""`Number` is a magnitude, a number or an array of them; `Truth` is what comparing them gives."""
 
 R = TypeVar("R")
 

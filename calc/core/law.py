@@ -43,7 +43,8 @@ from pint.facets.plain import PlainQuantity
 from pint.util import UnitsContainer
 
 from calc.core import device
-from calc.core.elementwise import TOO_LARGE, Number, evaluate, scale
+from calc.core.arrays import Number
+from calc.core.elementwise import TOO_LARGE, evaluate, scale
 from calc.core.errors import InputError, NumpyNeededError, abbreviated
 from calc.core.spelling import COUNTED
 from calc.core.units import (

@@ -34,7 +34,7 @@ from calc.core.errors import InputError, NumpyNeededError, abbreviated, do_not_b
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calc.core.elementwise import Number
+    from calc.core.arrays import Number
     from calc.core.provenance import Provenance
 
 

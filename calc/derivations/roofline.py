@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from calc import constants, hardware, machines, models, roofline, training, transformer
-from calc.core.elementwise import Number
+from calc.core.arrays import Number
 from calc.core.units import Quantity, quantity
 from calc.derivations.quoting import Quoted, show
 from calc.published import products

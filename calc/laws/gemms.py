@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Annotated
 
-from calc.core.elementwise import Number, ceiling, floor, maximum, minimum, where
+from calc.core.arrays import Number
+from calc.core.elementwise import ceiling, floor, maximum, minimum, where
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike
 from calc.formats import ELEMENT_SIZE

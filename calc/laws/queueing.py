@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from calc.core.arrays import Number
 from calc.core.elementwise import (
-    Number,
     divide_or_infinity,
     floor,
     is_quantity,

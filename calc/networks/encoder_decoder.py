@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from calc.catalog.models import EncoderDecoder, network
-from calc.core.elementwise import Number, largest
+from calc.core.arrays import Number
+from calc.core.elementwise import largest
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity

@@ -21,7 +21,8 @@ from calc.catalog import constants, models
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import INDEXED, LATENTS, Heads
 from calc.core.arguments import one_of
-from calc.core.elementwise import Number, largest, maximum, minimum, where
+from calc.core.arrays import Number
+from calc.core.elementwise import largest, maximum, minimum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, FRACTION, NON_NEGATIVE, law
 from calc.core.units import Quantity, QuantityLike, quantity

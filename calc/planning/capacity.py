@@ -9,8 +9,8 @@ from typing import TypeVar
 from calc.catalog import machines
 from calc.catalog.models import Transformer
 from calc.catalog.models.architecture import check_transformer
-from calc.core.arrays import numpy
-from calc.core.elementwise import Number, largest, where
+from calc.core.arrays import Number, numpy
+from calc.core.elementwise import largest, where
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.networks import transformer

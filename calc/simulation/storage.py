@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from calc.core import elementwise
 from calc.core.arguments import as_list, in_bytes, one_of, whole_number
-from calc.core.elementwise import Number
+from calc.core.arrays import Number
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import FRACTION
 from calc.core.units import Quantity, as_float_or_array, quantity

@@ -19,8 +19,8 @@ from calc.catalog import constants, machines
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine, NotMeasured
 from calc.core.arguments import whole_number, whole_numbers
+from calc.core.arrays import Number
 from calc.core.elementwise import (
-    Number,
     doublings,
     floor,
     largest,

@@ -18,7 +18,8 @@ from calc.catalog.intervals import Interval
 from calc.catalog.kernel_shares import SOURCE, Surface
 from calc.catalog.machines import NO_TIME, Machine, NotMeasured
 from calc.catalog.software import Software
-from calc.core.elementwise import Number, different, largest, minimum, of_each, smallest, where
+from calc.core.arrays import Number
+from calc.core.elementwise import different, largest, minimum, of_each, smallest, where
 from calc.core.errors import InputError
 from calc.core.report import Reported, Table
 from calc.core.units import Quantity

@@ -18,7 +18,8 @@ from calc.catalog import models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_shapes, whole_number
-from calc.core.elementwise import Number, erfc, log
+from calc.core.arrays import Number
+from calc.core.elementwise import erfc, log
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity

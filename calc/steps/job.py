@@ -22,8 +22,9 @@ from calc.catalog.models.architecture import check_transformer
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import check_is, number, one_of, whole_number
+from calc.core.arrays import Number, Truth
 from calc.core.device import Device
-from calc.core.elementwise import Number, Truth, ceiling, largest, maximum, where
+from calc.core.elementwise import ceiling, largest, maximum, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.units import Quantity, QuantityLike, quantity
 from calc.laws import training

@@ -23,7 +23,8 @@ from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, check_finite, check_shapes, number, truth, whole_number
-from calc.core.elementwise import Number, ceiling, maximum, of_each, smallest
+from calc.core.arrays import Number
+from calc.core.elementwise import ceiling, maximum, of_each, smallest
 from calc.core.errors import InputError, abbreviated
 from calc.core.law import AT_LEAST_ONE, NON_NEGATIVE, law
 from calc.core.report import Reported, Table

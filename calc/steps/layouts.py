@@ -15,8 +15,9 @@ from calc.catalog import machines, models
 from calc.catalog.machines import NO_TIME, Machine, device_of
 from calc.catalog.models import Transformer
 from calc.core.arguments import check_is, one_of
+from calc.core.arrays import Number
 from calc.core.device import Device
-from calc.core.elementwise import Number, ceiling, largest, maximum, of_each, where
+from calc.core.elementwise import ceiling, largest, maximum, of_each, where
 from calc.core.errors import InputError
 from calc.core.law import AT_LEAST_ONE
 from calc.core.report import Reported, Table

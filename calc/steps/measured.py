@@ -17,7 +17,7 @@ from calc.catalog.hardware import Accelerator
 from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import Machine
 from calc.catalog.software import Software
-from calc.core.elementwise import Number
+from calc.core.arrays import Number
 
 NARROW = 64  # numbers of a head, at most, whose attention is measured apart
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from calc.catalog.machines import Machine
-from calc.core.elementwise import Number, largest, maximum, where
+from calc.core.arrays import Number
+from calc.core.elementwise import largest, maximum, where
 from calc.core.units import Quantity
 from calc.laws.roofline import StepTime, Workload
 from calc.networks import transformer

@@ -12,7 +12,8 @@ import numpy as np
 
 import calc
 from calc import Quantity, hardware, quantity, roofline, scaling, training
-from calc.core.elementwise import Number, minimum
+from calc.core.arrays import Number
+from calc.core.elementwise import minimum
 from calc.core.law import law
 from calc.core.units import QuantityLike
 

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from calc.catalog.machines import NotMeasured
-from calc.core.arrays import Counts, Floats, numpy
-from calc.core.elementwise import Number
+from calc.core.arrays import Counts, Floats, Number, numpy
 from calc.planning.setup import Setup
 from calc.steps.expectation import serving_pass
 from calc.steps.job import Job, Layout, Tokens

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calc.core.arrays import Truths
-from calc.core.elementwise import Number, Truth, where
+from calc.core.arrays import Number, Truth, Truths
+from calc.core.elementwise import where
 from calc.planning.training.search import Cuts, Run
 from calc.published.layouts import PublishedLayout, published_layouts
 
