@@ -175,7 +175,9 @@ class Kernel:
         device = machine.device
         peak = device.peak(surface.rate if surface.rate in device.dtypes else self.dtype)
         compute = self.operations.m_as("FLOP") / peak.m_as("FLOP/s")
-        moved = (self.moved or self.traffic).m_as("byte") / device.memory_bandwidth.m_as("byte/s")
+        moved = (self.traffic if self.moved is None else self.moved).m_as(
+            "byte"
+        ) / device.memory_bandwidth.m_as("byte/s")
         longest: Number = maximum(compute, moved)
         return longest
 
