@@ -21,6 +21,7 @@ from calc import (
     software,
     training,
 )
+from calc.catalog import kernel_shares
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
@@ -229,6 +230,8 @@ def fitted(key: str, *names: str) -> tuple[str, str]:
 
 MACHINE = machines.get("dgx-h100")
 BANDWIDTH = rate("memory", "read")
+IN_ENGINES = "kernels as vLLM runs them", f"[@{kernel_shares.SOURCE}]"
+HOST = "the host, per request"
 
 
 class PartsOfDecode:
@@ -238,17 +241,16 @@ class PartsOfDecode:
         Served.compared,
         Served.batch,
         {
-            "gemm": ("GEMMs", *BANDWIDTH),  # for so few tokens they wait for the weights
-            "tensor": ("all-reduces of TP", *curve("all_reduce")),
-            "host": ("the host, per step and per request", *fitted("vllm", "step", "sequence")),
+            "gemm": ("GEMMs", *IN_ENGINES),
+            "tensor": ("all-reduces of TP", *IN_ENGINES),
+            "host": (HOST, *fitted("vllm", "sequence")),
             "memory": ("passes over vectors", *BANDWIDTH),
-            "cache": ("attention to the KV cache", *BANDWIDTH),
-            "attention": ("attention within prompts", *rate("attention", "forward")),
-            "rates not sustained": ("rates not sustained", *fitted("vllm", "sustained")),
+            "cache": ("attention to the KV cache", *IN_ENGINES),
+            "attention": ("attention within prompts", *IN_ENGINES),
         },
     )
     messages = time_of("all-reduces of TP", rows)
-    host = time_of("the host, per step and per request", rows)
+    host = time_of(HOST, rows)
     beside = ((messages + host) / Served.expected).to("%")
 
 
@@ -446,24 +448,22 @@ SHOWN = {"kernel": 2, "collective": 2, "training": 5, "serving": 5}  # kinds of 
 KNOWN = {  # what is known of kinds of rows that are far off, by what they measure, and on what
     ("Flash Attention 2.0", "H100"): "the older kernel; others of this device are FlashAttention-3",
     ("GEMM", "GB200"): "the best of a search over shapes, unlike the others of this device",
+    ("GEMM", "TPU v7"): "a product of 128 rows, for which a start that fits GPUs is too long",
     ("all-reduce of 128", "GB200"): "two racks; short messages are predicted from servers of eight",
     ("all-reduce of 8", "H100"): "two curves of one machine differ so much at small sizes",
     ("reduce-scatter of 8", "B200"): "short messages are predicted from a virtual machine of A100s",
     ("DeepSeek-V3 671B", "H100"): "states no batch, so that DP is charged to one sequence a device",
     ("DeepSeekV3", "H100"): "messages of experts between nodes, whose routing is not known",
     ("DeepSeekV3", "B200"): "messages of experts between nodes, whose routing is not known",
+    ("Qwen3 30B a3B", "H100"): "an early container; the next runs this step nearly twice as fast",
+    ("Qwen3 30B a3B", "B200"): "one sequence a microbatch; rows with four are as fast as expected",
     ("Qwen3 235B a22B", "H100"): "messages of experts between nodes, as above",
     ("Llama 3.1 405B", "H100"): "slower cards than an H100 is taken to be, no microbatches stated",
     ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
-    ("LLaMA 3 70B", "A100"): "products with weights of four bits, expected at the rate of BF16",
-    (
-        "Qwen3-235B-A22B",
-        "H200",
-    ): "cut by TP alone, while the sustained share is fitted to rows with DP attention too",
-    ("Qwen3-235B-A22B", "H100"): "cut by TP alone, as above",
-    ("GPT-OSS 20B", "H200"): "its column says FP8, but its checkpoint holds MXFP4",
-    ("GPT-OSS 20B", "H100"): "its column says FP8, but its checkpoint holds MXFP4",
-    ("GPT-OSS 120B", "H100"): "its column says FP8, but its checkpoint holds MXFP4",
+    ("LLaMA 3 8B", "L40S"): "prompts, read at less than half the speed of weights of four bits",
+    ("LLaMA 3 8B", "H100 PCIe"): "products with weights of four bits, expected at the rate of BF16",
+    ("LLaMA 3 70B", "H100 PCIe"): "weights of four bits, as above",
+    ("LLaMA 3 70B", "RTX 6000 ADA"): "weights of four bits, as above",
 }
 
 
