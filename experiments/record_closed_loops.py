@@ -22,9 +22,9 @@ from calc.published import Comparison, closed_loops
 
 FILE = DATA / "computed" / "closed_loops.toml"
 HEADING = """\
-# What `calc` expects of published closed loops, and how many published rows lie in the 80 % intervals
-# that are made without them. Nothing is typed here: `python -m experiments.record_closed_loops` writes
-# it. Errors are measured over expected, less one.
+# What `calc` expects of published closed loops, and how many published rows lie in the 80 %
+# intervals that are made without them. Nothing is typed here: errors are measured over expected,
+# less one, and `python -m experiments.record_closed_loops` writes all of it.
 
 """
 

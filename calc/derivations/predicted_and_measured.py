@@ -28,7 +28,7 @@ from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, conditions, training as training_rows
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
-from calc.published.serving import NO_LENGTHS
+from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
 from calc.steps.timing import step
 
 COMPARED = published.compare()
@@ -166,7 +166,7 @@ class Served:
     expected = quantity(prediction.expected * batch, "s").to("ms")
     measured = quantity(compared.measured * batch, "s").to("ms")
     share = percent(compared.share_of_bound)
-    difference = percent(1 - (measured / expected).m_as(""))
+    difference = percent((measured / expected).m_as("") - 1)
 
     context = 1.5 * compared.row.number("output_len")  # by the rule for prompts of no stated length
     no_overlap = inference.decode(
@@ -414,6 +414,8 @@ class FittedSoftware:
     own = sum(row[3] for row in rows)
     others = sum(row[5] for row in rows)
     of_kernels = len((kernels.START, kernels.SMALLER_TILE))
+    of_a_sequence = software.get("vllm").records["sequence"].quantity
+    of_full_mixtures = quantity(100 * FULL_EXPERTS, "%")
     peer = quantity(9, "%")
 
 
@@ -566,7 +568,6 @@ class Beyond:
     mixtures = middle(
         abs(compared.error) for compared in expected_of("training") if mixture(compared)
     )
-    no_fp4 = sum("FP4" in compared.prediction.missing for compared in BOUNDED)
     no_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
 
@@ -627,6 +628,71 @@ class SmallProduct:
     by_hand = quantity("5 µs")
 
 
+# What `python -m experiments.record_closed_loops` recorded.
+RECORDED = recorded.settings("closed_loops.toml")
+NOT_SERVERS, NOT_RACK, NO_ROOM = (
+    "how many servers write is not stated",
+    "how more than eight devices of a rack serve together is not stated",
+    "its weights do not fit into the memory of the devices it states",
+)
+
+
+def of_loops(summed: dict[str, Any]) -> Row:
+    """How many rows, their share of the bound, and errors: median, largest and signed."""
+    names = ("share_of_bound", "median_error", "largest_errors", "signed_error")
+    return (summed["rows"], *(percent(summed[name]) for name in names))
+
+
+class ClosedLoops:
+    """The time of a token in published closed loops, beside what is expected of it."""
+
+    all = RECORDED["all"]
+    total = RECORDED["rows"]
+    expected = all["rows"]
+    apart = RECORDED["unread"][NOT_SERVERS]
+    racks = RECORDED["unread"][NOT_RACK]
+    no_room = RECORDED["unread"][NO_ROOM]
+    faster = RECORDED["faster_than_lower"]
+    median_error = percent(all["median_error"])
+    largest_errors = percent(all["largest_errors"])
+    sooner = percent(-all["signed_error"])
+    rows = (
+        *(
+            (
+                software.get(kind["software"]).name + (" MoE" if kind["mixture"] else ""),
+                short_name(kind["machine"]),
+                *of_loops(kind),
+            )
+            for kind in RECORDED["systems"]
+            if kind["rows"] >= FEW
+        ),
+        ("all", "all", *of_loops(all)),
+    )
+
+
+class Coverage:
+    """How many published rows lie in intervals of 80 % that were made without them."""
+
+    recorded = RECORDED["intervals"]
+    level = quantity(80, "%")
+    count = recorded["rows"]
+    thirds = percent(recorded["thirds"])
+    sources = percent(recorded["sources"])
+    rows = tuple(
+        (
+            f"{kind['work']}, {software.get(kind['software']).name}",
+            "mixtures" if kind["model"] == "mixture" else "others",
+            kind["rows"],
+            kind["low"],
+            kind["high"],
+            percent(kind["thirds"]),
+            percent(kind["sources"]),
+        )
+        for kind in recorded["of"]
+        if kind["software"] and kind["rows"] >= 10 * FEW
+    )
+
+
 class OwnServer:
     """A measurement of one's own, in the form of the published ones."""
 
@@ -661,8 +727,11 @@ class OwnServer:
 class Choice:
     """What to make faster: the messages, or the host."""
 
+    sum_of_vllm = (PartsOfDecode.messages / (2 * conditions.model(Served.compared.row).layers)).to(
+        "us"
+    )
     host_gain = (PartsOfDecode.host / 2).to("ms")
     messages_gain = (PartsOfDecode.messages / 2).to("ms")
     step = (Served.expected - messages_gain).to("ms")
     gain = (messages_gain / Served.expected).to("%")
-    messages_by_hand = quantity("3.5 ms")
+    messages_by_hand = quantity("1.5 ms")
