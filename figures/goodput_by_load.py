@@ -9,8 +9,8 @@ from calc.derivations.designing_services import AskedService, GoodputByLoad, Kep
 from figures import style
 
 CURVES = (
-    ("two pools", (23.4, 24.6), style.BLUE, GoodputByLoad.pools),
-    ("replicas", (23.4, 14.8), style.ORANGE, GoodputByLoad.replicas),
+    ("two pools", (21.3, 9.0), style.BLUE, GoodputByLoad.pools),
+    ("replicas", (27.6, 18.5), style.ORANGE, GoodputByLoad.replicas),
 )
 
 
@@ -41,8 +41,8 @@ def alt() -> str:
         for loads in (GoodputByLoad.pools, GoodputByLoad.replicas)
     )
     return f"""Goodput, the requests a second that keep both limits, against the load, two curves
-    with dots on them. Both follow the diagonal at first. Replicas that prefill and decode leave it
-    first, reach {one} and fall; two pools reach {two} and fall steeply after it, where dots of the
+    with dots on them. Both follow the diagonal at first. Two pools reach {two} and fall to nothing
+    at once; replicas that prefill and decode reach {one} and fall later, where dots of the
     simulation last a little longer than the curve of the closed form. Of {show(AskedService.rate)}
     pools keep {show(KeptWithPools.apart, digits=3)} and replicas
     {show(KeptWithPools.mixed, digits=3)}."""

@@ -81,10 +81,10 @@ class DesignedService:
 
 
 class GoodputByLoad:
-    """The same GPUs as two pools keep the limits for more requests than as replicas that do all."""
+    """The same GPUs as two pools, and as replicas that do all, under other loads."""
 
     rates = (11, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
-    until = quantity("24 request/s")
+    until = quantity("21 request/s")
 
     copies = RECORDED["copies"]
     pools: ClassVar[list[dict[str, float]]] = RECORDED["loads"]["pools"]

@@ -21,13 +21,14 @@ from calc import (
     software,
     training,
 )
+from calc.catalog import kernel_shares
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
 from calc.derivations.quoting import Row, Rows, show
 from calc.published import Comparison, conditions, training as training_rows
 from calc.published.prediction import ROUNDING
 from calc.published.reporting import Summary
-from calc.published.serving import NO_LENGTHS
+from calc.published.serving import FULL_EXPERTS, NO_LENGTHS
 from calc.steps.timing import step
 
 COMPARED = published.compare()
@@ -165,7 +166,7 @@ class Served:
     expected = quantity(prediction.expected * batch, "s").to("ms")
     measured = quantity(compared.measured * batch, "s").to("ms")
     share = percent(compared.share_of_bound)
-    difference = percent(1 - (measured / expected).m_as(""))
+    difference = percent((measured / expected).m_as("") - 1)
 
     context = 1.5 * compared.row.number("output_len")  # by the rule for prompts of no stated length
     no_overlap = inference.decode(
@@ -229,6 +230,8 @@ def fitted(key: str, *names: str) -> tuple[str, str]:
 
 MACHINE = machines.get("dgx-h100")
 BANDWIDTH = rate("memory", "read")
+IN_ENGINES = "kernels as vLLM runs them", f"[@{kernel_shares.SOURCE}]"
+HOST = "the host, per request"
 
 
 class PartsOfDecode:
@@ -238,17 +241,16 @@ class PartsOfDecode:
         Served.compared,
         Served.batch,
         {
-            "gemm": ("GEMMs", *BANDWIDTH),  # for so few tokens they wait for the weights
-            "tensor": ("all-reduces of TP", *curve("all_reduce")),
-            "host": ("the host, per step and per request", *fitted("vllm", "step", "sequence")),
+            "gemm": ("GEMMs", *IN_ENGINES),
+            "tensor": ("all-reduces of TP", *IN_ENGINES),
+            "host": (HOST, *fitted("vllm", "sequence")),
             "memory": ("passes over vectors", *BANDWIDTH),
-            "cache": ("attention to the KV cache", *BANDWIDTH),
-            "attention": ("attention within prompts", *rate("attention", "forward")),
-            "rates not sustained": ("rates not sustained", *fitted("vllm", "sustained")),
+            "cache": ("attention to the KV cache", *IN_ENGINES),
+            "attention": ("attention within prompts", *IN_ENGINES),
         },
     )
     messages = time_of("all-reduces of TP", rows)
-    host = time_of("the host, per step and per request", rows)
+    host = time_of(HOST, rows)
     beside = ((messages + host) / Served.expected).to("%")
 
 
@@ -412,6 +414,8 @@ class FittedSoftware:
     own = sum(row[3] for row in rows)
     others = sum(row[5] for row in rows)
     of_kernels = len((kernels.START, kernels.SMALLER_TILE))
+    of_a_sequence = software.get("vllm").records["sequence"].quantity
+    of_full_mixtures = quantity(100 * FULL_EXPERTS, "%")
     peer = quantity(9, "%")
 
 
@@ -446,24 +450,22 @@ SHOWN = {"kernel": 2, "collective": 2, "training": 5, "serving": 5}  # kinds of 
 KNOWN = {  # what is known of kinds of rows that are far off, by what they measure, and on what
     ("Flash Attention 2.0", "H100"): "the older kernel; others of this device are FlashAttention-3",
     ("GEMM", "GB200"): "the best of a search over shapes, unlike the others of this device",
+    ("GEMM", "TPU v7"): "a product of 128 rows, for which a start that fits GPUs is too long",
     ("all-reduce of 128", "GB200"): "two racks; short messages are predicted from servers of eight",
     ("all-reduce of 8", "H100"): "two curves of one machine differ so much at small sizes",
     ("reduce-scatter of 8", "B200"): "short messages are predicted from a virtual machine of A100s",
     ("DeepSeek-V3 671B", "H100"): "states no batch, so that DP is charged to one sequence a device",
     ("DeepSeekV3", "H100"): "messages of experts between nodes, whose routing is not known",
     ("DeepSeekV3", "B200"): "messages of experts between nodes, whose routing is not known",
+    ("Qwen3 30B a3B", "H100"): "an early container; the next runs this step nearly twice as fast",
+    ("Qwen3 30B a3B", "B200"): "one sequence a microbatch; rows with four are as fast as expected",
     ("Qwen3 235B a22B", "H100"): "messages of experts between nodes, as above",
     ("Llama 3.1 405B", "H100"): "slower cards than an H100 is taken to be, no microbatches stated",
     ("LLaMA 3 8B", "A100"): "contradicts its source, where a PCIe card is many times as fast",
-    ("LLaMA 3 70B", "A100"): "products with weights of four bits, expected at the rate of BF16",
-    (
-        "Qwen3-235B-A22B",
-        "H200",
-    ): "cut by TP alone, while the sustained share is fitted to rows with DP attention too",
-    ("Qwen3-235B-A22B", "H100"): "cut by TP alone, as above",
-    ("GPT-OSS 20B", "H200"): "its column says FP8, but its checkpoint holds MXFP4",
-    ("GPT-OSS 20B", "H100"): "its column says FP8, but its checkpoint holds MXFP4",
-    ("GPT-OSS 120B", "H100"): "its column says FP8, but its checkpoint holds MXFP4",
+    ("LLaMA 3 8B", "L40S"): "prompts, read at less than half the speed of weights of four bits",
+    ("LLaMA 3 8B", "H100 PCIe"): "products with weights of four bits, expected at the rate of BF16",
+    ("LLaMA 3 70B", "H100 PCIe"): "weights of four bits, as above",
+    ("LLaMA 3 70B", "RTX 6000 ADA"): "weights of four bits, as above",
 }
 
 
@@ -566,7 +568,6 @@ class Beyond:
     mixtures = middle(
         abs(compared.error) for compared in expected_of("training") if mixture(compared)
     )
-    no_fp4 = sum("FP4" in compared.prediction.missing for compared in BOUNDED)
     no_lengths = sum(compared.prediction.missing == NO_LENGTHS for compared in BOUNDED)
 
 
@@ -627,6 +628,71 @@ class SmallProduct:
     by_hand = quantity("5 µs")
 
 
+# What `python -m experiments.record_closed_loops` recorded.
+RECORDED = recorded.settings("closed_loops.toml")
+NOT_SERVERS, NOT_RACK, NO_ROOM = (
+    "how many servers write is not stated",
+    "how more than eight devices of a rack serve together is not stated",
+    "its weights do not fit into the memory of the devices it states",
+)
+
+
+def of_loops(summed: dict[str, Any]) -> Row:
+    """How many rows, their share of the bound, and errors: median, largest and signed."""
+    names = ("share_of_bound", "median_error", "largest_errors", "signed_error")
+    return (summed["rows"], *(percent(summed[name]) for name in names))
+
+
+class ClosedLoops:
+    """The time of a token in published closed loops, beside what is expected of it."""
+
+    all = RECORDED["all"]
+    total = RECORDED["rows"]
+    expected = all["rows"]
+    apart = RECORDED["unread"][NOT_SERVERS]
+    racks = RECORDED["unread"][NOT_RACK]
+    no_room = RECORDED["unread"][NO_ROOM]
+    faster = RECORDED["faster_than_lower"]
+    median_error = percent(all["median_error"])
+    largest_errors = percent(all["largest_errors"])
+    sooner = percent(-all["signed_error"])
+    rows = (
+        *(
+            (
+                software.get(kind["software"]).name + (" MoE" if kind["mixture"] else ""),
+                short_name(kind["machine"]),
+                *of_loops(kind),
+            )
+            for kind in RECORDED["systems"]
+            if kind["rows"] >= FEW
+        ),
+        ("all", "all", *of_loops(all)),
+    )
+
+
+class Coverage:
+    """How many published rows lie in intervals of 80 % that were made without them."""
+
+    recorded = RECORDED["intervals"]
+    level = quantity(80, "%")
+    count = recorded["rows"]
+    thirds = percent(recorded["thirds"])
+    sources = percent(recorded["sources"])
+    rows = tuple(
+        (
+            f"{kind['work']}, {software.get(kind['software']).name}",
+            "mixtures" if kind["model"] == "mixture" else "others",
+            kind["rows"],
+            kind["low"],
+            kind["high"],
+            percent(kind["thirds"]),
+            percent(kind["sources"]),
+        )
+        for kind in recorded["of"]
+        if kind["software"] and kind["rows"] >= 10 * FEW
+    )
+
+
 class OwnServer:
     """A measurement of one's own, in the form of the published ones."""
 
@@ -661,8 +727,11 @@ class OwnServer:
 class Choice:
     """What to make faster: the messages, or the host."""
 
+    sum_of_vllm = (PartsOfDecode.messages / (2 * conditions.model(Served.compared.row).layers)).to(
+        "us"
+    )
     host_gain = (PartsOfDecode.host / 2).to("ms")
     messages_gain = (PartsOfDecode.messages / 2).to("ms")
     step = (Served.expected - messages_gain).to("ms")
     gain = (messages_gain / Served.expected).to("%")
-    messages_by_hand = quantity("3.5 ms")
+    messages_by_hand = quantity("1.5 ms")

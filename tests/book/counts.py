@@ -42,7 +42,6 @@ COUNTS: dict[str, Callable[[], float]] = {
     "devices": devices,
     "rows with a bound": lambda: len(bounded()),
     "rows without a bound": lambda: len(published.compare()) - len(bounded()),
-    "rows without a rate in FP4": lambda: missing("FP4"),
     "rows without lengths": lambda: missing(NO_LENGTHS),
     "median share of serving": share_of_serving,
     "one over the median share of serving": lambda: 100 / share_of_serving(),

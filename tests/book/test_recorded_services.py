@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calc.derivations.designing_services import DesignedService, GoodputByLoad
-from experiments import record_services
+from experiments import record_closed_loops, record_services
 
 pytestmark = pytest.mark.xdist_group("derivations")
 
@@ -40,6 +40,13 @@ def test_the_cheapest_of_the_plans_is_as_it_was_recorded() -> None:
 @pytest.mark.slow
 def test_all_that_is_recorded_is_what_is_computed() -> None:
     assert not differences(RECORDED, record_services.services()), AGAIN
+
+
+@pytest.mark.slow
+def test_closed_loops_are_recorded_as_they_are_compared() -> None:
+    recorded = tomllib.loads(record_closed_loops.FILE.read_text(encoding="utf-8"))
+    fresh = record_closed_loops.agreement()
+    assert not differences(recorded, fresh), "python -m experiments.record_closed_loops"
 
 
 def test_loads_are_those_that_are_drawn() -> None:
