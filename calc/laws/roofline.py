@@ -16,15 +16,7 @@ from functools import cached_property, reduce
 from typing import Annotated, Any
 
 from calc.core.device import Device, check_device
-from calc.core.elementwise import (
-    Number,
-    choose,
-    divide_or_infinity,
-    maximum,
-    minimum,
-    smallest,
-    where,
-)
+from calc.core.elementwise import choose, divide_or_infinity, maximum, minimum, smallest, where
 from calc.core.law import AT_LEAST_ONE, MAY_BE_INFINITE, NON_NEGATIVE, POSITIVE_FRACTION, law
 from calc.core.report import Reported, Table
 from calc.core.units import Label, Quantity, QuantityLike, quantity
@@ -563,7 +555,7 @@ class StepTime(Reported):
         return [Table(lines, head=("", "time"))]
 
     @property
-    def _seconds(self) -> list[Number]:
+    def _seconds(self) -> list[Any]:
         return [each.m_as("s") for each in self.parts.values()]
 
 
